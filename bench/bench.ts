@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { EXIT_FAILURE, EXIT_USAGE } from "../cli/command.ts";
 import { SCHEMAS } from "./catalogue/schemas.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
-import { benchmarksPage, type Told } from "./page.ts";
+import { type BenchRecord, benchmarksPage } from "./page.ts";
 
 export type BenchOptions = {
   readonly rounds: number;
@@ -14,7 +14,7 @@ export type BenchOptions = {
   readonly minutes: number;
   /** Which of a bench's parts to run; none is all. */
   readonly only: readonly string[];
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 /** Tells what it measured and returns it as plain data. One that checks what must hold says whether something did not. */
@@ -32,16 +32,16 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   hostile: () => import("./hostile.ts"),
 };
 
-/** Those that compare; the others take long, and are asked for by name. */
+/** The comparisons. The others take long, and run only by name. */
 const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
 
 const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FILE] [--markdown FILE]
   without a name: ${BY_DEFAULT.join(", ")}
-  pool: many connections, slow statements and a locked table beside brief reads
-  soak [--minutes 5]: all interfaces at once, to see whether anything grows
-  catalogue [--only SCHEMA]…: a start, and DDL, with many tables
+  pool: short reads beside many connections, slow statements and a locked table
+  soak [--minutes 5]: mixed load on all interfaces; reports growth of memory
+  catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
-  hostile [--only ATTACK]…: attacks beside honest traffic; fails unless honest callers are served, apart, within the memory limit
+  hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}`;
 
 const { values, positionals } = readWords();
@@ -63,18 +63,18 @@ const amounts = {
   only: values.only,
 };
 const [loadBefore] = loadavg();
-const records: Told[] = [];
+const records: BenchRecord[] = [];
 for (const name of positionals.length > 0 ? positionals : BY_DEFAULT) {
   const { bench } = await BENCHES[name]!();
-  const told: string[] = [];
+  const lines: string[] = [];
   const result = await bench({
     ...amounts,
-    tell(line) {
+    print(line) {
       console.log(line);
-      told.push(line);
+      lines.push(line);
     },
   });
-  records.push({ name, result, told });
+  records.push({ name, result, lines });
   if (result.isMissed) process.exitCode = EXIT_FAILURE;
 }
 if (values.json) {

@@ -5,8 +5,8 @@ import type { Bench } from "./bench.ts";
 import { SCHEMAS, type SchemaName, type SchemaSize, schemaSql } from "./catalogue/schemas.ts";
 import { type CatalogueService, startCatalogueService } from "./catalogue/service.ts";
 import { INTERFACES, type InterfaceName, isVisibleIn } from "./catalogue/visibility.ts";
-import { type LoadGenerator, type LoadResult, startLoadGenerator } from "./contest/load.ts";
-import { API_KEY, TOKENS } from "./contest/tokens.ts";
+import { type LoadGenerator, type LoadResult, startLoadGenerator } from "./comparison/load.ts";
+import { API_KEY, TOKENS } from "./comparison/tokens.ts";
 import { SCHEMA } from "./schema.ts";
 import { type Scratch, startScratch } from "./scratch.ts";
 
@@ -14,46 +14,46 @@ const CONNECTIONS = 4;
 const TARGET_PATH = "/rest/v1/items?id=eq.1000&select=id,title";
 const BURST = { tables: 11, pauseMs: 2_000 };
 
-export const bench: Bench = async ({ only, tell }) => {
+export const bench: Bench = async ({ only, print }) => {
   const names = only.length === 0 ? (["gitlab"] as const) : (only as readonly SchemaName[]);
   const results: Record<string, object> = {};
-  for (const name of names) results[name] = await measure(name, SCHEMAS[name], tell);
+  for (const name of names) results[name] = await measure(name, SCHEMAS[name], print);
   return results;
 };
 
-async function measure(name: SchemaName, size: SchemaSize, tell: (line: string) => void): Promise<object> {
+async function measure(name: SchemaName, size: SchemaSize, print: (line: string) => void): Promise<object> {
   const { tables, columns, foreignKeys, roles } = size;
-  tell(`catalogue ${name}: ${tables} tables of ${columns} columns, ${foreignKeys} foreign keys, ${roles} roles`);
+  print(`catalogue ${name}: ${tables} tables of ${columns} columns, ${foreignKeys} foreign keys, ${roles} roles`);
   await using opened = new AsyncDisposableStack();
   const scratch = opened.use(await startScratch(SCHEMA));
   for (const sql of schemaSql(size)) await scratch.execute(sql);
   await scratch.execute("vacuum analyze");
   const service = opened.use(await startCatalogueService(scratch));
-  tell(
+  print(
     `  start: tables answered after ${text(service.seconds)}, GraphQL after ${text(await service.graphqlSeconds())}`,
   );
   const memory = { started: await service.resident(), used: 0, most: 0, after: 0 };
 
   using generator = startLoadGenerator();
   const calm = await readWhile(generator, service, sleep(3_000));
-  tell(`  at rest: ${describe(calm)}`);
+  print(`  at rest: ${describe(calm)}`);
   await Promise.all(INTERFACES.map((interfaceName) => isVisibleIn(interfaceName, service.url, "items")));
   memory.used = await service.resident();
 
   const seconds: Partial<Record<InterfaceName, number>> = {};
   const one = await readWhile(generator, service, createAndAwait(scratch, service, "brand_new_0", seconds));
   const times = INTERFACES.map((interfaceName) => `${interfaceName} ${text(seconds[interfaceName]!)}`);
-  tell(`  one new table: visible in ${times.join(", ")}; meanwhile ${describe(one)}`);
+  print(`  one new table: visible in ${times.join(", ")}; meanwhile ${describe(one)}`);
 
   const burst = createMany(scratch, service);
   const many = await readWhile(generator, service, burst);
   const burstSeconds = await burst;
-  tell(`  ${BURST.tables} new tables: the last in GraphQL after ${text(burstSeconds)}; meanwhile ${describe(many)}`);
+  print(`  ${BURST.tables} new tables: the last in GraphQL after ${text(burstSeconds)}; meanwhile ${describe(many)}`);
   await sleep(3_000);
   memory.most = service.peak();
   memory.after = await service.resident();
   const mebibytes = Object.entries(memory).map(([when, held]) => `${when} ${held.toFixed(0)} MiB`);
-  tell(`  resident: ${mebibytes.join(", ")}`);
+  print(`  resident: ${mebibytes.join(", ")}`);
   return { size, seconds, calm, one, many, burstSeconds, memory };
 }
 

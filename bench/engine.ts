@@ -103,10 +103,10 @@ async function measure(seconds: number, request: () => Promise<unknown>): Promis
 
 type Sample = { readonly rate: number; readonly nodeTime: number; readonly postgresTime: number | null };
 
-export const bench: Bench = async ({ rounds, seconds, tell }) => {
+export const bench: Bench = async ({ rounds, seconds, print }) => {
   const version = await requirePgbench();
-  tell(`engine: one round trip as a caller, row-level security on, no HTTP; ${version}`);
-  tell(`median of ${rounds} rounds of ${seconds} s, pgbench, engine and pg.Pool by turns\n`);
+  print(`engine: one round trip as a caller, row-level security on, no HTTP; ${version}`);
+  print(`median of ${rounds} rounds of ${seconds} s, pgbench, engine and pg.Pool in turn\n`);
   await using scratch = await startScratch(SCHEMA);
   const url = scratch.url("authenticator");
   const database = openDatabase({ url, ownerUrl: scratch.url("postgres"), log: { info() {}, warn() {} } });
@@ -146,13 +146,13 @@ export const bench: Bench = async ({ rounds, seconds, tell }) => {
       pool: summary(samples.map(({ pool }) => pool)),
     };
     results.push(result);
-    tell(describe(result));
+    print(describe(result));
   }
   await database.close();
   await pool.end();
 
   const worst = Math.min(...results.map(({ toPgbench }) => toPgbench));
-  tell(`target ${TARGET.toFixed(2)} of pgbench: ${worst >= TARGET ? "met" : "MISSED"} (${worst.toFixed(2)} at worst)`);
+  print(`target ${TARGET.toFixed(2)} of pgbench: ${worst >= TARGET ? "met" : "MISSED"} (${worst.toFixed(2)} at worst)`);
   return { target: TARGET, results };
 };
 

@@ -1,36 +1,36 @@
 // GraphQL over HTTP, beside PostGraphile without our plugins and beside a server written by hand; and many subscriptions.
 
 import type { Bench } from "./bench.ts";
-import { startLoadGenerator } from "./contest/load.ts";
-import { describeOutcome, type Outcome, outcomeOf } from "./contest/report.ts";
+import { startLoadGenerator } from "./comparison/load.ts";
+import { describeOutcome, type Outcome, outcomeOf } from "./comparison/report.ts";
 import { startContent } from "./graphql/content.ts";
-import { ENTRANTS, type Server } from "./graphql/contestants.ts";
 import { byTurns } from "./graphql/measure.ts";
+import { SERVERS, type Server } from "./graphql/servers.ts";
 import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts";
 import { judge } from "./graphql/targets.ts";
 import { answerOf, WORKS, type Work } from "./graphql/works.ts";
-import { tellPreface } from "./preface.ts";
+import { printPreface } from "./preface.ts";
 import { startInstalled } from "./start-installed.ts";
 
 export const bench: Bench = async (options) => {
-  const { rounds, seconds, tell } = options;
-  tell("graphql: the documented queries over HTTP, row-level security on, callers by token");
-  tellPreface(options, ENTRANTS);
-  tell("");
+  const { rounds, seconds, print } = options;
+  print("graphql: the documented queries over HTTP, row-level security on, callers by token");
+  printPreface(options, SERVERS);
+  print("");
 
   await using opened = new AsyncDisposableStack();
   const scratch = opened.use(await startContent());
   const generator = opened.use(startLoadGenerator());
   const outcomes: Outcome[] = [];
   {
-    await using installed = await startInstalled(ENTRANTS, scratch);
+    await using installed = await startInstalled(SERVERS, scratch);
     const servers = installed.started;
     for (const work of WORKS) {
       await checkAnswers(work, servers);
       const results = await byTurns(work, rounds, seconds, { scratch, generator, servers });
       const outcome = outcomeOf(work.name, results);
       outcomes.push(outcome);
-      tell(describeOutcome(outcome, "request"));
+      print(describeOutcome(outcome, "request"));
     }
   }
 
@@ -38,10 +38,10 @@ export const bench: Bench = async (options) => {
   const { kibibytesEach, lastMilliseconds, middleMilliseconds } = subscribed;
   const memory = kibibytesEach === null ? "" : `${kibibytesEach.toFixed(0)} KiB of memory each, `;
   const reached = `one event reaches all in ${lastMilliseconds.toFixed(0)} ms, half in ${middleMilliseconds.toFixed(0)} ms`;
-  tell(`  ${SUBSCRIPTIONS.toLocaleString("en")} idle subscriptions: ${memory}${reached}`);
+  print(`  ${SUBSCRIPTIONS.toLocaleString("en")} idle subscriptions: ${memory}${reached}`);
 
-  tell("\n  targets");
-  for (const verdict of judge(outcomes)) tell(verdict);
+  print("\n  targets");
+  for (const verdict of judge(outcomes)) print(verdict);
   return { outcomes, subscribed };
 };
 

@@ -1,36 +1,36 @@
 // Attacks of all kinds at once, and what honest callers notice of them.
 
 import type { Bench } from "./bench.ts";
-import { verdict } from "./contest/targets.ts";
+import { verdict } from "./comparison/targets.ts";
 import { ATTACK_NAMES, ATTACKS, type AttackName } from "./hostile/attacks/attacks.ts";
 import { HONEST_KINDS, type HonestResult } from "./hostile/honest.ts";
 import { openHostile } from "./hostile/hostile.ts";
 import { statementsOf } from "./hostile/statements.ts";
 
-export const bench: Bench = async ({ rounds, seconds: each, only, tell }) => {
+export const bench: Bench = async ({ rounds, seconds: each, only, print }) => {
   const names = only.length === 0 ? ATTACK_NAMES : (only as readonly AttackName[]);
   const seconds = 3 * rounds * each;
-  tell(`hostile: honest traffic for ${seconds} s alone, then for ${seconds} s beside ${names.join(", ")}`);
+  print(`hostile: honest traffic for ${seconds} s alone, then for ${seconds} s beside ${names.join(", ")}`);
   await using hostile = await openHostile();
   const result = await hostile.run(names, seconds);
 
-  tell("\n  attacks");
+  print("\n  attacks");
   for (const name of names) {
     const { outcomes } = result.attacks[name]!;
     const counts = Object.entries(outcomes).toSorted(([, one], [, other]) => other - one);
-    tell(`    ${name.padEnd(12)} ${ATTACKS[name].what}`);
-    tell(`    ${"".padEnd(12)} ${counts.map(([outcome, count]) => `${count} x ${outcome}`).join(", ")}`);
+    print(`    ${name.padEnd(12)} ${ATTACKS[name].what}`);
+    print(`    ${"".padEnd(12)} ${counts.map(([outcome, count]) => `${count} x ${outcome}`).join(", ")}`);
   }
-  tell(`\n  ${"honest".padEnd(14)}${["requests", "failed", "p50", "p99"].map((cell) => cell.padStart(12)).join("")}`);
+  print(`\n  ${"honest".padEnd(14)}${["requests", "failed", "p50", "p99"].map((cell) => cell.padStart(12)).join("")}`);
   for (const kind of HONEST_KINDS) {
-    tell(`    ${row(`${kind}, quiet`, result.quiet[kind])}`);
-    tell(`    ${row(`${kind}, hostile`, result.hostile[kind])}`);
+    print(`    ${row(`${kind}, quiet`, result.quiet[kind])}`);
+    print(`    ${row(`${kind}, hostile`, result.hostile[kind])}`);
   }
-  tell(`\n  memory ${result.peak.toFixed(0)} MiB at most, ${result.held?.toFixed(0) ?? "none"} MiB afterwards`);
-  tell(`  event loop held for ${result.quietHold.toFixed(0)} ms at most while it was quiet`);
-  tell("\n  statements");
+  print(`\n  memory ${result.peak.toFixed(0)} MiB at most, ${result.held?.toFixed(0) ?? "none"} MiB afterwards`);
+  print(`  event loop held for ${result.quietHold.toFixed(0)} ms at most while it was quiet`);
+  print("\n  statements");
   const statements = statementsOf(result);
-  for (const { what, isMet, target } of statements) tell(verdict(what, isMet, target));
+  for (const { what, isMet, target } of statements) print(verdict(what, isMet, target));
   return { ...result, statements, isMissed: statements.some(({ isMet }) => !isMet) };
 };
 

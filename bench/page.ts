@@ -1,12 +1,12 @@
 import { arch, cpus, loadavg, release, totalmem, type } from "node:os";
-import type { Outcome } from "./contest/report.ts";
+import type { Outcome } from "./comparison/report.ts";
 
-export type Told = { readonly name: string; readonly result: object; readonly told: readonly string[] };
+export type BenchRecord = { readonly name: string; readonly result: object; readonly lines: readonly string[] };
 
 type Run = { readonly command: string; readonly at: Date; readonly loadBefore: number };
 
 /** `docs/benchmarks.md`: the ratios, then the output of each benchmark. */
-export function benchmarksPage(records: readonly Told[], { command, at, loadBefore }: Run): string {
+export function benchmarksPage(records: readonly BenchRecord[], { command, at, loadBefore }: Run): string {
   const day = at.toISOString().slice(0, 10);
   const [processor] = cpus();
   return `# Benchmarks
@@ -33,13 +33,13 @@ ${records.map(section).join("\n\n")}
 `;
 }
 
-function ratioRows({ name, result }: Told): string[] {
+function ratioRows({ name, result }: BenchRecord): string[] {
   const outcomes = "outcomes" in result ? (result.outcomes as readonly Outcome[]) : [];
   return outcomes.flatMap(({ work, ratios }) =>
     Object.entries(ratios ?? {}).map(([other, ratio]) => `| ${name} | ${work} | ${other} | ${ratio.toFixed(2)} |`),
   );
 }
 
-function section({ name, told }: Told): string {
-  return `## ${name}\n\n\`\`\`text\n${told.join("\n").trim()}\n\`\`\``;
+function section({ name, lines }: BenchRecord): string {
+  return `## ${name}\n\n\`\`\`text\n${lines.join("\n").trim()}\n\`\`\``;
 }

@@ -14,12 +14,12 @@ const NAP = `
 `;
 
 export const bench: Bench = async (options) => {
-  const { rounds, seconds, tell } = options;
-  tell("pool: /rest/v1, row-level security on; all of it on one machine");
+  const { rounds, seconds, print } = options;
+  print("pool: /rest/v1, row-level security on; everything on one machine");
   await using scratch = await startScratch(SCHEMA + NAP);
-  tell(`\n  reads in flight on one connection, ${rounds} rounds of ${seconds} s by turns\n`);
+  print(`\n  reads in flight on one connection, ${rounds} rounds of ${seconds} s in turn\n`);
   const depths = await compareDepths(scratch, options);
-  tell(`  ${BRIEF_PER_SECOND} brief reads a second alone and beside slow ones, ${rounds} rounds by turns`);
+  print(`  ${BRIEF_PER_SECOND} short reads per second, alone and beside slow ones, ${rounds} rounds in turn`);
   const besideSlow = await compareBesideSlow(scratch, options);
   const disturbances = await watchDisturbances(scratch, options);
   return { depths, besideSlow, disturbances };

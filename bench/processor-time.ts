@@ -3,7 +3,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 /** The unit of /proc; its length is fixed for user space. */
 const TICK_MICROSECONDS = 10_000;
 
-/** What a process has used so far, in microseconds; null where /proc does not tell. */
+/** What a process has used so far, in microseconds; null without /proc. */
 export async function processorTimeOf(pid: number): Promise<number | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (stat === null) return null;

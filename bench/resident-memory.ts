@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** What a process holds; null where /proc does not tell. */
+/** What a process holds; null without /proc. */
 export async function residentMebibytes(pid: number): Promise<number | null> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   const kibibytes = /^VmRSS:\s+(\d+)/m.exec(status)?.[1];

@@ -3,17 +3,17 @@
 import type { Bench } from "./bench.ts";
 import { openSoak, type Sample } from "./soak/soak.ts";
 
-export const bench: Bench = async ({ minutes, tell }) => {
-  tell(`soak: mixed load on all interfaces for ${minutes} min; the heap is what a full collection leaves`);
+export const bench: Bench = async ({ minutes, print }) => {
+  print(`soak: mixed load on all interfaces for ${minutes} min; the heap is what a full collection leaves`);
   await using soak = await openSoak();
   const course = await soak.run(minutes * 60);
   const { samples, done, failures, mebibytesPerHour, bytesPerActivity, bytesPerActivityError } = course;
   const told = Math.max(1, Math.floor(samples.length / 10));
-  for (const [index, sample] of samples.entries()) if (index % told === 0) tell(describe(sample));
-  tell(describe(samples.at(-1)!));
-  tell(`  ${done} activities, ${Object.values(failures).reduce((sum, times) => sum + times, 0)} of them failed`);
-  for (const [failure, times] of Object.entries(failures)) tell(`    ${times} x ${failure}`);
-  tell(
+  for (const [index, sample] of samples.entries()) if (index % told === 0) print(describe(sample));
+  print(describe(samples.at(-1)!));
+  print(`  ${done} activities, ${Object.values(failures).reduce((sum, times) => sum + times, 0)} of them failed`);
+  for (const [failure, times] of Object.entries(failures)) print(`    ${times} x ${failure}`);
+  print(
     `  heap, without the first third: ${mebibytesPerHour.toFixed(1)} MiB/h, ${bytesPerActivity.toFixed(1)} ± ${bytesPerActivityError.toFixed(1)} bytes per activity`,
   );
   return course;

@@ -4,12 +4,12 @@ type Startable<Started> = { readonly isInstalled: boolean; start(scratch: Scratc
 
 /** Those who are there, one after the other; they stop together, and also when a later one cannot start. */
 export async function startInstalled<Started extends { stop(): Promise<void> }>(
-  entrants: readonly Startable<Started>[],
+  launchers: readonly Startable<Started>[],
   scratch: Scratch,
 ): Promise<AsyncDisposable & { readonly started: readonly Started[] }> {
   await using opened = new AsyncDisposableStack();
   const started: Started[] = [];
-  for (const { start } of entrants.filter(({ isInstalled }) => isInstalled)) {
+  for (const { start } of launchers.filter(({ isInstalled }) => isInstalled)) {
     started.push(opened.adopt(await start(scratch), (program) => program.stop()));
   }
   const all = opened.move();

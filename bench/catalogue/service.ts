@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startOurs } from "../contest/ours.ts";
+import { startOurs } from "../comparison/ours.ts";
 import { LOOP_WATCH, longestHold } from "../hostile/loop-holds.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import type { Scratch } from "../scratch.ts";

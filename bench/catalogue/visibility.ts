@@ -1,4 +1,4 @@
-import { TOKENS } from "../contest/tokens.ts";
+import { TOKENS } from "../comparison/tokens.ts";
 
 export const INTERFACES = ["/rest/v1", "/api/v1", "/graphql", "OpenAPI"] as const;
 export type InterfaceName = (typeof INTERFACES)[number];

@@ -1,9 +1,9 @@
-import type { LoadGenerator } from "../contest/load.ts";
-import { sampleOfLoad } from "../contest/measure.ts";
-import type { Round } from "../contest/report.ts";
-import { type Runners, roundsOf } from "../contest/runners.ts";
+import type { LoadGenerator } from "../comparison/load.ts";
+import { sampleOfLoad } from "../comparison/measure.ts";
+import type { Round } from "../comparison/report.ts";
+import { type Runners, roundsOf } from "../comparison/runners.ts";
 import type { Scratch } from "../scratch.ts";
-import type { Server } from "./contestants.ts";
+import type { Server } from "./servers.ts";
 import { loadOf, type Work } from "./works.ts";
 
 type Field = { readonly scratch: Scratch; readonly generator: LoadGenerator; readonly servers: readonly Server[] };

@@ -5,7 +5,7 @@ import { median } from "../median.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import type { Scratch } from "../scratch.ts";
 import { CALLER } from "./content.ts";
-import { startOurGraphQL } from "./contestants.ts";
+import { startOurGraphQL } from "./servers.ts";
 import { TOKEN } from "./works.ts";
 
 export const SUBSCRIPTIONS = 1_000;

@@ -1,14 +1,14 @@
-import type { Outcome } from "../contest/report.ts";
-import { verdict } from "../contest/targets.ts";
-import { APOLLO, BARE } from "./contestants.ts";
+import type { Outcome } from "../comparison/report.ts";
+import { verdict } from "../comparison/targets.ts";
+import { APOLLO, BARE } from "./servers.ts";
 
 const TARGETS: Readonly<Record<string, number>> = { [BARE]: 2, [APOLLO]: 1.5 };
 
 /** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
 export function judge(outcomes: readonly Outcome[]): string[] {
-  return outcomes.flatMap(({ work, ratios, contestants }) =>
+  return outcomes.flatMap(({ work, ratios, servers }) =>
     Object.entries(ratios).map(([name, reached]) => {
-      const [mine, theirs] = [timeOf(contestants.ours!), timeOf(contestants[name]!)];
+      const [mine, theirs] = [timeOf(servers.ours!), timeOf(servers[name]!)];
       const byTime = mine && theirs ? ` (${(theirs / mine).toFixed(2)} by processor time)` : "";
       const least = TARGETS[name]!;
       return verdict(`${work}: ${reached.toFixed(2)} times ${name}${byTime}`, reached >= least, String(least));
@@ -17,6 +17,6 @@ export function judge(outcomes: readonly Outcome[]): string[] {
 }
 
 /** Of the server and of Postgres; the ratio of these is steadier on a machine that does other things too. */
-function timeOf({ serverTime, postgresTime }: Outcome["contestants"][string]): number | null {
+function timeOf({ serverTime, postgresTime }: Outcome["servers"][string]): number | null {
   return serverTime === null || postgresTime === null ? null : serverTime + postgresTime;
 }

@@ -1,7 +1,7 @@
-import type { Load } from "../contest/load.ts";
-import { signClaims } from "../contest/sign-claims.ts";
+import type { Load } from "../comparison/load.ts";
+import { signClaims } from "../comparison/sign-claims.ts";
 import { ARTICLES, CALLER } from "./content.ts";
-import type { Server, Shape } from "./contestants.ts";
+import type { Server, Shape } from "./servers.ts";
 
 export type Work = {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
-import { signClaims } from "../contest/sign-claims.ts";
+import { signClaims } from "../comparison/sign-claims.ts";
 
 /** The key that is public. */
 export const ANON_KEY = signClaims({ role: "anon" });

@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
-import { type OursOptions, startOurs } from "../contest/ours.ts";
+import { type OursOptions, startOurs } from "../comparison/ours.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import type { Scratch } from "../scratch.ts";
 import { watchMemory } from "../watch-memory.ts";

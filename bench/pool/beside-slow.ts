@@ -1,6 +1,6 @@
 import type { BenchOptions } from "../bench.ts";
-import { startOurs } from "../contest/ours.ts";
-import { TOKENS } from "../contest/tokens.ts";
+import { startOurs } from "../comparison/ours.ts";
+import { TOKENS } from "../comparison/tokens.ts";
 import { median } from "../median.ts";
 import { ITEMS, OWNERS } from "../schema.ts";
 import type { Scratch } from "../scratch.ts";
@@ -26,7 +26,7 @@ const SLOW_READS = [
 ] as const;
 
 /** The latency of brief reads alone and beside slow ones, in turns, by how many reads may be in flight on one connection. */
-export async function compareBesideSlow(scratch: Scratch, { rounds, seconds, tell }: BenchOptions) {
+export async function compareBesideSlow(scratch: Scratch, { rounds, seconds, print }: BenchOptions) {
   const results = [];
   for (const depth of DEPTHS) {
     const env = { DB_PIPELINE_DEPTH: String(depth) };
@@ -45,11 +45,11 @@ export async function compareBesideSlow(scratch: Scratch, { rounds, seconds, tel
       const ratio = median(beside.map((p99, round) => p99 / alone[round]!));
       const result = { depth, title, alone: median(alone), beside: median(beside), ratio };
       results.push(result);
-      tell(describe(result));
+      print(describe(result));
     }
     await ours.stop();
   }
-  tell("");
+  print("");
   return results;
 }
 

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { API_KEY } from "../contest/tokens.ts";
+import { API_KEY } from "../comparison/tokens.ts";
 
 /** Somebody who sends requests, whether or not the earlier ones have been answered. */
 export type Client = {

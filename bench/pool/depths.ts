@@ -1,9 +1,9 @@
 import type { BenchOptions } from "../bench.ts";
-import { startLoadGenerator } from "../contest/load.ts";
-import { type Sample, sampleOf } from "../contest/measure.ts";
-import { startOurs } from "../contest/ours.ts";
-import type { Contestant } from "../contest/program.ts";
-import { READ, type Work } from "../contest/work.ts";
+import { startLoadGenerator } from "../comparison/load.ts";
+import { type Sample, sampleOf } from "../comparison/measure.ts";
+import { startOurs } from "../comparison/ours.ts";
+import type { MeasuredServer } from "../comparison/program.ts";
+import { READ, type Work } from "../comparison/work.ts";
 import { median } from "../median.ts";
 import type { Scratch } from "../scratch.ts";
 import { keepAsking, SLOW } from "./slow-readers.ts";
@@ -23,9 +23,9 @@ const SCENES: readonly Scene[] = [
 ];
 
 /** Requests per second and latency by how many reads may be in flight on one connection, in turns. */
-export async function compareDepths(scratch: Scratch, { rounds, seconds, tell }: BenchOptions) {
+export async function compareDepths(scratch: Scratch, { rounds, seconds, print }: BenchOptions) {
   using generator = startLoadGenerator();
-  const started: Contestant[] = [];
+  const started: MeasuredServer[] = [];
   for (const depth of DEPTHS) {
     const env = { DB_PIPELINE_DEPTH: String(depth) };
     started.push(await startOurs(scratch, scratch.url("authenticator"), { env }));
@@ -35,22 +35,22 @@ export async function compareDepths(scratch: Scratch, { rounds, seconds, tell }:
   for (const { work, slow, title } of SCENES) {
     for (const connections of CONNECTIONS) {
       const samples: (readonly Sample[])[] = [];
-      for (const contestant of started) await sampleOf(contestant, { ...work, connections }, 1, means);
+      for (const server of started) await sampleOf(server, { ...work, connections }, 1, means);
       for (let round = 0; round < rounds; round++) {
         const each: Sample[] = [];
-        for (const contestant of started) {
-          const stop = slow === null ? async () => {} : keepAsking(contestant, slow);
-          each.push(await sampleOf(contestant, { ...work, connections }, seconds, means));
+        for (const server of started) {
+          const stop = slow === null ? async () => {} : keepAsking(server, slow);
+          each.push(await sampleOf(server, { ...work, connections }, seconds, means));
           await stop();
         }
         samples.push(each);
       }
       const result = { title, connections, ...summary(samples) };
       results.push(result);
-      tell(describe(result));
+      print(describe(result));
     }
   }
-  for (const contestant of started) await contestant.stop();
+  for (const server of started) await server.stop();
   return results;
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { BenchOptions } from "../bench.ts";
-import { startOurs } from "../contest/ours.ts";
-import { TOKENS } from "../contest/tokens.ts";
+import { startOurs } from "../comparison/ours.ts";
+import { TOKENS } from "../comparison/tokens.ts";
 import { ITEMS, OWNERS } from "../schema.ts";
 import type { Scratch } from "../scratch.ts";
 import { type Client, describeClient, runClients } from "./clients.ts";
@@ -91,7 +91,7 @@ const SCENES: readonly Scene[] = [
 ];
 
 /** What others notice of those who send slow statements, and of a table that is locked. */
-export async function watchDisturbances(scratch: Scratch, { tell }: Pick<BenchOptions, "tell">) {
+export async function watchDisturbances(scratch: Scratch, { print }: Pick<BenchOptions, "print">) {
   const ours = await startOurs(scratch, scratch.url("authenticator"));
   await runClients(ours.base, [{ ...BRIEF, perSecond: 100 }], 2);
   const results = [];
@@ -102,9 +102,9 @@ export async function watchDisturbances(scratch: Scratch, { tell }: Pick<BenchOp
     await sleep(seconds * 1_000);
     await unlock();
     const [watched] = await Promise.all([watching, disturbing]);
-    tell(`  ${title}`);
-    for (const client of watched) tell(describeClient(client));
-    tell("");
+    print(`  ${title}`);
+    for (const client of watched) print(describeClient(client));
+    print("");
     results.push({ title, watched });
     await sleep(REST_MS);
   }

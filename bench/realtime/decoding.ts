@@ -23,7 +23,7 @@ type Reading = {
   readonly postgresMicroseconds: number | null;
 };
 
-export async function benchDecoding({ rounds, seconds, tell }: BenchOptions): Promise<object> {
+export async function benchDecoding({ rounds, seconds, print }: BenchOptions): Promise<object> {
   await using scratch = await startScratch(SCHEMA);
   const pool = new pg.Pool({ connectionString: scratch.url("postgres") });
   const changes = openReplication({
@@ -36,20 +36,20 @@ export async function benchDecoding({ rounds, seconds, tell }: BenchOptions): Pr
     },
   });
   try {
-    tell(`reading the log: one transaction of ${ROWS} rows, medians of ${rounds}`);
+    print(`reading the WAL: one transaction of ${ROWS} rows, medians of ${rounds}`);
     const wanted = await medians(rounds, () => read(scratch, changes, "items"));
-    tell(`  wanted     ${toldOf(wanted)}`);
+    print(`  wanted     ${toldOf(wanted)}`);
     const unwanted = await medians(rounds, () => read(scratch, changes, "unwanted"));
-    tell(`  unwanted   ${toldOf(unwanted)}`);
+    print(`  unwanted   ${toldOf(unwanted)}`);
 
     const latency = await latencies(scratch, changes);
-    tell(`  from before an insert to its change: p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms`);
+    print(`  from before an insert to its change: p50 ${latency.p50.toFixed(2)} ms, p99 ${latency.p99.toFixed(2)} ms`);
 
     const grown = await growthOfSlowReading(scratch, changes);
-    tell(`  an update of ${ROWS} rows, read slowly: this process grows by ${grown.toFixed(0)} MiB`);
+    print(`  an update of ${ROWS} rows, read slowly: this process grows by ${grown.toFixed(0)} MiB`);
 
     const idle = await idleMilliseconds(changes, seconds);
-    tell(`  idle: ${idle.toFixed(2)} ms of processor time per second`);
+    print(`  idle: ${idle.toFixed(2)} ms of processor time per second`);
     return { wanted, unwanted, latency, grownMebibytes: grown, idleMilliseconds: idle };
   } finally {
     await changes.close();

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { BenchOptions } from "../bench.ts";
-import { startOurs } from "../contest/ours.ts";
+import { startOurs } from "../comparison/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
@@ -19,9 +19,9 @@ const INSERTS_FOR_LATENCY = 20;
 
 const INSERT = `insert into news (title, body) select 'Title', repeat('x', 100) from generate_series(1, ${CHANGES})`;
 
-export async function benchFanOut({ rounds, seconds, tell }: BenchOptions): Promise<object> {
+export async function benchFanOut({ rounds, seconds, print }: BenchOptions): Promise<object> {
   await using scratch = await startScratch(NEWS);
-  tell(`telling ${SUBSCRIBERS} subscribers of rows that a policy hides from some`);
+  print(`sending changes to ${SUBSCRIBERS} subscribers, with a policy that hides rows from some`);
   const results: Record<number, object> = {};
   for (const callers of CALLERS) {
     const server = await startOurs(scratch, scratch.url("authenticator"));
@@ -37,7 +37,7 @@ export async function benchFanOut({ rounds, seconds, tell }: BenchOptions): Prom
       const delays = await latencies(scratch, subscribers);
       const idle = await idleMilliseconds(server.pid, seconds);
       const kibibytes = before === null || joined === null ? null : ((joined - before) * 1024) / SUBSCRIBERS;
-      tell(
+      print(
         `  ${String(callers).padStart(5)} callers: ${Math.round(rate)} messages/s (each ${nodeMicroseconds?.toFixed(1)} µs of the service and ${postgresMicroseconds?.toFixed(1)} µs of Postgres), one change to all of them p50 ${delays.p50.toFixed(1)} ms, p99 ${delays.p99.toFixed(1)} ms, idle ${idle?.toFixed(1)} ms of processor time per second, ${kibibytes?.toFixed(0)} KiB each`,
       );
       results[callers] = {

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BenchOptions } from "../bench.ts";
-import { startOurs } from "../contest/ours.ts";
+import { startOurs } from "../comparison/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
 import { joinNews, NEWS } from "./news.ts";
@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 /** Seconds of processor time in a minute. */
 type Cost = { readonly service: number; readonly postgres: number };
 
-export async function benchIdle({ tell }: BenchOptions): Promise<object> {
+export async function benchIdle({ print }: BenchOptions): Promise<object> {
   await using scratch = await startScratch(NEWS);
   const server = await startOurs(scratch, scratch.url("authenticator"));
   try {
@@ -26,9 +26,9 @@ export async function benchIdle({ tell }: BenchOptions): Promise<object> {
     await sleep(SETTLING_MS);
     const subscribed = await costOfMinute(scratch, server.pid);
     for (const socket of sockets) socket.terminate();
-    tell("a minute in which nothing happens, in seconds of processor time");
-    tell(`  nobody subscribed                                 ${toldOf(alone)}`);
-    tell(`  ${SUBSCRIBERS} subscribers, a slot open, hearts beating       ${toldOf(subscribed)}`);
+    print("an idle minute, in seconds of processor time");
+    print(`  no subscribers                                    ${toldOf(alone)}`);
+    print(`  ${SUBSCRIBERS} subscribers with heartbeats, one slot          ${toldOf(subscribed)}`);
     return { alone, subscribed };
   } finally {
     await server.stop();

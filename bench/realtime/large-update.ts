@@ -2,7 +2,7 @@
 
 import type { WebSocket } from "ws";
 import type { BenchOptions } from "../bench.ts";
-import { startOurs } from "../contest/ours.ts";
+import { startOurs } from "../comparison/ours.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { startScratch } from "../scratch.ts";
@@ -22,13 +22,13 @@ const PAUSE = 1 / 3;
 const INDEX = /"errors":null,"position":"[^"]*\.(\d+)@[^"]*"\}\}\]$/;
 const LONGEST_END = 70;
 
-export async function benchLargeUpdate({ tell }: BenchOptions): Promise<object> {
+export async function benchLargeUpdate({ print }: BenchOptions): Promise<object> {
   const results: object[] = [];
-  for (const size of SIZES) results.push(await measure(size, tell));
+  for (const size of SIZES) results.push(await measure(size, print));
   return results;
 }
 
-async function measure({ rows, subscribers, callers }: Size, tell: BenchOptions["tell"]): Promise<object> {
+async function measure({ rows, subscribers, callers }: Size, print: BenchOptions["print"]): Promise<object> {
   await using scratch = await startScratch(NEWS);
   await scratch.execute(
     `insert into news (title, body) select 'Title', repeat('x', 100) from generate_series(1, ${rows})`,
@@ -62,12 +62,12 @@ async function measure({ rows, subscribers, callers }: Size, tell: BenchOptions[
       mostMebibytes: most,
       slowReader: { code, told },
     };
-    tell(`an update of ${rows} rows in one transaction, told to ${others.length} subscribers of ${callers} callers`);
-    tell(
+    print(`an update of ${rows} rows in one transaction, sent to ${others.length} subscribers of ${callers} callers`);
+    print(
       `  all in order within ${seconds.toFixed(1)} s: ${Math.round(result.messagesPerSecond)} messages/s (each ${result.nodeMicroseconds?.toFixed(1)} µs of the service and ${result.postgresMicroseconds?.toFixed(1)} µs of Postgres)`,
     );
-    tell(`  the service held ${idle.toFixed(0)} MiB before and ${most.toFixed(0)} MiB at most meanwhile`);
-    tell(
+    print(`  the service held ${idle.toFixed(0)} MiB before and ${most.toFixed(0)} MiB at most meanwhile`);
+    print(
       `  one that read nothing for a while was told of ${told} in order${code === null ? "" : `, then its socket was closed with code ${code}`}`,
     );
     return result;

@@ -1,5 +1,5 @@
 import type { WebSocket } from "ws";
-import { signClaims } from "../contest/sign-claims.ts";
+import { signClaims } from "../comparison/sign-claims.ts";
 import { subscribe } from "./subscriber.ts";
 
 /** A table with a policy that has to be asked who sees a row. */

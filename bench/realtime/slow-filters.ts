@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { BenchOptions } from "../bench.ts";
-import { startOurs } from "../contest/ours.ts";
-import { signClaims } from "../contest/sign-claims.ts";
+import { startOurs } from "../comparison/ours.ts";
+import { signClaims } from "../comparison/sign-claims.ts";
 import { percentile } from "../hostile/percentile.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
 import { NEWS } from "./news.ts";
@@ -34,9 +34,9 @@ const HONEST: readonly { readonly name: string; readonly filter?: string }[] = [
 ];
 const EACH = 5;
 
-export async function benchSlowFilters({ rounds, seconds, tell }: BenchOptions): Promise<object> {
+export async function benchSlowFilters({ rounds, seconds, print }: BenchOptions): Promise<object> {
   await using scratch = await startScratch(`${NEWS}; ${ESSAYS}`);
-  tell("sending a change to honest subscribers beside others whose regular expressions take for ever");
+  print("sending a change to honest subscribers beside others with very slow regular expressions");
   const results: Record<string, object> = {};
   for (const kind of ["anonymous", "signed-in"] as const) {
     for (const sockets of HOSTILE) {
@@ -54,7 +54,7 @@ export async function benchSlowFilters({ rounds, seconds, tell }: BenchOptions):
           ({ name, p50, p99, missing, lost }) =>
             `${name} p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms${missing > 0 ? `, ${missing} missing, ${lost} ended` : ""}`,
         );
-        tell(`  ${String(sockets).padStart(3)} ${kind}, ${hostile.joins()} joins: ${told.join("; ")}`);
+        print(`  ${String(sockets).padStart(3)} ${kind}, ${hostile.joins()} joins: ${told.join("; ")}`);
         results[`${sockets} ${kind}`] = cells;
       } finally {
         await server.stop();

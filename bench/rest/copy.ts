@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Copier } from "../contest/runners.ts";
+import type { Copier } from "../comparison/runners.ts";
 import { CALLER } from "../schema.ts";
 import type { Scratch } from "../scratch.ts";
 import { eventOf } from "./works.ts";

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
-import { OURS } from "../contest/ours.ts";
-import type { Contestant } from "../contest/program.ts";
-import { API_KEY, TOKENS } from "../contest/tokens.ts";
+import { OURS } from "../comparison/ours.ts";
+import type { MeasuredServer } from "../comparison/program.ts";
+import { API_KEY, TOKENS } from "../comparison/tokens.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { CALLER } from "../schema.ts";
-import { POSTGREST } from "./contestants.ts";
+import { POSTGREST } from "./servers.ts";
 
 export const EXPORTED_ROWS = 1_000_000;
 const LOOK_EVERY_MS = 20;
@@ -14,7 +14,7 @@ export type Export = {
   readonly megabytes: number;
   readonly firstByteMilliseconds: number;
   readonly seconds: number;
-  /** By how much the server's memory grew at most meanwhile; null where /proc does not tell. */
+  /** By how much the server's memory grew at most meanwhile; null without /proc. */
   readonly grownMebibytes: number | null;
 };
 
@@ -38,7 +38,7 @@ export const READINGS = `
 export const EXPORTERS: readonly string[] = [OURS, POSTGREST];
 
 /** All rows of a caller in one answer, read as fast as they come. */
-export async function exportAll({ base, pid }: Contestant): Promise<Export> {
+export async function exportAll({ base, pid }: MeasuredServer): Promise<Export> {
   const before = await residentMebibytes(pid);
   let most = before;
   const look = setInterval(async () => {

@@ -1,7 +1,7 @@
-import { COPY, PGBENCH } from "../contest/runners.ts";
-import { type Target, type Targets, verdict } from "../contest/targets.ts";
-import { EXPRESS, LITE, POSTGREST } from "./contestants.ts";
+import { COPY, PGBENCH } from "../comparison/runners.ts";
+import { type Target, type Targets, verdict } from "../comparison/targets.ts";
 import type { Export } from "./export.ts";
+import { EXPRESS, LITE, POSTGREST } from "./servers.ts";
 
 const OF_READS: readonly Target[] = [
   { than: PGBENCH, least: 0.6 },

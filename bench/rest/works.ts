@@ -1,4 +1,4 @@
-import { READ, type Work } from "../contest/work.ts";
+import { READ, type Work } from "../comparison/work.ts";
 
 const ONE_ROW: Work = {
   ...READ,

@@ -79,18 +79,18 @@ type Message = any;
 function hearing(socket: WebSocket): (isWanted: (message: Message) => boolean) => Promise<void> {
   const messages: Message[] = [];
   let news = Promise.withResolvers<void>();
-  const tell = () => {
+  const print = () => {
     news.resolve();
     news = Promise.withResolvers();
   };
   socket.on("message", (data) => {
     messages.push(JSON.parse(String(data)));
-    tell();
+    print();
   });
   let failure: Error | null = null;
   socket.on("close", (code) => {
     failure = new Error(`The socket was closed with ${code}`);
-    tell();
+    print();
   });
   socket.on("error", () => {});
   return async (isWanted) => {

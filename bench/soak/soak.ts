@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startProgram } from "../contest/program.ts";
-import { JWT_SECRET, signClaims } from "../contest/sign-claims.ts";
+import { startProgram } from "../comparison/program.ts";
+import { JWT_SECRET, signClaims } from "../comparison/sign-claims.ts";
 import { freePort } from "../free-port.ts";
 import { startContent } from "../graphql/content.ts";
 import { type Heap, openHeap } from "../heap.ts";

@@ -1,8 +1,8 @@
-import { PGBENCH } from "../contest/runners.ts";
-import type { Targets } from "../contest/targets.ts";
-import { READ, type Work } from "../contest/work.ts";
+import { PGBENCH } from "../comparison/runners.ts";
+import type { Targets } from "../comparison/targets.ts";
+import { READ, type Work } from "../comparison/work.ts";
 import { USERS } from "../graphql/content.ts";
-import { DRIZZLE } from "./contestants.ts";
+import { DRIZZLE } from "./servers.ts";
 
 /** Ids begin at 1 there, and what is drawn begins at 0. And pgbench has its statements parsed before it takes a role. */
 export const PREPARATION = `

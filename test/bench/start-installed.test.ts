@@ -17,7 +17,7 @@ function makeEntrants() {
   return { log, entrant };
 }
 
-describe("the entrants of a benchmark", () => {
+describe("the launchers of a benchmark", () => {
   test("are started in their order without those who are not installed, and stop together", async () => {
     const { log, entrant } = makeEntrants();
     const { started, ...running } = await startInstalled([entrant("a"), entrant("b", false), entrant("c")], scratch);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Sample } from "../../../bench/contest/measure.ts";
-import { byTurns, type Runners, roundsOf } from "../../../bench/contest/runners.ts";
+import type { Sample } from "../../../bench/comparison/measure.ts";
+import { byTurns, type Runners, roundsOf } from "../../../bench/comparison/runners.ts";
 
 /** The rate tells which of all runs it was: the first, the second… */
 function makeRunners() {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Scratch } from "../scratch.ts";
-import { type Contestant, startProgram } from "./program.ts";
+import { type MeasuredServer, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./sign-claims.ts";
 import type { Dialect } from "./work.ts";
 
@@ -13,9 +13,9 @@ type Peer = {
   readonly name: string;
   /** `peers/lite.mjs` */
   readonly file: string;
-  /** Who it is to Postgres. */
+  /** The Postgres role. */
   readonly role?: string;
-  /** What it is told beyond what all are told. */
+  /** Additional environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly dialect?: Dialect;
   readonly prefix?: string;
@@ -25,7 +25,7 @@ type Peer = {
 export function startPeer(
   scratch: Scratch,
   { name, file, role = "authenticator", env = {}, dialect = "handlers", prefix = "/" }: Peer,
-): Promise<Contestant> {
+): Promise<MeasuredServer> {
   return startProgram({
     name,
     command: process.execPath,

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { openTap } from "../../../bench/contest/tap.ts";
+import { openTap } from "../../../bench/comparison/tap.ts";
 import { cloneDatabase } from "../../database.ts";
 
 test("the tap hears each statement with its values, prepared or not, and changes nothing", async () => {

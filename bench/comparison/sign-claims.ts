@@ -1,7 +1,7 @@
 import { makeTokenKeys } from "../../engine/identity/token-keys.ts";
 import { signToken } from "../../engine/identity/tokens.ts";
 
-export const JWT_SECRET = "a secret of the benchmark, known to all contestants";
+export const JWT_SECRET = "a secret of the benchmark, known to all servers";
 
 const keys = makeTokenKeys({ jwtSecret: JWT_SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
 

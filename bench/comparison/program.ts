@@ -6,44 +6,44 @@ import type { Scratch } from "../scratch.ts";
 import type { Dialect } from "./work.ts";
 
 /** A server under load, in a process of its own. */
-export type Contestant = {
+export type MeasuredServer = {
   readonly name: string;
   readonly base: URL;
   readonly dialect: Dialect;
   readonly pid: number;
-  /** The signal or the exit code that it ended with, and the end of what it wrote to stderr; null while it runs. */
+  /** The signal or exit code, and the end of stderr; null while it runs. */
   ending(): string | null;
-  /** With SIGTERM, where nothing else is said. */
+  /** SIGTERM by default. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 };
 
-/** Who may take part. */
-export type Entrant = {
+/** A server that can be started for a comparison. */
+export type ServerLauncher = {
   readonly name: string;
   readonly isInstalled: boolean;
-  start(scratch: Scratch): Promise<Contestant>;
+  start(scratch: Scratch): Promise<MeasuredServer>;
 };
 
 export type Program = {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Nothing else of this process's environment gets there, apart from PATH. */
+  /** The environment of the process, besides PATH. */
   readonly env: (port: string) => Readonly<Record<string, string>>;
   readonly dialect: Dialect;
-  /** Where the addresses of its dialect begin. */
+  /** The path prefix of its dialect. */
   readonly prefix: string;
-  /** A pipe that is read, one that nobody reads, or an open file. */
+  /** A pipe that is read, an unread pipe, or an open file. */
   readonly stderr?: "read" | "unread" | number;
-  /** One that is not ready after so many seconds is taken as it is. Absent: it is waited for. */
+  /** After this time the server is used even if it is not ready. Default: no limit. */
   readonly readyWithinSeconds?: number;
 };
 
-/** An answer that takes longer is none. */
+/** A longer response counts as missing. */
 const LONGEST_ANSWER_MS = 5_000;
 
-/** Answering when this resolves. */
-export async function startProgram(program: Program): Promise<Contestant> {
+/** Resolves when the server responds. */
+export async function startProgram(program: Program): Promise<MeasuredServer> {
   const { name, command, args, env, dialect, prefix, stderr = "read" } = program;
   const latest = performance.now() + 1_000 * (program.readyWithinSeconds ?? Number.POSITIVE_INFINITY);
   const port = String(await freePort());
@@ -68,7 +68,7 @@ async function stop(child: ChildProcess, ended: Promise<unknown>, signal: NodeJS
   await ended;
 }
 
-/** Some listen before they can answer, and say 503 meanwhile. */
+/** Some servers listen before they are ready, and respond with 503 until then. */
 async function isReady(base: URL): Promise<boolean> {
   const answer = await fetch(base, { method: "HEAD", signal: AbortSignal.timeout(LONGEST_ANSWER_MS) }).catch(
     () => null,

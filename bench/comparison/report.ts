@@ -2,13 +2,13 @@ import { median } from "../median.ts";
 import type { Sample } from "./measure.ts";
 import { OURS } from "./ours.ts";
 
-/** One for each contestant; it is missing where it had no part. */
+/** One for each server; it is missing where it had no part. */
 export type Round = ReadonlyMap<string, Sample>;
 
 export type Outcome = {
   readonly work: string;
-  readonly contestants: Readonly<Record<string, Summary>>;
-  /** How many times as fast as that one ours is. */
+  readonly servers: Readonly<Record<string, Summary>>;
+  /** The rate of this service divided by that of the other server. */
   readonly ratios: Readonly<Record<string, number>>;
 };
 
@@ -34,14 +34,14 @@ export function outcomeOf(work: string, rounds: readonly Round[]): Outcome {
   const others = names.filter((name) => name !== OURS);
   return {
     work,
-    contestants: Object.fromEntries(names.map((name) => [name, summary(name)])),
+    servers: Object.fromEntries(names.map((name) => [name, summary(name)])),
     ratios: Object.fromEntries(others.map((name) => [name, ratio(name)])),
   };
 }
 
-export function describeOutcome({ work, contestants, ratios }: Outcome, unit: string): string {
+export function describeOutcome({ work, servers, ratios }: Outcome, unit: string): string {
   const heading = ["", "rate", "p50", "p99", "ours is", "server", "postgres", "client"];
-  const lines = Object.entries(contestants).map(([name, summary]) => [
+  const lines = Object.entries(servers).map(([name, summary]) => [
     name,
     `${Math.round(summary.rate!)}/s`,
     ...[summary.p50, summary.p99].map((time) => (time === null ? "" : `${time.toFixed(2)} ms`)),

@@ -1,7 +1,7 @@
 import { processorTimeOf } from "../processor-time.ts";
 import type { Scratch } from "../scratch.ts";
 import type { Load, LoadGenerator } from "./load.ts";
-import type { Contestant } from "./program.ts";
+import type { MeasuredServer } from "./program.ts";
 import { TOKENS } from "./tokens.ts";
 import { requestOf, type Work } from "./work.ts";
 
@@ -19,11 +19,11 @@ export type Sample = {
 
 type Means = { readonly scratch: Scratch; readonly generator: LoadGenerator };
 
-/** A contestant under the load of a work. */
-export async function sampleOf(contestant: Contestant, work: Work, seconds: number, means: Means): Promise<Sample> {
+/** A server under the load of a work. */
+export async function sampleOf(server: MeasuredServer, work: Work, seconds: number, means: Means): Promise<Sample> {
   const { connections, tokens } = work;
-  const load = { ...requestOf(work, contestant), connections, seconds, tokens: TOKENS[tokens] };
-  return sampleOfLoad(contestant.pid, load, means, work.rows ?? 1);
+  const load = { ...requestOf(work, server), connections, seconds, tokens: TOKENS[tokens] };
+  return sampleOfLoad(server.pid, load, means, work.rows ?? 1);
 }
 
 /** A program under a load whose requests each do so many units of work. */

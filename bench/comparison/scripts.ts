@@ -19,7 +19,7 @@ export async function recordScripts(
 ): Promise<ReadonlyMap<Work, Script>> {
   await using opened = new AsyncDisposableStack();
   const tap = opened.use(await openTap(scratch.url("authenticator")));
-  const ours = opened.adopt(await start(scratch, tap.url), (contestant) => contestant.stop());
+  const ours = opened.adopt(await start(scratch, tap.url), (server) => server.stop());
   const scripts = new Map<Work, Script>();
   for (const work of works) {
     const { port, request, values } = requestOf(work, ours);

@@ -2,7 +2,7 @@ import { pgbench } from "../pgbench.ts";
 import type { Scratch } from "../scratch.ts";
 import type { LoadGenerator } from "./load.ts";
 import { type Sample, sampleOf, sampleOfRate } from "./measure.ts";
-import type { Contestant } from "./program.ts";
+import type { MeasuredServer } from "./program.ts";
 import type { Round } from "./report.ts";
 import type { Script } from "./scripts.ts";
 import type { Work } from "./work.ts";
@@ -15,7 +15,7 @@ export type Field = {
   readonly generator: LoadGenerator;
   /** Null where nobody copies. */
   readonly copier: Copier | null;
-  readonly contestants: readonly Contestant[];
+  readonly servers: readonly MeasuredServer[];
   /** Null without pgbench. */
   readonly scripts: ReadonlyMap<Work, Script> | null;
 };
@@ -31,8 +31,8 @@ export function runnersOf(work: Work, field: Field): Runners {
   const script = field.scripts?.get(work);
   if (script && work.pgbenchClients) runners.set(PGBENCH, pgbenchRunner(script, work.pgbenchClients, field));
   if (work.rows && field.copier) runners.set(COPY, copyRunner(work.rows, field.scratch, field.copier));
-  for (const contestant of field.contestants) {
-    runners.set(contestant.name, (seconds) => sampleOf(contestant, work, seconds, field));
+  for (const server of field.servers) {
+    runners.set(server.name, (seconds) => sampleOf(server, work, seconds, field));
   }
   return runners;
 }

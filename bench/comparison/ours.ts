@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Scratch } from "../scratch.ts";
-import { type Contestant, type Program, startProgram } from "./program.ts";
+import { type MeasuredServer, type Program, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./sign-claims.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -18,7 +18,7 @@ export function startOurs(
   scratch: Scratch,
   url: string,
   { prefix = "/rest/v1/", execArgv = [], env = {}, ...others }: OursOptions = {},
-): Promise<Contestant> {
+): Promise<MeasuredServer> {
   return startProgram({
     name: OURS,
     command: process.execPath,

@@ -53,13 +53,13 @@ const BIND = 0x42;
 
 /** Understands of the protocol what it takes to know which statements are executed with which values. */
 class Listener {
-  readonly #tell: (sent: Sent) => void;
+  readonly #onStatement: (sent: Sent) => void;
   readonly #texts = new Map<string, string>();
   #rest = Buffer.alloc(0);
   #hasBegun = false;
 
-  constructor(tell: (sent: Sent) => void) {
-    this.#tell = tell;
+  constructor(onStatement: (sent: Sent) => void) {
+    this.#onStatement = onStatement;
   }
 
   hear(bytes: Buffer): void {
@@ -80,7 +80,7 @@ class Listener {
   #take(type: number, body: Buffer): void {
     const [first, second, more] = readTexts(body);
     if (type === PARSE) this.#texts.set(first, second);
-    if (type === BIND) this.#tell({ text: this.#texts.get(second)!, values: readValues(more) });
+    if (type === BIND) this.#onStatement({ text: this.#texts.get(second)!, values: readValues(more) });
   }
 }
 

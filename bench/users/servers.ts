@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { OURS, startOurs as startService } from "../contest/ours.ts";
-import { startPeer } from "../contest/peer.ts";
-import type { Contestant, Entrant } from "../contest/program.ts";
+import { OURS, startOurs as startService } from "../comparison/ours.ts";
+import { startPeer } from "../comparison/peer.ts";
+import type { MeasuredServer, ServerLauncher } from "../comparison/program.ts";
 import { peerPackage } from "../peer-package.ts";
 import type { Scratch } from "../scratch.ts";
 
 export const DRIZZLE = "Express + Drizzle";
 
-export const ENTRANTS: readonly Entrant[] = [
+export const SERVERS: readonly ServerLauncher[] = [
   { name: OURS, isInstalled: true, start: (scratch) => startOurs(scratch, scratch.url("authenticator")) },
   {
     name: DRIZZLE,
@@ -16,6 +16,6 @@ export const ENTRANTS: readonly Entrant[] = [
   },
 ];
 
-export function startOurs(scratch: Scratch, url: string): Promise<Contestant> {
+export function startOurs(scratch: Scratch, url: string): Promise<MeasuredServer> {
   return startService(scratch, url, { prefix: "/" });
 }

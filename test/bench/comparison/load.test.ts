@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { startLoadGenerator } from "../../../bench/contest/load.ts";
+import { startLoadGenerator } from "../../../bench/comparison/load.ts";
 
 const generator = startLoadGenerator();
 afterAll(() => generator[Symbol.dispose]());
