@@ -1,12 +1,13 @@
 import pg from "pg";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../engine/catalog/tables.ts";
-import { ApiError, toApiError } from "../engine/errors.ts";
+import { ApiError } from "../engine/errors.ts";
 import type { InterfaceName } from "../engine/identity/caller-settings.ts";
 import { findMissingGrants } from "../engine/inspect/explain.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
+import { toHttpError } from "../http/http-error.ts";
 import { type FilterCondition, parseFilter } from "../realtime/changes/parse-filter.ts";
 import { explainRead, type ReadExplanation, readPoliciesOf } from "../rest-gateway/why/explain-read.ts";
 import {
@@ -115,7 +116,7 @@ Examples:
       await withClient(requestUrl, (login) => withClient(ownerUrl, (owner) => printAll(login, owner))).catch(
         (error) => {
           if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
-          const { status, code, message } = toApiError(error, { anonymous: role === config.anonRole });
+          const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });
           const answer = `${role} gets ${status} ${code}: ${message}`;
           // Clients are not told what is wrong with a policy, and who asks here is to mend it.
           const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Config } from "../engine/config/config.ts";
-import { ApiError } from "../engine/errors.ts";
+import { HttpError } from "./http-error.ts";
 import type { RequestHeaders } from "./request-info.ts";
 
 const TOKEN_HEADER = "x-csrf-token";
@@ -44,10 +44,10 @@ export function makeCsrfProtection({
   const checkForm: CsrfProtection["checkForm"] = ({ method, headers }, session, token) => {
     if (SAFE_METHODS.includes(method)) return;
     if (isCrossSite(headers)) {
-      throw new ApiError(403, "PERMISSION_DENIED", "A page of another site may not do this in the user's name.");
+      throw new HttpError(403, "PERMISSION_DENIED", "A page of another site may not do this in the user's name.");
     }
     if (session === null || (token !== null && isEqual(token, csrfTokenOf(session)))) return;
-    throw new ApiError(403, "PERMISSION_DENIED", "The X-CSRF-Token is missing, or not the one of this session.", {
+    throw new HttpError(403, "PERMISSION_DENIED", "The X-CSRF-Token is missing, or not the one of this session.", {
       hint: "Get it from GET /csrf-token after signing in.",
     });
   };

@@ -1,7 +1,8 @@
-import { type ApiError, CREDENTIALS_REQUIRED } from "../engine/errors.ts";
+import { CREDENTIALS_REQUIRED } from "../engine/errors.ts";
+import type { HttpError } from "./http-error.ts";
 
 /** The response headers of an error. */
-export function errorHeaders({ challenge, retryAfterSeconds, headers }: ApiError): Readonly<Record<string, string>> {
+export function errorHeaders({ challenge, retryAfterSeconds, headers }: HttpError): Readonly<Record<string, string>> {
   return {
     ...(challenge && { "WWW-Authenticate": bearerChallenge(challenge) }),
     ...(retryAfterSeconds !== null && { "Retry-After": String(retryAfterSeconds) }),
@@ -10,12 +11,12 @@ export function errorHeaders({ challenge, retryAfterSeconds, headers }: ApiError
 }
 
 /** Adds the challenge that a 401 response must have (RFC 9110 §15.5.2), unless the error has one. */
-export function withBearerChallenge(error: ApiError): ApiError {
+export function withBearerChallenge(error: HttpError): HttpError {
   if (error.status !== 401 || errorHeaders(error)["WWW-Authenticate"] !== undefined) return error;
   return error.withHeaders({ "WWW-Authenticate": bearerChallenge(CREDENTIALS_REQUIRED) });
 }
 
-function bearerChallenge(challenge: NonNullable<ApiError["challenge"]>): string {
+function bearerChallenge(challenge: NonNullable<HttpError["challenge"]>): string {
   if (challenge.error === null) return "Bearer";
   return `Bearer error="${challenge.error}", error_description="${challenge.description}"`;
 }

@@ -11,7 +11,7 @@ import {
   Step,
 } from "postgraphile/grafast";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
-import { ApiError } from "../engine/errors.ts";
+import { HttpError } from "../http/http-error.ts";
 import { castToComparable } from "./codecs.ts";
 import { type Codec, isTable, keyOf, type PgTable, sqlNameOf } from "./table.ts";
 import { TIME_CODECS } from "./time-codecs.ts";
@@ -258,13 +258,13 @@ export function readPage(
   last: CountInput,
   max: number,
 ): { readonly first: number | null; readonly last: number | null } {
-  if (first != null && last != null) throw new ApiError(400, "VALIDATION_ERROR", "Give first or last, not both.");
+  if (first != null && last != null) throw new HttpError(400, "VALIDATION_ERROR", "Give first or last, not both.");
   if (last != null) return { first: null, last: Math.min(requireNonNegative("last", last), max) };
   return { first: Math.min(requireNonNegative("first", first ?? DEFAULT_PAGE_SIZE), max), last: null };
 }
 
 function requireNonNegative(name: string, count: number): number {
-  if (count < 0) throw new ApiError(400, "VALIDATION_ERROR", `${name} must not be negative.`);
+  if (count < 0) throw new HttpError(400, "VALIDATION_ERROR", `${name} must not be negative.`);
   return count;
 }
 

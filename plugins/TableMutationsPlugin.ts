@@ -20,7 +20,7 @@ import {
 } from "postgraphile/grafast";
 import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "postgraphile/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
-import { ApiError } from "../engine/errors.ts";
+import { HttpError } from "../http/http-error.ts";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
@@ -159,7 +159,7 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       const $row = new UpdatedRowStep(table, keySteps(build, table, args));
       args.apply($row, "input", (builder: PgUpdateSingleQueryBuilder, input: object) => {
         if (Object.keys(input).length > 0) return builder.setBuilder();
-        throw new ApiError(400, "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
+        throw new HttpError(400, "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
       });
       return $row;
     },
@@ -290,14 +290,14 @@ function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
   });
 }
 
-function rowNotInsertedError(table: PgTable): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "The row was not inserted: a trigger skipped or redirected it.", {
+function rowNotInsertedError(table: PgTable): HttpError {
+  return new HttpError(404, "RESOURCE_NOT_FOUND", "The row was not inserted: a trigger skipped or redirected it.", {
     details: sqlNameOf(table),
   });
 }
 
-function rowNotFoundError(table: PgTable): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.", {
+function rowNotFoundError(table: PgTable): HttpError {
+  return new HttpError(404, "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.", {
     details: sqlNameOf(table),
   });
 }

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Database } from "../engine/database/database.ts";
 import type { Statement, StatementContext } from "../engine/database/statement.ts";
 import { asLogin } from "../engine/database/transaction.ts";
-import { ApiError, toApiError } from "../engine/errors.ts";
 import type { Caller } from "../engine/identity/caller.ts";
+import { HttpError, toHttpError } from "../http/http-error.ts";
 
 export type ChannelExtension = "broadcast" | "presence";
 /** What a caller may receive in a private channel. */
@@ -90,10 +90,10 @@ function makeStatement(text: string, ...values: string[]): Statement {
 }
 
 function resultIfDenied<Answer>(error: unknown, denied: Answer): Answer {
-  const { code, status } = toApiError(error);
+  const { code, status } = toHttpError(error);
   if (code === INSUFFICIENT_PRIVILEGE) return denied;
   if (MISSING_TABLE_CODES.includes(code)) {
-    throw new ApiError(
+    throw new HttpError(
       403,
       "PERMISSION_DENIED",
       "Private channels need the table realtime.messages, which does not exist.",

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { runStepwise } from "../engine/concurrency/stepwise.ts";
-import { ApiError } from "../engine/errors.ts";
 import type { Authenticator } from "../engine/identity/authenticator.ts";
 import type { Caller } from "../engine/identity/caller.ts";
 import { unauthorized } from "../engine/identity/unauthorized.ts";
@@ -8,6 +7,7 @@ import { isJsonObject, parseJsonExactly } from "../engine/json/json-values.ts";
 import { scanJson } from "../engine/json/scan-json.ts";
 import { methodNotAllowed, notFound } from "../http/address-errors.ts";
 import type { BodyLimit, FindBodyLimit } from "../http/body-limit.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { TopicAuthorization } from "./authorization.ts";
 import { type Broadcaster, type ChannelTopic, topicKey } from "./broadcast.ts";
 import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
@@ -103,7 +103,7 @@ export function makeHttpBroadcast({
       broadcast: { event: decodePathSegment(event), encoding, payload },
     };
     if (!(await mayWrite(caller, addressed))) {
-      throw new ApiError(
+      throw new HttpError(
         403,
         "PERMISSION_DENIED",
         "The policies on realtime.messages do not allow you to write to this topic.",
@@ -157,7 +157,7 @@ function payloadEncoding({
   const name = type.split(";", 1)[0]!.trim().toLowerCase();
   if (name === "application/json") return "json";
   if (name === "application/octet-stream") return "raw";
-  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `A body of the type "${name}" is not supported.`, {
+  throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", `A body of the type "${name}" is not supported.`, {
     hint: "Send application/json or application/octet-stream.",
   });
 }
@@ -187,6 +187,6 @@ function decodePathSegment(part: string): string {
   }
 }
 
-function invalidBroadcast(message: string): ApiError {
-  return new ApiError(422, "VALIDATION_ERROR", message);
+function invalidBroadcast(message: string): HttpError {
+  return new HttpError(422, "VALIDATION_ERROR", message);
 }

@@ -2,10 +2,10 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { PausableSource } from "../engine/concurrency/event-loop-sharing.ts";
 import type { Config } from "../engine/config/config.ts";
-import { toApiError } from "../engine/errors.ts";
 import { type Caller, callerKey } from "../engine/identity/caller.ts";
 import type { ByteQuota } from "../engine/memory/byte-quota.ts";
 import type { CsrfProtection } from "../http/csrf-protection.ts";
+import { toHttpError } from "../http/http-error.ts";
 import { type AcceptedSocket, rejectUpgrade, SocketHost, type SocketSession } from "../http/socket-host.ts";
 import type { ChannelDependencies } from "./channel.ts";
 import { ChannelConnection } from "./connection.ts";
@@ -69,7 +69,7 @@ export class RealtimeSocketServer {
     try {
       caller = await dependencies.authenticator().authenticate({ authorization: null, apiKey });
     } catch (error) {
-      const { status, message } = toApiError(error);
+      const { status, message } = toHttpError(error);
       return rejectUpgrade(socket, status, message);
     }
     if (socket.destroyed) return;

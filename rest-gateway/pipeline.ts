@@ -6,7 +6,6 @@ import { isSchemaOutdated } from "../engine/database/database-errors.ts";
 import type { IsolationLevel } from "../engine/database/pipelined-batch.ts";
 import type { Statement, StatementContext } from "../engine/database/statement.ts";
 import type { RunStatement } from "../engine/database/transaction.ts";
-import type { ApiError } from "../engine/errors.ts";
 import type { Caller } from "../engine/identity/caller.ts";
 import type { Intent } from "../engine/statement/intent.ts";
 import type { Plan } from "../engine/statement/plan/plan.ts";
@@ -18,6 +17,7 @@ import {
 } from "../engine/statement/prepare.ts";
 import { type RunResult, runInTransaction, runRequest } from "../engine/statement/run.ts";
 import { notFound } from "../http/address-errors.ts";
+import type { HttpError } from "../http/http-error.ts";
 import type { GatewayRequest } from "./http/request.ts";
 import { type GatewayResponse, isBodyStream, type ResponseBody } from "./http/response.ts";
 import { type IdempotentRunner, type KeyedRequest, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
@@ -62,7 +62,7 @@ export type Dialect<Parsed extends ParsedRequest> = {
   parse(request: GatewayRequest, caller: Caller): Awaitable<Parsed | ReadyResponse | null>;
   respond(parsed: Parsed, plan: Plan, result: RunResult, run: RunIntent): Awaitable<GatewayResponse<ResponseBody>>;
   /** `parsed` is null where parsing failed, `intent` where it was no statement that failed. */
-  explainError(thrown: unknown, caller: Caller, parsed: Parsed | null, intent: Intent | null): ApiError;
+  explainError(thrown: unknown, caller: Caller, parsed: Parsed | null, intent: Intent | null): HttpError;
   /** The value of `Allow`. */
   allowedMethods(request: GatewayRequest, caller: Caller): Awaitable<string>;
 };
@@ -253,7 +253,7 @@ async function explainError<Parsed extends ParsedRequest>(
   parsed: Parsed | null,
   request: GatewayRequest,
   { dialect }: Pipeline<Parsed>,
-): Promise<ApiError> {
+): Promise<HttpError> {
   const intent = thrown instanceof Error ? (failedIntents.get(thrown) ?? null) : null;
   const error = dialect.explainError(thrown, caller, parsed, intent);
   if (error.status !== 405 || error.headers.Allow !== undefined) return error;

@@ -74,7 +74,7 @@ export function makeApiKeys(asOwner: AsOwner): ApiKeys {
         ]),
       );
       if (!rows[0]!.revoked) {
-        throw new ApiError(404, "RESOURCE_NOT_FOUND", "There is no such key, or it was revoked before.");
+        throw new ApiError("notFound", "RESOURCE_NOT_FOUND", "There is no such key, or it was revoked before.");
       }
     },
   };

@@ -86,7 +86,7 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
 }
 
 function linkExpired(): ApiError {
-  return new ApiError(400, "INVALID_TOKEN", "This link was used before, or has expired.", {
+  return new ApiError("invalid", "INVALID_TOKEN", "This link was used before, or has expired.", {
     hint: "Request a new link.",
   });
 }

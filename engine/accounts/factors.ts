@@ -135,11 +135,11 @@ export class Factors {
 }
 
 function enrolmentNotFound(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "There is no enrolment to verify.", {
+  return new ApiError("invalid", "VALIDATION_ERROR", "There is no enrolment to verify.", {
     hint: "Start the enrolment first: POST /api/mfa/enable returns the secret for the authenticator app.",
   });
 }
 
 function factorNotEnabled(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "No authenticator app is enabled for this account.");
+  return new ApiError("invalid", "VALIDATION_ERROR", "No authenticator app is enabled for this account.");
 }

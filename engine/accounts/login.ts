@@ -139,7 +139,7 @@ async function storeUpgradedHash(
 function checkNameLength(username: string): void {
   if (username.length <= MAX_NAME_LENGTH) return;
   const message = `A user name has at most ${MAX_NAME_LENGTH} characters.`;
-  throw new ApiError(400, "VALIDATION_ERROR", message, { details: [{ field: "username", message }] });
+  throw new ApiError("invalid", "VALIDATION_ERROR", message, { details: [{ field: "username", message }] });
 }
 
 /** A login in two requests: the password first, then the code if the account requires one. */

@@ -51,5 +51,5 @@ export function makeChangePassword({ asOwner, passwords, attempts, policy }: Cha
 /** Not 401: the user is signed in and need not sign in again. */
 function wrongPassword(): ApiError {
   const message = "The current password is wrong.";
-  return new ApiError(400, "INVALID_CREDENTIALS", message, { details: [{ field: "currentPassword", message }] });
+  return new ApiError("invalid", "INVALID_CREDENTIALS", message, { details: [{ field: "currentPassword", message }] });
 }

@@ -98,7 +98,7 @@ function isPersonalWord(password: string, personalWords: readonly (string | null
 /** Some error formats contain only the message, so it includes the advice. */
 function validationError(message: string, details: readonly FieldError[]): ApiError {
   const advice = details.map((fault) => fault.message).join(" ");
-  return new ApiError(400, "VALIDATION_ERROR", `${message} ${advice}`, { details });
+  return new ApiError("invalid", "VALIDATION_ERROR", `${message} ${advice}`, { details });
 }
 
 /** Whether it is a common word or pattern, with any capitalization, leetspeak and added digits or signs. */

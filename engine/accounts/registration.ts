@@ -88,7 +88,7 @@ async function findAccountFaults(
 /** Some error formats contain only the message, so it lists all faults. */
 function validationError(details: readonly FieldError[]): ApiError {
   const message = details.map((fault) => `${fault.field}: ${fault.message}`).join(" ");
-  return new ApiError(400, "VALIDATION_ERROR", message, { details });
+  return new ApiError("invalid", "VALIDATION_ERROR", message, { details });
 }
 
 async function insertAccount(

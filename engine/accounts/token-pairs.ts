@@ -153,7 +153,7 @@ export function makeTokenIssuer({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: 
     readRefreshToken(token) {
       const { sub, type } = verifyRefreshToken(token, keys);
       if (type !== "refresh" || typeof sub !== "string") {
-        throw new ApiError(400, "VALIDATION_ERROR", "This token is not a refresh token.", {
+        throw new ApiError("invalid", "VALIDATION_ERROR", "This token is not a refresh token.", {
           details: [{ field: "refreshToken", message: "Send the refreshToken of the pair." }],
         });
       }

@@ -22,7 +22,7 @@ export const ANONYMOUS_NOT_SERVED = "Sign in first: callers without credentials 
 
 /** PostgREST's code and words for a database that cannot be reached. */
 export function databaseUnreachable(cause: unknown): ApiError {
-  return new ApiError(503, "PGRST000", "Database connection error. Retrying the connection.", {
+  return new ApiError("unavailable", "PGRST000", "Database connection error. Retrying the connection.", {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     cause,
   });
@@ -36,7 +36,7 @@ export function isAcquireTimeout(error: unknown): error is ApiError {
 
 /** The database is there, but every connection was busy for too long. */
 export function acquireTimeout(): ApiError {
-  return new ApiError(504, ACQUIRE_TIMEOUT_CODE, "Timed out acquiring connection from connection pool.", {
+  return new ApiError("timeout", ACQUIRE_TIMEOUT_CODE, "Timed out acquiring connection from connection pool.", {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }
@@ -60,7 +60,7 @@ export function connectionLost(cause: unknown): ApiError {
 /** SQLSTATE 08007 is transaction_resolution_unknown. */
 export function outcomeUnknown(cause: unknown): ApiError {
   const message = "The database connection was lost, and the change may have been made. Look before you try again.";
-  return new ApiError(503, "08007", message, {
+  return new ApiError("unavailable", "08007", message, {
     hint: "With an Idempotency-Key from the beginning it is made once, however often it is tried.",
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     cause,
@@ -74,7 +74,7 @@ export function isQueryCanceled(error: unknown): boolean {
 
 /** Nothing of it is kept. */
 export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): ApiError {
-  return new ApiError(400, "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {
+  return new ApiError("invalid", "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {
     details: "Nothing was changed.",
     hint,
   });
@@ -82,7 +82,7 @@ export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): Ap
 
 /** It had been committed when its answer came. */
 export function changedButResponseTooLarge(): ApiError {
-  return new ApiError(400, "ANSWER_TOO_LARGE", "The change was made, but its answer is too large to be told.", {
+  return new ApiError("invalid", "ANSWER_TOO_LARGE", "The change was made, but its answer is too large to be told.", {
     hint: "Do not repeat it: read what you need of it.",
   });
 }
@@ -98,17 +98,21 @@ export function tooManyLargeResponses(): ApiError {
 
 /** SQLSTATE class 25 is invalid_transaction_state. What the session runs next would run in the wrong transaction. */
 export function unexpectedTransactionState(): ApiError {
-  return new ApiError(500, "25000", "A statement may not begin or end a transaction; its connection was closed.");
+  return new ApiError(
+    "internal",
+    "25000",
+    "A statement may not begin or end a transaction; its connection was closed.",
+  );
 }
 
 /** Somebody who does not read keeps a connection and the database's old rows occupied. */
 export function readerStalled(): ApiError {
-  return new ApiError(504, "57014", "The rows were not read for too long; the query was cancelled.");
+  return new ApiError("timeout", "57014", "The rows were not read for too long; the query was cancelled.");
 }
 
 /** SQLSTATE 25P02 is in_failed_sql_transaction. */
 export function transactionFailed(): ApiError {
-  return new ApiError(500, "25P02", "The transaction had failed and was rolled back.");
+  return new ApiError("internal", "25P02", "The transaction had failed and was rolled back.");
 }
 
 /**

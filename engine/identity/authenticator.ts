@@ -107,7 +107,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       try {
         return { caller: await authenticate(credentials), rejection: null };
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        if (!(error instanceof ApiError) || error.kind !== "unauthenticated") throw error;
         return { caller: anonymous, rejection: error };
       }
     },

@@ -12,7 +12,7 @@ export function unauthorized(
   description: string,
   { details, cause }: UnauthorizedDetails = {},
 ): ApiError {
-  return new ApiError(401, code, message, {
+  return new ApiError("unauthenticated", code, message, {
     challenge: { error: "invalid_token", description },
     tableMessage: description,
     details: details ?? null,

@@ -285,7 +285,7 @@ function lowestLsn(positions: readonly Lsn[]): Lsn | null {
 }
 
 function noLongerRetained(after: Lsn): ApiError {
-  return new ApiError(410, "RESOURCE_NOT_FOUND", `The changes since ${formatLsn(after)} are no longer kept.`, {
+  return new ApiError("gone", "RESOURCE_NOT_FOUND", `The changes since ${formatLsn(after)} are no longer kept.`, {
     hint: "Read the rows again, and follow from now on.",
   });
 }

@@ -176,7 +176,7 @@ export function statementShapeKey(
   const key = selectKey(intent.selection.select) + others;
   // An odd number of backslashes: the character itself, and not the six characters that spell it.
   if (key.includes("u0000") && /(?<!\\)(\\\\)*\\u0000/.test(key)) {
-    throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
+    throw new ApiError("invalid", "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
   }
   return key;
 }

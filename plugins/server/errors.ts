@@ -13,10 +13,12 @@ import {
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
 } from "../../engine/database/database-errors.ts";
-import { ApiError, errorCodeOf, toApiError, toGraphQLBody } from "../../engine/errors.ts";
+import { ApiError } from "../../engine/errors.ts";
 import type { AuthenticationResult, Authenticator } from "../../engine/identity/authenticator.ts";
 import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Logger } from "../../engine/output/log.ts";
+import { toGraphQLBody } from "../../http/error-bodies.ts";
+import { errorCodeOf, type HttpError, toHttpError } from "../../http/http-error.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
 
 type GraphqlErrorAudience = { readonly authentication: AuthenticationResult; readonly requestId: string };
@@ -72,7 +74,7 @@ const UNREPRESENTABLE_VALUE = /^(Int|Float|String|Boolean|ID) cannot represent /
 /** Null for unexpected errors. */
 function meaningOf(error: GraphQLError): ErrorMeaning | null {
   const original = error.originalError;
-  if (original instanceof ApiError) return meaningOfApiError(original);
+  if (original instanceof ApiError) return meaningOfApiError(toHttpError(original));
   // The client has disconnected: nobody reads this, and it is not an error to log.
   if (original?.name === "AbortError") return { message: "The request was aborted.", code: "SERVICE_UNAVAILABLE" };
   if (original && isStringifyOverflow(original))
@@ -110,7 +112,7 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   const tooLong = valueTooLongMessage(error);
   if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
   if (isSchemaOutdated(error)) return { message: SCHEMA_CHANGED_MESSAGE, code: "SERVICE_UNAVAILABLE" };
-  const known = toApiError(error, { anonymous });
+  const known = toHttpError(error, { anonymous });
   const code = CODE_OVERRIDES[error.code ?? ""] ?? toGraphQLBody(known).extensions.code;
   if (code === "INTERNAL_ERROR") return null;
   if (code === "SERVICE_UNAVAILABLE") return { message: known.message, code };
@@ -122,7 +124,7 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
     : null;
 }
 
-function meaningOfApiError(error: ApiError): ErrorMeaning | null {
+function meaningOfApiError(error: HttpError): ErrorMeaning | null {
   const { message, extensions } = toGraphQLBody(error);
   return extensions.code === "INTERNAL_ERROR" ? null : { message, code: extensions.code };
 }
@@ -164,5 +166,7 @@ export type ResponseExtensions = {
 };
 
 export function responseExtensions({ rejection: refusal }: AuthenticationResult): ResponseExtensions | undefined {
-  return refusal ? { authentication: { code: errorCodeOf(refusal), message: refusal.message } } : undefined;
+  return refusal
+    ? { authentication: { code: errorCodeOf(toHttpError(refusal)), message: refusal.message } }
+    : undefined;
 }

@@ -8,6 +8,7 @@ import { type Caller, callerKey } from "../../engine/identity/caller.ts";
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import type { BodyLimit, FindBodyLimit } from "../../http/body-limit.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { readSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import { type ExplainError, type ResponseExtensions, responseExtensions, toGraphQLError } from "./errors.ts";
@@ -182,7 +183,7 @@ function checkOperationMethod({ kind }: PreparedOperation, method: string): void
   if (kind === "subscription") throw new GraphqlRefusal([SUBSCRIPTION_OVER_HTTP]);
   // A link must not change data.
   if (kind === "mutation" && method !== "POST") {
-    throw new ApiError(405, "METHOD_NOT_ALLOWED", "Send mutations by POST.", { headers: { Allow: "POST" } });
+    throw new HttpError(405, "METHOD_NOT_ALLOWED", "Send mutations by POST.", { headers: { Allow: "POST" } });
   }
 }
 
@@ -221,7 +222,7 @@ function negotiateMediaType(accept: string | undefined): ResponseMediaType {
   const ranges = accept.split(",").map(parseAcceptRange);
   const best = ranges.filter(({ type, quality }) => type && quality > 0).sort(byPreference)[0];
   if (best?.type) return best.type;
-  throw new ApiError(406, "NOT_ACCEPTABLE", `Accept must allow ${GRAPHQL_MEDIA_TYPE} or ${JSON_MEDIA_TYPE}.`);
+  throw new HttpError(406, "NOT_ACCEPTABLE", `Accept must allow ${GRAPHQL_MEDIA_TYPE} or ${JSON_MEDIA_TYPE}.`);
 }
 
 type AcceptRange = { readonly type: ResponseMediaType | undefined; readonly quality: number };

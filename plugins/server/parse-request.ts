@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
 import { runStepwise, type Stepwise } from "../../engine/concurrency/stepwise.ts";
-import { ApiError } from "../../engine/errors.ts";
 import type { Credentials } from "../../engine/identity/authenticator.ts";
 import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
 import { scanJson } from "../../engine/json/scan-json.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { OperationVariables } from "./exact-numbers.ts";
 
 /** A parsed request: GraphQL over HTTP, section 5. */
@@ -106,7 +106,7 @@ export function checkContentType(contentType: string | undefined): void {
   const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
   const charset = parameters.find((parameter) => parameter.startsWith("charset="));
   if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;
-  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "Send the operation as application/json in UTF-8.", {
+  throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", "Send the operation as application/json in UTF-8.", {
     headers: { "Accept-Post": "application/json" },
   });
 }
@@ -131,8 +131,8 @@ function objectIn(body: Readonly<Record<string, unknown>>, name: string): Readon
   return value;
 }
 
-function malformedRequest(message: string, cause?: unknown): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", message, { cause });
+function malformedRequest(message: string, cause?: unknown): HttpError {
+  return new HttpError(400, "VALIDATION_ERROR", message, { cause });
 }
 
 type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };

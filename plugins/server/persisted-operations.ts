@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GraphQLError } from "postgraphile/graphql";
 import { RecentMap } from "../../engine/cache/recent-map.ts";
-import { ApiError } from "../../engine/errors.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import type { GraphqlRequest } from "./parse-request.ts";
 
@@ -54,7 +54,7 @@ function operationIdOf({ documentId, extensions }: GraphqlRequest): string | nul
 function refuseMissingDocument(request: GraphqlRequest): never {
   if (operationIdOf(request) !== null)
     throw persistedRefusal("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED");
-  throw new ApiError(400, "VALIDATION_ERROR", "Send the operation in query.");
+  throw new HttpError(400, "VALIDATION_ERROR", "Send the operation in query.");
 }
 
 function persistedRefusal(message: string, code: string): GraphqlRefusal {

@@ -6,6 +6,7 @@ import type { QualifiedName } from "../../engine/catalog/types.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import type { BindingRequest } from "../protocol/join-request.ts";
 import { stringifyValue } from "../protocol/messages.ts";
 import { type FilterCondition, parseFilter } from "./parse-filter.ts";
@@ -201,7 +202,7 @@ async function readFilters(
 
 /** An error of the server does not make the binding invalid. */
 function nullUnlessServerError(error: unknown): null {
-  if (error instanceof ApiError && error.status >= 500) throw error;
+  if (error instanceof ApiError && toHttpError(error).status >= 500) throw error;
   return null;
 }
 

@@ -1,6 +1,6 @@
 import { isQueryCanceled } from "../../engine/database/database-errors.ts";
-import { toApiError } from "../../engine/errors.ts";
 import type { CommittedTransaction, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { encodeMessage } from "../protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "../protocol/outbox.ts";
 import { type ChangeAudience, type GroupMember, type SubscriberGroup, splitByClaims } from "./audience.ts";
@@ -63,12 +63,12 @@ export class ChangeDelivery {
         const visible = check.versions.length > 0 ? await checkVisibility(group, table, check.versions) : [];
         this.#checked.set(group, { ...check, visible });
       } catch (error) {
-        const parts = isQueryCanceled(error) || toApiError(error).status === 503 ? [] : splitByClaims(group);
+        const parts = isQueryCanceled(error) || toHttpError(error).status === 503 ? [] : splitByClaims(group);
         if (parts.length > 1) {
           await Promise.all(parts.map(checkOne));
           return;
         }
-        const reason = `the policies of ${table.name} could not be evaluated (${toApiError(error).message})`;
+        const reason = `the policies of ${table.name} could not be evaluated (${toHttpError(error).message})`;
         for (const { subscriber } of group.members) subscriber.reportGap(reason);
       }
     };

@@ -117,7 +117,7 @@ export class ChangeFeed {
     this.#following.from.then(() => this.#reloadCatalog()).catch(() => {});
   }
 
-  /** Resolves when no change is missed any more; rejects with an ApiError where there is no stream. */
+  /** Resolves when no change is missed any more; rejects with an HttpError where there is no stream. */
   async opened(): Promise<void> {
     await this.#following.from;
   }

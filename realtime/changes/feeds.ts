@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { toApiError } from "../../engine/errors.ts";
 import type { LogicalMessage } from "../../engine/replication/changes.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { ChangeFeed, type FeedDependencies } from "./feed.ts";
 import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
 
@@ -119,7 +119,7 @@ export class ChangeFeeds {
   }
 
   async #replay(): Promise<void> {
-    const failure = await this.opened().then(() => null, toApiError);
+    const failure = await this.opened().then(() => null, toHttpError);
     const returning = this.#returning;
     this.#returning = [];
     const { history } = this.#dependencies.changes.state();
@@ -135,7 +135,7 @@ export class ChangeFeeds {
       await feed.opened();
       await this.#handOver(feed);
     } catch (error) {
-      for (const subscriber of feed.removeAll()) subscriber.reportGap(toApiError(error).message);
+      for (const subscriber of feed.removeAll()) subscriber.reportGap(toHttpError(error).message);
     }
     this.#replays.delete(feed);
     feed.close();

@@ -3,9 +3,10 @@ import { FairWorkQueue } from "../../engine/concurrency/event-loop-sharing.ts";
 import type { Database, RunStatementOptions } from "../../engine/database/database.ts";
 import { isQueryCanceled } from "../../engine/database/database-errors.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
-import { toApiError, unavailable } from "../../engine/errors.ts";
+import { unavailable } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { GroupMember } from "./audience.ts";
 import type { Binding } from "./binding.ts";
@@ -120,7 +121,7 @@ export class FilterEvaluator {
         return this.#enqueue("slow", batch);
       });
     } catch (error) {
-      const { status, message } = toApiError(error);
+      const { status, message } = toHttpError(error);
       if (status === 503) throw error;
       for (const { member } of requests) this.#suspend(member);
       const why = isQueryCanceled(error) ? "takes too long" : `fails (${message})`;

@@ -5,8 +5,8 @@ import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { isQueryCanceled } from "../../engine/database/database-errors.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
-import { toApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versions.ts";
 
 const accessCache = new WeakMap<CatalogTable, Map<string, TableAccess | null>>();
@@ -128,7 +128,7 @@ export async function retryWhileUnavailable<Result>(ask: () => Promise<Result>):
     try {
       return await ask();
     } catch (error) {
-      if (toApiError(error).status !== 503 || performance.now() > end) throw error;
+      if (toHttpError(error).status !== 503 || performance.now() > end) throw error;
       await sleep(RETRY_PAUSE_MS);
     }
   }

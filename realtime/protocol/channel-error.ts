@@ -1,4 +1,6 @@
-import { ApiError, toApiError, toChannelReason } from "../../engine/errors.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { toChannelReason } from "../../http/error-bodies.ts";
+import { toHttpError } from "../../http/http-error.ts";
 
 /** Why a join is rejected or a channel is closed, as Supabase words it: `Code: text` in a reply, the text alone when a channel closes. */
 export class ChannelError extends Error {
@@ -13,12 +15,12 @@ export class ChannelError extends Error {
 
 /** The reason in a reply, for any error. */
 export function errorReason(error: unknown): string {
-  return error instanceof ChannelError ? error.message : toChannelReason(toApiError(error)).reason;
+  return error instanceof ChannelError ? error.message : toChannelReason(toHttpError(error)).reason;
 }
 
 /** What is wrong with a token. */
 export function toTokenError(error: unknown, token: string): unknown {
-  if (!(error instanceof ApiError) || error.status !== 401) return error;
+  if (!(error instanceof ApiError) || error.kind !== "unauthenticated") return error;
   if (error.code === "INVALID_TOKEN" && error.message.startsWith("The token is malformed")) {
     return token.split(".").length === 3
       ? new ChannelError("JwtSignatureError", "Failed to validate JWT signature")

@@ -1,5 +1,5 @@
 import type { AccountEmails } from "../../engine/accounts/email-links.ts";
-import { ApiError } from "../../engine/errors.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
@@ -50,7 +50,7 @@ export function emailRoutes(services: LimitedAuthDependencies): GatewayRoutes {
 
 export function requireEmails(emails: AccountEmails | null): AccountEmails {
   if (emails) return emails;
-  throw new ApiError(501, "NOT_IMPLEMENTED", "This service sends no e-mails.", {
+  throw new HttpError(501, "NOT_IMPLEMENTED", "This service sends no e-mails.", {
     hint: "The operator can set SMTP_URL.",
   });
 }
@@ -103,7 +103,7 @@ export function factorRoutes(services: AuthDependencies): GatewayRoutes {
 function readCodeParameter({ rawQuery }: GatewayRequest): string {
   const code = new URLSearchParams(rawQuery).get("code");
   if (code) return code;
-  throw new ApiError(400, "MISSING_FIELD", "Missing required parameter: code.", {
+  throw new HttpError(400, "MISSING_FIELD", "Missing required parameter: code.", {
     details: [{ field: "code", message: "Send it in the query: ?code=123456" }],
   });
 }

@@ -6,6 +6,7 @@ import type { Authenticator, Credentials, PasswordCredentials } from "../../engi
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { ClientInfo } from "../../engine/identity/client-info.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import { HttpError, toHttpError } from "../../http/http-error.ts";
 import { readSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayRequest } from "../http/request.ts";
@@ -56,13 +57,13 @@ export async function authenticateUser(
   const caller = await authenticateCaller(request, services);
   if (caller.kind === "anonymous") throw authRequired();
   if (caller.kind === "key") {
-    throw new ApiError(403, "PERMISSION_DENIED", "This operation is not allowed with an API key; sign in.");
+    throw new HttpError(403, "PERMISSION_DENIED", "This operation is not allowed with an API key; sign in.");
   }
   return { userId: userIdOf(caller.claims), caller };
 }
 
-export function authRequired(): ApiError {
-  return new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { challenge: CREDENTIALS_REQUIRED });
+export function authRequired(): HttpError {
+  return new HttpError(401, "AUTH_REQUIRED", "Sign in first.", { challenge: CREDENTIALS_REQUIRED });
 }
 
 const API_KEY_PARAMETER = "api_key";
@@ -96,7 +97,7 @@ function readBasicCredentials(request: GatewayRequest): PasswordCredentials | nu
   const [, encoded = ""] = authorization.trim().split(/\s+/);
   const { address, isSecure } = request.connection();
   if (!isSecure && !LOOPBACK_ADDRESS.test(address ?? "")) {
-    throw new ApiError(403, "PERMISSION_DENIED", "Basic authentication requires HTTPS.");
+    throw new HttpError(403, "PERMISSION_DENIED", "Basic authentication requires HTTPS.");
   }
   const text = Buffer.from(encoded, "base64").toString("utf8");
   const colon = text.indexOf(":");
@@ -106,12 +107,14 @@ function readBasicCredentials(request: GatewayRequest): PasswordCredentials | nu
 
 /** Adds the Basic challenge to a 401 error. */
 function withBasicChallenge(error: unknown): unknown {
-  return error instanceof ApiError && error.status === 401 ? error.withHeaders(BASIC_CHALLENGE) : error;
+  return error instanceof ApiError && error.kind === "unauthenticated"
+    ? toHttpError(error).withHeaders(BASIC_CHALLENGE)
+    : error;
 }
 
-function malformedCredentials(): ApiError {
+function malformedCredentials(): HttpError {
   const message = "The Basic credentials are malformed.";
-  return new ApiError(401, "INVALID_CREDENTIALS", message, { headers: BASIC_CHALLENGE });
+  return new HttpError(401, "INVALID_CREDENTIALS", message, { headers: BASIC_CHALLENGE });
 }
 
 export type RequestSession = LiveSession & { readonly id: string };

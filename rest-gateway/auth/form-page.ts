@@ -1,6 +1,7 @@
 import type { PasswordPolicy } from "../../engine/accounts/password-policy.ts";
-import { type ApiError, fieldErrorsOf, toApiError } from "../../engine/errors.ts";
+import { ApiError, fieldErrorsOf } from "../../engine/errors.ts";
 import { errorHeaders } from "../../http/error-headers.ts";
+import { type HttpError, toHttpError } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { type Html, html, type PageContent, type RenderPage } from "../pages/page.ts";
@@ -35,9 +36,9 @@ export function formHandlers(
 }
 
 /** Rethrows unexpected errors, which the gateway logs and answers. */
-function toFormError(thrown: unknown): ApiError {
-  const error = toApiError(thrown);
-  if (error.status >= 500 && error !== thrown) throw error;
+function toFormError(thrown: unknown): HttpError {
+  const error = toHttpError(thrown);
+  if (error.status >= 500 && !(thrown instanceof ApiError)) throw error;
   return error;
 }
 
@@ -58,7 +59,7 @@ export type HtmlForm = {
 };
 
 /** The submitted values and the error. */
-export type RejectedForm = { readonly values: URLSearchParams; readonly error: ApiError };
+export type RejectedForm = { readonly values: URLSearchParams; readonly error: HttpError };
 
 /** Renders a form without scripts. Faults appear at their fields, also for screen readers; passwords are never sent back. */
 export function renderForm({ action, fields, hidden = {}, button }: HtmlForm, rejected: RejectedForm | null): Html {

@@ -1,9 +1,9 @@
 import type { ApiKey } from "../../engine/accounts/api-keys.ts";
 import { parseExpiryDate } from "../../engine/accounts/expiry-date.ts";
-import { ApiError } from "../../engine/errors.ts";
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import { notFound } from "../../http/address-errors.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
@@ -35,7 +35,7 @@ export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
   const authenticateAdmin = async (request: GatewayRequest): Promise<string> => {
     const { userId, caller } = await authenticateUser(request, services);
     if (isAdministrator(caller)) return userId;
-    throw new ApiError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
+    throw new HttpError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
   };
 
   const { collection, member } = withoutCaching({
@@ -77,7 +77,7 @@ function readKeyId({ path }: GatewayRequest): string {
   const id = path.slice(API_KEYS_PATH.length + 1);
   if (id.includes("/")) throw notFound();
   if (/^[1-9]\d{0,17}$/.test(id)) return id;
-  throw new ApiError(400, "INVALID_ID", "The id of a key must be a whole number.");
+  throw new HttpError(400, "INVALID_ID", "The id of a key must be a whole number.");
 }
 
 /** Returns only the beginning of the key, because the key itself is not stored. */

@@ -3,8 +3,8 @@ import type { RequestedSignIn } from "../../engine/accounts/federation/oauth-sta
 import { type CallbackRequest, PROVIDERS_PATH } from "../../engine/accounts/federation/provider.ts";
 import { isLoopback } from "../../engine/accounts/federation/safe-fetch.ts";
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
-import { ApiError, toApiError } from "../../engine/errors.ts";
 import { notFound } from "../../http/address-errors.ts";
+import { HttpError, toHttpError } from "../../http/http-error.ts";
 import { readCookie } from "../../http/request-info.ts";
 import { clearSessionCookie, readSessionCookie } from "../../http/session-cookie.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
@@ -53,7 +53,7 @@ function withErrorPages(handle: GatewayHandler, render: RenderPage): GatewayHand
     try {
       return await handle(request);
     } catch (thrown) {
-      const error = toApiError(thrown);
+      const error = toHttpError(thrown);
       if (!acceptsHtml(request) || error.status === 500) throw error;
       if (error.code !== "INVALID_CODE") return render(errorPage(error));
       return render(codePage({ values: new URLSearchParams(), error }));
@@ -179,7 +179,7 @@ export function signOutRoutes(services: ProviderRouteDependencies): GatewayRoute
 
 /** The sign-out here succeeds even if the provider is unavailable. */
 function ignoreUnavailable(error: unknown): null {
-  if (toApiError(error).status < 500) throw error;
+  if (toHttpError(error).status < 500) throw error;
   return null;
 }
 
@@ -198,8 +198,8 @@ function readSignInOptions({ rawQuery }: Pick<GatewayRequest, "rawQuery">): Requ
   return { mode, redirectTo, codeChallenge, userId: null };
 }
 
-function parameterError(field: string, message: string): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", `Invalid parameter: ${field}.`, { details: [{ field, message }] });
+function parameterError(field: string, message: string): HttpError {
+  return new HttpError(400, "VALIDATION_ERROR", `Invalid parameter: ${field}.`, { details: [{ field, message }] });
 }
 
 /** Reads the provider's response from the query string or a posted form. */

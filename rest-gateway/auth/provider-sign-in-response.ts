@@ -1,6 +1,7 @@
 import type { SignInResult } from "../../engine/accounts/federation/federated-sign-in.ts";
-import { ApiError, CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
+import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { errorHeaders } from "../../http/error-headers.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { setSessionCookie } from "../../http/session-cookie.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -26,7 +27,7 @@ export function respondToSignIn(request: GatewayRequest, result: SignInResult, r
       return acceptsHtml(request) ? render(linkedPage()) : jsonResponse(200, { message: "The provider is linked." });
     case "code_required":
       if (acceptsHtml(request)) return seeOther("../code");
-      throw new ApiError(401, "MFA_REQUIRED", "Two-factor code required.", {
+      throw new HttpError(401, "MFA_REQUIRED", "Two-factor code required.", {
         hint: "Send the code of the authenticator app, or an unused backup code, to POST /auth/providers/code.",
         challenge: CREDENTIALS_REQUIRED,
       });
@@ -79,7 +80,7 @@ export function codePage(rejected: RejectedForm | null = null): PageContent {
   return { title: "One more step", content, status: rejected?.error.status ?? 200 };
 }
 
-export function errorPage(error: ApiError): PageContent {
+export function errorPage(error: HttpError): PageContent {
   const { message, hint, status } = error;
   const content = html`${alert(message)}
     ${hint === null ? null : html`<p>${hint}</p>`}

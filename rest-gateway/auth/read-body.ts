@@ -1,6 +1,7 @@
-import { ApiError, type FieldError } from "../../engine/errors.ts";
+import type { FieldError } from "../../engine/errors.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 
 /** Enough for names, passwords, tokens and SAML assertions. The caller is not authenticated yet. */
@@ -70,13 +71,13 @@ function valuesOf(fields: readonly { readonly name: string; readonly value: unkn
 }
 
 /** Some error formats contain only the message, so it lists all faults. */
-function fieldsError(isMissingOnly: boolean, faults: readonly FieldError[], others: readonly FieldError[]): ApiError {
+function fieldsError(isMissingOnly: boolean, faults: readonly FieldError[], others: readonly FieldError[]): HttpError {
   const names = faults.map(({ field }) => field).join(", ");
   const rest = others.map(({ field, message }) => ` ${field}: ${message}`).join("");
   const details = [...faults, ...others];
   return isMissingOnly
-    ? new ApiError(400, "MISSING_FIELD", `Missing required fields: ${names}.${rest}`, { details })
-    : new ApiError(400, "VALIDATION_ERROR", `Invalid fields: ${names}.${rest}`, { details });
+    ? new HttpError(400, "MISSING_FIELD", `Missing required fields: ${names}.${rest}`, { details })
+    : new HttpError(400, "VALIDATION_ERROR", `Invalid fields: ${names}.${rest}`, { details });
 }
 
 async function readJsonObject(request: GatewayRequest): Promise<Readonly<Record<string, unknown>>> {
@@ -84,14 +85,14 @@ async function readJsonObject(request: GatewayRequest): Promise<Readonly<Record<
   if (bytes.length === 0) return {};
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== "application/json") {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body must be JSON.", {
+    throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", "The body must be JSON.", {
       hint: "Send it with Content-Type: application/json.",
       headers: { Accept: "application/json" },
     });
   }
   const body = parseJsonBody(bytes);
   if (isJsonObject(body)) return body;
-  throw new ApiError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
+  throw new HttpError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
 /** The parser's message is omitted, because it quotes the body, which may contain a password. */
@@ -99,7 +100,7 @@ function parseJsonBody(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw new ApiError(400, "INVALID_JSON", "The body is not valid JSON.");
+    throw new HttpError(400, "INVALID_JSON", "The body is not valid JSON.");
   }
 }
 
@@ -107,7 +108,7 @@ function parseJsonBody(bytes: Buffer): unknown {
 export async function readForm(request: GatewayRequest): Promise<URLSearchParams> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== FORM_TYPE) {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This page accepts only its form.", {
+    throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", "This page accepts only its form.", {
       headers: { Accept: FORM_TYPE },
     });
   }
@@ -122,7 +123,7 @@ export function requireFields<Name extends string>(
   const fields = names.map((name) => [name, values.get(name) ?? ""] as const);
   const missing = fields.filter(([, value]) => value === "" || value.includes("\0"));
   if (missing.length === 0) return Object.fromEntries(fields) as Record<Name, string>;
-  throw new ApiError(400, "MISSING_FIELD", "Fill in all fields.", {
+  throw new HttpError(400, "MISSING_FIELD", "Fill in all fields.", {
     details: missing.map(([field]) => ({ field, message: "Fill this in." })),
   });
 }

@@ -1,4 +1,4 @@
-import { toApiError } from "../../engine/errors.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import type { GatewayHandler } from "../http/request.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 
@@ -15,7 +15,7 @@ function withNoStore(handle: GatewayHandler): GatewayHandler {
       const response = await handle(request);
       return { ...response, headers: { ...response.headers, ...NO_STORE } };
     } catch (error) {
-      throw toApiError(error).withHeaders(NO_STORE);
+      throw toHttpError(error).withHeaders(NO_STORE);
     }
   };
 }

@@ -1,14 +1,14 @@
+import { fieldErrorsOf } from "../../engine/errors.ts";
 import {
-  type ApiError,
   type ErrorBodyShape,
   type ErrorVerbosity,
-  fieldErrorsOf,
   toEnvelope,
   toGraphQLBody,
   toMinimalTableBody,
   toTableBody,
-} from "../../engine/errors.ts";
+} from "../../http/error-bodies.ts";
 import { errorHeaders } from "../../http/error-headers.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import { type GatewayRequest, isPathUnder } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 import { TABLE_PREFIX } from "./table-prefix.ts";
@@ -18,7 +18,7 @@ export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableEr
 
 /** The error response in the format of the interface at the path. */
 export function toErrorResponse(
-  refusal: ApiError,
+  refusal: HttpError,
   { id, path }: Pick<GatewayRequest, "id" | "path">,
   { errorBody, tableErrorVerbosity }: ErrorFormat,
 ): GatewayResponse {
@@ -30,7 +30,7 @@ export function toErrorResponse(
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
 /** Temporary errors have Retry-After, also if SQL raised them. */
-function withRetryAfter(error: ApiError): ApiError {
+function withRetryAfter(error: HttpError): HttpError {
   const hasRetryAfter = errorHeaders(error)["Retry-After"] !== undefined;
   return hasRetryAfter || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });
 }
@@ -39,7 +39,7 @@ function withRetryAfter(error: ApiError): ApiError {
 const HEADER_TOKEN = /^[\w!#$%&'*+.^`|~:/-]+$/;
 
 /** The code is in a header too, because responses to HEAD have no body. */
-function toTableErrorResponse(error: ApiError, verbosity: ErrorVerbosity): GatewayResponse {
+function toTableErrorResponse(error: HttpError, verbosity: ErrorVerbosity): GatewayResponse {
   const body = verbosity === "minimal" ? toMinimalTableBody(error) : toTableBody(error);
   const headers: Record<string, string> = HEADER_TOKEN.test(body.code)
     ? { "Proxy-Status": `PostgREST; error=${body.code}` }
@@ -48,7 +48,7 @@ function toTableErrorResponse(error: ApiError, verbosity: ErrorVerbosity): Gatew
   return error.reason === null ? response : { ...response, reason: error.reason };
 }
 
-function errorBodyFor(error: ApiError, requestId: string, path: string, errorBody: ErrorBodyShape): object {
+function errorBodyFor(error: HttpError, requestId: string, path: string, errorBody: ErrorBodyShape): object {
   if (isPathUnder("/graphql", path)) return { errors: [toGraphQLBody(error)] };
-  return toEnvelope(error, errorBody, { requestId, at: new Date(), faults: fieldErrorsOf(error) });
+  return toEnvelope(error, errorBody, { requestId, at: new Date(), fieldErrors: fieldErrorsOf(error) });
 }

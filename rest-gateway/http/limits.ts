@@ -1,8 +1,8 @@
-import { ApiError } from "../../engine/errors.ts";
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
 import { clientNetwork } from "../../engine/limits/ip-address.ts";
 import type { RateLimitStatus, RequestLimit } from "../../engine/limits/request-limit.ts";
 import type { SharedRateLimit } from "../../engine/limits/shared-rate-limit.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { ClientConnection, GatewayRequest } from "./request.ts";
 
 type RateLimitHeaders = Readonly<Record<string, string>>;
@@ -41,9 +41,9 @@ function headersOf({ limit, remaining, endsAt }: RateLimitStatus): RateLimitHead
   };
 }
 
-function tooManyRequests({ limit, endsAt }: RateLimitStatus): ApiError {
+function tooManyRequests({ limit, endsAt }: RateLimitStatus): HttpError {
   const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
-  return new ApiError(429, "RATE_LIMITED", `More than ${limit} requests in one minute.`, {
+  return new HttpError(429, "RATE_LIMITED", `More than ${limit} requests in one minute.`, {
     hint: `Try again in ${seconds} seconds.`,
     headers: { "Retry-After": String(seconds) },
   });
@@ -61,7 +61,7 @@ export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitE
   return async (request) => {
     const seconds = await limit.take(clientNetwork(request.connection().address));
     if (seconds === null) return;
-    throw new ApiError(429, "RATE_LIMITED", "Too many requests of this kind from your address.", {
+    throw new HttpError(429, "RATE_LIMITED", "Too many requests of this kind from your address.", {
       hint: `Try again in ${seconds} seconds.`,
       headers: { "Retry-After": String(seconds) },
     });

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
 import type { Config } from "../../engine/config/config.ts";
-import { toApiError } from "../../engine/errors.ts";
 import type { RequestLimit } from "../../engine/limits/request-limit.ts";
 import type { Logger } from "../../engine/output/log.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "./errors.ts";
 import { makeAdmission } from "./limits.ts";
 import {
@@ -95,7 +95,7 @@ export function toNodeHandler(
       log.error({ request: id, err: fault }, hasBegun ? "an answer broke off" : "an answer could not be sent");
       if (hasBegun) return abortConnection(response);
       for (const name in ownHeaders) response.removeHeader(name);
-      const refusal = toErrorResponse(toApiError(fault), gatewayRequest, config);
+      const refusal = toErrorResponse(toHttpError(fault), gatewayRequest, config);
       sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers } }, base);
     }
   };

@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { paceReading } from "../../engine/concurrency/event-loop-sharing.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";
-import { ApiError, unavailable } from "../../engine/errors.ts";
+import { type ApiError, unavailable } from "../../engine/errors.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { clientDisconnected } from "./request.ts";
 
 /** How many bytes of a discarded body are read per turn, and how many bodies per turn. */
@@ -136,14 +137,14 @@ function releaseMemory({ buffer, length }: Buffer): void {
 function refuseEncoded({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"];
   if (!encoding || encoding === "identity") return;
-  throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", `The content encoding "${encoding}" is not supported.`, {
+  throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", `The content encoding "${encoding}" is not supported.`, {
     hint: "Send it without Content-Encoding.",
     headers: { "Accept-Encoding": "identity" },
   });
 }
 
-function bodyTooLarge({ bytes, hint }: BodyLimit): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
+function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
     hint: ["Send it in several requests.", hint].join(" ").trimEnd(),
   });
 }
@@ -153,8 +154,8 @@ function tooManyBodies(): ApiError {
 }
 
 /** It would not fit even as the only body. */
-function tooMuchMemory(): ApiError {
-  return new ApiError(
+function tooMuchMemory(): HttpError {
+  return new HttpError(
     413,
     "PAYLOAD_TOO_LARGE",
     "Parsing the body takes more memory than is reserved for request bodies.",
@@ -167,12 +168,12 @@ function tooMuchMemory(): ApiError {
 /** The rest of the body is not read. */
 const CLOSE_CONNECTION = { Connection: "close" };
 
-function bodyTooSlow(): ApiError {
-  return new ApiError(408, "TIMEOUT", "The body did not arrive in time.", { headers: CLOSE_CONNECTION });
+function bodyTooSlow(): HttpError {
+  return new HttpError(408, "TIMEOUT", "The body did not arrive in time.", { headers: CLOSE_CONNECTION });
 }
 
-function tooManyChunks(): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MOST_CHUNKS} chunks.`, {
+function tooManyChunks(): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MOST_CHUNKS} chunks.`, {
     hint: "Send it in larger chunks.",
     headers: CLOSE_CONNECTION,
   });

@@ -4,9 +4,9 @@ import type { TLSSocket } from "node:tls";
 import express from "express";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Config } from "../../engine/config/config.ts";
-import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 
 /** A request without its socket, as handlers see it. */
@@ -84,8 +84,8 @@ export function isPathUnder(folder: string, path: string): boolean {
 }
 
 /** Only logged, below the level of errors; 499 is nginx's status. */
-export function clientDisconnected(cause?: unknown): ApiError {
-  return new ApiError(499, "CLIENT_LEFT", "The client disconnected before the response.", { cause });
+export function clientDisconnected(cause?: unknown): HttpError {
+  return new HttpError(499, "CLIENT_LEFT", "The client disconnected before the response.", { cause });
 }
 
 /** Finds the client's address and scheme, as far as TRUST_PROXY trusts proxies. */

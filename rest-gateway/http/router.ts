@@ -1,8 +1,9 @@
 import { shuttingDown } from "../../engine/database/database-errors.ts";
-import { type ErrorBodyShape, type ErrorVerbosity, toApiError } from "../../engine/errors.ts";
 import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
+import type { ErrorBodyShape, ErrorVerbosity } from "../../http/error-bodies.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "./errors.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
@@ -72,7 +73,7 @@ export function makeRouter({
       request.admit(null);
       return response;
     } catch (thrown) {
-      const error = toApiError(preferRateLimitError(request, thrown));
+      const error = toHttpError(preferRateLimitError(request, thrown));
       errors?.add(error.code);
       if (UNKNOWN_NAME_CODES.has(error.code)) onUnknownName?.();
       const level = error.status >= 500 ? "error" : "debug";

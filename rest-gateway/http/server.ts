@@ -6,17 +6,18 @@ import { createServer as createSecureServer, Server as SecureServer } from "node
 import type { AddressInfo, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Config } from "../../engine/config/config.ts";
-import { ApiError, type ErrorBodyShape, toEnvelope } from "../../engine/errors.ts";
+import { type ErrorBodyShape, toEnvelope } from "../../http/error-bodies.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { trackConnections } from "./drain.ts";
 import { type UpgradeListener, wantsWebSocket } from "./upgrade.ts";
 
-const PARSE_ERRORS: Readonly<Record<string, ApiError>> = {
-  HPE_HEADER_OVERFLOW: new ApiError(431, "VALIDATION_ERROR", "The URL and headers are too large."),
-  ERR_HTTP_REQUEST_TIMEOUT: new ApiError(408, "TIMEOUT", "The request did not arrive in time."),
+const PARSE_ERRORS: Readonly<Record<string, HttpError>> = {
+  HPE_HEADER_OVERFLOW: new HttpError(431, "VALIDATION_ERROR", "The URL and headers are too large."),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(408, "TIMEOUT", "The request did not arrive in time."),
 };
-const NOT_HTTP = new ApiError(400, "VALIDATION_ERROR", "This is not a valid HTTP request.");
+const NOT_HTTP = new HttpError(400, "VALIDATION_ERROR", "This is not a valid HTTP request.");
 
-const SEVERAL_HOSTS = new ApiError(400, "VALIDATION_ERROR", "The request has more than one Host header; send one.");
+const SEVERAL_HOSTS = new HttpError(400, "VALIDATION_ERROR", "The request has more than one Host header; send one.");
 
 type ListenAddress = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
   /** The names of the settings, for error messages. */
@@ -179,7 +180,7 @@ function rejectUpgradeOfSeveralHosts(upgrade: UpgradeListener, errorBody: ErrorB
   };
 }
 
-function toRejection(error: ApiError, errorBody: ErrorBodyShape) {
+function toRejection(error: HttpError, errorBody: ErrorBodyShape) {
   const requestId = randomUUID();
   const body = JSON.stringify(toEnvelope(error, errorBody, { requestId, at: new Date() }));
   const headers = {
@@ -192,7 +193,7 @@ function toRejection(error: ApiError, errorBody: ErrorBodyShape) {
 }
 
 /** The response as text, for a connection without a response object. */
-function toHttpMessage(error: ApiError, errorBody: ErrorBodyShape): string {
+function toHttpMessage(error: HttpError, errorBody: ErrorBodyShape): string {
   const { status, headers, body } = toRejection(error, errorBody);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, "", body].join("\r\n");

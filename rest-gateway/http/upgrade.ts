@@ -1,7 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { toApiError } from "../../engine/errors.ts";
 import { errorHeaders } from "../../http/error-headers.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import type { Admission } from "./limits.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 
@@ -36,7 +36,7 @@ export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: U
     try {
       admissionOf?.(request).admit(null);
     } catch (refusal) {
-      const error = toApiError(refusal);
+      const error = toHttpError(refusal);
       const { status } = error;
       const { "Retry-After": seconds = "1" } = errorHeaders(error);
       return endSocket(socket, `${status} ${STATUS_CODES[status]}`, `Retry-After: ${seconds}\r\n`);

@@ -8,6 +8,7 @@ import { asLogin, type RunStatement } from "../../engine/database/transaction.ts
 import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { ServiceCounters } from "../../engine/observability/counters.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { claimKey, deriveStorageKey, fingerprintParts, storeResponse } from "./response-store.ts";
@@ -146,15 +147,15 @@ function toReplay(response: GatewayResponse, isSameRequest: boolean): GatewayRes
   return { ...response, headers: { ...response.headers, "Idempotent-Replayed": "true" } };
 }
 
-export function keyReused(): ApiError {
-  return new ApiError(422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used for another request.", {
+export function keyReused(): HttpError {
+  return new HttpError(422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used for another request.", {
     details: "Nothing was changed. Method, address, body and the headers that shape the answer must be the same.",
     hint: "Generate a new key for each change, and send the same key with each retry of that change.",
   });
 }
 
-function keyInUse(): ApiError {
-  return new ApiError(409, KEY_IN_USE, "A request with this Idempotency-Key is still being processed.", {
+function keyInUse(): HttpError {
+  return new HttpError(409, KEY_IN_USE, "A request with this Idempotency-Key is still being processed.", {
     hint: "Retry later: the response is then the same as the first one.",
     headers: { "Retry-After": "1" },
   });
@@ -176,7 +177,7 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | null 
   const key = headers["idempotency-key"];
   if (key === undefined) return null;
   if (typeof key === "string" && KEY_PATTERN.test(key)) return key;
-  throw new ApiError(400, "INVALID_IDEMPOTENCY_KEY", "An Idempotency-Key has 1 to 255 visible ASCII characters.", {
+  throw new HttpError(400, "INVALID_IDEMPOTENCY_KEY", "An Idempotency-Key has 1 to 255 visible ASCII characters.", {
     hint: "Generate a random key, such as a UUID, for each change, and send the same key with each retry of that change.",
   });
 }

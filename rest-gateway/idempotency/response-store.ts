@@ -2,8 +2,8 @@ import { createHash, hkdfSync } from "node:crypto";
 import pg from "pg";
 import { ContextError } from "../../engine/database/database-errors.ts";
 import type { RunStatement } from "../../engine/database/transaction.ts";
-import { ApiError } from "../../engine/errors.ts";
 import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayResponse } from "../http/response.ts";
 
 const NEW_LINE = 10;
@@ -56,8 +56,8 @@ function isNotInstalled(error: unknown): boolean {
   );
 }
 
-function idempotencyUnavailable(cause: unknown): ApiError {
-  return new ApiError(501, "IDEMPOTENCY_UNAVAILABLE", "This database cannot store responses for an Idempotency-Key.", {
+function idempotencyUnavailable(cause: unknown): HttpError {
+  return new HttpError(501, "IDEMPOTENCY_UNAVAILABLE", "This database cannot store responses for an Idempotency-Key.", {
     details: "Nothing was changed.",
     hint: "Send the request without the key, or ask the operator to run npm run migrate and to grant the login the rights that authenticator has in schema private.",
     cause,

@@ -1,4 +1,4 @@
-import { ApiError } from "../../engine/errors.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { readMediaRanges } from "../http/content-negotiation.ts";
 import { makeSwaggerDocument } from "./swagger/document.ts";
 import { makeTableDocument } from "./table/document.ts";
@@ -49,7 +49,7 @@ export function negotiateFormat(accept: string | undefined): NegotiatedDocument 
     if (form) return { format: form, contentType: contentTypeOf(form, wanted) };
   }
   const asked = ranges.map(({ type }) => type).join(", ");
-  throw new ApiError(406, "PGRST107", `None of these media types are available: ${asked}`);
+  throw new HttpError(406, "PGRST107", `None of these media types are available: ${asked}`);
 }
 
 function formatOf({ type, version }: AcceptedType): DocumentFormat | null {

@@ -1,6 +1,6 @@
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
-import { ApiError } from "../../engine/errors.ts";
 import type { RowCondition, SelectItem } from "../../engine/statement/intent.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { conditionOf, digestOf, findRowChange, isMet, parsePreconditions } from "./conditional-requests.ts";
 import { permissionDenied, preconditionFailed, rowNotFound } from "./errors.ts";
@@ -40,8 +40,8 @@ export async function changeRow(parsed: ResourceRequest, run: RunIntent): Promis
 }
 
 /** To take it for the whole would lose the rest (RFC 9110, 14.5). */
-function partialRowError(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "A row cannot be written in parts: remove the Content-Range header.");
+function partialRowError(): HttpError {
+  return new HttpError(400, "VALIDATION_ERROR", "A row cannot be written in parts: remove the Content-Range header.");
 }
 
 /** The key, and what says which row it lies within. */
@@ -73,7 +73,7 @@ export async function explainNothingWritten(
   parsed: ResourceRequest,
   select: readonly SelectItem[],
   run: RunIntent,
-): Promise<ApiError> {
+): Promise<HttpError> {
   const { target, request, caller, settings } = parsed;
   const { collection, key, nested, parents } = target;
   const conditions = rowConditions({ collection, key: key!, nested }, parents);

@@ -1,5 +1,6 @@
 import { findClosestName } from "../../engine/edit-distance.ts";
-import { ApiError, type FieldError } from "../../engine/errors.ts";
+import type { FieldError } from "../../engine/errors.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { Collection } from "./collections.ts";
 
 /** Version 1 has a code for each error of the user resource; later versions have the general codes. */
@@ -24,37 +25,37 @@ export function errorCodesOf(version: number): VersionErrorCodes {
   return version === 1 ? VERSION_1_CODES : LATER_CODES;
 }
 
-export function validationError(faults: readonly FieldError[], code = "VALIDATION_ERROR"): ApiError {
+export function validationError(faults: readonly FieldError[], code = "VALIDATION_ERROR"): HttpError {
   const message = faults.map(({ field, message }) => `${field}: ${message}`).join(" ");
-  return new ApiError(400, code, message, { details: faults });
+  return new HttpError(400, code, message, { details: faults });
 }
 
-export function invalidIdError(version: number, why: string, cause?: unknown): ApiError {
-  return new ApiError(400, errorCodesOf(version).invalidId, `The id is not valid: ${why}`, { cause });
+export function invalidIdError(version: number, why: string, cause?: unknown): HttpError {
+  return new HttpError(400, errorCodesOf(version).invalidId, `The id is not valid: ${why}`, { cause });
 }
 
-export function rowNotFound({ plain, name }: Collection): ApiError {
-  if (!plain) return new ApiError(404, "RESOURCE_NOT_FOUND", `Not found: no such row in ${name}.`);
+export function rowNotFound({ plain, name }: Collection): HttpError {
+  if (!plain) return new HttpError(404, "RESOURCE_NOT_FOUND", `Not found: no such row in ${name}.`);
   const [first = "", ...others] = plain.notFound.toLowerCase().replaceAll("_", " ");
-  return new ApiError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
+  return new HttpError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
 }
 
 /** A table includes the rows of tables that inherit from it, but its key is unique in itself only. */
-export function ambiguousRow(): ApiError {
+export function ambiguousRow(): HttpError {
   const hint = "Address the row in the table that it belongs to.";
-  return new ApiError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was written.", { hint });
+  return new HttpError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was written.", { hint });
 }
 
-export function preconditionFailed(): ApiError {
-  return new ApiError(412, "PRECONDITION_FAILED", "The row has changed since you read it; nothing was written.", {
+export function preconditionFailed(): HttpError {
+  return new HttpError(412, "PRECONDITION_FAILED", "The row has changed since you read it; nothing was written.", {
     hint: "Read it again and send its ETag.",
   });
 }
 
-export function permissionDenied({ anonymous }: { readonly anonymous: boolean }): ApiError {
+export function permissionDenied({ anonymous }: { readonly anonymous: boolean }): HttpError {
   return anonymous
-    ? new ApiError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } })
-    : new ApiError(403, "PERMISSION_DENIED", "You may not do this.");
+    ? new HttpError(401, "AUTH_REQUIRED", "Sign in first.", { headers: { "WWW-Authenticate": "Bearer" } })
+    : new HttpError(403, "PERMISSION_DENIED", "You may not do this.");
 }
 
 /** ` Did you mean "status"?` if a known word is at a small edit distance. */

@@ -14,9 +14,10 @@ import {
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
 } from "../../engine/database/database-errors.ts";
-import { ApiError, type FieldError, toApiError, unavailable } from "../../engine/errors.ts";
+import { ApiError, type FieldError, unavailable } from "../../engine/errors.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import { withBearerChallenge } from "../../http/error-headers.ts";
+import { HttpError, toHttpError } from "../../http/http-error.ts";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
 import { fieldNamingOf } from "./naming.ts";
@@ -34,23 +35,23 @@ type ErrorContext = {
 };
 
 /** Turns any error into one of the plain REST interface, with the comment of the violated constraint and its field. */
-export function explainError(thrown: unknown, context: ErrorContext): ApiError {
+export function explainError(thrown: unknown, context: ErrorContext): HttpError {
   return withBearerChallenge(toResourceError(thrown, context));
 }
 
-function toResourceError(thrown: unknown, context: ErrorContext): ApiError {
+function toResourceError(thrown: unknown, context: ErrorContext): HttpError {
   if (thrown instanceof ContextError) {
     if (context.anonymous && isRoleRefused(thrown)) {
-      return new ApiError(401, "AUTH_REQUIRED", ANONYMOUS_NOT_SERVED, { cause: thrown });
+      return new HttpError(401, "AUTH_REQUIRED", ANONYMOUS_NOT_SERVED, { cause: thrown });
     }
-    return new ApiError(401, "INVALID_TOKEN", "The role of the credential does not exist.", { cause: thrown });
+    return new HttpError(401, "INVALID_TOKEN", "The role of the credential does not exist.", { cause: thrown });
   }
   if (thrown instanceof ApiError && thrown.code === "PGRST124") return ambiguousRow();
-  if (!(thrown instanceof pg.DatabaseError)) return toApiError(thrown);
+  if (!(thrown instanceof pg.DatabaseError)) return toHttpError(thrown);
   if (thrown.code === "42501") return permissionDenied(context);
-  if (isSchemaOutdated(thrown)) return unavailable(SCHEMA_CHANGED_MESSAGE, thrown);
+  if (isSchemaOutdated(thrown)) return toHttpError(unavailable(SCHEMA_CHANGED_MESSAGE, thrown));
   const valueMessage = valueFault(thrown);
-  const general = toApiError(thrown, context);
+  const general = toHttpError(thrown, context);
   const sentence: DatabaseErrorMessage | null =
     valueMessage === null ? databaseErrorMessage(thrown, context.catalog) : { message: valueMessage };
   if (!sentence) return general.status >= 500 ? general : hideDetails(thrown);
@@ -61,7 +62,7 @@ function toResourceError(thrown: unknown, context: ErrorContext): ApiError {
   if (fields === null) return invalidIdError(context.version, message, thrown);
   const faults = fields.map((field) => ({ field, message: text }));
   if (valueMessage !== null)
-    return new ApiError(400, "VALIDATION_ERROR", valueMessage, { details: faults, cause: thrown });
+    return new HttpError(400, "VALIDATION_ERROR", valueMessage, { details: faults, cause: thrown });
   return toSqlStateError(thrown, { status: general.status, message, faults }, context);
 }
 
@@ -106,26 +107,26 @@ function toSqlStateError(
   cause: pg.DatabaseError,
   { status, message, faults }: ErrorDetails,
   { collection, version }: ErrorContext,
-): ApiError {
+): HttpError {
   const code = cause.code!;
   const extra = { ...(faults.length > 0 && { details: faults }), cause };
   switch (code) {
     case "23502":
-      return new ApiError(400, errorCodesOf(version).missingField, message, extra);
+      return new HttpError(400, errorCodesOf(version).missingField, message, extra);
     case "23514":
-      if (collection?.plain) return new ApiError(400, "VALIDATION_ERROR", message, extra);
-      return new ApiError(422, "VALIDATION_ERROR", message, { ...extra, beside: { errors: faults } });
+      if (collection?.plain) return new HttpError(400, "VALIDATION_ERROR", message, extra);
+      return new HttpError(422, "VALIDATION_ERROR", message, { ...extra, beside: { errors: faults } });
     case "25006":
-      return new ApiError(403, "PERMISSION_DENIED", message, extra);
+      return new HttpError(403, "PERMISSION_DENIED", message, extra);
     case "40001":
     case "40P01":
     case "55P03":
     case "23P01":
-      return new ApiError(409, "RESOURCE_CONFLICT", message, extra);
+      return new HttpError(409, "RESOURCE_CONFLICT", message, extra);
     case "57014":
-      return new ApiError(504, code, message, extra);
+      return new HttpError(504, code, message, extra);
     default:
-      return new ApiError(status, code, message, extra);
+      return new HttpError(status, code, message, extra);
   }
 }
 
@@ -134,8 +135,8 @@ function fieldNameOf(column: string, { collection, version }: ErrorContext): str
 }
 
 /** Hides an error that the client did not cause and whose message names database objects. */
-function hideDetails(cause: pg.DatabaseError): ApiError {
-  return toApiError(new Error(cause.message, { cause }));
+function hideDetails(cause: pg.DatabaseError): HttpError {
+  return toHttpError(new Error(cause.message, { cause }));
 }
 
 /** Remembers the intents of failed statements, to explain the errors later: a transaction must see them first. */
@@ -155,7 +156,7 @@ export class ErrorExplainer {
     };
   }
 
-  explain(thrown: unknown, parsed: ResourceRequest): ApiError {
+  explain(thrown: unknown, parsed: ResourceRequest): HttpError {
     const { caller, catalog, collections, target } = parsed;
     const intent = thrown instanceof Error ? this.#intents.get(thrown) : undefined;
     return explainError(thrown, {

@@ -16,6 +16,7 @@ import { runInTransaction, runRequest, type StatementRunOptions } from "../../en
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import { makeBodyLimits } from "../../http/body-limit.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { makeReadYourWrites } from "../../http/read-your-writes.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
 import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
@@ -311,7 +312,7 @@ function redirectToCanonical({
   settings,
 }: ResourceRequest): GatewayResponse {
   if (!isReadMethod(method)) {
-    throw new ApiError(404, "RESOURCE_NOT_FOUND", `Not found: the path is ${canonical}.`);
+    throw new HttpError(404, "RESOURCE_NOT_FOUND", `Not found: the path is ${canonical}.`);
   }
   const location = publicBasePath(settings.publicUrl) + canonical;
   return { status: 301, headers: { Location: rawQuery ? `${location}?${rawQuery}` : location }, body: null };

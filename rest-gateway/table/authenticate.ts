@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { ApiError } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { readApiKey } from "./parse/query-string.ts";
 
 const SCHEME = "Bearer ";
@@ -20,7 +20,7 @@ export function authenticateTableCaller(
   const key = readApiKey(headers, rawQuery);
   const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key });
   if (byKey === null && requireApiKey) {
-    throw new ApiError(401, "AUTH_REQUIRED", "No API key found in request", {
+    throw new HttpError(401, "AUTH_REQUIRED", "No API key found in request", {
       hint: "No `apikey` request header or url param was found.",
       headers: { "WWW-Authenticate": "Bearer" },
     });

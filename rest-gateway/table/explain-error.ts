@@ -1,8 +1,10 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError, isRoleRefused } from "../../engine/database/database-errors.ts";
-import { ApiError, CREDENTIALS_REQUIRED, statusOf, toApiError } from "../../engine/errors.ts";
+import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { withBearerChallenge } from "../../http/error-headers.ts";
+import { HttpError, toHttpError } from "../../http/http-error.ts";
+import { statusOf } from "../../http/sqlstates.ts";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
 
 const COLUMN_HINT = /^Perhaps you meant to reference the column "[^"]+\.[^"]+"(?: or the column "[^"]+\.[^"]+")?\.$/;
@@ -20,37 +22,37 @@ type ErrorAudience = {
 const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
 
 /** Whatever was thrown, as PostgREST would tell it. */
-export function toTableError(thrown: unknown, audience: ErrorAudience): ApiError {
+export function toTableError(thrown: unknown, audience: ErrorAudience): HttpError {
   const { anonymous } = audience;
   // The token names a role that Postgres does not know, or that the login may not become.
   if (thrown instanceof ContextError) {
     if (anonymous && isRoleRefused(thrown)) return anonymousDisabled(thrown);
-    return new ApiError(401, thrown.code ?? "22023", thrown.message, {
+    return new HttpError(401, thrown.code ?? "22023", thrown.message, {
       challenge: CREDENTIALS_REQUIRED,
       cause: thrown,
     });
   }
   if (thrown instanceof pg.DatabaseError && thrown.code === "PGRST") return raisedError(thrown);
-  return withBearerChallenge(toPostgresError(thrown, toApiError(thrown, { anonymous }), audience));
+  return withBearerChallenge(toPostgresError(thrown, toHttpError(thrown, { anonymous }), audience));
 }
 
 /** Where the role of those without credentials does not exist, they are not served. */
-function anonymousDisabled(cause: ContextError): ApiError {
-  return new ApiError(401, "PGRST302", "Anonymous access is disabled", { challenge: CREDENTIALS_REQUIRED, cause });
+function anonymousDisabled(cause: ContextError): HttpError {
+  return new HttpError(401, "PGRST302", "Anonymous access is disabled", { challenge: CREDENTIALS_REQUIRED, cause });
 }
 
 /**
  * A client of this interface works on tables and functions, and is told what Postgres says of them; faults of the server
  * itself stay masked.
  */
-function toPostgresError(thrown: unknown, error: ApiError, { columnHint }: ErrorAudience): ApiError {
+function toPostgresError(thrown: unknown, error: HttpError, { columnHint }: ErrorAudience): HttpError {
   if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;
   const { code, message, detail = null, hint: suggested = null } = thrown;
   const hint = thrown.routine === MISSING_COLUMN_ROUTINE ? columnHint(suggested) : suggested;
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
   const { retryAfterSeconds } = error;
-  return new ApiError(status, code, message, { details: detail, hint, reason, retryAfterSeconds, cause: thrown });
+  return new HttpError(status, code, message, { details: detail, hint, reason, retryAfterSeconds, cause: thrown });
 }
 
 type RaisedMessage = {
@@ -66,7 +68,7 @@ type RaisedDetail = {
 };
 
 /** `raise sqlstate 'PGRST' using message = '{"code":…,"message":…}', detail = '{"status":…,"headers":{…}}'` */
-function raisedError(thrown: pg.DatabaseError): ApiError {
+function raisedError(thrown: pg.DatabaseError): HttpError {
   const raised = parseObject<RaisedMessage>(thrown.message, isRaisedMessage);
   if (!raised) return invalidRaise("MESSAGE", thrown.message);
   const detail = parseObject<RaisedDetail>(thrown.detail ?? "", isRaisedDetail);
@@ -76,7 +78,7 @@ function raisedError(thrown: pg.DatabaseError): ApiError {
   const headers = Object.fromEntries(
     Object.entries(detail.headers).map(([name, value]) => [canonicalHeaderName(name), value]),
   );
-  return new ApiError(status, code, message, { details, hint, reason, headers, cause: thrown });
+  return new HttpError(status, code, message, { details, hint, reason, headers, cause: thrown });
 }
 
 function parseObject<T>(text: string, is: (value: Record<string, unknown>) => boolean): T | null {
@@ -119,8 +121,8 @@ const RAISE_KEYS = {
   DETAIL: "'status', 'headers' and optional key: 'status_text'",
 } as const;
 
-function invalidRaise(field: keyof typeof RAISE_KEYS, found: string | undefined): ApiError {
-  return new ApiError(500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error", {
+function invalidRaise(field: keyof typeof RAISE_KEYS, found: string | undefined): HttpError {
+  return new HttpError(500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error", {
     details:
       found === undefined
         ? `${field} is missing in the RAISE statement`

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
 import type { RunStatement } from "../../engine/database/transaction.ts";
-import type { ApiError } from "../../engine/errors.ts";
 import { type Caller, isAdministrator } from "../../engine/identity/caller.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import { type GatewayRequest, NO_STAGES } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 
@@ -22,7 +22,7 @@ export type PreparedTask = {
 export type TaskHandler = {
   prepareTask(request: GatewayRequest, caller: Caller): Promise<PreparedTask>;
   /** Converts a thrown value to the error that the interface would return. */
-  explainError(thrown: unknown, caller: Caller): ApiError;
+  explainError(thrown: unknown, caller: Caller): HttpError;
 };
 
 type AsyncRequest = {

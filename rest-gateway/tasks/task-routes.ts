@@ -1,6 +1,6 @@
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
-import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse, type ResponseBody } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
@@ -55,7 +55,7 @@ export function makeTaskRoutes(options: TaskRoutesOptions): GatewayHandler {
     const status = rows[0]?.status ?? null;
     if (status === null) return null;
     if (status === "running") {
-      throw new ApiError(409, "RESOURCE_CONFLICT", "The task is running and can no longer be withdrawn.");
+      throw new HttpError(409, "RESOURCE_CONFLICT", "The task is running and can no longer be withdrawn.");
     }
     return { status: 204, headers: {}, body: null };
   };
@@ -94,8 +94,8 @@ function formatTask(id: string, { result, error, ...task }: TaskRow): string {
   return status === "done" ? `${text.slice(0, -1)},"result":${result}}` : text;
 }
 
-function taskNotFound(): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "Task not found.", {
+function taskNotFound(): HttpError {
+  return new HttpError(404, "RESOURCE_NOT_FOUND", "Task not found.", {
     hint: "Only its owner can see a task, and a finished task is deleted after one day.",
   });
 }

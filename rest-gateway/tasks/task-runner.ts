@@ -2,11 +2,12 @@ import type { Task, TaskList } from "graphile-worker";
 import pg from "pg";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
-import type { ApiError, ErrorVerbosity } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { parseClaims } from "../../engine/identity/claims.ts";
 import type { Logger } from "../../engine/output/log.ts";
+import type { ErrorVerbosity } from "../../http/error-bodies.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "../http/errors.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { type StoredRequest, type TaskHandler, toGatewayRequest } from "./task-request.ts";
@@ -119,7 +120,7 @@ function callerOfTask({ kind, role, claimsText }: StartedTask): Caller {
 }
 
 /** The error body that the interface would have returned. */
-function toErrorJson(error: ApiError, request: StoredRequest, tableErrorVerbosity: ErrorVerbosity): string {
+function toErrorJson(error: HttpError, request: StoredRequest, tableErrorVerbosity: ErrorVerbosity): string {
   const refusal = toErrorResponse(error, request, { errorBody: "nested", tableErrorVerbosity });
   const { error: envelope, ...body } = JSON.parse(String(refusal.body));
   return JSON.stringify({ status: error.status, ...(envelope ?? body) });
@@ -132,7 +133,7 @@ const TRANSIENT_CODES: readonly string[] = ["40001", "40P01", "08007", "IDEMPOTE
 const QUERY_CANCELED = "57014";
 
 /** Whether a retry may succeed, because the request itself was not at fault. */
-function isTransient({ status, code, cause }: ApiError): boolean {
+function isTransient({ status, code, cause }: HttpError): boolean {
   if (code === QUERY_CANCELED) return false;
   // The resource interface replaces the SQLSTATE by its own code.
   const sqlState = cause instanceof pg.DatabaseError ? cause.code : code;

@@ -2,11 +2,11 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { toApiError } from "../../engine/errors.ts";
 import { schemaFileOf } from "../../engine/migrate/commit.ts";
 import { allHistories, committedMigrations } from "../../engine/migrate/committed-migrations.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
 import { dumpSchema } from "../../engine/schema-dump/schema-dump.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { urlOf } from "../database.ts";
 import { useContent } from "./content.ts";
 
@@ -50,7 +50,7 @@ test("every error code that SQL raises is in db/README.md, with the status that 
     // Classes of Postgres and of the SQL standard begin with 0-4 or A-H; its own with 5, F, H, P or X.
     expect(code).toMatch(/^[I-OQ-W][A-Z]{4}$/);
     const raised = Object.assign(new pg.DatabaseError("", 0, "error"), { code });
-    expect(String(toApiError(raised).status)).toBe(status);
+    expect(String(toHttpError(raised).status)).toBe(status);
   }
 });
 

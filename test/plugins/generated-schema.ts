@@ -5,7 +5,8 @@ import { execute, isSafeError, subscribe } from "postgraphile/grafast";
 import { type GraphQLSchema, getOperationAST, parse, validate } from "postgraphile/graphql";
 import { afterAll, beforeAll } from "vitest";
 import type { StatementContext } from "../../engine/database/statement.ts";
-import { toApiError, toGraphQLBody } from "../../engine/errors.ts";
+import { toGraphQLBody } from "../../http/error-bodies.ts";
+import { toHttpError } from "../../http/http-error.ts";
 import { makeWithPgClient } from "../../plugins/server/pg-client.ts";
 import type { TestDatabase } from "../database.ts";
 import type { Caller } from "../db/callers.ts";
@@ -103,7 +104,7 @@ function toFault(error: {
 }): Fault {
   const { originalError, message, path } = error;
   const isSafe = originalError instanceof Error && isSafeError(originalError);
-  const code = isSafe ? "VALIDATION_ERROR" : toGraphQLBody(toApiError(originalError)).extensions.code;
+  const code = isSafe ? "VALIDATION_ERROR" : toGraphQLBody(toHttpError(originalError)).extensions.code;
   return { message, code, path: path?.join(".") ?? "" };
 }
 

@@ -300,5 +300,5 @@ function toClaimsJson({ email, isEmailVerified, name, hasSecondFactor, message }
 
 function redirectMissing(field: string): ApiError {
   const message = "A redirect URL is required, to receive the code.";
-  return new ApiError(400, "MISSING_FIELD", message, { details: [{ field, message }] });
+  return new ApiError("invalid", "MISSING_FIELD", message, { details: [{ field, message }] });
 }

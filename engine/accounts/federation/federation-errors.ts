@@ -1,5 +1,6 @@
+import pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../../database/owner-pool.ts";
-import { ApiError, CREDENTIALS_REQUIRED, toApiError } from "../../errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED } from "../../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../../identity/client-info.ts";
 
 const MAX_CAUSE_LENGTH = 300;
@@ -7,13 +8,13 @@ const LOG_FAILURE = `select auth.log_event('federation.refused', null, ${CLIENT_
 
 /** The state is unknown: it was used, has expired, or belongs to another browser. */
 export function signInEnded(): ApiError {
-  return new ApiError(400, "SIGN_IN_ENDED", "This sign-in has expired, or was started in another browser.", {
+  return new ApiError("invalid", "SIGN_IN_ENDED", "This sign-in has expired, or was started in another browser.", {
     hint: "Start the sign-in again.",
   });
 }
 
 export function providerRefused(cause?: unknown): ApiError {
-  return new ApiError(401, "PROVIDER_REFUSED", "The provider did not sign you in.", {
+  return new ApiError("unauthenticated", "PROVIDER_REFUSED", "The provider did not sign you in.", {
     hint: "Start again, and accept what the provider asks for.",
     challenge: CREDENTIALS_REQUIRED,
     cause: withoutDetails(cause),
@@ -22,7 +23,7 @@ export function providerRefused(cause?: unknown): ApiError {
 
 /** The provider's response is invalid. The reason is only logged, because it would help an attacker. */
 export function assertionInvalid(cause?: unknown): ApiError {
-  return new ApiError(401, "INVALID_ASSERTION", "The response of the provider is not valid.", {
+  return new ApiError("unauthenticated", "INVALID_ASSERTION", "The response of the provider is not valid.", {
     hint: "Start again. If that does not help, an administrator can find the reason in the audit log.",
     challenge: CREDENTIALS_REQUIRED,
     cause: withoutDetails(cause),
@@ -31,7 +32,7 @@ export function assertionInvalid(cause?: unknown): ApiError {
 
 export function providerUnavailable(cause: unknown, { isTimeout = false } = {}): ApiError {
   return new ApiError(
-    isTimeout ? 504 : 502,
+    isTimeout ? "timeout" : "upstreamFailed",
     "PROVIDER_UNAVAILABLE",
     "The provider is unavailable, or its response is invalid.",
     {
@@ -51,18 +52,18 @@ export async function asProviderError<T>(use: () => T | Promise<T>): Promise<T> 
 }
 
 export function accountConflict(): ApiError {
-  return new ApiError(409, "RESOURCE_CONFLICT", "An account with this e-mail address exists already.", {
+  return new ApiError("conflict", "RESOURCE_CONFLICT", "An account with this e-mail address exists already.", {
     hint: "Sign in to that account and link the provider, or verify the address at both sides.",
   });
 }
 
 export function identityTaken(): ApiError {
-  return new ApiError(409, "RESOURCE_CONFLICT", "This identity is linked to another user.");
+  return new ApiError("conflict", "RESOURCE_CONFLICT", "This identity is linked to another user.");
 }
 
 export function signUpClosed(): ApiError {
   return new ApiError(
-    403,
+    "forbidden",
     "SIGN_UP_CLOSED",
     "No account has this identity, and this provider does not create accounts.",
     {
@@ -72,9 +73,14 @@ export function signUpClosed(): ApiError {
 }
 
 export function emailMissing(): ApiError {
-  return new ApiError(403, "EMAIL_REQUIRED", "The provider sent no e-mail address, which an account requires.", {
-    hint: "Allow the provider to share it, and start again.",
-  });
+  return new ApiError(
+    "forbidden",
+    "EMAIL_REQUIRED",
+    "The provider sent no e-mail address, which an account requires.",
+    {
+      hint: "Allow the provider to share it, and start again.",
+    },
+  );
 }
 
 /** The cause without properties, for the log: the libraries attach codes, tokens and whole responses to their errors. */
@@ -95,7 +101,7 @@ export async function auditFailures<T>(
   try {
     return await work();
   } catch (error) {
-    const { code: reason, cause } = toApiError(error);
+    const { code: reason, cause } = describeFailure(error);
     const because = cause instanceof Error ? cause.message.slice(0, MAX_CAUSE_LENGTH) : undefined;
     const details = JSON.stringify({ provider, reason, because });
     await inOwnerTransaction(asOwner, (client) =>
@@ -103,4 +109,10 @@ export async function auditFailures<T>(
     );
     throw error;
   }
+}
+
+/** SQLSTATE internal_error stands for whatever has no code. */
+function describeFailure(error: unknown): { readonly code: string; readonly cause?: unknown } {
+  if (error instanceof ApiError) return error;
+  return { code: (error instanceof pg.DatabaseError && error.code) || "XX000", cause: error };
 }

@@ -21,7 +21,7 @@ export function makeProtocols(siteUrl: () => string): ProviderProtocols {
     },
     samlOf(provider) {
       if (provider.kind === "saml") return makeSamlProtocol(provider, urlsOf(provider));
-      throw new ApiError(404, "RESOURCE_NOT_FOUND", "This provider does not use SAML.");
+      throw new ApiError("notFound", "RESOURCE_NOT_FOUND", "This provider does not use SAML.");
     },
   };
 }

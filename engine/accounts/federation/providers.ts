@@ -94,7 +94,7 @@ export function makeProviders(asOwner: AsOwner, keys: () => Promise<TokenKeys>):
 }
 
 function providerNotFound(): ApiError {
-  return new ApiError(404, "RESOURCE_NOT_FOUND", "The provider does not exist, or is disabled.", {
+  return new ApiError("notFound", "RESOURCE_NOT_FOUND", "The provider does not exist, or is disabled.", {
     hint: "GET /auth/providers lists the enabled providers.",
   });
 }

@@ -20,7 +20,7 @@ export function readRedirectTarget(
   // Browsers treat backslashes as slashes and ignore line breaks and tabs.
   const target = /[\\\p{Cc}]/u.test(text) ? null : URL.parse(text, siteUrl);
   if (!target || target.username || target.password || !isAllowed(target, siteUrl, allowed)) {
-    throw new ApiError(400, "VALIDATION_ERROR", "Redirects to this URL are not allowed.", {
+    throw new ApiError("invalid", "VALIDATION_ERROR", "Redirects to this URL are not allowed.", {
       hint: HINT,
       details: [{ field, message: HINT }],
     });
@@ -38,7 +38,7 @@ function isAllowed(target: URL, siteUrl: string, patterns: readonly string[]): b
 
 function tooLong(field: string): ApiError {
   const message = `The URL may have at most ${MAX_LENGTH} characters.`;
-  return new ApiError(400, "VALIDATION_ERROR", message, { details: [{ field, message }] });
+  return new ApiError("invalid", "VALIDATION_ERROR", message, { details: [{ field, message }] });
 }
 
 /** Ignores the query. A pattern that ends in `/*` matches all paths below it. */

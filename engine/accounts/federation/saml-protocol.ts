@@ -180,7 +180,7 @@ function readLogoutParameters(sent: URLSearchParams): Partial<Record<string, str
   const hasOne = (parameters.SAMLRequest === undefined) !== (parameters.SAMLResponse === undefined);
   if (hasOne && !isOdd) return parameters;
   throw new ApiError(
-    400,
+    "invalid",
     "VALIDATION_ERROR",
     "Send one SAMLRequest or SAMLResponse, with its RelayState and signature.",
   );

@@ -120,7 +120,7 @@ function ambiguousRoutine(found: readonly Routine[]): ApiError {
     return `${routine.schema}.${routine.name}(${parameters.join(", ")})`;
   });
   return new ApiError(
-    300,
+    "ambiguous",
     "PGRST203",
     `Could not choose the best candidate function between: ${signatures.join(", ")}`,
     {
@@ -143,7 +143,7 @@ export function routineNotFound(search: RoutineSearch, catalog: Catalog, role: s
   const names = argumentNames(argument).toSorted();
   const qualifiedName = `${target.schema}.${target.name}`;
   if (argument.kind === "raw") {
-    return new ApiError(404, "PGRST202", `Could not find the function ${qualifiedName} in the schema cache`, {
+    return new ApiError("notFound", "PGRST202", `Could not find the function ${qualifiedName} in the schema cache`, {
       details: searchDetails(`${qualifiedName} with a single unnamed ${argument.type} parameter`),
     });
   }
@@ -151,10 +151,15 @@ export function routineNotFound(search: RoutineSearch, catalog: Catalog, role: s
   const parameters =
     names.length === 0 ? " without parameters" : ` with parameter${names.length > 1 ? "s" : ""} ${names.join(", ")}`;
   const orWhole = argument.kind === "json" && !argument.isCsv ? " or with a single unnamed json/jsonb parameter" : "";
-  return new ApiError(404, "PGRST202", `Could not find the function ${qualifiedName}${signature} in the schema cache`, {
-    details: searchDetails(qualifiedName + parameters + orWhole),
-    hint: routineHint(search, names, catalog, role),
-  });
+  return new ApiError(
+    "notFound",
+    "PGRST202",
+    `Could not find the function ${qualifiedName}${signature} in the schema cache`,
+    {
+      details: searchDetails(qualifiedName + parameters + orWhole),
+      hint: routineHint(search, names, catalog, role),
+    },
+  );
 }
 
 function searchDetails(what: string): string {

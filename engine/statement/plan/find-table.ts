@@ -23,7 +23,7 @@ function tableNotFound({ schema, name }: QualifiedName, catalog: Catalog, role: 
   const mayName = (known: string) =>
     isServed(tables.get(known)!, catalog) && mayNameTable(catalog, role, tables.get(known)!);
   const suggestion = suggestName(name, [...tables.keys()], { minSimilarity: MIN_SIMILARITY, mayName });
-  return new ApiError(404, "PGRST205", `Could not find the table '${schema}.${name}' in the schema cache`, {
+  return new ApiError("notFound", "PGRST205", `Could not find the table '${schema}.${name}' in the schema cache`, {
     hint: suggestion && `Perhaps you meant the table '${schema}.${suggestion}'`,
   });
 }

@@ -41,7 +41,7 @@ export function negotiateFormat(options: FormatOptions): NegotiatedFormat {
     if (negotiated) return negotiated;
   }
   const types = options.formats.map(({ type }) => type).join(", ");
-  throw new ApiError(406, "PGRST107", `None of these media types are available: ${types}`);
+  throw new ApiError("notAcceptable", "PGRST107", `None of these media types are available: ${types}`);
 }
 
 function makeFormat(format: ResponseFormat, options: FormatOptions): NegotiatedFormat | null {

@@ -210,7 +210,7 @@ function planCallGuards({ maxAffected }: ResponseOptions, isSingular: boolean): 
 
 function routineNotSetReturning(): ApiError {
   return new ApiError(
-    400,
+    "invalid",
     "PGRST128",
     "Function must return SETOF or TABLE when max-affected preference is used with handling=strict",
   );

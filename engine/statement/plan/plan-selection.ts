@@ -142,7 +142,7 @@ function rejectDuplicateEmbeds({ children }: SelectNode, { name, depth }: Select
   const embedNames = children.filter((branch) => !branch.relation.spread && !isEmptyNode(branch)).map(embedName);
   const duplicate = embedNames.find((one, index) => embedNames.indexOf(one) < index);
   if (duplicate === undefined) return;
-  throw new ApiError(400, "42712", `table name "${name}_${duplicate}_${depth + 1}" specified more than once`);
+  throw new ApiError("invalid", "42712", `table name "${name}_${duplicate}_${depth + 1}" specified more than once`);
 }
 
 function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext: PlanContext): PlannedRelation {
@@ -259,7 +259,7 @@ function smallerLimit(a: number | null, b: number | null): number | null {
 }
 
 function aggregatesInSpreadNotImplemented(): ApiError {
-  return new ApiError(400, "PGRST127", "Feature not implemented", {
+  return new ApiError("invalid", "PGRST127", "Feature not implemented", {
     details: "Aggregates are not implemented for one-to-many or many-to-many spreads.",
   });
 }
@@ -367,7 +367,7 @@ function isEmbeddedRelation(name: string, { node }: SelectionContext): boolean {
 }
 
 function badEmbedOperator({ name }: FieldReference): ApiError {
-  return new ApiError(400, "PGRST120", `Bad operator on the '${name}' embedded resource`, {
+  return new ApiError("invalid", "PGRST120", `Bad operator on the '${name}' embedded resource`, {
     details: "Only is null or not is null filters are allowed on embedded resources",
   });
 }
@@ -424,7 +424,7 @@ function isSameField(left: FieldReference | null, right: FieldReference): boolea
 }
 
 function relationNotToOne(from: string, to: string): ApiError {
-  return new ApiError(400, "PGRST118", `A related order on '${to}' is not possible`, {
+  return new ApiError("invalid", "PGRST118", `A related order on '${to}' is not possible`, {
     details: `'${from}' and '${to}' do not form a many-to-one or one-to-one relationship`,
   });
 }

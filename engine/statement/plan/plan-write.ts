@@ -151,15 +151,19 @@ function haveSameNames(names: ReadonlySet<string>, others: readonly string[]): b
 
 /** In the words of the extension pg-safeupdate. */
 function whereRequired(command: "UPDATE" | "DELETE"): ApiError {
-  return new ApiError(400, "21000", `${command} requires a WHERE clause`);
+  return new ApiError("invalid", "21000", `${command} requires a WHERE clause`);
 }
 
 function limitNotAllowed(): ApiError {
-  return new ApiError(400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT");
+  return new ApiError("invalid", "PGRST114", "limit/offset querystring parameters are not allowed for PUT");
 }
 
 function filtersMustBeKey(): ApiError {
-  return new ApiError(405, "PGRST105", "Filters must include all and only primary key columns with 'eq' operators");
+  return new ApiError(
+    "notAllowed",
+    "PGRST105",
+    "Filters must include all and only primary key columns with 'eq' operators",
+  );
 }
 
 /** The payload, read as rows with the table's own types. */
@@ -252,5 +256,9 @@ function planMissingValue(column: CatalogColumn, { schema, name }: CatalogTable)
 }
 
 function columnNotFound(name: string, table: CatalogTable): ApiError {
-  return new ApiError(400, "PGRST204", `Could not find the '${name}' column of '${table.name}' in the schema cache`);
+  return new ApiError(
+    "invalid",
+    "PGRST204",
+    `Could not find the '${name}' column of '${table.name}' in the schema cache`,
+  );
 }

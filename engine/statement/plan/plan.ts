@@ -116,17 +116,17 @@ function planByKind(intent: Intent, response: ResponseOptions, context: PlanCont
 
 /** PUT, with a payload that names another row than the URL. */
 export function keyMismatch(): ApiError {
-  return new ApiError(400, "PGRST115", "Payload values do not match URL in primary key column(s)");
+  return new ApiError("invalid", "PGRST115", "Payload values do not match URL in primary key column(s)");
 }
 
 export function notOneRow(rows: number): ApiError {
-  return new ApiError(406, "PGRST116", "Cannot coerce the result to a single JSON object", {
+  return new ApiError("notAcceptable", "PGRST116", "Cannot coerce the result to a single JSON object", {
     details: `The result contains ${rows} rows`,
   });
 }
 
 export function tooManyRowsAffected(rows: number): ApiError {
-  return new ApiError(400, "PGRST124", "Query result exceeds max-affected preference constraint", {
+  return new ApiError("invalid", "PGRST124", "Query result exceeds max-affected preference constraint", {
     details: `The query affects ${rows} rows`,
   });
 }

@@ -120,7 +120,7 @@ function relationshipNotFound(relation: RelationName, catalog: Catalog, role: st
   const { sourceName, target, hint, schema } = relation;
   const using = hint === null ? "" : `' using the hint '${hint}`;
   return new ApiError(
-    400,
+    "invalid",
     "PGRST200",
     `Could not find a relationship between '${sourceName}' and '${target}' in the schema cache`,
     {
@@ -175,7 +175,7 @@ function throughJunction(source: CatalogTable, there: Relationship, catalog: Cat
 function ambiguousRelationship({ sourceName, target }: RelationName, choices: readonly Relationship[]): ApiError {
   const hints = choices.map((choice) => `'${choice.target.name}!${relationshipHintName(choice)}'`).join(", ");
   return new ApiError(
-    300,
+    "ambiguous",
     "PGRST201",
     `Could not embed because more than one relationship was found for '${sourceName}' and '${target}'`,
     {

@@ -86,7 +86,7 @@ function isAggregateName(name: string, { scope, catalog }: SelectColumnOptions):
 }
 
 function aggregatesNotAllowed(): ApiError {
-  return new ApiError(400, "PGRST123", "Use of aggregate functions is not allowed");
+  return new ApiError("invalid", "PGRST123", "Use of aggregate functions is not allowed");
 }
 
 /** As a column of the rows that are sent. */

@@ -83,7 +83,7 @@ function firstPerPath<T>(placed: readonly WithEmbedPath<T>[]): WithEmbedPath<T>[
 }
 
 export function relationNotEmbedded(name: string, aliased?: EmbedNode): ApiError {
-  return new ApiError(400, "PGRST108", `'${name}' is not an embedded resource in this request`, {
+  return new ApiError("invalid", "PGRST108", `'${name}' is not an embedded resource in this request`, {
     details: aliased ? "Target names are not allowed in filters if they have an alias" : null,
     hint: aliased
       ? `Change '${name}' to '${embedName(aliased)}' in filters, orders or limits.`

@@ -1,6 +1,6 @@
 import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
 import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
-import type { ErrorBodyShape } from "../../../engine/errors.ts";
+import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
 import { publicBaseUrl } from "../../http/public-url.ts";
 import { isPathUnder } from "../../http/request.ts";
 import { type Collection, type Collections, isVisibleCollection, makeCollections } from "../../resource/collections.ts";

@@ -1,4 +1,4 @@
-import type { ErrorBodyShape } from "../../../engine/errors.ts";
+import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
 import { type ComponentReference, componentRef, type JsonSchema, objectOf } from "../json-schema.ts";
 
 const ERROR_DESCRIPTIONS = {

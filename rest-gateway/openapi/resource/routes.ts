@@ -1,7 +1,7 @@
 import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
 import type { Config } from "../../../engine/config/config.ts";
-import { ApiError } from "../../../engine/errors.ts";
 import type { Caller } from "../../../engine/identity/caller.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import type { GatewayRequest } from "../../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import type { GatewayRoutes } from "../../http/router.ts";
@@ -91,7 +91,7 @@ function readDocumentFilter(
   return { schema };
 }
 
-function unknownName(field: string, name: string): ApiError {
+function unknownName(field: string, name: string): HttpError {
   return validationError([{ field, message: `There is none called ${JSON.stringify(name)}.` }]);
 }
 
@@ -103,7 +103,7 @@ function chooseDocumentVersion({ rawQuery }: GatewayRequest, versions: readonly 
   if (version) return version;
   const message =
     asked === null ? "No version is served." : `There is no document of version ${JSON.stringify(asked)}.`;
-  throw new ApiError(400, "UNSUPPORTED_VERSION", message, {
+  throw new HttpError(400, "UNSUPPORTED_VERSION", message, {
     beside: { supportedVersions: served.map(({ number }) => number) },
   });
 }

@@ -1,5 +1,5 @@
 import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.ts";
 import type { GatewayRequest } from "../../http/request.ts";
 import type { Collection, Collections, RowAction } from "../collections.ts";
@@ -166,7 +166,7 @@ export function resolveProfile(
   return table ? withCollectionName(address, addresses.get(table)!) : null;
 }
 
-function schemaNotServed(schema: string, schemas: readonly string[]): ApiError {
+function schemaNotServed(schema: string, schemas: readonly string[]): HttpError {
   const message = `The schema ${JSON.stringify(schema)} is not served. Served schemas: ${schemas.join(", ")}.`;
-  return new ApiError(406, "NOT_ACCEPTABLE", message);
+  return new HttpError(406, "NOT_ACCEPTABLE", message);
 }

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../../engine/errors.ts";
+import type { HttpError } from "../../../http/http-error.ts";
 import type { Collection } from "../collections.ts";
 import { validationError } from "../errors.ts";
 
@@ -65,7 +65,7 @@ function checkReachable(paging: Paging): Paging {
   throw outOfRange("page");
 }
 
-function outOfRange(name: string): ApiError {
+function outOfRange(name: string): HttpError {
   return validationError([{ field: name, message: "It is out of range." }]);
 }
 

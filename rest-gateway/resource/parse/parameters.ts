@@ -1,7 +1,8 @@
 import { memoizePerObject } from "../../../engine/cache/memoize.ts";
 import { RecentMap } from "../../../engine/cache/recent-map.ts";
-import type { ApiError, FieldError } from "../../../engine/errors.ts";
+import type { FieldError } from "../../../engine/errors.ts";
 import type { OrderTerm, RowCondition, SelectItem } from "../../../engine/statement/intent.ts";
+import type { HttpError } from "../../../http/http-error.ts";
 import { queryWithoutApiKey } from "../../auth/authenticate.ts";
 import type { Collection, Collections } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
@@ -101,7 +102,7 @@ function singleValue(parameters: URLSearchParams, name: string): string | undefi
   return value;
 }
 
-function unknownParameters(names: readonly string[], known: readonly string[]): ApiError {
+function unknownParameters(names: readonly string[], known: readonly string[]): HttpError {
   const toFault = (field: string): FieldError => ({
     field,
     message: `Unknown parameter.${suggestName(field, known)}`,

@@ -1,8 +1,9 @@
 import { runStepwise, type Stepwise } from "../../../engine/concurrency/stepwise.ts";
-import { ApiError, type FieldError } from "../../../engine/errors.ts";
+import type { FieldError } from "../../../engine/errors.ts";
 import { type JsonRecord, readJsonRecords } from "../../../engine/json/json-records.ts";
 import { concatenate } from "../../../engine/memory/concatenate.ts";
 import type { RowPayload } from "../../../engine/statement/intent.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import type { Collection } from "../collections.ts";
 import { errorCodesOf, suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";
@@ -163,7 +164,7 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
   const bytes = await readResourceBody(parsed);
   const [type = ""] = (request.headers["content-type"] ?? "application/json").split(";");
   if (!JSON_BODY.test(type.trim())) {
-    throw new ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "The body must be JSON: send it as application/json.", {
+    throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", "The body must be JSON: send it as application/json.", {
       headers: { Accept: "application/json" },
     });
   }
@@ -173,27 +174,27 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
   switch (found.kind) {
     case "invalid":
       // The parser's message is not used: it quotes the body, which may contain a password.
-      throw new ApiError(400, errorCodesOf(collections.version).invalidJson, "The body is not valid JSON.");
+      throw new HttpError(400, errorCodesOf(collections.version).invalidJson, "The body is not valid JSON.");
     case "too deep":
-      throw new ApiError(400, "VALIDATION_ERROR", "The body is nested too deeply.");
+      throw new HttpError(400, "VALIDATION_ERROR", "The body is nested too deeply.");
     case "too many members":
-      throw new ApiError(400, "VALIDATION_ERROR", `An object may have at most ${MOST_MEMBERS} members.`);
+      throw new HttpError(400, "VALIDATION_ERROR", `An object may have at most ${MOST_MEMBERS} members.`);
     case "other":
       throw notAnObject();
     case "list":
       if (parsed.target.key !== null) throw notAnObject();
       if (found.count === 0 || found.count > mostRecords) {
-        throw new ApiError(400, "VALIDATION_ERROR", `Send between 1 and ${mostRecords} rows.`);
+        throw new HttpError(400, "VALIDATION_ERROR", `Send between 1 and ${mostRecords} rows.`);
       }
   }
   if (found.records.some(({ length }) => length > maxRowBytes)) throw rowTooLarge(maxRowBytes);
   return { isList: found.kind === "list", records: found.records };
 }
 
-function notAnObject(): ApiError {
-  return new ApiError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
+function notAnObject(): HttpError {
+  return new HttpError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
-function rowTooLarge(most: number): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", `A row may not be larger than ${most} bytes.`);
+function rowTooLarge(most: number): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `A row may not be larger than ${most} bytes.`);
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import { readMediaRanges } from "../../http/content-negotiation.ts";
 import { publicBasePath } from "../../http/public-url.ts";
 import type { GatewayRequest } from "../../http/request.ts";
@@ -71,7 +71,7 @@ function chooseVersion(request: VersionRequest, versions: readonly ApiVersion[])
   const [wanted = DEFAULT_VERSION, ...others] = requested;
   if (others.length > 0) {
     const all = [...requested].join(" and ");
-    throw new ApiError(400, "VALIDATION_ERROR", `The request names several versions, ${all}: name one.`);
+    throw new HttpError(400, "VALIDATION_ERROR", `The request names several versions, ${all}: name one.`);
   }
   const version = versions.find(({ number }) => String(number) === wanted);
   if (!version) throw unsupportedVersion(wanted, versions);
@@ -79,10 +79,10 @@ function chooseVersion(request: VersionRequest, versions: readonly ApiVersion[])
   return version;
 }
 
-function unsupportedVersion(wanted: string, versions: readonly ApiVersion[]): ApiError {
+function unsupportedVersion(wanted: string, versions: readonly ApiVersion[]): HttpError {
   const supportedVersions = versions.filter(({ status }) => status !== "retired").map(({ number }) => number);
   const message = `Version ${JSON.stringify(wanted)} is not supported. Supported versions: ${supportedVersions.join(", ") || "none"}.`;
-  return new ApiError(400, "UNSUPPORTED_VERSION", message, { beside: { supportedVersions } });
+  return new HttpError(400, "UNSUPPORTED_VERSION", message, { beside: { supportedVersions } });
 }
 
 /** The media type of the response. */
@@ -111,5 +111,5 @@ export function negotiateType(accept: string | undefined): NegotiatedType {
       return { contentType: `${name}; charset=utf-8`, version: vendor.groups?.version ?? null, links: false };
     }
   }
-  throw new ApiError(406, "NOT_ACCEPTABLE", "Responses are JSON: accept application/json.");
+  throw new HttpError(406, "NOT_ACCEPTABLE", "Responses are JSON: accept application/json.");
 }

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { cacheLookups } from "../../../engine/concurrency/batched-lookup.ts";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 
 /** A row of `api.versions`. */
 export type ApiVersion = {
@@ -93,10 +93,10 @@ export function deprecationNotice(version: ApiVersion): DeprecationNotice | null
 }
 
 /** The error for a retired version, with the path in its successor. */
-export function versionRetired(version: ApiVersion, path: string, base: string): ApiError {
+export function versionRetired(version: ApiVersion, path: string, base: string): HttpError {
   const { headers, body } = deprecationNotice(version)!;
   const guide = version.migrationGuide === null ? "" : ` ${version.migrationGuide}`;
-  return new ApiError(410, "VERSION_RETIRED", `${body.message}${guide}`, {
+  return new HttpError(410, "VERSION_RETIRED", `${body.message}${guide}`, {
     headers: headers(path, base),
     beside: { deprecation: body },
   });

@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
-import { ApiError } from "../../../engine/errors.ts";
 import { OPEN_BRACE, skipSpace } from "../../../engine/json/scan-json.ts";
 import type { CallArgument, ResponseFormat, RowPayload } from "../../../engine/statement/intent.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import { csvToJson } from "./csv.ts";
 import { type JsonKeys, type JsonOutline, outlineJson } from "./json-outline.ts";
 import { parseContentType } from "./media-type.ts";
@@ -23,7 +23,7 @@ export type ParsedBody = { readonly body: Buffer; readonly format: ResponseForma
   /** Nothing of it is read here. */
   | { readonly kind: "raw" }
   /** What is wrong with it is told when nothing is wrong with the rest of the request. */
-  | { readonly kind: "unreadable"; readonly refusal: ApiError }
+  | { readonly kind: "unreadable"; readonly refusal: HttpError }
 );
 
 /** Of a request whose method has none. */
@@ -52,14 +52,14 @@ export function* parseBody(
         return { ...common, kind: "raw" };
     }
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 400) throw error;
+    if (!(error instanceof HttpError) || error.status !== 400) throw error;
     return { ...common, kind: "unreadable", refusal: error };
   }
 }
 
 function parseFormBody(body: Buffer): readonly UrlParameter[] {
   if (body.length > MAX_FORM_BYTES) {
-    throw new ApiError(413, "PAYLOAD_TOO_LARGE", `A form may not be larger than ${MAX_FORM_BYTES} bytes.`, {
+    throw new HttpError(413, "PAYLOAD_TOO_LARGE", `A form may not be larger than ${MAX_FORM_BYTES} bytes.`, {
       hint: "Send JSON.",
     });
   }
@@ -67,12 +67,12 @@ function parseFormBody(body: Buffer): readonly UrlParameter[] {
   let fields = 1;
   for (let at = 0; at < text.length; at++) if (text[at] === "&" || text[at] === ";") fields++;
   if (fields > MAX_FORM_FIELDS)
-    throw new ApiError(400, "PGRST102", `A form may not have more than ${MAX_FORM_FIELDS} fields`);
+    throw new HttpError(400, "PGRST102", `A form may not have more than ${MAX_FORM_FIELDS} fields`);
   return parseForm(text);
 }
 
 function decodeText(body: Buffer): string {
-  if (!isUtf8(body)) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
+  if (!isUtf8(body)) throw new HttpError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
   return body.toString();
 }
 
@@ -167,10 +167,10 @@ function sortedUnique(names: readonly string[]): readonly string[] {
   return [...new Set(names)].sort();
 }
 
-function contentTypeNotAcceptable({ type }: ResponseFormat): ApiError {
+function contentTypeNotAcceptable({ type }: ResponseFormat): HttpError {
   return invalidBody(`Content-Type not acceptable: ${type}`);
 }
 
-function invalidBody(message: string): ApiError {
-  return new ApiError(400, "PGRST102", message);
+function invalidBody(message: string): HttpError {
+  return new HttpError(400, "PGRST102", message);
 }

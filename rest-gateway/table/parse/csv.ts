@@ -1,6 +1,6 @@
 import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
-import { ApiError } from "../../../engine/errors.ts";
 import { concatenate } from "../../../engine/memory/concatenate.ts";
+import { HttpError } from "../../../http/http-error.ts";
 
 /** Each row of JSON names its columns again: a few lines of CSV below long names would become more than memory holds. */
 const MAX_CSV_BYTES = 64 * 2 ** 20;
@@ -195,18 +195,18 @@ function isLowSurrogate(character: number): boolean {
   return character >= 0xdc00 && character < 0xe000;
 }
 
-function misplacedQuote(text: string, at: number): ApiError {
+function misplacedQuote(text: string, at: number): HttpError {
   let line = 1;
   for (let index = 0; index < at; index++) if (text.charCodeAt(index) === LINE_FEED) line++;
   return invalidCsv(`Misplaced quote in line ${line} of the CSV`);
 }
 
-function csvTooLarge(most: number): ApiError {
-  return new ApiError(413, "PAYLOAD_TOO_LARGE", `As JSON the body is larger than ${most} bytes.`, {
+function csvTooLarge(most: number): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `As JSON the body is larger than ${most} bytes.`, {
     hint: "Send it in several requests.",
   });
 }
 
-function invalidCsv(message: string): ApiError {
-  return new ApiError(400, "PGRST102", message);
+function invalidCsv(message: string): HttpError {
+  return new HttpError(400, "PGRST102", message);
 }

@@ -1,4 +1,4 @@
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 
 /** What the client would like (RFC 7240); null where it does not say. */
 export type Preferences = { readonly [Name in PreferenceChoice]: (typeof PREFERENCE_VALUES)[Name][number] | null } & {
@@ -40,7 +40,7 @@ export function parsePreferences(header: string | undefined, rules: PreferenceRu
     else if (!given.has(name)) given.set(name, value);
   }
   if (given.get("handling") === "strict" && invalid.length > 0) {
-    throw new ApiError(400, "PGRST122", "Invalid preferences given with handling=strict", {
+    throw new HttpError(400, "PGRST122", "Invalid preferences given with handling=strict", {
       details: `Invalid preferences: ${invalid.join(", ")}`,
     });
   }

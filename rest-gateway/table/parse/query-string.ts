@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 
 const API_KEY = "apikey";
 
@@ -37,9 +37,9 @@ export function canonicalQueryString(parameters: readonly UrlParameter[]): strin
 export function decodePercent(text: string): string {
   if (!text.includes("%")) return text;
   const decoded = tryDecodeUri(text) ?? tryDecodeUri(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
-  if (decoded === null) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
+  if (decoded === null) throw new HttpError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
   // Postgres cannot store it, and its protocol would take it for the end of the text.
-  if (decoded.includes("\0")) throw new ApiError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
+  if (decoded.includes("\0")) throw new HttpError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
   return decoded;
 }
 

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { memoizeRecent } from "../../../engine/cache/memoize.ts";
-import { ApiError } from "../../../engine/errors.ts";
 import type {
   CallArgument,
   Intent,
@@ -10,6 +9,7 @@ import type {
   WithEmbedPath,
 } from "../../../engine/statement/intent.ts";
 import { cursorNotPossible } from "../../../engine/statement/plan/keyset-page.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.ts";
 import { type ParsedBody, parseArgument, parseRows } from "./body.ts";
 import { parseAccept } from "./media-type.ts";
@@ -134,12 +134,12 @@ type RootSettings = { readonly rootFunction: string | null; readonly describesIt
 export function parseResource(path: string, { rootFunction, describesItself }: RootSettings): TableResource {
   const [first = "", second, ...more] = pathSegments(path);
   if (first === "" && second === undefined) {
-    if (!describesItself) throw new ApiError(404, "PGRST126", "Root endpoint metadata is disabled");
+    if (!describesItself) throw new HttpError(404, "PGRST126", "Root endpoint metadata is disabled");
     return rootFunction === null ? { kind: "root" } : { kind: "function", name: rootFunction };
   }
   if (second === undefined) return { kind: "table", name: first };
   if (first === "rpc" && more.length === 0) return { kind: "function", name: second };
-  throw new ApiError(404, "PGRST125", "Invalid path specified in request URL");
+  throw new HttpError(404, "PGRST125", "Invalid path specified in request URL");
 }
 
 export function checkMethod(resource: TableResource, method: string): void {
@@ -147,8 +147,8 @@ export function checkMethod(resource: TableResource, method: string): void {
   if (methods.includes(method)) return;
   const headers = { Allow: methods.join(",") };
   if (resource.kind === "function")
-    throw new ApiError(405, "PGRST101", `Cannot use the ${method} method on RPC`, { headers });
-  throw new ApiError(405, "PGRST117", `Unsupported HTTP method: ${method}`, { headers });
+    throw new HttpError(405, "PGRST101", `Cannot use the ${method} method on RPC`, { headers });
+  throw new HttpError(405, "PGRST117", `Unsupported HTTP method: ${method}`, { headers });
 }
 
 type SchemaProfile = {
@@ -162,7 +162,7 @@ export function parseProfile(header: string | undefined, schemas: readonly strin
   if (header === undefined) return { schema: schemas[0]!, negotiated: schemas.length > 1 };
   const schema = decodeSchemaName(header, schemas);
   if (schemas.includes(schema)) return { schema, negotiated: true };
-  throw new ApiError(406, "PGRST106", `Invalid schema: ${schema}`, {
+  throw new HttpError(406, "PGRST106", `Invalid schema: ${schema}`, {
     hint: `Only the following schemas are exposed: ${schemas.join(", ")}`,
   });
 }

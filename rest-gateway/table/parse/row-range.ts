@@ -1,5 +1,5 @@
-import { ApiError } from "../../../engine/errors.ts";
 import type { RowRange, WithEmbedPath } from "../../../engine/statement/intent.ts";
+import { HttpError } from "../../../http/http-error.ts";
 
 /** What limit and offset say; the last of each counts. */
 export type RangeBounds = {
@@ -31,7 +31,7 @@ export function parseRanges(
   if (method === "GET" && range !== undefined) top = intersectRangeHeader(top, range);
   const isWhole = top.limit === null && top.offset === 0;
   if (method === "PUT" && !isWhole) {
-    throw new ApiError(400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT");
+    throw new HttpError(400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT");
   }
   return isWhole ? ranges : [{ path: [], value: top }, ...ranges];
 }
@@ -65,6 +65,6 @@ function toRowRange({ first, last }: RowNumbers): RowRange {
   return { offset: first, limit: last === Number.POSITIVE_INFINITY ? null : last - first + 1 };
 }
 
-function rangeNotSatisfiable(details: string): ApiError {
-  return new ApiError(416, "PGRST103", "Requested range not satisfiable", { details });
+function rangeNotSatisfiable(details: string): HttpError {
+  return new HttpError(416, "PGRST103", "Requested range not satisfiable", { details });
 }

@@ -1,4 +1,4 @@
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 
 export const END = "end of input";
 const SPACE = "space";
@@ -109,7 +109,7 @@ export class Scanner {
   nested<T>(read: (scanner: Scanner) => T): T {
     this.#depth += 1;
     if (this.#depth > MAX_DEPTH) {
-      throw new ApiError(
+      throw new HttpError(
         400,
         "PGRST100",
         `"failed to parse ${this.#subject}" (nested deeper than ${MAX_DEPTH} levels)`,
@@ -123,7 +123,7 @@ export class Scanner {
   fail(): never {
     const at = Math.max(this.#wishedAt, this.position);
     const { line, column } = lineAndColumn(this.text, at);
-    throw new ApiError(
+    throw new HttpError(
       400,
       "PGRST100",
       `"failed to parse ${this.#subject} (${this.#shown})" (line ${line}, column ${column})`,

@@ -1,4 +1,3 @@
-import { ApiError } from "../../../engine/errors.ts";
 import type { ResponseFormat } from "../../../engine/statement/intent.ts";
 import { cursorNotPossible, orderNotTotal } from "../../../engine/statement/plan/keyset-page.ts";
 import {
@@ -11,6 +10,7 @@ import {
 import type { LegacyTarget } from "../../../engine/statement/plan/select-tree.ts";
 import type { ResponseRow } from "../../../engine/statement/query/build-query.ts";
 import type { RunResult } from "../../../engine/statement/run.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import { TABLE_PREFIX } from "../../http/table-prefix.ts";
 import { formatCursor, isCursor } from "../parse/cursor.ts";
@@ -284,7 +284,7 @@ export function rangeStatus(
   total: number | null,
 ): { status: 200 | 206; range: string } {
   if (total !== null && offset > total) {
-    throw new ApiError(416, "PGRST103", "Requested range not satisfiable", {
+    throw new HttpError(416, "PGRST103", "Requested range not satisfiable", {
       details: `An offset of ${offset} was requested, but there are only ${total} rows.`,
       headers: { "Content-Range": `*/${total}` },
     });

@@ -1,4 +1,4 @@
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import { securityHeaders } from "../../http/security-headers.ts";
 
 /** Those that an answer or a refusal may have beside what SQL says. */
@@ -48,7 +48,7 @@ export function parseSqlStatus(text: string | null): number | null {
   if (text === null) return null;
   const status = Number(text);
   if (/^\d{3}$/.test(text) && status >= 200 && status < 600) return status;
-  throw new ApiError(500, "PGRST112", "response.status guc must be a valid status code");
+  throw new HttpError(500, "PGRST112", "response.status guc must be a valid status code");
 }
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -78,8 +78,8 @@ function parseHeadersJson(text: string): unknown {
   }
 }
 
-function invalidSqlHeaders(): ApiError {
-  return new ApiError(
+function invalidSqlHeaders(): HttpError {
+  return new HttpError(
     500,
     "PGRST111",
     "response.headers guc must be a JSON array composed of objects with a single key and a string value",

@@ -23,7 +23,7 @@ describe("an API key", () => {
 
     await apiKeys.revoke(id);
     expect(await callerOf(key)).toBeNull();
-    await expect(apiKeys.revoke(id)).rejects.toMatchObject({ status: 404 });
+    await expect(apiKeys.revoke(id)).rejects.toMatchObject({ kind: "notFound" });
     expect(await eventsOf(opened, userId)).toEqual(["account.created", "api_key.created", "api_key.revoked"]);
   });
 
@@ -121,7 +121,7 @@ describe("an API key", () => {
     const { apiKeys } = opened.accounts;
     const [ada, bob] = [await newPerson(opened), await newPerson(opened)];
     const { id, key } = await apiKeys.create({ role: "authenticated", ownerId: ada.userId });
-    await expect(apiKeys.revoke(id, { ownerId: bob.userId })).rejects.toMatchObject({ status: 404 });
+    await expect(apiKeys.revoke(id, { ownerId: bob.userId })).rejects.toMatchObject({ kind: "notFound" });
     expect(await callerOf(key)).not.toBeNull();
     await apiKeys.revoke(id, { ownerId: ada.userId });
     expect(await callerOf(key)).toBeNull();

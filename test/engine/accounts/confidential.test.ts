@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { generate } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Administration } from "../../../engine/accounts/administration.ts";
-import { toApiError } from "../../../engine/errors.ts";
+import { toHttpError } from "../../../http/http-error.ts";
 import { from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
 
 let opened: Opened;
@@ -79,7 +79,7 @@ test("errors, responses and logs contain no password, token, code or hash", asyn
   const told = [
     inspect(log, { depth: 9, maxArrayLength: null }),
     ...errors.map((error) => inspect(error, { depth: 9, showHidden: true })),
-    ...errors.map((error) => JSON.stringify(toApiError(error))),
+    ...errors.map((error) => JSON.stringify(toHttpError(error))),
   ];
   for (const each of secrets) for (const text of told) expect(text).not.toContain(each);
 });

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 
 const NEW = "Quartz-Bird-8";
-const ENDED = { status: 400, code: "INVALID_TOKEN" };
+const ENDED = { kind: "invalid", code: "INVALID_TOKEN" };
 const links = () => opened.accounts.emailLinks;
 const login = (username: string, password: string) =>
   opened.accounts.login({ username, password }, from(), opened.accounts.tokens.open);
@@ -29,7 +29,7 @@ describe("a link to reset the password", () => {
     await links().resetPassword(mail!.token, NEW, from());
     await expect(login(email, PASSWORD)).rejects.toMatchObject({ code: "INVALID_CREDENTIALS" });
     await expect(login(email, NEW)).resolves.toBeTruthy();
-    await expect(accounts.tokens.refresh(pair.refreshToken, from())).rejects.toMatchObject({ status: 401 });
+    await expect(accounts.tokens.refresh(pair.refreshToken, from())).rejects.toMatchObject({ kind: "unauthenticated" });
     expect(await accounts.sessions.use(session.id)).toBeNull();
     await expect(links().resetPassword(mail!.token, NEW, from())).rejects.toMatchObject(ENDED);
     expect(await eventsOf(opened, userId)).toEqual(

@@ -37,7 +37,7 @@ describe("the enrolment of an authenticator app", () => {
     const { backupCodes } = await opened.accounts.factors.enable(userId, await codeOf(secret), from());
     expect(backupCodes).toHaveLength(10);
     for (const code of backupCodes) expect(code).toHaveLength(8);
-    await expect(login(email)).rejects.toMatchObject({ status: 401, code: "MFA_REQUIRED" });
+    await expect(login(email)).rejects.toMatchObject({ kind: "unauthenticated", code: "MFA_REQUIRED" });
     expect(await eventsOf(opened, userId)).toEqual([
       "account.created",
       "factor.enrolled",
@@ -52,7 +52,7 @@ describe("the enrolment of an authenticator app", () => {
     const wrong = String((Number(await codeOf(secret)) + 1) % 1_000_000).padStart(6, "0");
     for (const code of [wrong, "", "12345", "abcd2345"]) {
       await expect(opened.accounts.factors.enable(userId, code, from())).rejects.toMatchObject({
-        status: 400,
+        kind: "invalid",
         code: "INVALID_CODE",
       });
     }
@@ -74,7 +74,7 @@ describe("the enrolment of an authenticator app", () => {
     await expect(opened.accounts.factors.enroll(userId, from())).rejects.toMatchObject({ code: "TAKEN" });
     for (const id of [userId, (await newPerson(opened)).userId]) {
       await expect(opened.accounts.factors.enable(id, await codeOf(secret), from())).rejects.toMatchObject({
-        status: 400,
+        kind: "invalid",
         code: "VALIDATION_ERROR",
       });
     }
@@ -99,7 +99,7 @@ describe("a sign-in with a factor", () => {
     const { email, secret } = await enrolled();
     const code = await codeOf(secret);
     await expect(login(email, code)).resolves.toBeTruthy();
-    await expect(login(email, code)).rejects.toMatchObject({ status: 401, code: "INVALID_CODE" });
+    await expect(login(email, code)).rejects.toMatchObject({ kind: "unauthenticated", code: "INVALID_CODE" });
     nextStep();
     await expect(login(email, await codeOf(secret))).resolves.toBeTruthy();
     await expect(login(email, code), "the step before").rejects.toMatchObject({ code: "INVALID_CODE" });
@@ -124,7 +124,7 @@ describe("a sign-in with a factor", () => {
     const { userId, email, backupCodes } = await enrolled();
     const [first, second] = backupCodes as [string, string];
     await expect(login(email, first)).resolves.toBeTruthy();
-    await expect(login(email, first)).rejects.toMatchObject({ status: 401, code: "INVALID_CODE" });
+    await expect(login(email, first)).rejects.toMatchObject({ kind: "unauthenticated", code: "INVALID_CODE" });
     await expect(login(email, `${second.slice(0, 4)}-${second.slice(4)}`.toUpperCase())).resolves.toBeTruthy();
     expect((await eventsOf(opened, userId)).filter((event) => event === "backup_code.used")).toHaveLength(2);
   });
@@ -150,7 +150,7 @@ describe("a sign-in with a factor", () => {
       await expect(login(email, code, here)).rejects.toMatchObject({ code: "INVALID_CODE" });
     }
     await expect(login(email, "1", here)).rejects.toMatchObject({ code: "INVALID_CODE" });
-    await expect(login(email, await codeOf(secret), here)).rejects.toMatchObject({ status: 429 });
+    await expect(login(email, await codeOf(secret), here)).rejects.toMatchObject({ kind: "rateLimited" });
   });
 
   test("with a wrong password reveals nothing about the factor and uses no code", async () => {
@@ -180,7 +180,7 @@ describe("with a fresh code", () => {
     await expect(login(email)).resolves.toBeTruthy();
     expect((await sql("select from auth.mfa_backup_codes where user_id = $1", userId)).rowCount).toBe(0);
     await expect(opened.accounts.factors.disable(userId, backupCodes[0]!, from())).rejects.toMatchObject({
-      status: 400,
+      kind: "invalid",
     });
     await expect(opened.accounts.factors.enroll(userId, from())).resolves.toBeTruthy();
     expect(await eventsOf(opened, userId)).toContain("factor.disabled");
@@ -204,11 +204,13 @@ describe("with a fresh code", () => {
       const here = from();
       for (const wrong of [code, "000", "abcd2345", "", backupCodes[0]!.slice(1)]) {
         await expect(opened.accounts.factors[verb](userId, wrong, here)).rejects.toMatchObject({
-          status: 400,
+          kind: "invalid",
           code: "INVALID_CODE",
         });
       }
-      await expect(opened.accounts.factors[verb](userId, backupCodes[0]!, here)).rejects.toMatchObject({ status: 429 });
+      await expect(opened.accounts.factors[verb](userId, backupCodes[0]!, here)).rejects.toMatchObject({
+        kind: "rateLimited",
+      });
       await expect(login(email)).rejects.toMatchObject({ code: "MFA_REQUIRED" });
     },
   );
@@ -218,7 +220,7 @@ describe("with a fresh code", () => {
     const here = from();
     for (let n = 0; n < 6; n++) {
       await expect(opened.accounts.factors.disable(userId, "123456", here)).rejects.toMatchObject({
-        status: 400,
+        kind: "invalid",
         code: "VALIDATION_ERROR",
       });
     }

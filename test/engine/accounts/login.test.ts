@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { errorCodeOf } from "../../../engine/errors.ts";
 import { verifyToken } from "../../../engine/identity/tokens.ts";
+import { errorCodeOf } from "../../../http/http-error.ts";
 import { newAddress } from "../../new-address.ts";
 import { until } from "../../until.ts";
 import { argon2Runs } from "./argon2-runs.ts";
@@ -80,7 +80,7 @@ describe("a registration", () => {
   test("refuses a weak password with its faults before any query", async () => {
     const account = { name: "Eve", email: newEmail(), password: "password" };
     const error = await refusalOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
-    expect(error).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
+    expect(error).toMatchObject({ kind: "invalid", code: "VALIDATION_ERROR" });
     expect(error.details).toContainEqual({ field: "password", message: expect.stringContaining("upper-case") });
   });
 });
@@ -114,7 +114,7 @@ describe("a login", () => {
     const wrong = await refusalOf(login(email, "Another-Boat-8"));
     const unknown = await refusalOf(login(newEmail()));
     expect(wrong).toMatchObject({
-      status: 401,
+      kind: "unauthenticated",
       code: "INVALID_CREDENTIALS",
       challenge: { error: null },
     });
@@ -146,8 +146,11 @@ describe("a login", () => {
   test("reports a disabled account only with the right password", async () => {
     const { userId, email } = await newPerson(opened);
     await opened.owner.query("select auth.disable_account($1, null)", [userId]);
-    expect(await refusalOf(login(email))).toMatchObject({ status: 403, code: "ACCOUNT_DISABLED" });
-    expect(await refusalOf(login(email, "Another-Boat-8"))).toMatchObject({ status: 401, code: "INVALID_CREDENTIALS" });
+    expect(await refusalOf(login(email))).toMatchObject({ kind: "forbidden", code: "ACCOUNT_DISABLED" });
+    expect(await refusalOf(login(email, "Another-Boat-8"))).toMatchObject({
+      kind: "unauthenticated",
+      code: "INVALID_CREDENTIALS",
+    });
     await opened.owner.query("select auth.enable_account($1, null)", [userId]);
     await expect(login(email)).resolves.toBeTruthy();
   });
@@ -155,7 +158,10 @@ describe("a login", () => {
   test("refuses an over-long password for any user", async () => {
     const { email } = await newPerson(opened);
     for (const name of [email, newEmail()]) {
-      expect(await refusalOf(login(name, "x".repeat(1025)))).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
+      expect(await refusalOf(login(name, "x".repeat(1025)))).toMatchObject({
+        kind: "invalid",
+        code: "VALIDATION_ERROR",
+      });
     }
   });
 
@@ -199,15 +205,15 @@ describe("the throttle", () => {
   test("blocks a user from an address after five failures for the rest of 15 minutes", async () => {
     const { email } = await newPerson(opened);
     const here = from();
-    for (let n = 0; n < 5; n++) expect(await fail(email, here)).toMatchObject({ status: 401 });
+    for (let n = 0; n < 5; n++) expect(await fail(email, here)).toMatchObject({ kind: "unauthenticated" });
     const refused = await refusalOf(login(email, PASSWORD, here));
-    expect(refused).toMatchObject({ status: 429, code: "TOMNY" });
+    expect(refused).toMatchObject({ kind: "rateLimited", code: "TOMNY" });
     expect(errorCodeOf(refused)).toBe("RATE_LIMITED");
     expect(refused.retryAfterSeconds).toBeGreaterThan(850);
     expect(refused.retryAfterSeconds).toBeLessThanOrEqual(900);
 
     await expect(login(email, PASSWORD, from())).resolves.toBeTruthy();
-    expect(await refusalOf(login(email, PASSWORD, here))).toMatchObject({ status: 429 });
+    expect(await refusalOf(login(email, PASSWORD, here))).toMatchObject({ kind: "rateLimited" });
     await opened.owner.query(
       "update auth.login_throttle set window_started_at = window_started_at - interval '15 minutes'",
     );
@@ -216,24 +222,24 @@ describe("the throttle", () => {
 
   test("applies to unknown users too", async () => {
     const [name, here] = [newEmail(), from()];
-    for (let n = 0; n < 5; n++) expect(await fail(name, here)).toMatchObject({ status: 401 });
-    expect(await fail(name, here)).toMatchObject({ status: 429 });
+    for (let n = 0; n < 5; n++) expect(await fail(name, here)).toMatchObject({ kind: "unauthenticated" });
+    expect(await fail(name, here)).toMatchObject({ kind: "rateLimited" });
   });
 
   test("counts an account once for all its names in any case", async () => {
     const { email } = await newPerson(opened, { username: "two-names" });
     const here = from();
     for (const name of ["two-names", email, "TWO-names", email.toUpperCase(), "two-names"]) {
-      expect(await fail(name, here)).toMatchObject({ status: 401 });
+      expect(await fail(name, here)).toMatchObject({ kind: "unauthenticated" });
     }
-    expect(await fail(email, here)).toMatchObject({ status: 429 });
+    expect(await fail(email, here)).toMatchObject({ kind: "rateLimited" });
   });
 
   test("forgets failures after a success", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let round = 0; round < 3; round++) {
-      for (let n = 0; n < 4; n++) expect(await fail(email, here)).toMatchObject({ status: 401 });
+      for (let n = 0; n < 4; n++) expect(await fail(email, here)).toMatchObject({ kind: "unauthenticated" });
       await login(email, PASSWORD, here);
     }
   });
@@ -248,7 +254,7 @@ describe("the throttle", () => {
     await opened.owner.query(
       "select auth.end_attempt('spray-' || n, '2001:db8:1:2::', 'failed') from generate_series(1, 50) n",
     );
-    expect(await refusalOf(login(email, PASSWORD, from("2001:db8:1:2::ffff")))).toMatchObject({ status: 429 });
+    expect(await refusalOf(login(email, PASSWORD, from("2001:db8:1:2::ffff")))).toMatchObject({ kind: "rateLimited" });
     await expect(login(email, PASSWORD, from("2001:db8:1:3::1"))).resolves.toBeTruthy();
   });
 
@@ -258,17 +264,15 @@ describe("the throttle", () => {
       "select auth.count_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
       [email],
     );
-    expect(await refusalOf(login(email))).toMatchObject({ status: 429 });
+    expect(await refusalOf(login(email))).toMatchObject({ kind: "rateLimited" });
   });
 
   test("allows no more than five concurrent attempts to fail", async () => {
     const { email } = await newPerson(opened);
     const here = from();
-    const statuses = (await Promise.all(Array.from({ length: 20 }, () => fail(email, here)))).map(
-      ({ status }) => status,
-    );
-    expect(statuses.filter((status) => status === 401)).toHaveLength(5);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(15);
+    const kinds = (await Promise.all(Array.from({ length: 20 }, () => fail(email, here)))).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === "unauthenticated")).toHaveLength(5);
+    expect(kinds.filter((kind) => kind === "rateLimited")).toHaveLength(15);
   });
 
   test("accepts many concurrent logins with the right password", async () => {
@@ -298,7 +302,7 @@ describe("the throttle", () => {
       ]);
     }
     const refused = await refusalOf(login(email, PASSWORD, here));
-    expect([refused.status, refused.retryAfterSeconds]).toEqual([429, 1]);
+    expect([refused.kind, refused.retryAfterSeconds]).toEqual(["rateLimited", 1]);
   });
 });
 

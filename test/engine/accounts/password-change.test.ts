@@ -23,9 +23,9 @@ describe("a password change", () => {
     const next = await accounts.changePassword(userId, change, from(), accounts.sessions.open);
     expect(await accounts.sessions.use(session.id)).toBeNull();
     expect(await accounts.sessions.use(next.id)).not.toBeNull();
-    await expect(accounts.tokens.refresh(pair.refreshToken, from())).rejects.toMatchObject({ status: 401 });
+    await expect(accounts.tokens.refresh(pair.refreshToken, from())).rejects.toMatchObject({ kind: "unauthenticated" });
     await expect(accounts.emailLinks.resetPassword(link!.token, "Third-Word-9", from())).rejects.toMatchObject({
-      status: 400,
+      kind: "invalid",
     });
     await expect(login(email, PASSWORD)).rejects.toMatchObject({ code: "INVALID_CREDENTIALS" });
     await expect(login(email, NEW)).resolves.toBeTruthy();
@@ -41,12 +41,12 @@ describe("a password change", () => {
     const attempt = () => accounts.changePassword(userId, change, here, accounts.tokens.open);
     for (let n = 0; n < 5; n++) {
       await expect(attempt()).rejects.toMatchObject({
-        status: 400,
+        kind: "invalid",
         code: "INVALID_CREDENTIALS",
         details: [{ field: "currentPassword" }],
       });
     }
-    await expect(attempt()).rejects.toMatchObject({ status: 429 });
+    await expect(attempt()).rejects.toMatchObject({ kind: "rateLimited" });
     await expect(accounts.tokens.refresh(pair.refreshToken, from())).resolves.toBeTruthy();
     await expect(login(email, PASSWORD)).resolves.toBeTruthy();
   });
@@ -58,7 +58,7 @@ describe("a password change", () => {
     for (let n = 0; n < 6; n++) {
       const change = { currentPassword: PASSWORD, newPassword };
       await expect(accounts.changePassword(userId, change, here, accounts.tokens.open)).rejects.toMatchObject({
-        status: 400,
+        kind: "invalid",
         code: "VALIDATION_ERROR",
       });
     }
@@ -82,7 +82,7 @@ describe("a password change", () => {
     const { accounts } = opened;
     const change = { currentPassword: PASSWORD, newPassword: NEW };
     await expect(accounts.changePassword("999999", change, from(), accounts.tokens.open)).rejects.toMatchObject({
-      status: 403,
+      kind: "forbidden",
       code: "PERMISSION_DENIED",
     });
   });

@@ -7,8 +7,8 @@ function faultsOf(password: string, policy: PasswordPolicy = "standard", known: 
     checkNewPassword(password, { policy, field: "password", personalWords: known });
     return [];
   } catch (error) {
-    const { status, code, details } = error as ApiError;
-    expect({ status, code }).toEqual({ status: 400, code: "VALIDATION_ERROR" });
+    const { kind, code, details } = error as ApiError;
+    expect({ kind, code }).toEqual({ kind: "invalid", code: "VALIDATION_ERROR" });
     return (details as { field: string; message: string }[]).map(({ field, message }) => `${field}: ${message}`);
   }
 }

@@ -32,7 +32,7 @@ describe("passwords are compared", () => {
     const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const order: number[] = [];
     const request = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
-    await expect(request[3]).rejects.toMatchObject({ status: 503, retryAfterSeconds: 1 });
+    await expect(request[3]).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 1 });
     await Promise.all(request.slice(0, 3));
     expect(order).toEqual([0, 1, 2]);
     await expect(passwords.hash("secret")).resolves.toBeTruthy();

@@ -65,7 +65,7 @@ describe("a refresh token", () => {
 
   test("is not an access token", () => {
     const { accessToken } = mint.issuePair(claims(), "");
-    expect(refusalOf(accessToken)).toMatchObject({ status: 400, code: "VALIDATION_ERROR" });
+    expect(refusalOf(accessToken)).toMatchObject({ kind: "invalid", code: "VALIDATION_ERROR" });
   });
 
   test("is refused with a foreign signature, no signature or a malformed text", () => {
@@ -79,7 +79,7 @@ describe("a refresh token", () => {
       "",
     ];
     for (const token of forged) {
-      expect(refusalOf(token)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+      expect(refusalOf(token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     }
   });
 
@@ -88,6 +88,6 @@ describe("a refresh token", () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 7 * 86_400_000 - 1_000 });
     expect(refusalOf(token)).toEqual({ userId: "7" });
     vi.setSystemTime(Date.now() + 60_000);
-    expect(refusalOf(token)).toMatchObject({ status: 401, code: "TOKEN_EXPIRED" });
+    expect(refusalOf(token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
   });
 });

@@ -9,7 +9,7 @@ afterAll(() => opened.close());
 afterEach(() => vi.useRealTimers());
 
 const ENDED = {
-  status: 401,
+  kind: "unauthenticated",
   code: "INVALID_TOKEN",
   challenge: { error: "invalid_token", description: expect.any(String) },
 };

@@ -66,7 +66,7 @@ async function ask(gateway: number, token: string, retryKey: string | null): Pro
   try {
     return await gateways[gateway]!.refresh(token, from(), { retryKey });
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return "refused";
+    if (error instanceof ApiError && error.kind === "unauthenticated") return "refused";
     return null;
   }
 }

@@ -46,9 +46,9 @@ describe("the claims of a user", () => {
     const { userId, email } = await newPerson(opened);
     const claims = await signIn(email);
     await sql("select auth.disable_account($1, null)", userId);
-    expect(await newStates()(claims)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(await newStates()(claims)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     await sql("select auth.enable_account($1, null)", userId);
-    expect(await newStates()(claims)).toMatchObject({ status: 401, code: "TOKEN_EXPIRED" });
+    expect(await newStates()(claims)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
     expect(await newStates()(await signIn(email))).toBeNull();
   });
 
@@ -64,7 +64,7 @@ describe("the claims of a user", () => {
     expect((await requests.query("delete from public.users where id = $1", [userId])).rowCount).toBe(1);
     await requests.query("commit");
     await requests.end();
-    expect(await newStates()(claims)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(await newStates()(claims)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
   });
 
   test("are invalid after a password change; newer ones are valid, even from the same second", async () => {
@@ -74,7 +74,7 @@ describe("the claims of a user", () => {
     const change = { currentPassword: PASSWORD, newPassword: "Quartz-Bird-8" };
     const pair = await accounts.changePassword(userId, change, from(), accounts.tokens.open);
     const states = newStates();
-    expect(await states(before)).toMatchObject({ status: 401, code: "TOKEN_EXPIRED" });
+    expect(await states(before)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
     expect(await states(claimsOf(pair.accessToken))).toBeNull();
     expect(await states(await signIn(email, "Quartz-Bird-8"))).toBeNull();
   });

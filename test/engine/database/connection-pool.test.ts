@@ -157,7 +157,7 @@ describe("a lane", () => {
     const pool = makeLane(1, 1);
     const running = nap(pool, 0.2);
     const late = ask(pool, "select 1", { expires: performance.now() + 10 });
-    const outcome = expect(late).rejects.toMatchObject({ status: 504, code: "PGRST003" });
+    const outcome = expect(late).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
     await sleep(20);
     pool.sweep(performance.now());
     await outcome;

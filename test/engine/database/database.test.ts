@@ -386,7 +386,7 @@ describe("closing", () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     const closing = own.database.close();
     await expect(own.database.run(anon, sql("select 1"))).rejects.toMatchObject({
-      status: 503,
+      kind: "unavailable",
       retryAfterSeconds: 1,
     });
     expect((await running).rows).toEqual([["", "done"]]);

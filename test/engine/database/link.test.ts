@@ -83,7 +83,7 @@ describe("a session between two requests", () => {
   });
 
   test("ends when a statement wants to speak COPY", async () => {
-    await expect(database.run(anon, sql("copy things from stdin"))).rejects.toMatchObject({ status: 503 });
+    await expect(database.run(anon, sql("copy things from stdin"))).rejects.toMatchObject({ kind: "unavailable" });
     expect(await answer(anon, sql("select 'well'"))).toBe("well");
   });
 });

@@ -44,7 +44,7 @@ describe("the owner's connections", () => {
 
   test("that are lost at work leave the outcome unknown, and at rest nobody notices", async () => {
     const suicide = pool.lend((client) => client.query("select pg_terminate_backend(pg_backend_pid()), pg_sleep(5)"));
-    await expect(suicide).rejects.toMatchObject({ status: 503 });
+    await expect(suicide).rejects.toMatchObject({ kind: "unavailable" });
     const other = new OwnerPool({ url: database.ownerUrl, applicationName: "other", acquireTimeout: 300 });
     const pid = await pidOf();
     await other.lend((client) => client.query("select pg_terminate_backend($1)", [pid]));
@@ -81,7 +81,7 @@ describe("the owner's connections", () => {
   test("are few, and to wait for one too long is a timeout", async () => {
     const hold = Promise.withResolvers<void>();
     const held = Array.from({ length: 4 }, () => pool.lend(() => hold.promise));
-    await expect(pool.lend(async () => {})).rejects.toMatchObject({ status: 504, code: "PGRST003" });
+    await expect(pool.lend(async () => {})).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
     hold.resolve();
     await Promise.all(held);
   });
@@ -94,7 +94,7 @@ describe("the owner's connections", () => {
     });
     const start = performance.now();
     await expect(nowhere.lend(async () => {})).rejects.toMatchObject({
-      status: 503,
+      kind: "unavailable",
       code: "PGRST000",
       retryAfterSeconds: 1,
     });

@@ -86,7 +86,7 @@ describe("while the database is away", () => {
     for (const result of await Promise.allSettled(requests)) {
       expect(result).toMatchObject({
         status: "rejected",
-        reason: { status: 503, code: "PGRST000", retryAfterSeconds: 1 },
+        reason: { kind: "unavailable", code: "PGRST000", retryAfterSeconds: 1 },
       });
     }
     expect(performance.now() - began).toBeGreaterThan(2_000);
@@ -111,7 +111,7 @@ describe("while the database is away", () => {
     const url = cluster.url("authenticator", "postgres");
     await cluster.stop();
     const early = openDatabase({ url, ownerUrl: url, log: { info() {}, warn() {} }, acquireTimeout: 300 });
-    await expect(early.run(anon, PID)).rejects.toMatchObject({ status: 503, code: "PGRST000" });
+    await expect(early.run(anon, PID)).rejects.toMatchObject({ kind: "unavailable", code: "PGRST000" });
     await start();
     await until(() => early.state().status === "up");
     await early.run(anon, PID);
@@ -213,7 +213,7 @@ describe("when the server has no connection left", () => {
     await read();
     const clients = await occupyAll();
     expect((await read()).rows).toEqual([["read"]]);
-    await expect(database.run(anon, PID)).rejects.toMatchObject({ status: 504, code: "PGRST003" });
+    await expect(database.run(anon, PID)).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
     expect(logged).toEqual(["cannot open another database connection; going on with those that are open"]);
     expect(status()).toBe("up");
     const waiting = database.run(anon, PID);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-const TOO_LARGE = { status: 400, code: "ANSWER_TOO_LARGE" };
+const TOO_LARGE = { kind: "invalid", code: "ANSWER_TOO_LARGE" };
 const cell = (size: number) => sql("select repeat('x', $1::int)", String(size));
 const rows = (count: number) => sql("select repeat('x', 1000) from generate_series(1, $1::int)", String(count));
 const read = (statement: ReturnType<typeof sql>, options = {}) =>
@@ -93,7 +93,7 @@ describe("the answer to a read", () => {
     const second = new ResponseBudget(1_000_000, together);
     await read(cell(900_000), { budget: first });
     await read(cell(100_000), { budget: second });
-    const refused = { status: 503, retryAfterSeconds: 1 };
+    const refused = { kind: "unavailable", retryAfterSeconds: 1 };
     await expect(read(cell(300_000), { budget: second })).rejects.toMatchObject(refused);
     first.giveAllBack();
     await read(cell(300_000), { budget: second });

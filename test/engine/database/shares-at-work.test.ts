@@ -210,7 +210,7 @@ describe("the time that a statement waits for a lock", () => {
     expect(refused.length).toBeGreaterThan(0);
     for (const reason of refused) {
       expect(reason).toMatchObject({
-        status: 504,
+        kind: "timeout",
         message: '"locked" is locked by somebody else; try again.',
         tableMessage: "Timed out acquiring connection from connection pool.",
         details: 'Another transaction has locked relation "locked" (AccessExclusiveLock).',

@@ -65,7 +65,7 @@ describe("a request whose connection is lost", () => {
   test("runs once more and not for ever", async () => {
     const reading = database.run(anon, nap("read twice"), { readOnly: true });
     const outcome = expect(reading).rejects.toMatchObject({
-      status: 503,
+      kind: "unavailable",
       code: "PGRST001",
       retryAfterSeconds: 1,
     });
@@ -88,7 +88,7 @@ describe("a request whose connection is lost", () => {
 
   test("is told that nobody knows when it writes", async () => {
     const writing = database.run(anon, sql("insert into entries select 1 from pg_sleep(10) -- unknown"));
-    const outcome = expect(writing).rejects.toMatchObject({ status: 503, code: "08007" });
+    const outcome = expect(writing).rejects.toMatchObject({ kind: "unavailable", code: "08007" });
     await terminate(await sessionOf("-- unknown"));
     await outcome;
     expect((await database.run(anon, sql("select * from entries"))).rows).toEqual([]);

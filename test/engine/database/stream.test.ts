@@ -167,7 +167,7 @@ describe("a stream of rows", () => {
     const chunks = stream(sql("select repeat('stalled', 100) from generate_series(1, 10000000)"), { stallMs: 100 });
     await chunks.next();
     await until(async () => (await activeSessions("stalled")) === 0);
-    await expect(chunks.next()).rejects.toMatchObject({ status: 504, code: "57014" });
+    await expect(chunks.next()).rejects.toMatchObject({ kind: "timeout", code: "57014" });
     expect(await streamPid()).toMatch(/^\d+$/);
   });
 
@@ -196,6 +196,6 @@ describe("a stream of rows", () => {
     await opened.owner.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%seen%' and pid <> pg_backend_pid()",
     );
-    await expect(collect(chunks)).rejects.toMatchObject({ status: 503, code: "PGRST001" });
+    await expect(collect(chunks)).rejects.toMatchObject({ kind: "unavailable", code: "PGRST001" });
   });
 });

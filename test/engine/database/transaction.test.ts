@@ -188,7 +188,7 @@ describe("a transaction", () => {
       await opened.owner.query("select pg_terminate_backend($1)", [pid]);
       await query(insert(12));
     };
-    await expect(database.transaction(alice, work)).rejects.toMatchObject({ status: 503, code: "PGRST001" });
+    await expect(database.transaction(alice, work)).rejects.toMatchObject({ kind: "unavailable", code: "PGRST001" });
     expect(await stored()).not.toContain(11);
   });
 

@@ -7,6 +7,7 @@ import { makeTokenKeys, type TokenKeys } from "../../../engine/identity/token-ke
 import { signToken } from "../../../engine/identity/tokens.ts";
 import { unauthorized } from "../../../engine/identity/unauthorized.ts";
 import { errorHeaders } from "../../../http/error-headers.ts";
+import { toHttpError } from "../../../http/http-error.ts";
 import { SECRET } from "../../secret.ts";
 
 const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
@@ -57,14 +58,14 @@ describe.each<[string, TokenKeys]>([
 
   test("is refused once it has expired", () => {
     const token = signToken({ role: "authenticated", exp: now() - 31 }, ownKeys);
-    expect(refusalOf(authenticator, token)).toMatchObject({ status: 401, code: "TOKEN_EXPIRED" });
+    expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
   });
 
   test("is refused when a letter of its signature differs", () => {
     const [head, body, signature] = signToken({ role: "authenticated" }, ownKeys).split(".");
     const first = signature!.startsWith("A") ? "B" : "A";
     expect(refusalOf(authenticator, `${head}.${body}.${first}${signature!.slice(1)}`)).toMatchObject({
-      status: 401,
+      kind: "unauthenticated",
       code: "INVALID_TOKEN",
     });
   });
@@ -85,7 +86,7 @@ describe("the algorithm is a setting of the deployment, not of the token", () =>
     ["HS256 where RS256 is set", authenticatorWith({ keys: rsaKeys }), signToken({ role: "admin" }, keys)],
     ["the public key as a secret", authenticatorWith({ keys: rsaKeys }), confused],
   ])("%s is refused", (_what, authenticator, token) => {
-    expect(refusalOf(authenticator, token)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
   });
 });
 
@@ -102,7 +103,7 @@ describe("authenticate", () => {
     (authorization) => {
       expect(() => authenticator.authenticate({ authorization })).toThrow(
         expect.objectContaining({
-          status: 401,
+          kind: "unauthenticated",
           code: "INVALID_TOKEN",
           message: "Empty JWT is sent in Authorization header",
         }),
@@ -112,7 +113,10 @@ describe("authenticate", () => {
 
   test("everything after the scheme is the token, even if it has spaces", () => {
     const token = signToken({ role: "admin" }, keys);
-    expect(refusalOf(authenticator, `${token} ${token}`)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(refusalOf(authenticator, `${token} ${token}`)).toMatchObject({
+      kind: "unauthenticated",
+      code: "INVALID_TOKEN",
+    });
     expect(authenticator.authenticate({ authorization: `Bearer  ${token} ` })).toMatchObject({ role: "admin" });
   });
 
@@ -124,7 +128,7 @@ describe("authenticate", () => {
   test.each(["abc", "a.b.c", "..", "eyJhbGciOiJIUzI1NiJ9.e30.", `${"x".repeat(9000)}`])(
     "a malformed token is INVALID_TOKEN: %.20s",
     (token) => {
-      expect(refusalOf(authenticator, token)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+      expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     },
   );
 
@@ -167,7 +171,7 @@ describe("authenticate", () => {
     "a claim that is of another kind than it must be fails the verification: %j",
     (claims) => {
       const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), SECRET);
-      expect(refusalOf(authenticator, token)).toMatchObject({ status: 401, code: "VERIFICATION_FAILED" });
+      expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "VERIFICATION_FAILED" });
     },
   );
 
@@ -204,7 +208,7 @@ describe("authenticate", () => {
   test("each rejection has a challenge, and does not contain the token", () => {
     const token = signToken({ role: "admin", exp: now() - 31 }, keys);
     const refusal = refusalOf(authenticator, token) as ApiError;
-    expect(errorHeaders(refusal)["WWW-Authenticate"]).toMatch(
+    expect(errorHeaders(toHttpError(refusal))["WWW-Authenticate"]).toMatch(
       /^Bearer error="invalid_token", error_description="[\w ]+"$/,
     );
     expect(JSON.stringify(refusal) + refusal.message).not.toContain(token);
@@ -264,7 +268,7 @@ describe("an Authorization header", () => {
     "Bearer,x",
     "x",
   ])("that cannot be read is rejected, also with an API key: %s", (authorization) => {
-    const refusal = expect.objectContaining({ status: 401, code: "INVALID_TOKEN" });
+    const refusal = expect.objectContaining({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     expect(() => authenticator.authenticate({ authorization })).toThrow(refusal);
     expect(() => authenticator.authenticate({ authorization, apiKey: "right" })).toThrow(refusal);
   });
@@ -283,7 +287,7 @@ describe("an API key", () => {
   });
 
   test("that is unknown is rejected, and so is an invalid token", async () => {
-    const refusal = expect.objectContaining({ status: 401, code: "INVALID_TOKEN" });
+    const refusal = expect.objectContaining({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     expect(() => withKey("wrong")).toThrow(refusal);
     expect(() => withKey("a.b.c")).toThrow(refusal);
     expect(() => authenticatorWith().authenticate({ authorization: null, apiKey: "right" })).toThrow(refusal);
@@ -314,7 +318,7 @@ describe("authenticateOrAnonymous", () => {
   ])("treats an invalid credential as none, and returns the reason: %s, %s", async (authorization, code) => {
     const { caller, rejection: refusal } = await authenticator.authenticateOrAnonymous({ authorization });
     expect(caller).toBe(authenticator.anonymous);
-    expect(refusal).toMatchObject({ status: 401, code });
+    expect(refusal).toMatchObject({ kind: "unauthenticated", code });
   });
 
   test("does not hide internal errors", async () => {
@@ -351,10 +355,10 @@ describe("the cache of verified tokens", () => {
     const [head, , signature] = token.split(".");
     const others = Buffer.from(JSON.stringify({ sub: "8", role: "admin" })).toString("base64url");
     expect(refusalOf(authenticator, `${head}.${others}.${signature}`)).toMatchObject({
-      status: 401,
+      kind: "unauthenticated",
       code: "INVALID_TOKEN",
     });
-    expect(refusalOf(authenticator, signature!)).toMatchObject({ status: 401, code: "INVALID_TOKEN" });
+    expect(refusalOf(authenticator, signature!)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
   });
 
   test("is bounded: the oldest token is evicted, and verified again at its next use", async () => {

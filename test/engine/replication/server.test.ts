@@ -160,7 +160,7 @@ test("a slot that may keep no more is made anew, and who would resume from it is
   const { rows } = await query("select wal_status from pg_replication_slots");
   expect(rows).toEqual([{ wal_status: "lost" }]);
   const second = changesOf(url);
-  await expect(second.follow(new Followed(), commitLsn).from).rejects.toMatchObject({ status: 410 });
+  await expect(second.follow(new Followed(), commitLsn).from).rejects.toMatchObject({ kind: "gone" });
   const resumed = new Followed();
   await second.follow(resumed).from;
   await query("insert into items values (3)");
@@ -216,7 +216,7 @@ test("a server that has no slot to spare is asked again until it has, and nothin
 test("a server with too low a wal_level is refused with what to set", async () => {
   await restart({ wal_level: "replica" });
   const changes = changesOf(url);
-  await expect(changes.follow(new Followed()).from).rejects.toMatchObject({ status: 503 });
+  await expect(changes.follow(new Followed()).from).rejects.toMatchObject({ kind: "unavailable" });
   expect(changes.state()).toMatchObject({ status: "refused", position: null });
   expect(changes.state().reason).toContain("must be logical");
   await changes.close();

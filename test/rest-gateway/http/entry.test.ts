@@ -6,7 +6,7 @@ import { pino } from "pino";
 import request from "supertest";
 import { describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../../engine/config/config.ts";
-import { ApiError } from "../../../engine/errors.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import { makeEntryListener, makeExpressApp } from "../../../rest-gateway/http/entry.ts";
 import { toNodeHandler } from "../../../rest-gateway/http/node-handler.ts";
 import { jsonResponse } from "../../../rest-gateway/http/response.ts";
@@ -20,7 +20,7 @@ const routes: GatewayRoutes = {
   },
   "/conflict": {
     GET: () => {
-      throw new ApiError(409, "RESOURCE_CONFLICT", "It is taken.", { headers: { "Retry-After": "9" } });
+      throw new HttpError(409, "RESOURCE_CONFLICT", "It is taken.", { headers: { "Retry-After": "9" } });
     },
   },
   "/broken": {
@@ -35,12 +35,12 @@ const routes: GatewayRoutes = {
   "/rest/v1/unsendable": { GET: () => jsonResponse(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/rest/v1/busy": {
     GET: () => {
-      throw new ApiError(503, "BUSY", "Not now.", { headers: { "Retry-After": "60" } });
+      throw new HttpError(503, "BUSY", "Not now.", { headers: { "Retry-After": "60" } });
     },
   },
   "/rest/v1/broken": {
     GET: () => {
-      throw new ApiError(404, "PGRST205", "No such table.", { hint: "Look again." });
+      throw new HttpError(404, "PGRST205", "No such table.", { hint: "Look again." });
     },
   },
 };
@@ -109,7 +109,7 @@ describe("routing", () => {
 });
 
 describe("errors", () => {
-  test("an ApiError becomes the envelope, with its headers and the request's id", async () => {
+  test("an HttpError becomes the envelope, with its headers and the request's id", async () => {
     const answer = await request(start().app).get("/conflict").set("X-Request-Id", "abc-1").expect(409);
     expect(answer.body.error).toMatchObject({ code: "RESOURCE_CONFLICT", message: "It is taken.", requestId: "abc-1" });
     expect(Date.parse(answer.body.error.timestamp)).not.toBeNaN();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ApiError } from "../../../engine/errors.ts";
 import { makeLogger } from "../../../engine/output/log.ts";
+import { HttpError } from "../../../http/http-error.ts";
 import type { GatewayRequest } from "../../../rest-gateway/http/request.ts";
 import { makeRouter } from "../../../rest-gateway/http/router.ts";
 
@@ -18,7 +18,7 @@ test.each([
     routes: {
       "/": {
         GET: () => {
-          throw new ApiError(status, code, "No.");
+          throw new HttpError(status, code, "No.");
         },
       },
     },

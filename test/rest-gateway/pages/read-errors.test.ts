@@ -8,10 +8,13 @@ const codes = chapters.flatMap(({ entries }) => entries.map(({ code }) => code))
 
 /** Codes as they stand in the programs: in errors, SQLSTATEs among them, in GraphQL's extensions, in the table of SQLSTATEs. */
 function codesInPrograms(): Set<string> {
-  const programs = repositoryFiles().filter((file) => /^(engine|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file));
+  const programs = repositoryFiles().filter((file) =>
+    /^(engine|http|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file),
+  );
   const texts = programs.map((file) => readFileSync(file, "utf8"));
-  const thrown = /(?:new ApiError\(\s*\d+,|\bcode:|\bcode =|: )\s*"([A-Z]+(?:_[A-Z]+)+|PGRST\d{3})"/g;
-  const inPostgresWords = /new ApiError\(\s*\d+,\s*"([0-9A-Z]{5})"/g;
+  const thrown =
+    /(?:new (?:ApiError\(\s*"\w+"|HttpError\(\s*\d+),|\bcode:|\bcode =|: )\s*"([A-Z]+(?:_[A-Z]+)+|PGRST\d{3})"/g;
+  const inPostgresWords = /new (?:ApiError\(\s*"\w+"|HttpError\(\s*\d+),\s*"([0-9A-Z]{5})"/g;
   const found = (text: string) => [...text.matchAll(thrown), ...text.matchAll(inPostgresWords)];
   return new Set(texts.flatMap((text) => found(text).map(([, code]) => code!)));
 }

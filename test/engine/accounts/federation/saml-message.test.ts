@@ -50,7 +50,7 @@ describe("a SAML response", () => {
   ];
   test.each(causes)("%s is refused", (xml, because) => {
     const refuse = () => checkMessage(xml, "Response");
-    expect(refuse).toThrow(expect.objectContaining({ status: 401, code: "INVALID_ASSERTION" }));
+    expect(refuse).toThrow(expect.objectContaining({ kind: "unauthenticated", code: "INVALID_ASSERTION" }));
     expect(refuse).toThrow(
       expect.objectContaining({ cause: expect.objectContaining({ message: expect.stringContaining(because) }) }),
     );

@@ -33,12 +33,12 @@ afterAll(async () => {
 const first: CursorPage = { kind: "first" };
 const window = { offset: 0, limit: 2 };
 
-function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "status" | "code" | "details"> {
+function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "kind" | "code" | "details"> {
   try {
     museum.plan(intent, options);
   } catch (error) {
-    const { status, code, details } = error as ApiError;
-    return { status, code, details };
+    const { kind, code, details } = error as ApiError;
+    return { kind, code, details };
   }
   throw new Error("It was planned");
 }
@@ -160,7 +160,7 @@ describe("a page is refused", () => {
     ["of one value", call("add", { a: "1", b: "2" }, { window }, { page: first }), "PGRST192"],
     ["of values that are no rows", call("words", {}, { window }, { page: first }), "PGRST192"],
   ])("%s", (_, intent, code, options) => {
-    expect(refusal(intent, options)).toMatchObject({ status: 400, code });
+    expect(refusal(intent, options)).toMatchObject({ kind: "invalid", code });
   });
 
   test("at a position of its order with too few values, or behind everything", () => {

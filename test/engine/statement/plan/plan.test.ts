@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ApiError } from "../../../../engine/errors.ts";
+import type { ApiError, ErrorKind } from "../../../../engine/errors.ts";
 import type { Intent, ResponseFormat } from "../../../../engine/statement/intent.ts";
 import {
   aggregate,
@@ -45,104 +45,114 @@ describe("a plan is refused", () => {
   const put = (parts: Parameters<typeof insert>[2], row: object = { code: "one", name: "x" }) =>
     insert("keyed", row, parts, { single: true, upsert: merge });
 
-  test.each<[string, Intent, number, string, Wishes?]>([
-    ["a table that there is not", read("workz"), 404, "PGRST205"],
-    ["a table of a schema that is not served", read("vault", {}, { schema: "private" }), 404, "PGRST205"],
-    ["a partition", read("visits_2024"), 404, "PGRST205"],
+  test.each<[string, Intent, ErrorKind, string, Wishes?]>([
+    ["a table that there is not", read("workz"), "notFound", "PGRST205"],
+    ["a table of a schema that is not served", read("vault", {}, { schema: "private" }), "notFound", "PGRST205"],
+    ["a partition", read("visits_2024"), "notFound", "PGRST205"],
     [
       "a filter on what is not embedded",
       read("works", { conditions: [at("artists", eq("id", "1"))] }),
-      400,
+      "invalid",
       "PGRST108",
     ],
-    ["an order on it", read("works", { orders: [at("artists", [term("id")])] }), 400, "PGRST108"],
-    ["a window on it", read("works", { ranges: [at("artists", { offset: 0, limit: 1 })] }), 400, "PGRST108"],
+    ["an order on it", read("works", { orders: [at("artists", [term("id")])] }), "invalid", "PGRST108"],
+    ["a window on it", read("works", { ranges: [at("artists", { offset: 0, limit: 1 })] }), "invalid", "PGRST108"],
     [
       "an order by what is not embedded",
       read("works", { order: [term("id", { relation: "artists" })] }),
-      400,
+      "invalid",
       "PGRST108",
     ],
     [
       "an order by a relation of many rows",
       read("artists", { select: [relation("works", columns("id"))], order: [term("id", { relation: "works" })] }),
-      400,
+      "invalid",
       "PGRST118",
     ],
     [
       "an operator on an embedded relation",
       read("works", { select: [relation("artists", [])], where: [eq("artists", "1")] }),
-      400,
+      "invalid",
       "PGRST120",
     ],
     [
       "aggregates where they are switched off",
       read("works", { select: [aggregate("count")] }),
-      400,
+      "invalid",
       "PGRST123",
       { aggregates: false },
     ],
     [
       "aggregates in an embedded relation, too",
       read("artists", { select: [relation("works", [aggregate("max", "year")])] }),
-      400,
+      "invalid",
       "PGRST123",
       { aggregates: false },
     ],
     [
       "aggregates in a spread of many rows",
       read("artists", { select: [relation("works", [aggregate("max", "year")], { spread: true })] }),
-      400,
+      "invalid",
       "PGRST127",
     ],
-    ["a column to write that there is not", insert("works", { nothing: 1 }), 400, "PGRST204"],
-    ["a column to set that there is not", update("works", { shouted: 1 }, { where: [eq("id", "1")] }), 400, "PGRST204"],
-    ["PUT without conditions", put({}), 405, "PGRST105"],
-    ["PUT by another column", put({ where: [eq("name", "x")] }), 405, "PGRST105"],
-    ["PUT by the key and another column", put({ where: [eq("code", "one"), eq("name", "x")] }), 405, "PGRST105"],
-    ["PUT by another operator", put({ where: [compare("code", "gt", "one")] }), 405, "PGRST105"],
-    ["PUT by any of several", put({ where: [compare("code", "eq", "{one}", "any")] }), 405, "PGRST105"],
-    ["PUT by what is not equal", put({ where: [{ ...eq("code", "one"), negated: true }] }), 405, "PGRST105"],
+    ["a column to write that there is not", insert("works", { nothing: 1 }), "invalid", "PGRST204"],
+    [
+      "a column to set that there is not",
+      update("works", { shouted: 1 }, { where: [eq("id", "1")] }),
+      "invalid",
+      "PGRST204",
+    ],
+    ["PUT without conditions", put({}), "notAllowed", "PGRST105"],
+    ["PUT by another column", put({ where: [eq("name", "x")] }), "notAllowed", "PGRST105"],
+    [
+      "PUT by the key and another column",
+      put({ where: [eq("code", "one"), eq("name", "x")] }),
+      "notAllowed",
+      "PGRST105",
+    ],
+    ["PUT by another operator", put({ where: [compare("code", "gt", "one")] }), "notAllowed", "PGRST105"],
+    ["PUT by any of several", put({ where: [compare("code", "eq", "{one}", "any")] }), "notAllowed", "PGRST105"],
+    ["PUT by what is not equal", put({ where: [{ ...eq("code", "one"), negated: true }] }), "notAllowed", "PGRST105"],
     [
       "PUT by a tree",
       put({ where: [{ kind: "and", negated: false, conditions: [eq("code", "one")] }] }),
-      405,
+      "notAllowed",
       "PGRST105",
     ],
     [
       "PUT to a table without a key",
       insert("keyless", { a: 1 }, { where: [eq("a", "1")] }, { single: true }),
-      405,
+      "notAllowed",
       "PGRST105",
     ],
-    ["PUT with a window", put({ where: [eq("code", "one")], window: { offset: 0, limit: 1 } }), 400, "PGRST114"],
-    ["PUT of a row without its key", put({ where: [eq("code", "one")] }, { name: "x" }), 400, "PGRST115"],
-    ["to change all rows", update("works", { year: 1 }), 400, "21000"],
-    ["to delete all rows", remove("works"), 400, "21000"],
+    ["PUT with a window", put({ where: [eq("code", "one")], window: { offset: 0, limit: 1 } }), "invalid", "PGRST114"],
+    ["PUT of a row without its key", put({ where: [eq("code", "one")] }, { name: "x" }), "invalid", "PGRST115"],
+    ["to change all rows", update("works", { year: 1 }), "invalid", "21000"],
+    ["to delete all rows", remove("works"), "invalid", "21000"],
     [
       "to delete all rows when only what comes back is filtered",
       remove("works", { select: [relation("artists", [])], conditions: [at("artists", eq("id", "1"))] }),
-      400,
+      "invalid",
       "21000",
     ],
-    ["a limit on one row given back", post("add", { a: 1, b: 2 }), 400, "PGRST128", { maxAffected: 1 }],
+    ["a limit on one row given back", post("add", { a: 1, b: 2 }), "invalid", "PGRST128", { maxAffected: 1 }],
     [
       "a media type that cannot be made",
       read("works"),
-      406,
+      "notAcceptable",
       "PGRST107",
       { formats: [{ kind: "media", type: "text/xml" }] },
     ],
     [
       "a plan where that is switched off",
       read("works"),
-      406,
+      "notAcceptable",
       "PGRST107",
       { explainEnabled: false, formats: [{ kind: "plan", type: "x/plan", of: csv, as: "json", options: [] }] },
     ],
-    ["a name with a zero byte", read("works", { select: [column("a\0b")] }), 400, "22021"],
-  ])("%s", (_title, intent, status, code, options) => {
-    expect(refusal(intent, options)).toMatchObject({ status, code });
+    ["a name with a zero byte", read("works", { select: [column("a\0b")] }), "invalid", "22021"],
+  ])("%s", (_title, intent, kind, code, options) => {
+    expect(refusal(intent, options)).toMatchObject({ kind, code });
   });
 
   test("in PostgREST's words", () => {

@@ -88,7 +88,7 @@ describe("a relation is refused", () => {
 
   test("in PostgREST's words when there is none", () => {
     expect(refusal("works", "artist!boss")).toMatchObject({
-      status: 400,
+      kind: "invalid",
       message: "Could not find a relationship between 'works' and 'artist' in the schema cache",
       details:
         "Searched for a foreign key relationship between 'works' and 'artist' using the hint 'boss' in the schema 'api', but no matches were found.",
@@ -98,7 +98,7 @@ describe("a relation is refused", () => {
 
   test("with the choices when there are several", () => {
     expect(refusal("exhibitions", "people")).toMatchObject({
-      status: 300,
+      kind: "ambiguous",
       message: "Could not embed because more than one relationship was found for 'exhibitions' and 'people'",
       details: [
         {

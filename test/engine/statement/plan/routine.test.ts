@@ -53,7 +53,7 @@ describe("a function is found by the names of its arguments", () => {
 describe("a function is refused", () => {
   test("in PostgREST's words, with the nearest name", () => {
     expect(refusal(call("add_", { b: "1", a: "2" }))).toMatchObject({
-      status: 404,
+      kind: "notFound",
       code: "PGRST202",
       message: "Could not find the function api.add_(a, b) in the schema cache",
       details:
@@ -96,7 +96,7 @@ describe("a function is refused", () => {
 
   test("when it could be several", () => {
     expect(refusal(call("clash", { a: "1" }))).toMatchObject({
-      status: 300,
+      kind: "ambiguous",
       code: "PGRST203",
       message: "Could not choose the best candidate function between: api.clash(a => integer), api.clash(a => text)",
     });

@@ -281,7 +281,7 @@ describe("PUT", () => {
       const error = await museum.ask(put(row, code)).catch((reason: unknown) => reason);
       return guardError(error);
     };
-    expect(await refused({ code: "one", name: "x" }, "two")).toMatchObject({ status: 400, code: "PGRST115" });
+    expect(await refused({ code: "one", name: "x" }, "two")).toMatchObject({ kind: "invalid", code: "PGRST115" });
     expect(
       await refused(
         [
@@ -370,7 +370,11 @@ describe("an update", () => {
   test("is undone when it changes more than one row where one was asked for", async () => {
     const intent = update("works", { price: 1 }, { where: [compare("id", "lt", "3")] });
     const error = await museum.ask(intent, { formats: [OBJECT] }).catch((reason: unknown) => reason);
-    expect(guardError(error)).toMatchObject({ status: 406, code: "PGRST116", details: "The result contains 2 rows" });
+    expect(guardError(error)).toMatchObject({
+      kind: "notAcceptable",
+      code: "PGRST116",
+      details: "The result contains 2 rows",
+    });
     const one = update("works", { price: 1 }, { select: columns("id"), where: [eq("id", "3")] });
     expect((await museum.ask(one, { formats: [OBJECT] })).body).toBe('{"id":3}');
   });
@@ -394,7 +398,7 @@ describe("a delete", () => {
   test("is undone when it is of more rows than are allowed", async () => {
     const intent = remove("exhibits", { where: [eq("work_id", "1")] }, { returned: "nothing" });
     const error = await museum.ask(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
-    expect(guardError(error)).toMatchObject({ status: 400, code: "PGRST124", details: "The query affects 2 rows" });
+    expect(guardError(error)).toMatchObject({ kind: "invalid", code: "PGRST124", details: "The query affects 2 rows" });
     expect(await museum.ask(intent, { maxAffected: 2 })).toMatchObject({ page: 2 });
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ApiError } from "../../../../engine/errors.ts";
+import { HttpError } from "../../../../http/http-error.ts";
 import { NO_BODY } from "../../../../rest-gateway/table/parse/body.ts";
 import { parseTableRequest, type RawTableRequest } from "../../../../rest-gateway/table/parse/request.ts";
 import { propertyRuns } from "../../../property-runs.ts";
@@ -117,9 +117,9 @@ describe("hostile requests", () => {
           parseTableRequest({ ...raw, content }, deployment);
           read += 1;
         } catch (error) {
-          expect(error).toBeInstanceOf(ApiError);
-          expect((error as ApiError).status).toBeGreaterThanOrEqual(400);
-          expect((error as ApiError).status).toBeLessThan(500);
+          expect(error).toBeInstanceOf(HttpError);
+          expect((error as HttpError).status).toBeGreaterThanOrEqual(400);
+          expect((error as HttpError).status).toBeLessThan(500);
           refused += 1;
         }
       }),
@@ -147,7 +147,7 @@ describe("hostile requests", () => {
     try {
       parseTableRequest(raw, deployment);
     } catch (error) {
-      expect(error).toBeInstanceOf(ApiError);
+      expect(error).toBeInstanceOf(HttpError);
     }
   });
 });

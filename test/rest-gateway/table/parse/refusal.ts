@@ -1,6 +1,6 @@
-import { ApiError } from "../../../../engine/errors.ts";
+import { HttpError } from "../../../../http/http-error.ts";
 
-export type Refusal = Pick<ApiError, "status" | "code" | "message" | "details" | "hint">;
+export type Refusal = Pick<HttpError, "status" | "code" | "message" | "details" | "hint">;
 
 /** The refusal that a parser throws; anything else that it does fails the test. */
 export function refusalOf(parse: () => unknown): Refusal {
@@ -8,7 +8,7 @@ export function refusalOf(parse: () => unknown): Refusal {
   try {
     result = parse();
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
+    if (!(error instanceof HttpError)) throw error;
     const { status, code, message, details, hint } = error;
     return { status, code, message, details, hint };
   }

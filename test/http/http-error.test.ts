@@ -1,23 +1,17 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import {
-  ApiError,
-  errorCodeOf,
-  fieldErrorsOf,
-  toApiError,
-  toChannelReason,
-  toEnvelope,
-  toGraphQLBody,
-  toTableBody,
-} from "../../engine/errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED, type ErrorKind, fieldErrorsOf, unavailable } from "../../engine/errors.ts";
+import { toChannelReason, toEnvelope, toGraphQLBody, toTableBody } from "../../http/error-bodies.ts";
+import { errorHeaders } from "../../http/error-headers.ts";
+import { errorCodeOf, HttpError, toHttpError } from "../../http/http-error.ts";
 
 function refusedByPostgres(code: string, fields: Partial<pg.DatabaseError> = {}): pg.DatabaseError {
   return Object.assign(new pg.DatabaseError("what Postgres said", 0, "error"), { code, ...fields });
 }
 
-const occasion = { requestId: "r-1", at: new Date("2026-01-02T03:04:05Z") };
+const context = { requestId: "r-1", at: new Date("2026-01-02T03:04:05Z") };
 
-describe("toApiError", () => {
+describe("toHttpError", () => {
   test.each([
     ["23505", 409, "RESOURCE_CONFLICT"],
     ["23503", 409, "RESOURCE_CONFLICT"],
@@ -58,7 +52,7 @@ describe("toApiError", () => {
     ["PTABC", 500, "INTERNAL_ERROR"],
     ["ZZZZZ", 400, "VALIDATION_ERROR"],
   ])("SQLSTATE %s becomes status %i and the word %s", (code, status, word) => {
-    const error = toApiError(refusedByPostgres(code));
+    const error = toHttpError(refusedByPostgres(code));
     expect(error.status).toBe(status);
     expect(errorCodeOf(error)).toBe(word);
   });
@@ -71,13 +65,13 @@ describe("toApiError", () => {
     ["42883", "function xmlagg(text) does not exist", 406, "VALIDATION_ERROR"],
     ["42883", "function nothing() does not exist", 404, "RESOURCE_NOT_FOUND"],
   ])("SQLSTATE %s with the message %j becomes status %i and the word %s", (code, message, status, word) => {
-    const error = toApiError(refusedByPostgres(code, { message }));
+    const error = toHttpError(refusedByPostgres(code, { message }));
     expect(error.status).toBe(status);
     expect(errorCodeOf(error)).toBe(word);
   });
 
   test("what Postgres said of a refused statement is kept, with detail and hint", () => {
-    const error = toApiError(refusedByPostgres("23505", { detail: "the detail", hint: "the hint" }));
+    const error = toHttpError(refusedByPostgres("23505", { detail: "the detail", hint: "the hint" }));
     expect(toTableBody(error)).toEqual({
       code: "23505",
       message: "what Postgres said",
@@ -88,30 +82,30 @@ describe("toApiError", () => {
 
   test("a missing privilege is 401 for the anonymous and 403 for the known", () => {
     const denied = refusedByPostgres("42501");
-    expect(toApiError(denied, { anonymous: true }).status).toBe(401);
-    expect(errorCodeOf(toApiError(denied, { anonymous: true }))).toBe("AUTH_REQUIRED");
-    expect(toApiError(denied).status).toBe(403);
+    expect(toHttpError(denied, { anonymous: true }).status).toBe(401);
+    expect(errorCodeOf(toHttpError(denied, { anonymous: true }))).toBe("AUTH_REQUIRED");
+    expect(toHttpError(denied).status).toBe(403);
   });
 
   test.each([new TypeError("x is not a function"), "a string", null, refusedByPostgres("XX001", { detail: "page 7" })])(
     "an unforeseen error is bland outside and keeps its cause inside: %s",
     (thrown) => {
-      const error = toApiError(thrown);
+      const error = toHttpError(thrown);
       expect(error.status).toBe(500);
       expect(error.cause).toBe(thrown);
       expect(
-        JSON.stringify([toTableBody(error), toEnvelope(error, "nested", occasion), toGraphQLBody(error)]),
+        JSON.stringify([toTableBody(error), toEnvelope(error, "nested", context), toGraphQLBody(error)]),
       ).not.toMatch(/not a function|a string|what Postgres said|page 7/);
     },
   );
 
   test("details may be what a program can read", () => {
     const choices = [{ relationship: "a using b(c)" }];
-    expect(toTableBody(new ApiError(300, "PGRST201", "which?", { details: choices })).details).toEqual(choices);
+    expect(toTableBody(new HttpError(300, "PGRST201", "which?", { details: choices })).details).toEqual(choices);
   });
 
   test("a database that is away is 503 and says when to come back", () => {
-    const error = toApiError(refusedByPostgres("57P03"));
+    const error = toHttpError(refusedByPostgres("57P03"));
     expect(error.status).toBe(503);
     expect(error.retryAfterSeconds).toBe(1);
   });
@@ -120,31 +114,31 @@ describe("toApiError", () => {
 describe("the fields at fault", () => {
   test("are those that the details list", () => {
     const details = [{ field: "email", message: "Send a text." }, { other: "thing" }];
-    const error = new ApiError(400, "VALIDATION_ERROR", "Not acceptable.", { details });
+    const error = new HttpError(400, "VALIDATION_ERROR", "Not acceptable.", { details });
     expect(fieldErrorsOf(error)).toEqual([{ field: "email", message: "Send a text." }]);
   });
 
   test("are the one that our own SQL names", () => {
-    const error = new ApiError(409, "TAKEN", "It is taken.", { details: "email" });
+    const error = new HttpError(409, "TAKEN", "It is taken.", { details: "email" });
     expect(fieldErrorsOf(error)).toEqual([{ field: "email", message: "It is taken." }]);
   });
 
   test("are none where the detail is a sentence of Postgres", () => {
-    const error = new ApiError(409, "23505", "duplicate key", { details: "Key (email)=(a@b) already exists." });
+    const error = new HttpError(409, "23505", "duplicate key", { details: "Key (email)=(a@b) already exists." });
     expect(fieldErrorsOf(error)).toEqual([]);
   });
 });
 
 describe("the faces", () => {
-  const error = new ApiError(409, "RESOURCE_CONFLICT", "That e-mail is taken.");
-  const faults = [{ field: "email", message: "is taken" }];
+  const error = new HttpError(409, "RESOURCE_CONFLICT", "That e-mail is taken.");
+  const fieldErrors = [{ field: "email", message: "is taken" }];
 
   test("nested is the general envelope", () => {
-    expect(toEnvelope(error, "nested", { ...occasion, faults })).toEqual({
+    expect(toEnvelope(error, "nested", { ...context, fieldErrors })).toEqual({
       error: {
         code: "RESOURCE_CONFLICT",
         message: "That e-mail is taken.",
-        details: faults,
+        details: fieldErrors,
         requestId: "r-1",
         timestamp: "2026-01-02T03:04:05.000Z",
         documentation: "/docs/errors#RESOURCE_CONFLICT",
@@ -153,19 +147,19 @@ describe("the faces", () => {
   });
 
   test("detail, flat and spring are the other documented shapes", () => {
-    expect(toEnvelope(error, "detail", occasion)).toEqual({
+    expect(toEnvelope(error, "detail", context)).toEqual({
       detail: { code: "RESOURCE_CONFLICT", message: "That e-mail is taken." },
     });
-    expect(toEnvelope(error, "flat", { ...occasion, faults })).toEqual({
+    expect(toEnvelope(error, "flat", { ...context, fieldErrors })).toEqual({
       error: "RESOURCE_CONFLICT",
       message: "That e-mail is taken.",
       field: "email",
     });
-    const several = [...faults, { field: "name", message: "is missing" }, { field: "email", message: "is long" }];
-    expect(toEnvelope(error, "spring", { ...occasion, faults: several })).toMatchObject({
+    const several = [...fieldErrors, { field: "name", message: "is missing" }, { field: "email", message: "is long" }];
+    expect(toEnvelope(error, "spring", { ...context, fieldErrors: several })).toMatchObject({
       error: { fields: { email: "is taken is long", name: "is missing" } },
     });
-    expect(toEnvelope(error, "spring", { ...occasion, faults })).toEqual({
+    expect(toEnvelope(error, "spring", { ...context, fieldErrors })).toEqual({
       timestamp: "2026-01-02T03:04:05.000Z",
       status: 409,
       error: { code: "RESOURCE_CONFLICT", message: "That e-mail is taken.", fields: { email: "is taken" } },
@@ -181,13 +175,56 @@ describe("the faces", () => {
   });
 
   test("the table interface knows a token's fault by PostgREST's number", () => {
-    expect(toTableBody(new ApiError(401, "TOKEN_EXPIRED", "expired")).code).toBe("PGRST303");
-    expect(toTableBody(new ApiError(401, "INVALID_TOKEN", "unreadable")).code).toBe("PGRST301");
+    expect(toTableBody(new HttpError(401, "TOKEN_EXPIRED", "expired")).code).toBe("PGRST303");
+    expect(toTableBody(new HttpError(401, "INVALID_TOKEN", "unreadable")).code).toBe("PGRST301");
   });
 
   test("a PostgREST code is spoken of by its status elsewhere", () => {
-    expect(errorCodeOf(new ApiError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
-    expect(errorCodeOf(new ApiError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
-    expect(errorCodeOf(new ApiError(408, "TIMEOUT", "too late"))).toBe("TIMEOUT");
+    expect(errorCodeOf(new HttpError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
+    expect(errorCodeOf(new HttpError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
+    expect(errorCodeOf(new HttpError(408, "TIMEOUT", "too late"))).toBe("TIMEOUT");
+  });
+});
+
+describe("an error of the engine over HTTP", () => {
+  test.each<[ErrorKind, number]>([
+    ["ambiguous", 300],
+    ["invalid", 400],
+    ["forbidden", 403],
+    ["notFound", 404],
+    ["notAllowed", 405],
+    ["notAcceptable", 406],
+    ["conflict", 409],
+    ["gone", 410],
+    ["rateLimited", 429],
+    ["internal", 500],
+    ["upstreamFailed", 502],
+    ["unavailable", 503],
+    ["timeout", 504],
+  ])("of the kind %s has the status %i and no headers", (kind, status) => {
+    const options = { details: "the details", hint: "the hint", tableMessage: "the table message", cause: "the cause" };
+    const error = toHttpError(new ApiError(kind, "CODE", "What went wrong.", options));
+    expect(error).toMatchObject({ ...options, kind, status, code: "CODE", message: "What went wrong.", headers: {} });
+  });
+
+  test("says when a retry may succeed", () => {
+    const error = toHttpError(unavailable("Not now."));
+    expect(error.status).toBe(503);
+    expect(errorHeaders(error)).toEqual({ "Retry-After": "1" });
+  });
+
+  test("challenges a client that is not authenticated", () => {
+    const options = { challenge: CREDENTIALS_REQUIRED };
+    const error = toHttpError(new ApiError("unauthenticated", "INVALID_CREDENTIALS", "Wrong.", options));
+    expect(error.status).toBe(401);
+    expect(errorHeaders(error)).toEqual({ "WWW-Authenticate": "Bearer" });
+  });
+
+  test("names the fault of a token in the challenge", () => {
+    const challenge = { error: "invalid_token", description: "JWT expired" } as const;
+    const error = toHttpError(new ApiError("unauthenticated", "TOKEN_EXPIRED", "Refresh it.", { challenge }));
+    expect(errorHeaders(error)).toEqual({
+      "WWW-Authenticate": 'Bearer error="invalid_token", error_description="JWT expired"',
+    });
   });
 });

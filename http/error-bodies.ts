@@ -1,0 +1,85 @@
+import type { FieldError } from "../engine/errors.ts";
+import { errorCodeOf, type HttpError } from "./http-error.ts";
+
+/** PostgREST's codes for errors that have a name here. */
+const TABLE_CODES: Readonly<Record<string, string>> = {
+  TOKEN_EXPIRED: "PGRST303",
+  VERIFICATION_FAILED: "PGRST303",
+  INVALID_TOKEN: "PGRST301",
+  AUTH_REQUIRED: "PGRST302",
+  METHOD_NOT_ALLOWED: "PGRST117",
+  RESOURCE_NOT_FOUND: "PGRST125",
+};
+
+export type ErrorVerbosity = "verbose" | "minimal";
+
+/** The body in the table interface. */
+export function toTableBody(error: HttpError) {
+  const { code, message, tableMessage, details, hint } = error;
+  return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message };
+}
+
+/** The same without details, for deployments that hide them. */
+export function toMinimalTableBody(error: HttpError) {
+  const { code, message } = toTableBody(error);
+  return { code, message };
+}
+
+/** GraphQL's entry in `errors`, less its path and locations. */
+export function toGraphQLBody(error: HttpError) {
+  return { message: error.message, extensions: { code: errorCodeOf(error) } };
+}
+
+/** The reason that a channel gives for an error. */
+export function toChannelReason(error: HttpError) {
+  return { reason: `${errorCodeOf(error)}: ${error.message}` };
+}
+
+export type ErrorBodyShape = "nested" | "detail" | "flat" | "spring";
+
+export type EnvelopeContext = {
+  readonly requestId: string;
+  readonly at: Date;
+  readonly fieldErrors?: readonly FieldError[];
+};
+
+/** The body in the conventional interface, in the variant that the deployment has chosen. */
+export function toEnvelope(error: HttpError, shape: ErrorBodyShape, context: EnvelopeContext): object {
+  return { ...toVariant(error, shape, context), ...error.beside };
+}
+
+/** The messages of each field, joined. */
+function messagesByField(fieldErrors: readonly FieldError[]): Readonly<Record<string, string>> {
+  const byField = Object.groupBy(fieldErrors, ({ field }) => field);
+  const entries = Object.entries(byField).map(([field, errors]) => [
+    field,
+    errors!.map(({ message }) => message).join(" "),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function toVariant(
+  error: HttpError,
+  shape: ErrorBodyShape,
+  { requestId, at, fieldErrors = [] }: EnvelopeContext,
+): object {
+  const code = errorCodeOf(error);
+  const { message, status } = error;
+  const timestamp = at.toISOString();
+  switch (shape) {
+    case "detail":
+      return { detail: { code, message } };
+    case "flat":
+      return { error: code, message, field: fieldErrors[0]?.field ?? null };
+    case "spring":
+      return {
+        timestamp,
+        status,
+        error: { code, message, fields: messagesByField(fieldErrors) },
+      };
+    case "nested":
+      return {
+        error: { code, message, details: fieldErrors, requestId, timestamp, documentation: `/docs/errors#${code}` },
+      };
+  }
+}

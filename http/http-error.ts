@@ -1,0 +1,104 @@
+import pg from "pg";
+import { ApiError, type ApiErrorOptions, type ErrorKind, unavailable } from "../engine/errors.ts";
+import { errorCodeOfStatus, meaningOf } from "./sqlstates.ts";
+
+type HttpErrorOptions = ApiErrorOptions & {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The reason phrase of the status line, if SQL chose one. */
+  readonly reason?: string | null;
+  /** Further members of the conventional interface's body, beside `error`. */
+  readonly beside?: Readonly<Record<string, unknown>>;
+};
+
+/** The mapping of error kinds to HTTP statuses. */
+const STATUS_OF_KIND: Readonly<Record<ErrorKind, number>> = {
+  ambiguous: 300,
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  notFound: 404,
+  notAllowed: 405,
+  notAcceptable: 406,
+  conflict: 409,
+  gone: 410,
+  rateLimited: 429,
+  internal: 500,
+  upstreamFailed: 502,
+  unavailable: 503,
+  timeout: 504,
+};
+
+const KIND_OF_STATUS = new Map(Object.entries(STATUS_OF_KIND).map(([kind, status]) => [status, kind as ErrorKind]));
+
+/** An error with the status and the headers of its HTTP response. */
+export class HttpError extends ApiError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly reason: string | null;
+  readonly beside: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, code: string, message: string, options: HttpErrorOptions = {}) {
+    super(kindOf(status), code, message, options);
+    this.name = "HttpError";
+    this.status = status;
+    this.headers = options.headers ?? {};
+    this.reason = options.reason ?? null;
+    this.beside = options.beside ?? {};
+  }
+
+  /** The same error with further headers. */
+  withHeaders(headers: Readonly<Record<string, string>>): HttpError {
+    return new HttpError(this.status, this.code, this.message, {
+      ...this,
+      headers: { ...this.headers, ...headers },
+      cause: this.cause,
+    });
+  }
+}
+
+function kindOf(status: number): ErrorKind {
+  return KIND_OF_STATUS.get(status) ?? (status >= 500 ? "internal" : "invalid");
+}
+
+/**
+ * Converts anything that was thrown to the error that a client may see. Unexpected errors become a 500 without details;
+ * their cause is only logged.
+ */
+export function toHttpError(thrown: unknown, { anonymous = false }: { anonymous?: boolean } = {}): HttpError {
+  if (thrown instanceof HttpError) return thrown;
+  if (thrown instanceof ApiError) return fromApiError(thrown);
+  if (thrown instanceof pg.DatabaseError && thrown.code) return fromDatabaseError(thrown, thrown.code, anonymous);
+  return internalError(thrown, "XX000");
+}
+
+function fromApiError(error: ApiError): HttpError {
+  const { kind, code, message, details, hint, challenge, retryAfterSeconds, tableMessage, cause } = error;
+  const options = { details, hint, challenge, retryAfterSeconds, tableMessage, cause };
+  return new HttpError(STATUS_OF_KIND[kind], code, message, options);
+}
+
+function fromDatabaseError(error: pg.DatabaseError, code: string, anonymous: boolean): HttpError {
+  const { message, detail = null, hint = null } = error;
+  const [status, errorCode] = meaningOf(code, message);
+  if (errorCode === "INTERNAL_ERROR") return internalError(error, code);
+  if (errorCode === "SERVICE_UNAVAILABLE") {
+    return fromApiError(unavailable("The database cannot answer now; try again shortly.", error));
+  }
+  // An anonymous caller who lacks a privilege should sign in; a signed-in one should ask for it.
+  const mustSignIn = code === "42501" && anonymous;
+  return new HttpError(mustSignIn ? 401 : status, code, message, { details: detail, hint, cause: error });
+}
+
+function internalError(cause: unknown, code: string): HttpError {
+  return new HttpError(500, code, "Internal error", {
+    hint: "This is a fault of the service; its log holds the request id and the cause.",
+    cause,
+  });
+}
+
+/** The code in the conventional interface, in GraphQL and on channels, wherever the error comes from. */
+export function errorCodeOf({ code, status, message }: HttpError): string {
+  if (/^(TIMEOUT|[A-Z]{2,}(_[A-Z]+)+)$/.test(code)) return code;
+  if (code === "42501" && status === 401) return "AUTH_REQUIRED";
+  return /^PGRST/.test(code) ? errorCodeOfStatus(status) : meaningOf(code, message)[1];
+}
