@@ -33,7 +33,7 @@ import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";
 import { errorReferenceRoutes } from "./rest-gateway/pages/error-reference.ts";
 import { startPageLinks, startPageRoutes } from "./rest-gateway/pages/start-page.ts";
-import { makeResourceInterface } from "./rest-gateway/resource/handle.ts";
+import { makeResourceInterface } from "./rest-gateway/resource/dialect.ts";
 import { parseAddress } from "./rest-gateway/resource/parse/address.ts";
 import { negotiateVersion } from "./rest-gateway/resource/versions/negotiate.ts";
 import type { ReadVersions } from "./rest-gateway/resource/versions/versions.ts";

@@ -1,7 +1,6 @@
 import type { FieldError } from "../../engine/errors.ts";
 import type { JsonMember } from "../../engine/json/json-records.ts";
 import type { CallIntent } from "../../engine/statement/intent.ts";
-import type { GatewayResponse } from "../http/response.ts";
 import { explainNothingWritten, writeConditions } from "./change.ts";
 import { type RowAction, returnsRowOf } from "./collections.ts";
 import { errorCodesOf, rowNotFound, suggestName, validationError } from "./errors.ts";
@@ -11,60 +10,51 @@ import { parseRowParameters } from "./parse/parameters.ts";
 import { readBodyRecords, toJsonObject } from "./parse/payload.ts";
 import { readMember, type SentMember } from "./parse/values.ts";
 import { parameterContext } from "./read.ts";
-import { type ResourceRequest, type RunIntent, readResourceBody, withBody } from "./request.ts";
+import { type ResourceOperation, type ResourceRequest, type RunRows, readResourceBody } from "./request.ts";
 import { withLinks } from "./respond/links.ts";
 import { respondWithRow } from "./respond/respond.ts";
 import { rememberRows } from "./sent-values.ts";
 
-/** Calls the function that takes the row. What gives a row of the collection is answered like one. */
-export async function callAction(parsed: ResourceRequest, run: RunIntent): Promise<GatewayResponse> {
-  const { target, negotiated: agreed } = parsed;
-  const { collection } = target;
-  const { routine } = target.action!;
-  const { links, givesOwnRow, intent } = await parseAction(parsed);
-  // A set may be empty though there is a row. Elsewhere the call itself tells that there is none.
-  if (routine.returns.set || hasPreconditions(parsed)) await checkPreconditions(parsed, run);
-  const rows = await run(intent);
-  if (rows.count === 0 && !routine.returns.set) throw rowNotFound(collection);
-  if (routine.returns.shape === "void") return { status: 204, headers: {}, body: null };
-  if (givesOwnRow && !routine.returns.set) {
-    const linked = links || agreed.links ? await withLinks(rows.text, collection, parsed, run) : null;
-    return respondWithRow(parsed, {
-      status: 200,
-      text: rows.text,
-      collection,
-      select: selectEveryField(collection),
-      linked,
-    });
-  }
-  return { status: 200, headers: { "Content-Type": agreed.contentType }, body: rows.text };
+/** Calls the function that takes the row. A returned row of the collection gets the response of a row. */
+export function callAction(resource: ResourceRequest): ResourceOperation {
+  const { collection, action } = resource.target;
+  const { returns } = action!.routine;
+  const returnsRow = returnsRowOf(collection, action!.routine);
+  let requested: { readonly links: boolean };
+  return {
+    intent: () => {
+      requested = parseRowParameters(resource.parameters, parameterContext(resource), { choosing: false });
+      return makeCallIntent(resource, returnsRow);
+    },
+    // A set may be empty although the row exists. Otherwise an empty result shows that there is no such row.
+    precheck: returns.set || hasPreconditions(resource) ? (run) => checkPreconditions(resource, run) : undefined,
+    respond: async ({ text, count }, run) => {
+      if (count === 0 && !returns.set) throw rowNotFound(collection);
+      if (returns.shape === "void") return { status: 204, headers: {}, body: null };
+      const { negotiated } = resource;
+      if (!returnsRow || returns.set) {
+        return { status: 200, headers: { "Content-Type": negotiated.contentType }, body: text };
+      }
+      const isLinked = requested.links || negotiated.links;
+      const linked = isLinked ? await withLinks(text, collection, resource, run) : null;
+      return respondWithRow(resource, { status: 200, text, collection, select: selectEveryField(collection), linked });
+    },
+  };
 }
 
 function hasPreconditions({ request: { headers } }: ResourceRequest): boolean {
   return ["if-match", "if-none-match", "if-unmodified-since"].some((name) => headers[name] !== undefined);
 }
 
-/** A look before the call: what the function does to the row meanwhile is its own business. */
-async function checkPreconditions(parsed: ResourceRequest, run: RunIntent): Promise<void> {
+/** Checked before the call; what the function does with the row in between is up to the function. */
+async function checkPreconditions(parsed: ResourceRequest, run: RunRows): Promise<void> {
   const { collection } = parsed.target;
   const select = selectEveryField(collection);
   const { count } = await run(makeReadIntent(collection, { select, conditions: await writeConditions(parsed, run) }));
   if (count === 0) throw await explainNothingWritten(parsed, select, run);
 }
 
-/** Refuses what could not be understood later either. */
-export async function checkAction(parsed: ResourceRequest): Promise<void> {
-  await parseAction(parsed);
-}
-
-async function parseAction(parsed: ResourceRequest) {
-  const { collection, action } = parsed.target;
-  const { links } = parseRowParameters(parsed.parameters, parameterContext(parsed), { choosing: false });
-  const givesOwnRow = returnsRowOf(collection, action!.routine);
-  return { links, givesOwnRow, intent: await makeCallIntent(parsed, givesOwnRow) };
-}
-
-async function makeCallIntent(parsed: ResourceRequest, givesOwnRow: boolean): Promise<CallIntent> {
+async function makeCallIntent(parsed: ResourceRequest, returnsRow: boolean): Promise<CallIntent> {
   const { collection, key, action, nested, parents } = parsed.target;
   const members = parseArguments(await readArguments(parsed), action!, parsed.collections.version);
   const argument = {
@@ -77,7 +67,7 @@ async function makeCallIntent(parsed: ResourceRequest, givesOwnRow: boolean): Pr
     kind: "call",
     target: targetOf(action!.routine),
     argument,
-    selection: toShape({ select: givesOwnRow ? selectEveryField(collection) : [] }),
+    selection: toShape({ select: returnsRow ? selectEveryField(collection) : [] }),
     count: null,
     page: null,
     readOnly: false,
@@ -85,15 +75,15 @@ async function makeCallIntent(parsed: ResourceRequest, givesOwnRow: boolean): Pr
   };
 }
 
-/** Without a body there are none. */
+/** None without a body. */
 async function readArguments(parsed: ResourceRequest): Promise<ReadonlyMap<string, JsonMember>> {
   const bytes = await readResourceBody(parsed);
   if (bytes.length === 0) return new Map();
-  const { records } = await readBodyRecords(withBody(parsed, bytes));
+  const { records } = await readBodyRecords(parsed);
   return records[0]!.members();
 }
 
-/** By the names that they have in SQL. */
+/** By their names in SQL. */
 function parseArguments(
   sent: ReadonlyMap<string, JsonMember>,
   action: RowAction,

@@ -1,7 +1,6 @@
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
-import type { RowCondition, SelectItem } from "../../engine/statement/intent.ts";
+import type { Intent, RowCondition, SelectItem } from "../../engine/statement/intent.ts";
 import { HttpError } from "../../http/http-error.ts";
-import type { GatewayResponse } from "../http/response.ts";
 import { conditionOf, digestOf, findRowChange, isMet, parsePreconditions } from "./conditional-requests.ts";
 import { permissionDenied, preconditionFailed, rowNotFound } from "./errors.ts";
 import { equalsCondition, makeDeleteIntent, makeReadIntent, makeUpdateIntent, rowConditions } from "./intents.ts";
@@ -10,56 +9,83 @@ import { selectEveryField } from "./parse/fields.ts";
 import { parseRowParameters } from "./parse/parameters.ts";
 import { parsePayload, readBodyRecords } from "./parse/payload.ts";
 import { onlyRow, parameterContext } from "./read.ts";
-import type { ResourceRequest, RunIntent } from "./request.ts";
+import type { ResourceOperation, ResourceRequest, RunRows } from "./request.ts";
 import { withLinks } from "./respond/links.ts";
 import { respondWithRow } from "./respond/respond.ts";
 
 const UPDATED_COLUMN = "updated_at";
 
+type RequestedRow = { readonly select: readonly SelectItem[]; readonly links: boolean };
+
 /** PUT and PATCH. */
-export async function changeRow(parsed: ResourceRequest, run: RunIntent): Promise<GatewayResponse> {
-  const { request, target, parameters, collections, settings } = parsed;
-  const { collection } = target;
-  const { select, links } = parseRowParameters(parameters, parameterContext(parsed));
-  if (request.headers["content-range"] !== undefined) throw partialRowError();
-  const { version } = collections;
-  const records = await readBodyRecords(parsed);
-  const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
-  const addressed = addressedColumns(target);
-  const rules = { collection, version, verb, fixed: new Map(), addressed } as const;
-  const payload = await runStepwise(parsePayload(records, rules), request.signal);
-  const query = { select, conditions: await writeConditions(parsed, run) };
-  // Where nothing is to be changed, the rows of a view may be such as cannot be locked.
-  const isRead = payload.columns.length === 0 && collection.table.kind.endsWith("view");
-  const update = { payload, missingAsDefault: verb === "replace" };
-  const rows = await run(isRead ? makeReadIntent(collection, query) : makeUpdateIntent(collection, query, update));
-  if (rows.count === 0) throw await explainNothingWritten(parsed, select, run);
-  const text = onlyRow(rows.text);
-  const linked = links || parsed.negotiated.links ? await withLinks(text, collection, parsed, run) : null;
-  return respondWithRow(parsed, { status: 200, text, collection, select, linked });
+export function changeRow(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
+  const { collection } = resource.target;
+  let requested: RequestedRow;
+  return {
+    intent: (run) => {
+      requirePrivilege();
+      requested = parseRowParameters(resource.parameters, parameterContext(resource));
+      return makeChangeIntent(resource, requested.select, run);
+    },
+    respond: async (rows, run) => {
+      const { select, links } = requested;
+      if (rows.count === 0) throw await explainNothingWritten(resource, select, run);
+      const text = onlyRow(rows.text);
+      const linked = links || resource.negotiated.links ? await withLinks(text, collection, resource, run) : null;
+      return respondWithRow(resource, { status: 200, text, collection, select, linked });
+    },
+  };
 }
 
-/** To take it for the whole would lose the rest (RFC 9110, 14.5). */
+async function makeChangeIntent(
+  resource: ResourceRequest,
+  select: readonly SelectItem[],
+  run: RunRows,
+): Promise<Intent> {
+  const { request, target, collections, settings } = resource;
+  const { collection } = target;
+  if (request.headers["content-range"] !== undefined) throw partialRowError();
+  const records = await readBodyRecords(resource);
+  const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
+  const addressed = addressedColumns(target);
+  const rules = { collection, version: collections.version, verb, fixed: new Map(), addressed } as const;
+  const payload = await runStepwise(parsePayload(records, rules), request.signal);
+  const query = { select, conditions: await writeConditions(resource, run) };
+  // Where nothing is to be changed, the row of a view may be one that cannot be locked.
+  const isRead = payload.columns.length === 0 && collection.table.kind.endsWith("view");
+  if (isRead) return makeReadIntent(collection, query);
+  return makeUpdateIntent(collection, query, { payload, missingAsDefault: verb === "replace" });
+}
+
+/** A part taken for the whole row would lose the rest (RFC 9110, section 14.5). */
 function partialRowError(): HttpError {
   return new HttpError(400, "VALIDATION_ERROR", "A row cannot be written in parts: remove the Content-Range header.");
 }
 
-/** The key, and what says which row it lies within. */
+/** The columns of the key, and those that refer to the row above. */
 function addressedColumns({ collection, nested }: ResourceTarget): ReadonlySet<string> {
   const references = nested?.relationship.columns.map(({ target }) => target) ?? [];
   return new Set([...collection.key.map(({ column }) => column.name), ...references]);
 }
 
-export async function deleteRow(parsed: ResourceRequest, run: RunIntent): Promise<GatewayResponse> {
-  const { collection } = parsed.target;
-  const { select } = parseRowParameters(parsed.parameters, parameterContext(parsed));
-  const rows = await run(makeDeleteIntent(collection, { select, conditions: await writeConditions(parsed, run) }));
-  if (rows.count === 0) throw await explainNothingWritten(parsed, select, run);
-  return { status: 204, headers: {}, body: null };
+export function deleteRow(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
+  const { collection } = resource.target;
+  let select: readonly SelectItem[];
+  return {
+    intent: async (run) => {
+      requirePrivilege();
+      ({ select } = parseRowParameters(resource.parameters, parameterContext(resource)));
+      return makeDeleteIntent(collection, { select, conditions: await writeConditions(resource, run) });
+    },
+    respond: async (rows, run) => {
+      if (rows.count === 0) throw await explainNothingWritten(resource, select, run);
+      return { status: 204, headers: {}, body: null };
+    },
+  };
 }
 
-/** Part of the statement itself: nobody can change the row between the look at it and the change. */
-export async function writeConditions(parsed: ResourceRequest, run: RunIntent): Promise<readonly RowCondition[]> {
+/** They are part of the statement, so the row cannot change between the check and the write. */
+export async function writeConditions(parsed: ResourceRequest, run: RunRows): Promise<readonly RowCondition[]> {
   const { collection, key, nested, parents } = parsed.target;
   return [
     ...rowConditions({ collection, key: key!, nested }, parents),
@@ -68,11 +94,11 @@ export async function writeConditions(parsed: ResourceRequest, run: RunIntent): 
   ];
 }
 
-/** Nothing was written: the row is not there, or is no longer what the client knows, or is not the caller's to change. */
+/** Why no row was written: it does not exist, differs from the client's copy, or policies forbid it. */
 export async function explainNothingWritten(
   parsed: ResourceRequest,
   select: readonly SelectItem[],
-  run: RunIntent,
+  run: RunRows,
 ): Promise<HttpError> {
   const { target, request, caller, settings } = parsed;
   const { collection, key, nested, parents } = target;
@@ -87,12 +113,12 @@ export async function explainNothingWritten(
 }
 
 /**
- * `If-Unmodified-Since`, of who shows no tag (RFC 9110, 13.1.4). Refuses when the row is a later one; else it has to be
- * the one that was looked at here when something is written.
+ * `If-Unmodified-Since`, ignored beside a tag (RFC 9110, section 13.1.4). Throws if the row was modified later; otherwise
+ * the write requires that the row is still the one read here.
  */
 async function unmodifiedConditions(
   { request, target }: ResourceRequest,
-  run: RunIntent,
+  run: RunRows,
 ): Promise<readonly RowCondition[]> {
   const { "if-unmodified-since": date, "if-match": tag } = request.headers;
   const since = Date.parse(date ?? "");

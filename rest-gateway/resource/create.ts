@@ -4,66 +4,94 @@ import { toAddressText } from "../../engine/json/json-values.ts";
 import { publicBasePath } from "../http/public-url.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { permissionDenied } from "./errors.ts";
+import type { CollectionField } from "./fields.ts";
 import { makeInsertIntent } from "./intents.ts";
 import { formatKey } from "./parse/address.ts";
 import { selectEveryField } from "./parse/fields.ts";
 import { parseRowParameters } from "./parse/parameters.ts";
 import { type BodyRecords, type PayloadRules, parsePayload, readBodyRecords } from "./parse/payload.ts";
 import { onlyRow, parameterContext, readParent } from "./read.ts";
-import type { ResourceRequest, ResourceRows, ResourceTransaction, RunIntent } from "./request.ts";
+import type { ResourceOperation, ResourceRequest, ResourceRows, RunRows } from "./request.ts";
 import { withLinks } from "./respond/links.ts";
 import { respondWithRow } from "./respond/respond.ts";
 
-/** One row of an object, several of an array. */
-export async function createRows(
-  parsed: ResourceRequest,
-  { run, inTransaction }: ResourceTransaction,
-): Promise<GatewayResponse> {
-  const { target, parameters, negotiated: agreed } = parsed;
-  const { collection } = target;
-  const { links } = parseRowParameters(parameters, parameterContext(parsed), { choosing: false });
-  const sent = await readBodyRecords(parsed);
-  const rows =
-    target.nested === null
-      ? await run(await toInsertIntent(sent, parsed, new Map()))
-      : await inTransaction((runWithin) => createWithinParent(sent, parsed, runWithin));
-  // Who may write and not read is told no more than that, nor is anybody where a trigger has put the row elsewhere.
-  const isReturned = collection.returnsInserted && (sent.isList || rows.count > 0);
-  if (!isReturned) return { status: 201, headers: {}, body: null };
-  const isLinked = links || agreed.links;
-  if (!sent.isList) {
-    const text = onlyRow(rows.text);
-    const headers = await locationOf(text, parsed);
-    const linked = isLinked ? await withLinks(text, collection, parsed, run) : null;
-    return respondWithRow(parsed, {
-      status: 201,
-      text,
-      collection,
-      select: selectEveryField(collection),
-      linked,
-      headers,
-    });
-  }
-  const body = isLinked ? await withLinks(rows.text, collection, parsed, run) : rows.text;
-  return { status: 201, headers: { "Content-Type": agreed.contentType }, body };
+/** An object creates one row, an array several. */
+export function createRows(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
+  const { target, parameters } = resource;
+  let requested: { readonly links: boolean };
+  let sent: BodyRecords;
+  let parent: ParentValues = NO_PARENT;
+  return {
+    intent: async (run) => {
+      requirePrivilege();
+      requested = parseRowParameters(parameters, parameterContext(resource), { choosing: false });
+      sent = await readBodyRecords(resource);
+      if (target.nested !== null) parent = toParentValues(await readParent(resource, run), resource);
+      return toInsertIntent(sent, resource, parent.inserted);
+    },
+    respond: async (rows, run) => {
+      await requireParent(rows, parent, resource);
+      return respondWithCreated(rows, { isList: sent.isList, links: requested.links, resource, run });
+    },
+  };
 }
 
-/** What the address says of the row is written where the caller may write it. Else it must be what the database has made of it. */
-async function createWithinParent(sent: BodyRecords, parsed: ResourceRequest, run: RunIntent): Promise<ResourceRows> {
-  const { target, caller, settings } = parsed;
-  const parentValues = [...(await readParent(parsed, run))].map(([column, value]) => {
+/** The values by which a new row refers to the row above in the address. */
+type ParentValues = {
+  /** Of the columns that the caller may insert. */
+  readonly inserted: PayloadRules["fixed"];
+  /** Of the others: the database must have set them. */
+  readonly expected: readonly { readonly field: CollectionField | undefined; readonly value: string }[];
+};
+
+const NO_PARENT: ParentValues = { inserted: new Map(), expected: [] };
+
+function toParentValues(parent: ReadonlyMap<string, string>, { target }: ResourceRequest): ParentValues {
+  const values = [...parent].map(([column, value]) => {
     return { field: target.collection.fields.find((each) => each.column.name === column), column, value };
   });
-  const fixed = new Map(
-    parentValues.filter(({ field }) => field?.insertable).map(({ column, value }) => [column, value]),
-  );
-  const unset = parentValues.filter(({ column }) => !fixed.has(column));
-  const rows = await run(await toInsertIntent(sent, parsed, fixed));
-  const isThere = (row: RowMembers) =>
-    unset.every(({ field, value }) => field?.readable && toAddressText(row.get(field.name)?.value) === value);
-  const isRight = unset.length === 0 || (await readReturnedRows(rows.text))?.every((row) => isThere(row.members()));
+  const inserted = values.filter(({ field }) => field?.insertable).map(({ column, value }) => [column, value] as const);
+  return { inserted: new Map(inserted), expected: values.filter(({ field }) => !field?.insertable) };
+}
+
+async function requireParent(
+  { text }: ResourceRows,
+  { expected }: ParentValues,
+  { caller, settings }: ResourceRequest,
+): Promise<void> {
+  if (expected.length === 0) return;
+  const isNested = (row: RowMembers) =>
+    expected.every(({ field, value }) => field?.readable && toAddressText(row.get(field.name)?.value) === value);
+  const isRight = (await readReturnedRows(text))?.every((row) => isNested(row.members()));
   if (!isRight) throw permissionDenied({ anonymous: caller.role === settings.anonRole });
-  return rows;
+}
+
+type CreatedRows = {
+  readonly isList: boolean;
+  readonly links: boolean;
+  readonly resource: ResourceRequest;
+  readonly run: RunRows;
+};
+
+async function respondWithCreated(
+  rows: ResourceRows,
+  { isList, links, resource, run }: CreatedRows,
+): Promise<GatewayResponse> {
+  const { target, negotiated } = resource;
+  const { collection } = target;
+  // The row is not shown to a caller who may not read it, nor where a trigger has put it elsewhere.
+  const isReturned = collection.returnsInserted && (isList || rows.count > 0);
+  if (!isReturned) return { status: 201, headers: {}, body: null };
+  const isLinked = links || negotiated.links;
+  if (isList) {
+    const body = isLinked ? await withLinks(rows.text, collection, resource, run) : rows.text;
+    return { status: 201, headers: { "Content-Type": negotiated.contentType }, body };
+  }
+  const text = onlyRow(rows.text);
+  const headers = await locationOf(text, resource);
+  const linked = isLinked ? await withLinks(text, collection, resource, run) : null;
+  const select = selectEveryField(collection);
+  return respondWithRow(resource, { status: 201, text, collection, select, linked, headers });
 }
 
 async function toInsertIntent(

@@ -6,7 +6,6 @@ import {
   valueTooLongMessage,
 } from "../../engine/catalog/database-error-message.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
-import type { Config } from "../../engine/config/config.ts";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
@@ -15,14 +14,12 @@ import {
   SCHEMA_CHANGED_MESSAGE,
 } from "../../engine/database/database-errors.ts";
 import { ApiError, type FieldError, unavailable } from "../../engine/errors.ts";
-import type { Intent } from "../../engine/statement/intent.ts";
 import { withBearerChallenge } from "../../http/error-headers.ts";
 import { HttpError, toHttpError } from "../../http/http-error.ts";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
 import { fieldNamingOf } from "./naming.ts";
-import type { ResourceRequest } from "./request.ts";
-import { findUnreadableValues, type SentValue, sentValues } from "./sent-values.ts";
+import { findUnreadableValues, type SentValue } from "./sent-values.ts";
 
 type ErrorContext = {
   readonly anonymous: boolean;
@@ -137,34 +134,4 @@ function fieldNameOf(column: string, { collection, version }: ErrorContext): str
 /** Hides an error that the client did not cause and whose message names database objects. */
 function hideDetails(cause: pg.DatabaseError): HttpError {
   return toHttpError(new Error(cause.message, { cause }));
-}
-
-/** Remembers the intents of failed statements, to explain the errors later: a transaction must see them first. */
-export class ErrorExplainer {
-  readonly #anonRole: string;
-  readonly #intents = new WeakMap<Error, Intent>();
-
-  constructor({ anonRole }: Pick<Config, "anonRole">) {
-    this.#anonRole = anonRole;
-  }
-
-  /** A rejection handler that remembers the intent and rethrows. */
-  rememberIntent(intent: Intent): (thrown: unknown) => never {
-    return (thrown) => {
-      if (thrown instanceof Error) this.#intents.set(thrown, intent);
-      throw thrown;
-    };
-  }
-
-  explain(thrown: unknown, parsed: ResourceRequest): HttpError {
-    const { caller, catalog, collections, target } = parsed;
-    const intent = thrown instanceof Error ? this.#intents.get(thrown) : undefined;
-    return explainError(thrown, {
-      anonymous: caller.role === this.#anonRole,
-      catalog,
-      version: collections.version,
-      collection: target.collection,
-      sent: () => (intent ? sentValues(intent, parsed) : []),
-    });
-  }
 }

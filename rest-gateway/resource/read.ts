@@ -1,18 +1,17 @@
 import { parseJsonExactly, toAddressText } from "../../engine/json/json-values.ts";
 import type { SelectItem } from "../../engine/statement/intent.ts";
-import type { GatewayResponse } from "../http/response.ts";
 import { ambiguousRow, rowNotFound } from "./errors.ts";
 import { makeReadIntent, parentConditions, rowConditions } from "./intents.ts";
 import { selectEveryField } from "./parse/fields.ts";
 import { windowOf } from "./parse/paging.ts";
 import { cachedListParameters, parseRowParameters } from "./parse/parameters.ts";
-import type { ResourceRequest, RunIntent } from "./request.ts";
+import type { ResourceOperation, ResourceRequest, RunRows } from "./request.ts";
 import { withLinks } from "./respond/links.ts";
 import { respondWithList, respondWithRow } from "./respond/respond.ts";
 
-export async function readList(parsed: ResourceRequest, run: RunIntent): Promise<GatewayResponse> {
-  const { collection, nested, parents } = parsed.target;
-  const parameters = cachedListParameters(parsed);
+export function readList(resource: ResourceRequest): ResourceOperation {
+  const { collection, nested, parents } = resource.target;
+  const parameters = cachedListParameters(resource);
   const { select, conditions, order, paging, links } = parameters;
   const query = {
     select,
@@ -20,29 +19,38 @@ export async function readList(parsed: ResourceRequest, run: RunIntent): Promise
     order,
     window: windowOf(paging),
   };
-  const count = paging.kind === "plain" ? null : "exact";
-  const rows = await run(makeReadIntent(collection, query, count), parents.length === 0 ? parameters : undefined);
-  // Where there are rows, there is what they lie within.
-  if (rows.count === 0) await readParent(parsed, run);
-  const isLinked = links || parsed.negotiated.links;
-  const data = isLinked ? await withLinks(rows.text, collection, parsed, run) : rows.text;
-  return respondWithList(parsed, { data, total: rows.total, paging });
+  return {
+    intent: makeReadIntent(collection, query, paging.kind === "plain" ? null : "exact"),
+    planKey: parents.length === 0 ? parameters : undefined,
+    respond: async ({ text, count, total }, run) => {
+      // Where there are rows, the row above exists.
+      if (count === 0) await readParent(resource, run);
+      const isLinked = links || resource.negotiated.links;
+      const data = isLinked ? await withLinks(text, collection, resource, run) : text;
+      return respondWithList(resource, { data, total, paging });
+    },
+  };
 }
 
-export async function readRow(parsed: ResourceRequest, run: RunIntent): Promise<GatewayResponse> {
-  const { collection, key, nested, parents } = parsed.target;
-  const { select, links } = parseRowParameters(parsed.parameters, parameterContext(parsed));
+export function readRow(resource: ResourceRequest): ResourceOperation {
+  const { collection, key, nested, parents } = resource.target;
+  const { select, links } = parseRowParameters(resource.parameters, parameterContext(resource));
   const conditions = rowConditions({ collection, key: key!, nested }, parents);
   const isPlain = parents.length === 0 && select === selectEveryField(collection);
-  const rows = await run(makeReadIntent(collection, { select, conditions }), isPlain ? select : undefined);
-  if (rows.count === 0) throw rowNotFound(collection);
-  if (rows.count > 1) throw ambiguousRow();
-  const text = onlyRow(rows.text);
-  const linked = links || parsed.negotiated.links ? await withLinks(text, collection, parsed, run) : null;
-  return respondWithRow(parsed, { status: 200, text, collection, select, linked });
+  return {
+    intent: makeReadIntent(collection, { select, conditions }),
+    planKey: isPlain ? select : undefined,
+    respond: async (rows, run) => {
+      if (rows.count === 0) throw rowNotFound(collection);
+      if (rows.count > 1) throw ambiguousRow();
+      const text = onlyRow(rows.text);
+      const linked = links || resource.negotiated.links ? await withLinks(text, collection, resource, run) : null;
+      return respondWithRow(resource, { status: 200, text, collection, select, linked });
+    },
+  };
 }
 
-/** The one row of an array, as it stands there. */
+/** The only row of a JSON array, as written there. */
 export function onlyRow(array: string): string {
   return array.slice(1, -1);
 }
@@ -52,10 +60,10 @@ export function parameterContext({ target: { collection }, collections }: Resour
 }
 
 /**
- * The row that others lie within: what they refer to it by, under the names of their own columns. Refuses when it is not
- * there, or not where the address says.
+ * The row above in the address: the values by which the nested rows refer to it, under the names of their own columns.
+ * Throws if there is no such row at the address.
  */
-export async function readParent({ target }: ResourceRequest, run: RunIntent): Promise<ReadonlyMap<string, string>> {
+export async function readParent({ target }: ResourceRequest, run: RunRows): Promise<ReadonlyMap<string, string>> {
   const { parents, nested } = target;
   const parent = parents.at(-1);
   if (!parent || !nested) return new Map();

@@ -4,12 +4,13 @@ import type { Caller } from "../../engine/identity/caller.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { FindBodyLimit } from "../../http/body-limit.ts";
 import type { GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 import type { Collections } from "./collections.ts";
 import type { ResourceAddress, ResourceTarget } from "./parse/address.ts";
 import type { NegotiatedType } from "./versions/negotiate.ts";
 import type { DeprecationNotice } from "./versions/versions.ts";
 
-/** A request whose path and version are resolved. */
+/** A request whose address and version are known. */
 export type ResourceRequest = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
@@ -25,7 +26,7 @@ export type ResourceRequest = {
   readonly bodyLimits: ResourceBodyLimits;
 };
 
-/** Body limits for collections and for single rows. */
+/** The limits of bodies sent to a collection, and to a single row. */
 export type ResourceBodyLimits = { readonly rows: FindBodyLimit; readonly row: FindBodyLimit };
 
 export function readResourceBody({ request, target, caller, bodyLimits }: ResourceRequest): Promise<Buffer> {
@@ -33,34 +34,23 @@ export function readResourceBody({ request, target, caller, bodyLimits }: Resour
   return request.readBody(limitOf(caller));
 }
 
-/** The same request with a body that is already read, since it can be read only once. */
-export function withBody(parsed: ResourceRequest, body: Buffer): ResourceRequest {
-  return { ...parsed, request: { ...parsed.request, readBody: () => Promise.resolve(body) } };
-}
-
-/** The same request with a body that can be read repeatedly. */
-export function withRereadableBody(request: GatewayRequest): GatewayRequest {
-  let body: Promise<Buffer> | null = null;
-  return { ...request, readBody: (limit) => (body ??= request.readBody(limit)) };
-}
-
-/** The result of a statement. */
 export type ResourceRows = {
-  /** A JSON array of rows; the value itself if a function returns one. */
+  /** A JSON array of rows, or the value of a function that returns no rows. */
   readonly text: string;
   readonly count: number;
-  /** The number of all matching rows, if requested. */
+  /** The number of all rows, where it was requested. */
   readonly total: number | null;
 };
 
-/**
- * Runs a statement as the caller, in one round trip. Intents with the same plan key differ in their values only, so
- * their plan is found without comparing them.
- */
-export type RunIntent = (intent: Intent, model?: object) => Promise<ResourceRows>;
+/** Runs a statement as the caller. Intents with the same plan key differ in their values only. */
+export type RunRows = (intent: Intent, planKey?: object) => Promise<ResourceRows>;
 
-export type ResourceTransaction = {
-  readonly run: RunIntent;
-  /** Runs several statements in one transaction, which is rolled back if the work rejects. */
-  readonly inTransaction: <T>(work: (ask: RunIntent) => Promise<T>) => Promise<T>;
+/** What a request does with the rows at its address: its statement, and the response to what that returns. */
+export type ResourceOperation = {
+  /** A function where the body has to be parsed, or other rows have to be read, first. */
+  readonly intent: Intent | ((run: RunRows) => Promise<Intent>);
+  readonly planKey?: object | undefined;
+  /** Runs after the intent is known and before its statement. */
+  readonly precheck?: ((run: RunRows) => Promise<void>) | undefined;
+  readonly respond: (rows: ResourceRows, run: RunRows) => GatewayResponse | Promise<GatewayResponse>;
 };

@@ -10,7 +10,7 @@ import { formatKey } from "../parse/address.ts";
 import { selectEveryField } from "../parse/fields.ts";
 import { isFilteredByEquality } from "../parse/parameters.ts";
 import type { CollectionReference } from "../relations.ts";
-import type { ResourceRequest, RunIntent } from "../request.ts";
+import type { ResourceRequest, RunRows } from "../request.ts";
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
@@ -22,7 +22,7 @@ export async function withLinks(
   text: string,
   collection: Collection,
   parsed: ResourceRequest,
-  run: RunIntent,
+  run: RunRows,
 ): Promise<string> {
   const { signal } = parsed.request;
   const found = await runStepwise(readJsonRecords(Buffer.from(text), NO_RECORD_LIMITS), signal);
@@ -159,7 +159,7 @@ type PermittedRow = Readonly<Record<string, unknown>>;
 async function findPermitted(
   rows: readonly PermittedRow[],
   collection: Collection,
-  run: RunIntent,
+  run: RunRows,
 ): Promise<PermittedRows> {
   const { key, privileges } = collection;
   const keys = rows.map((row) => key.map(({ name }) => row[name])).filter((values) => !values.includes(undefined));

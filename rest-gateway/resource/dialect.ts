@@ -1,0 +1,313 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { CatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Database } from "../../engine/database/database.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { Authenticator } from "../../engine/identity/authenticator.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/counters.ts";
+import type { Intent } from "../../engine/statement/intent.ts";
+import type { Plan } from "../../engine/statement/plan/plan.ts";
+import type { RunResult } from "../../engine/statement/run.ts";
+import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
+import { makeBodyLimits } from "../../http/body-limit.ts";
+import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
+import { publicBasePath } from "../http/public-url.ts";
+import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
+import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
+import {
+  type Dialect,
+  handleRequest,
+  type ParsedRequest,
+  type Pipeline,
+  prepareTask,
+  type ReadyResponse,
+  type RunIntent,
+} from "../pipeline.ts";
+import { makeStatementContexts } from "../statement-context.ts";
+import type { QueueTask, TaskHandler } from "../tasks/task-request.ts";
+import { callAction } from "./call-action.ts";
+import { changeRow, deleteRow } from "./change.ts";
+import { collectionsOf } from "./collections.ts";
+import { createRows } from "./create.ts";
+import { permissionDenied } from "./errors.ts";
+import { explainError } from "./explain-error.ts";
+import { makeResourcePlanner } from "./intents.ts";
+import { findTarget, parseAddress, type ResourceAddress, resolveProfile } from "./parse/address.ts";
+import { readList, readRow } from "./read.ts";
+import {
+  type ResourceBodyLimits,
+  type ResourceOperation,
+  type ResourceRequest,
+  type ResourceRows,
+  readResourceBody,
+} from "./request.ts";
+import { cacheHeaders } from "./respond/respond.ts";
+import { sentValues } from "./sent-values.ts";
+import { negotiateVersion } from "./versions/negotiate.ts";
+import type { ApiVersion, ReadVersions } from "./versions/versions.ts";
+
+const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
+
+const NO_BODY = Buffer.alloc(0);
+
+/** Shared by all requests without a query string; never changed. */
+const NO_PARAMETERS = new URLSearchParams();
+
+type ResourceDependencies = {
+  readonly config: Config;
+  readonly authenticator: Authenticator;
+  readonly csrf: CsrfProtection;
+  readonly database: Database;
+  readonly catalog: () => Catalog;
+  readonly catchUp: CatalogRefresh;
+  readonly versions: ReadVersions;
+  /** Null: actions run at once, whatever the client prefers. */
+  readonly queueTask?: QueueTask | null;
+  readonly counts?: ServiceCounters;
+};
+
+type ResourceInterface = TaskHandler & {
+  readonly handle: GatewayHandler;
+  /** Whether there is a collection with this name, for any caller. */
+  has(name: string): boolean;
+};
+
+type ParsedResourceRequest = ParsedRequest & {
+  readonly resource: ResourceRequest;
+  readonly operation: ResourceOperation;
+};
+
+/** `/users` and `/api/v<N>/<collection>` */
+export function makeResourceInterface(dependencies: ResourceDependencies): ResourceInterface {
+  const { config, database, catchUp, queueTask = null, counts = makeServiceCounters() } = dependencies;
+  const dialect = new ResourceDialect(dependencies);
+  const planIntent = makeResourcePlanner(config, counts.plans);
+  const pipeline: Pipeline<ParsedResourceRequest> = {
+    name: "resource",
+    dialect,
+    authenticate: (request) => dialect.authenticate(request),
+    plan: ({ catalog }, caller, intent, planKey) => planIntent(catalog, caller, intent, planKey),
+    database,
+    contextOf: makeStatementContexts(config, { interfaceName: "resource", pathPrefix: "", hoistedSettings: [] }),
+    choosesIsolation: false,
+    preRequest: undefined,
+    refreshCatalog: catchUp,
+    queueTask,
+    taskTimeoutMs: config.taskTimeout * 1000,
+    idempotency: makeIdempotentRunner(config, counts),
+    shapingHeaders: SHAPING_HEADERS,
+    queryWithoutApiKey: ({ rawQuery }) => queryWithoutApiKey(rawQuery),
+    optionsStatus: 204,
+  };
+  return {
+    handle: (request) => handleRequest(request, pipeline),
+    has: (name) => dialect.addresses().find(name) !== undefined,
+    prepareTask: (request, caller) => prepareTask(request, caller, pipeline),
+    explainError: (thrown, caller) => dialect.explainError(thrown, caller, null, null),
+  };
+}
+
+/** Collections and rows by their address, as plain JSON. */
+class ResourceDialect implements Dialect<ParsedResourceRequest> {
+  readonly #config: Config;
+  readonly #authentication: Pick<ResourceDependencies, "authenticator" | "csrf">;
+  readonly #catalog: () => Catalog;
+  readonly #versions: ReadVersions;
+  readonly #bodyLimits: ResourceBodyLimits;
+
+  constructor({ config, authenticator, csrf, catalog, versions }: ResourceDependencies) {
+    this.#config = config;
+    this.#authentication = { authenticator, csrf };
+    this.#catalog = catalog;
+    this.#versions = versions;
+    this.#bodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
+  }
+
+  /** The collections of any caller in any version: all have the same addresses. */
+  addresses() {
+    return collectionsOf(this.#catalog(), { role: this.#config.anonRole, version: 1 });
+  }
+
+  /** An address outside of this interface is not found, whatever the credentials are. */
+  authenticate(request: GatewayRequest): Caller | Promise<Caller> {
+    const address = parseAddress(request.path);
+    if (address.base === "" && !this.#isAtRoot(address)) throw notFound();
+    request.addResponseHeaders(cacheHeaders(null));
+    const accept = (caller: Caller) => {
+      request.addResponseHeaders(cacheHeaders(caller));
+      return caller;
+    };
+    const reject = async (rejection: unknown): Promise<never> => {
+      await this.#addVersionHeaders(request, address);
+      throw rejection;
+    };
+    try {
+      const authenticated = authenticateCaller(request, this.#authentication);
+      return authenticated instanceof Promise ? authenticated.then(accept, reject) : accept(authenticated);
+    } catch (rejection) {
+      return reject(rejection);
+    }
+  }
+
+  parse(request: GatewayRequest, caller: Caller) {
+    const versions = this.#versions();
+    return versions instanceof Promise
+      ? versions.then((served) => this.#parse(request, caller, served))
+      : this.#parse(request, caller, versions);
+  }
+
+  respond({ operation }: ParsedResourceRequest, _plan: Plan, result: RunResult, run: RunIntent) {
+    return operation.respond(toResourceRows(result), toRunRows(run));
+  }
+
+  explainError(thrown: unknown, { role }: Caller, parsed: ParsedResourceRequest | null, intent: Intent | null) {
+    const anonymous = role === this.#config.anonRole;
+    if (!parsed) {
+      const catalog = this.#catalog();
+      return explainError(thrown, { anonymous, catalog, version: 1, collection: null, sent: () => [] });
+    }
+    const { catalog, collections, target } = parsed.resource;
+    return explainError(thrown, {
+      anonymous,
+      catalog,
+      version: collections.version,
+      collection: target.collection,
+      sent: () => (intent ? sentValues(intent, parsed.resource) : []),
+    });
+  }
+
+  async allowedMethods(request: GatewayRequest, caller: Caller) {
+    return methodsOf(this.#findResource(request, parseAddress(request.path), caller, await this.#versions())).join(
+      ", ",
+    );
+  }
+
+  #parse(
+    request: GatewayRequest,
+    caller: Caller,
+    served: readonly ApiVersion[],
+  ): ParsedResourceRequest | ReadyResponse | null {
+    const address = parseAddress(request.path);
+    const resource = this.#findResource(request, address, caller, served);
+    const { catalog, collections, target, negotiated, parameters } = resource;
+    if (address.canonical !== request.path) return { response: redirectToCanonical(resource) };
+    const { method } = request;
+    const methods = methodsOf(resource);
+    if (!methods.includes(method)) throw methodNotAllowed(method, methods.join(", "));
+    if (method === "OPTIONS") return null;
+    const isWrite = !isReadMethod(method);
+    const operation = operationOf(resource);
+    const { intent, precheck } = operation;
+    // Links are read after the change, which must not be committed if it is tried again because of them.
+    const hasLinks = negotiated.links || parameters.has("links");
+    const isNested = method === "POST" && target.nested !== null && !target.action;
+    return {
+      catalog,
+      intent: typeof intent === "function" ? (run) => intent(toRunRows(run)) : intent,
+      planKey: operation.planKey,
+      precheck: precheck && ((run) => precheck(toRunRows(run))),
+      schema: target.collection.table.schema,
+      timezone: null,
+      version: collections.version,
+      body: isWrite ? () => readResourceBody(resource) : NO_BODY,
+      rollback: false,
+      needsTransaction: isWrite && (hasLinks || isNested),
+      isQueueable: Boolean(target.action),
+      resource,
+      operation,
+    };
+  }
+
+  #findResource(
+    request: GatewayRequest,
+    requested: ResourceAddress,
+    caller: Caller,
+    versions: readonly ApiVersion[],
+  ): ResourceRequest {
+    const catalog = this.#catalog();
+    const settings = this.#config;
+    const { publicUrl } = settings;
+    const parameters = request.rawQuery === "" ? NO_PARAMETERS : new URLSearchParams(request.rawQuery);
+    const { negotiated, version, notice } = negotiateVersion(request, requested, parameters, { versions, publicUrl });
+    const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
+    const address = resolveProfile(requested, request, catalog);
+    const target = address && findTarget(address, collections);
+    if (!target) throw notFound();
+    const bodyLimits = this.#bodyLimits;
+    const found = { request, caller, catalog, collections, address, target, parameters, negotiated, notice };
+    return { ...found, settings, bodyLimits };
+  }
+
+  /** For a caller who is rejected before the version is known; if that fails too, the first error is the one reported. */
+  async #addVersionHeaders(request: GatewayRequest, address: ResourceAddress): Promise<void> {
+    const { publicUrl } = this.#config;
+    const versions = await this.#versions();
+    try {
+      negotiateVersion(request, address, new URLSearchParams(request.rawQuery), { versions, publicUrl });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+    }
+  }
+
+  #isAtRoot({ segments: [name = ""] }: ResourceAddress): boolean {
+    return this.addresses().findAtRoot(name) !== undefined;
+  }
+}
+
+function operationOf(resource: ResourceRequest): ResourceOperation {
+  const { target, request, caller, catalog, settings } = resource;
+  const { privileges } = target.collection;
+  // Of a role that is not in the catalogue only Postgres knows the privileges.
+  const isKnownRole = catalog.roles.has(caller.role);
+  const requirePrivilege = (privilege: keyof typeof privileges) => {
+    if (isKnownRole && !privileges[privilege]) {
+      throw permissionDenied({ anonymous: caller.role === settings.anonRole });
+    }
+  };
+  if (target.action) return callAction(resource);
+  switch (request.method) {
+    case "POST":
+      return createRows(resource, () => requirePrivilege("create"));
+    case "PUT":
+    case "PATCH":
+      return changeRow(resource, () => requirePrivilege("update"));
+    case "DELETE":
+      return deleteRow(resource, () => requirePrivilege("delete"));
+    default:
+      requirePrivilege("read");
+      return target.key === null ? readList(resource) : readRow(resource);
+  }
+}
+
+function methodsOf({ target: { collection, key, action } }: ResourceRequest): readonly string[] {
+  if (action) return ["OPTIONS", "POST"];
+  return key === null ? collection.methods.collection : collection.methods.row;
+}
+
+function isReadMethod(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+/** Canonical addresses are lower case, with hyphens and without a slash at the end. Only reads are redirected there. */
+function redirectToCanonical({
+  request: { method, rawQuery },
+  address: { canonical },
+  settings,
+}: ResourceRequest): GatewayResponse {
+  if (!isReadMethod(method)) {
+    throw new HttpError(404, "RESOURCE_NOT_FOUND", `Not found: the path is ${canonical}.`);
+  }
+  const location = publicBasePath(settings.publicUrl) + canonical;
+  return { status: 301, headers: { Location: rawQuery ? `${location}?${rawQuery}` : location }, body: null };
+}
+
+function toResourceRows({ body, page, total }: RunResult): ResourceRows {
+  return { text: String(body), count: page ?? 0, total };
+}
+
+function toRunRows(run: RunIntent) {
+  return async (intent: Intent, planKey?: object) => toResourceRows(await run(intent, planKey));
+}
