@@ -9,8 +9,6 @@ import {
 } from "../../engine/catalog/types.ts";
 import type { VisibleSchema } from "./visible-schema.ts";
 
-const WORD = /^\w+$/;
-
 /** Matches `'draft'::character varying`, `'-1'::integer`, `0` and `true`. */
 const LITERAL =
   /^(?:'(?<quoted>(?:[^'\\]|'')*)'|(?<bare>-?\d+(?:\.\d+)?|true|false))(?:::[^'()]+(?:\(\d+(?:,\d+)?\))?(?:\[\])?)?$/;
@@ -138,22 +136,6 @@ function readLiteral(text: string, type: DataType): unknown {
     default:
       return text;
   }
-}
-
-/**
- * Encodes a name as a component key, which may have letters, digits, `_`, `-` and `.`: `odd table` becomes
- * `odd-20-table`. Keys are unique and have no dot, which is left for joining keys.
- */
-export function componentKey(name: string): string {
-  if (WORD.test(name)) return name;
-  return [...name].map((letter) => (WORD.test(letter) ? letter : `-${letter.codePointAt(0)!.toString(16)}-`)).join("");
-}
-
-type ComponentKind = "schemas" | "parameters" | "responses" | "headers";
-export type ComponentReference = { readonly $ref: string };
-
-export function componentRef(kind: ComponentKind, key: string): ComponentReference {
-  return { $ref: `#/components/${kind}/${key}` };
 }
 
 /** Parses JSON; undefined if it is invalid. */

@@ -1,6 +1,7 @@
 import { baseTypeOf } from "../../../engine/catalog/types.ts";
 import { type Collection, type Collections, isVisibleCollection, type RowAction } from "../../resource/collections.ts";
-import { componentRef, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
+import { componentRef } from "../components.ts";
+import { type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
 import { filterParameters, keyParameter, LIST_PARAMETER_REFS, parameterRefs } from "./parameters.ts";
 import { type PathItem, type PathOperation, resourceErrorRefs, withoutAbsent } from "./responses.ts";
 import { rowSchemaRef } from "./row-schemas.ts";

@@ -9,10 +9,10 @@ import { makeSchemaOfType } from "../json-schema.ts";
 import { viewSchema } from "../visible-schema.ts";
 import type { OpenApiDocument } from "../written-document.ts";
 import { collectionPaths } from "./collection-paths.ts";
-import { sharedParameters } from "./parameters.ts";
+import components from "./components.json" with { type: "json" };
 import { errorSchema, resourceErrorResponses } from "./responses.ts";
 import { rowSchemas } from "./row-schemas.ts";
-import { SERVICE_RESPONSES, SERVICE_SCHEMAS, servicePaths, taskPath } from "./service-paths.ts";
+import { servicePaths, taskPath } from "./service-paths.ts";
 
 /** The OpenAPI 3.1 document of the plain REST interface and of sign-in. */
 export async function makeResourceDocument({
@@ -44,7 +44,7 @@ export async function makeResourceDocument({
     },
     servers: [{ url: publicBaseUrl(publicUrl) || "/" }],
     tags: [...shown.map(({ name, description }) => ({ name, ...(description && { description }) }))],
-    security: [{}, ...Object.keys(SECURITY_SCHEMES).map((scheme) => ({ [scheme]: [] }))],
+    security: [{}, ...Object.keys(components.securitySchemes).map((scheme) => ({ [scheme]: [] }))],
     paths: function* () {
       yield* collectionPaths({ collections, shown, typeSchema, hasTasks, isDeprecated });
       if (filter) return;
@@ -54,15 +54,15 @@ export async function makeResourceDocument({
     components: {
       schemas: function* () {
         yield ["error", errorSchema(errorBody)] as const;
-        yield* SERVICE_SCHEMAS;
+        yield* Object.entries(components.schemas);
         for (const collection of withNested(shown, collections)) yield* rowSchemas(collection, typeSchema);
       },
-      parameters: sharedParameters,
+      parameters: () => Object.entries(components.parameters),
       responses: function* () {
-        yield* SERVICE_RESPONSES;
+        yield* Object.entries(components.responses);
         yield* resourceErrorResponses();
       },
-      securitySchemes: SECURITY_SCHEMES,
+      securitySchemes: components.securitySchemes,
     },
   };
 }
@@ -83,13 +83,6 @@ function withNested(shown: readonly Collection[], collections: Collections): Rea
   const nested = shown.flatMap((collection) => collection.nested.map(({ target }) => collections.find(target)!));
   return new Set([...shown, ...nested.filter(isVisibleCollection)]);
 }
-
-const SECURITY_SCHEMES = {
-  bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The access token of a signed-in user" },
-  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "An API key of this deployment" },
-  basic: { type: "http", scheme: "basic", description: "User name and password; HTTPS only" },
-  session: { type: "apiKey", in: "cookie", name: "SESSION", description: "The session cookie from /api/auth/login" },
-};
 
 /** Limits a document to some collections, by name or by schema. */
 export type DocumentFilter = { readonly names: readonly string[] } | { readonly schema: string };

@@ -2,61 +2,11 @@ import type { Collection } from "../../resource/collections.ts";
 import type { CollectionField } from "../../resource/fields.ts";
 import { fieldNamed, filterNames } from "../../resource/parse/filters.ts";
 import { RESERVED_PARAMETERS } from "../../resource/parse/parameters.ts";
-import { componentRef, type JsonSchema, type SchemaOfType } from "../json-schema.ts";
+import { componentRef } from "../components.ts";
+import type { JsonSchema, SchemaOfType } from "../json-schema.ts";
+import components from "./components.json" with { type: "json" };
 
-const COUNT_SCHEMA: JsonSchema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-
-/** Parameters of every collection. */
-const SHARED_PARAMETERS = {
-  fields: queryParameter("fields", "The fields to return; use dots for fields of related rows", {
-    type: "string",
-    examples: ["id", "title,author.name"],
-  }),
-  links: queryParameter("links", "Whether each row has `_links`", {
-    type: "boolean",
-    default: false,
-  }),
-  sort: queryParameter("sort", "Fields to sort by, each optionally with `:asc` or `:desc`", {
-    type: "string",
-    examples: ["created_at:desc,id"],
-  }),
-  order: queryParameter("order", "The default sort direction", {
-    type: "string",
-    enum: ["asc", "desc"],
-  }),
-  page: queryParameter("page", "The page number: from 1 with `limit`, from 0 with `size`", {
-    ...COUNT_SCHEMA,
-    minimum: 0,
-  }),
-  limit: queryParameter("limit", "The maximum number of rows", COUNT_SCHEMA),
-  size: queryParameter("size", "The maximum number of rows; the response is a page object", COUNT_SCHEMA),
-  skip: queryParameter("skip", "The number of rows to skip", COUNT_SCHEMA),
-  envelope: queryParameter("envelope", "Whether lists with `skip` and `limit` have an envelope", {
-    type: "boolean",
-    default: false,
-  }),
-  ifMatch: headerParameter("If-Match", "Proceed only if the row has this ETag; else 412"),
-  ifNoneMatch: headerParameter("If-None-Match", "Proceed only if the row does not have this ETag; else 304"),
-  ifModifiedSince: headerParameter("If-Modified-Since", "Return the row only if it has changed since; else 304"),
-  ifUnmodifiedSince: headerParameter(
-    "If-Unmodified-Since",
-    "Proceed only if the row has not changed since; ignored with If-Match",
-  ),
-  idempotencyKey: {
-    ...headerParameter("Idempotency-Key", "A unique key for the change; a retry with the same key does not repeat it"),
-    schema: { type: "string", pattern: "^[!-~]{1,255}$" },
-  },
-  preferLater: {
-    ...headerParameter("Prefer", "`respond-async`: queue the request as a task and respond with 202"),
-    schema: { type: "string", enum: ["respond-async"] },
-  },
-} as const;
-
-export type ResourceParameter = keyof typeof SHARED_PARAMETERS;
-
-export function* sharedParameters(): Generator<[string, object]> {
-  yield* Object.entries(SHARED_PARAMETERS);
-}
+export type ResourceParameter = keyof typeof components.parameters;
 
 export function parameterRefs(...names: readonly ResourceParameter[]): readonly object[] {
   return names.map((name) => componentRef("parameters", name));
@@ -101,8 +51,4 @@ export function keyParameter(name: string, { key }: Collection, typeSchema: Sche
 
 function queryParameter(name: string, description: string, schema: JsonSchema) {
   return { name, in: "query", description, schema };
-}
-
-function headerParameter(name: string, description: string) {
-  return { name, in: "header", description, schema: { type: "string" } };
 }

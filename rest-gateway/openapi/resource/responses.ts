@@ -1,54 +1,20 @@
 import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
-import { type ComponentReference, componentRef, type JsonSchema, objectOf } from "../json-schema.ts";
+import { componentRef, type ErrorStatusOf, errorRefs, errorResponses } from "../components.ts";
+import { type JsonSchema, objectOf } from "../json-schema.ts";
+import components from "./components.json" with { type: "json" };
 
-const ERROR_DESCRIPTIONS = {
-  400: "A parameter, the body or the version is invalid",
-  401: "Credentials are missing or invalid",
-  403: "The caller may not do this",
-  404: "Not found",
-  405: "The method is not allowed",
-  406: "No accepted media type is available",
-  409: "A conflict: the value is taken, or other rows refer to the row",
-  410: "This version is retired",
-  412: "The row has changed since it was read; nothing was written",
-  413: "The body is too large",
-  415: "The body is not JSON",
-  422: "A constraint of the data is violated",
-  429: "Too many requests",
-  500: "An internal error",
-  501: "Not configured in this deployment",
-  502: "The identity provider is unreachable or its response is invalid",
-  503: "The database is unavailable",
-  504: "The database statement timed out",
-};
-
-export type ResourceErrorStatus = keyof typeof ERROR_DESCRIPTIONS;
+export type ResourceErrorStatus = ErrorStatusOf<typeof components.errors>;
 
 /** Errors that every operation can have. */
 const COMMON_STATUSES: readonly ResourceErrorStatus[] = [400, 401, 406, 410, 429, 500, 503, 504];
 
-const RETRY_AFTER = { "Retry-After": { description: "Seconds to wait", schema: { type: "integer" } } };
-const ERROR_HEADERS: { readonly [Status in ResourceErrorStatus]?: object } = {
-  401: { "WWW-Authenticate": { description: "The accepted authentication schemes", schema: { type: "string" } } },
-  405: { Allow: { description: "The allowed methods", schema: { type: "string" } } },
-  429: RETRY_AFTER,
-  503: RETRY_AFTER,
-};
-
-export function* resourceErrorResponses(): Generator<[string, object]> {
-  const content = { "application/json": { schema: componentRef("schemas", "error") } };
-  for (const [status, description] of Object.entries(ERROR_DESCRIPTIONS)) {
-    const headers = ERROR_HEADERS[Number(status) as ResourceErrorStatus];
-    yield [`error.${status}`, { description, ...(headers && { headers }), content }];
-  }
+export function resourceErrorResponses(): Generator<[string, object]> {
+  return errorResponses(components.errors, componentRef("schemas", "error"));
 }
 
 /** References to the responses of these errors and of those that every operation can have. */
-export function resourceErrorRefs(
-  ...statuses: readonly ResourceErrorStatus[]
-): Readonly<Record<string, ComponentReference>> {
-  const all = [...new Set([...statuses, ...COMMON_STATUSES])].sort();
-  return Object.fromEntries(all.map((status) => [status, componentRef("responses", `error.${status}`)]));
+export function resourceErrorRefs(...statuses: readonly ResourceErrorStatus[]): ReturnType<typeof errorRefs> {
+  return errorRefs([...new Set([...statuses, ...COMMON_STATUSES])].sort());
 }
 
 const CODE: JsonSchema = { type: "string", examples: ["VALIDATION_ERROR"] };

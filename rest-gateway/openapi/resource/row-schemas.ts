@@ -1,10 +1,8 @@
 import type { Collection } from "../../resource/collections.ts";
 import type { CollectionField } from "../../resource/fields.ts";
 import { readComment } from "../comments.ts";
+import { type ComponentReference, componentKey, componentRef } from "../components.ts";
 import {
-  type ComponentReference,
-  componentKey,
-  componentRef,
   defaultValue,
   describeDefault,
   type JsonSchema,

@@ -12,17 +12,13 @@ type ServiceOperation = {
   readonly body?: JsonSchema;
   readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: JsonSchema }>>;
   /** Statuses of errors, besides those that every operation has. */
-  readonly errors?: readonly number[];
+  readonly errors?: readonly ResourceErrorStatus[];
 };
 
 type ServicePathItem = Readonly<Record<string, ServiceOperation>>;
 
 const PATHS: Readonly<Record<string, ServicePathItem>> = described.paths as object as Record<string, ServicePathItem>;
 const PARAMETERS: Readonly<Record<string, object>> = described.parameters;
-
-/** Components that operations of the service refer to. */
-export const SERVICE_SCHEMAS: readonly (readonly [string, JsonSchema])[] = Object.entries(described.schemas);
-export const SERVICE_RESPONSES: readonly (readonly [string, object])[] = Object.entries(described.responses);
 
 /** Sign-in, sessions, keys and health, as far as this deployment serves them. */
 export function* servicePaths(isServed: (path: string) => boolean): Generator<[string, PathItem]> {
@@ -49,7 +45,7 @@ function toOperation(operation: ServiceOperation): PathOperation {
     summary,
     ...(parameters && { parameters: parameters.map((name) => PARAMETERS[name]!) }),
     ...(body && { requestBody: { required: hasRequiredField(body), ...jsonContent(body) } }),
-    responses: { ...Object.fromEntries(described), ...resourceErrorRefs(...(errors as ResourceErrorStatus[])) },
+    responses: { ...Object.fromEntries(described), ...resourceErrorRefs(...errors) },
   };
 }
 

@@ -2,10 +2,11 @@ import { readComment } from "../comments.ts";
 import { makeSchemaOfType } from "../json-schema.ts";
 import { type TableDocumentOptions, viewSchema } from "../visible-schema.ts";
 import type { OpenApiDocument } from "../written-document.ts";
+import components from "./components.json" with { type: "json" };
 import { rowFilters, sharedParameters } from "./parameters.ts";
-import { EMPTY_RESPONSE, RESPONSE_HEADERS, tableErrorResponses, tableResponses } from "./responses.ts";
+import { EMPTY_RESPONSE, tableErrorResponses, tableResponses } from "./responses.ts";
 import { routinePaths } from "./routine-paths.ts";
-import { makeRowSchemas, SHARED_SCHEMAS } from "./row-schemas.ts";
+import { makeRowSchemas } from "./row-schemas.ts";
 import { tablePaths } from "./table-paths.ts";
 
 /** The table interface in OpenAPI 3.1. */
@@ -35,7 +36,7 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
     },
     components: {
       schemas: function* () {
-        yield* SHARED_SCHEMAS;
+        yield* Object.entries(components.schemas);
         for (const visible of viewer.tables) yield* rowSchemas(visible);
       },
       parameters: function* () {
@@ -47,8 +48,8 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
         yield* tableErrorResponses();
         for (const visible of viewer.tables) yield* tableResponses(visible, { viewer, catalog });
       },
-      headers: RESPONSE_HEADERS,
-      securitySchemes: securityActive ? SECURITY_SCHEMES : undefined,
+      headers: components.headers,
+      securitySchemes: securityActive ? components.securitySchemes : undefined,
     },
   };
 }
@@ -65,9 +66,4 @@ const ROOT = {
       },
     },
   },
-};
-
-const SECURITY_SCHEMES = {
-  apikey: { type: "apiKey", in: "header", name: "apikey", description: "An API key of this deployment" },
-  JWT: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "The access token of a signed-in user" },
 };

@@ -1,36 +1,15 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import { type ComponentReference, componentKey, componentRef } from "../json-schema.ts";
+import {
+  type ComponentReference,
+  componentKey,
+  componentRef,
+  type ErrorStatusOf,
+  errorRefs,
+  errorResponses,
+} from "../components.ts";
 import type { VisibleSchema, VisibleTable } from "../visible-schema.ts";
+import components from "./components.json" with { type: "json" };
 import { rowRef } from "./row-schemas.ts";
-
-const ERROR_DESCRIPTIONS = {
-  300: "The request is ambiguous; `details` lists the candidates",
-  400: "The request is invalid, or Postgres rejected a value",
-  401: "The API key or token is missing or invalid, or anonymous callers may not do this",
-  403: "The role lacks a privilege",
-  404: "Not found, or no function takes these arguments",
-  406: "No accepted media type is available, or a single row was requested and there is not exactly one",
-  409: "A unique or foreign key is violated",
-  413: "The body is too large",
-  416: "The requested range has no rows",
-  422: "The Idempotency-Key was used for a different request",
-  default: "Another error",
-};
-export const RESPONSE_HEADERS = {
-  contentRange: {
-    description: "The range of the rows, and their total if a count was requested",
-    schema: { type: "string", examples: ["0-24/3573458", "*/0"] },
-  },
-  link: {
-    description: "The next and the first page, for requests with a cursor",
-    schema: { type: "string", examples: ['</films?limit=20&cursor=…>; rel="next"'] },
-  },
-  location: {
-    description: "The path of the inserted row",
-    schema: { type: "string", examples: ["/films?id=eq.1"] },
-  },
-  preferenceApplied: { description: "The preferences that were applied", schema: { type: "string" } },
-};
 
 const COMMON_HEADERS = {
   "Content-Range": componentRef("headers", "contentRange"),
@@ -97,17 +76,13 @@ function rowsContent({ table }: VisibleTable, { viewer, catalog }: ResponseConte
   };
 }
 
-export type TableErrorStatus = Exclude<keyof typeof ERROR_DESCRIPTIONS, "default">;
+export type TableErrorStatus = ErrorStatusOf<typeof components.errors>;
 
-export function* tableErrorResponses(): Generator<[string, object]> {
-  const content = { "application/json": { schema: componentRef("schemas", "rest.error") } };
-  for (const [status, description] of Object.entries(ERROR_DESCRIPTIONS))
-    yield [`error.${status}`, { description, content }];
+export function tableErrorResponses(): Generator<[string, object]> {
+  return errorResponses(components.errors, componentRef("schemas", "rest.error"));
 }
 
 /** References to the responses of these errors and of any other one. */
-export function tableErrorRefs(...statuses: readonly TableErrorStatus[]): Readonly<Record<string, ComponentReference>> {
-  return Object.fromEntries(
-    [...statuses, "default"].map((status) => [status, componentRef("responses", `error.${status}`)]),
-  );
+export function tableErrorRefs(...statuses: readonly TableErrorStatus[]): ReturnType<typeof errorRefs> {
+  return errorRefs([...statuses, "default"]);
 }

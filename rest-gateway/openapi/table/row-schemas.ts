@@ -1,10 +1,8 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import type { CatalogColumn } from "../../../engine/catalog/tables.ts";
 import { makeColumnDescriber, readComment } from "../comments.ts";
+import { type ComponentReference, componentKey, componentRef } from "../components.ts";
 import {
-  type ComponentReference,
-  componentKey,
-  componentRef,
   defaultValue,
   describeDefault,
   type JsonSchema,
@@ -23,33 +21,6 @@ function rowSchemaKey(table: string, form: TableRowForm): string {
 export function rowRef(table: string, form: TableRowForm): ComponentReference {
   return componentRef("schemas", rowSchemaKey(table, form));
 }
-
-/** Schemas of filters and errors. The prefix `rest.` keeps them apart from tables, whose keys have no dot before the name. */
-export const SHARED_SCHEMAS: readonly (readonly [string, JsonSchema])[] = [
-  [
-    "rest.filter",
-    {
-      type: "string",
-      description:
-        "`operator.value`, with operators such as eq, neq, gt, gte, lt, lte, like, ilike, in, is, fts, cs, cd and ov; `not.` in front negates.",
-      examples: ["eq.1", "not.is.null", "in.(1,2,3)", "ilike.*word*"],
-    },
-  ],
-  [
-    "rest.error",
-    {
-      type: "object",
-      description: "Errors of Postgres have its code and message.",
-      properties: {
-        code: { type: "string", description: "SQLSTATE, or PGRST and three digits" },
-        message: { type: "string" },
-        details: { type: ["string", "array", "null"], items: {} },
-        hint: { type: ["string", "null"] },
-      },
-      required: ["code", "message", "details", "hint"],
-    },
-  ],
-];
 
 type RowSchemaContext = {
   readonly viewer: VisibleSchema;

@@ -1,6 +1,6 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { readComment } from "../comments.ts";
-import { type ComponentReference, componentKey } from "../json-schema.ts";
+import { type ComponentReference, componentKey } from "../components.ts";
 import type { VisibleSchema, VisibleTable } from "../visible-schema.ts";
 import { cursorRefs, profileRefs, rowFilterRefs, sharedRefs } from "./parameters.ts";
 import { EMPTY_RESPONSE_REF, rowsRef, tableErrorRefs, writtenRef } from "./responses.ts";
