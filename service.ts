@@ -9,7 +9,7 @@ import { shuttingDown } from "./engine/database/database-errors.ts";
 import { combineObservers, logSlowStatements } from "./engine/database/observe-statements.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
-import { makeMissingRoleWarning } from "./engine/identity/missing-role-warning.ts";
+import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
 import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
 import { makeSharedRateLimit, type SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
 import { EmailQueue } from "./engine/mail/email-queue.ts";

@@ -1,5 +1,4 @@
-import { type Accounts, makeAccounts } from "./engine/accounts/accounts.ts";
-import { makePasswordReader, makeSessionReader } from "./engine/accounts/credential-readers.ts";
+import { type Accounts, makeAccounts, makePasswordReader, makeSessionReader } from "./engine/accounts/accounts.ts";
 import { type Federation, makeFederation } from "./engine/accounts/federation/federation.ts";
 import { makeValidateClaims } from "./engine/accounts/validate-claims.ts";
 import type { CacheHits } from "./engine/cache/recent-map.ts";

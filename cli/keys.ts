@@ -1,5 +1,4 @@
-import { type ApiKey, type ApiKeys, makeApiKeys } from "../engine/accounts/api-keys.ts";
-import { parseExpiryDate } from "../engine/accounts/expiry-date.ts";
+import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "../engine/accounts/api-keys.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
 import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
 import { makeRoleKey } from "../engine/identity/tokens.ts";

@@ -1,5 +1,8 @@
 import type { Config } from "../config/config.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
+import type { CredentialReader } from "../identity/authenticator.ts";
+import { callerFromClaims } from "../identity/caller.ts";
+import { parseClaims, serializeClaims } from "../identity/claims.ts";
 import type { TokenKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
@@ -9,9 +12,11 @@ import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn
 import { LoginAttempts } from "./login-attempts.ts";
 import { type ChangePassword, makeChangePassword } from "./password-change.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
+import { digestOf } from "./random-secrets.ts";
 import { makeRegistration, type Registration } from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeTokenIssuer, makeTokenPairs, type TokenPairs } from "./token-pairs.ts";
+import { SESSION_CLAIM } from "./validate-claims.ts";
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_ACCOUNTS = `
@@ -84,4 +89,25 @@ const readClaims: OpenSignIn<string> = async (client, userId) => {
 export async function hasAccounts(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_ACCOUNTS));
   return rowCount === 1;
+}
+
+/** Authenticates a session cookie. An ended session counts as none, because the browser keeps sending its cookie. */
+export function makeSessionReader(sessions: Pick<Sessions, "use">): CredentialReader {
+  return async ({ session }) => {
+    const liveSession = session ? await sessions.use(session) : null;
+    if (!liveSession) return null;
+    const digest = digestOf(session!).toString("hex");
+    const claimsText = serializeClaims({ ...parseClaims(liveSession.claimsText), [SESSION_CLAIM]: digest });
+    return callerFromClaims({ kind: "session", claimsText, expiresAt: liveSession.expiresAt.getTime() / 1000 });
+  };
+}
+
+/** Authenticates Basic credentials. Each request is a login attempt, throttled like any other. */
+export function makePasswordReader({ login, readClaims }: Pick<Accounts, "login" | "readClaims">): CredentialReader {
+  return async ({ login: credentials }) => {
+    if (!credentials) return null;
+    const { username, password, clientInfo } = credentials;
+    const claimsText = await login({ username, password }, clientInfo, readClaims);
+    return callerFromClaims({ kind: "known", claimsText, expiresAt: null });
+  };
 }

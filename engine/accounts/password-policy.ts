@@ -3,21 +3,6 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { ApiError, type FieldError } from "../errors.ts";
 
-/** More digits and signs than this around a word make a password uncommon. */
-const MAX_DECORATION = 10;
-const MIN_WORD_LENGTH = 4;
-const SUBSTITUTIONS: Readonly<Record<string, string>> = {
-  "0": "o",
-  "3": "e",
-  "4": "a",
-  "5": "s",
-  "7": "t",
-  "@": "a",
-  $: "s",
-};
-
-let commonWords: ReadonlySet<string> | null = null;
-
 type CharacterClass = { readonly name: string; readonly pattern: RegExp };
 type PolicyRules = { readonly minLength: number; readonly required: readonly CharacterClass[] };
 export type PasswordPolicy = Config["passwordPolicy"];
@@ -100,6 +85,21 @@ function validationError(message: string, details: readonly FieldError[]): ApiEr
   const advice = details.map((fault) => fault.message).join(" ");
   return new ApiError("invalid", "VALIDATION_ERROR", `${message} ${advice}`, { details });
 }
+
+/** More digits and signs than this around a word make a password uncommon. */
+const MAX_DECORATION = 10;
+const MIN_WORD_LENGTH = 4;
+const SUBSTITUTIONS: Readonly<Record<string, string>> = {
+  "0": "o",
+  "3": "e",
+  "4": "a",
+  "5": "s",
+  "7": "t",
+  "@": "a",
+  $: "s",
+};
+
+let commonWords: ReadonlySet<string> | null = null;
 
 /** Whether it is a common word or pattern, with any capitalization, leetspeak and added digits or signs. */
 export function isCommonPassword(password: string): boolean {

@@ -1,5 +1,4 @@
-import type { ApiKey } from "../../engine/accounts/api-keys.ts";
-import { parseExpiryDate } from "../../engine/accounts/expiry-date.ts";
+import { type ApiKey, parseExpiryDate } from "../../engine/accounts/api-keys.ts";
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import { notFound } from "../../http/address-errors.ts";

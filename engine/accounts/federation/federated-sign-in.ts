@@ -20,15 +20,14 @@ import {
   signUpClosed,
 } from "./federation-errors.ts";
 import type { OAuthStateStore, RequestedSignIn, SignInOptions } from "./oauth-state-store.ts";
-import type { ProviderProtocols } from "./protocols.ts";
-import type { CallbackRequest, ExternalIdentity, SignOutHint } from "./provider.ts";
+import type { CallbackRequest, ExternalIdentity, Provider, ProviderProtocol, SignOutHint } from "./provider.ts";
 import type { Providers } from "./providers.ts";
 import type { ReadRedirectTarget } from "./read-redirect-target.ts";
 
 export type FederationDependencies = {
   readonly asOwner: AsOwner;
   readonly providers: Providers;
-  readonly protocols: ProviderProtocols;
+  readonly protocolOf: (provider: Provider) => ProviderProtocol;
   readonly stateStore: OAuthStateStore;
   readonly readRedirectTarget: ReadRedirectTarget;
 };
@@ -86,7 +85,7 @@ const USE_CODE = `select * from auth.use_federation_code($2, $3, ${CLIENT_INFO_S
 
 /** Starts a sign-in and returns the provider's URL for the browser. `isPosted`: the callback is a cross-site POST. */
 export async function beginSignIn(
-  { asOwner, providers, protocols, stateStore, readRedirectTarget }: FederationDependencies,
+  { asOwner, providers, protocolOf, stateStore, readRedirectTarget }: FederationDependencies,
   name: string,
   requested: RequestedSignIn,
   browser: string,
@@ -97,7 +96,7 @@ export async function beginSignIn(
     const redirectTo = readRedirectTarget(requested.redirectTo);
     if (requested.mode === "token" && redirectTo === null) throw redirectMissing(requested.redirectTo.field);
     const state = generateSecret();
-    const { url, checks } = await asProviderError(() => protocols.of(provider).startSignIn(state));
+    const { url, checks } = await asProviderError(() => protocolOf(provider).startSignIn(state));
     const owner = { provider: name, purpose: "sign-in", browser } as const;
     await stateStore.save(state, owner, { ...requested, redirectTo }, checks);
     return { url, isPosted: provider.kind === "saml" };
@@ -112,10 +111,10 @@ export async function finishSignIn(
   browser: string,
   clientInfo: ClientInfo,
 ): Promise<SignInResult> {
-  const { asOwner, providers, protocols, stateStore } = dependencies;
+  const { asOwner, providers, protocolOf, stateStore } = dependencies;
   const provider = await providers.find(name);
   return auditFailures(asOwner, name, clientInfo, async () => {
-    const protocol = protocols.of(provider);
+    const protocol = protocolOf(provider);
     const state = protocol.stateOf(callback);
     const saved = await stateStore.take(state, { provider: name, purpose: "sign-in", browser });
     const identity = checkIdentityText(await protocol.readIdentity(callback, state, saved.checks));

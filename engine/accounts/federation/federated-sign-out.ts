@@ -14,7 +14,7 @@ const NO_CHECKS: FlowChecks = { nonce: null, codeVerifier: null, requestId: null
 
 /** Returns the provider's logout URL for the session; null if there is none. */
 export async function beginSignOut(
-  { asOwner, providers, protocols, stateStore, readRedirectTarget }: FederationDependencies,
+  { asOwner, providers, protocolOf, stateStore, readRedirectTarget }: FederationDependencies,
   name: string,
   session: string,
   redirectTo: RequestedRedirect,
@@ -32,7 +32,7 @@ export async function beginSignOut(
   );
   if (!rows[0]) return null;
   const [state, hint] = [generateSecret(), decryptHint(rows[0].sign_out_hint, session)];
-  const url = await asProviderError(() => protocols.of(provider).signOutUrl(hint, state));
+  const url = await asProviderError(() => protocolOf(provider).signOutUrl(hint, state));
   if (url === null) return null;
   await stateStore.save(state, { provider: name, purpose: "sign-out", browser }, options, NO_CHECKS);
   return url;
@@ -46,10 +46,10 @@ export async function finishSignOut(
   browser: string,
   clientInfo: ClientInfo,
 ): Promise<string | null> {
-  const { asOwner, providers, protocols, stateStore } = dependencies;
+  const { asOwner, providers, protocolOf, stateStore } = dependencies;
   const provider = await providers.find(name);
   return auditFailures(asOwner, name, clientInfo, async () => {
-    const logout = await asProviderError(() => protocols.of(provider).readLogout(callback));
+    const logout = await asProviderError(() => protocolOf(provider).readLogout(callback));
     if (logout.kind === "request") return endSessions(dependencies, name, logout, clientInfo);
     // An unknown state is no error: the user is signed out anyway.
     const saved = await stateStore

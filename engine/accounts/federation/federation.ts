@@ -1,5 +1,6 @@
 import type { Config } from "../../config/config.ts";
 import type { AsOwner } from "../../database/owner-pool.ts";
+import { ApiError } from "../../errors.ts";
 import type { TokenKeys } from "../../identity/token-keys.ts";
 import type { LoginAttempts } from "../login-attempts.ts";
 import type { Sessions } from "../sessions.ts";
@@ -13,10 +14,12 @@ import {
 } from "./federated-sign-in.ts";
 import { beginSignOut, finishSignOut } from "./federated-sign-out.ts";
 import { asProviderError } from "./federation-errors.ts";
+import { makeOAuthProtocol, makeOpenIdProtocol } from "./oauth-protocol.ts";
 import { makeOAuthStateStore } from "./oauth-state-store.ts";
-import { makeProtocols } from "./protocols.ts";
+import { type Provider, type ProviderProtocol, serviceUrlsFor } from "./provider.ts";
 import { type ListedProvider, makeProviders } from "./providers.ts";
 import { readRedirectTarget } from "./read-redirect-target.ts";
+import { makeSamlProtocol } from "./saml-protocol.ts";
 
 type FederationOptions = {
   readonly asOwner: AsOwner;
@@ -34,13 +37,19 @@ export type Federation = ReturnType<typeof makeFederation>;
 /** Sign-in through external providers. `browser` is the secret in the federation cookie of the browser. */
 export function makeFederation({ asOwner, keys, attempts, sessions, tokens, config, siteUrl }: FederationOptions) {
   const providers = makeProviders(asOwner, async () => keys);
-  const protocols = makeProtocols(siteUrl);
+  const openIdProtocol = makeOpenIdProtocol();
+  const urlsOf = ({ name }: Provider) => serviceUrlsFor(name, siteUrl());
+  const protocolOf = (provider: Provider): ProviderProtocol => {
+    if (provider.kind === "oidc") return openIdProtocol(provider, urlsOf(provider));
+    if (provider.kind === "oauth2") return makeOAuthProtocol(provider, urlsOf(provider));
+    return makeSamlProtocol(provider, urlsOf(provider));
+  };
   const dependencies: SignInDependencies = {
     asOwner,
     attempts,
     openSession: sessions.open,
     providers,
-    protocols,
+    protocolOf,
     stateStore: makeOAuthStateStore(asOwner),
     readRedirectTarget: (requested) => readRedirectTarget(requested, siteUrl(), config.signInRedirects),
   };
@@ -56,7 +65,9 @@ export function makeFederation({ asOwner, keys, attempts, sessions, tokens, conf
     /** The SAML metadata of this service. */
     async metadata(name: string): Promise<string> {
       const provider = await providers.find(name);
-      return asProviderError(() => protocols.samlOf(provider).metadata);
+      if (provider.kind !== "saml")
+        throw new ApiError("notFound", "RESOURCE_NOT_FOUND", "This provider does not use SAML.");
+      return asProviderError(() => makeSamlProtocol(provider, urlsOf(provider)).metadata);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseExpiryDate } from "../../../engine/accounts/expiry-date.ts";
+import { parseExpiryDate } from "../../../engine/accounts/api-keys.ts";
 
 describe("a moment", () => {
   test.each([

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makePasswordReader, makeSessionReader } from "../../../engine/accounts/credential-readers.ts";
+import { makePasswordReader, makeSessionReader } from "../../../engine/accounts/accounts.ts";
 import { makeFindApiKey } from "../../../engine/identity/api-key-lookup.ts";
 import { makeAuthenticator } from "../../../engine/identity/authenticator.ts";
 import type { Caller } from "../../../engine/identity/caller.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { makeMissingRoleWarning } from "../../../engine/identity/missing-role-warning.ts";
+import { makeMissingRoleWarning } from "../../../engine/identity/caller-settings.ts";
 
 test("a missing role is logged once for as long as it is missing", () => {
   const result: unknown[] = [];
