@@ -63,8 +63,8 @@ function enumValuesOf(inflection: GraphileBuild.Inflection, codec: PgEnumCodec):
   return values;
 }
 
-function uniqueValueName(wanted: string, values: GraphQLEnumValueConfigMap): string {
-  const name = RESERVED_VALUES.has(wanted) ? `${wanted}_` : wanted;
+function uniqueValueName(preferred: string, values: GraphQLEnumValueConfigMap): string {
+  const name = RESERVED_VALUES.has(preferred) ? `${preferred}_` : preferred;
   if (!Object.hasOwn(values, name)) return name;
   let number = 2;
   while (Object.hasOwn(values, `${name}_${number}`)) number += 1;

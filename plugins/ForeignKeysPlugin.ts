@@ -52,8 +52,8 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
         const { localCodec, localAttributes, isReferencee, extensions } = relation;
         if (isReferencee) return;
         const [column] = localAttributes.length === 1 ? localAttributes : [];
-        const said = extensions?.tags?.forwardDescription;
-        const description = typeof said === "string" ? said : column && localCodec.attributes[column]?.description;
+        const tagged = extensions?.tags?.forwardDescription;
+        const description = typeof tagged === "string" ? tagged : column && localCodec.attributes[column]?.description;
         if (description) relation.description = description;
         else delete relation.description;
       },
@@ -109,13 +109,13 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
           callback(behavior, [codec, column], build) {
             if (!columnsShownAsRelations(codec, build.input.pgRegistry).has(column)) return behavior;
             const relations = Object.values(build.pgRelations[codec.name] ?? {});
-            const shown = relations.some(
+            const isShown = relations.some(
               (relation) =>
                 !relation.isReferencee &&
                 relation.localAttributes.join() === column &&
                 build.behavior.pgCodecRelationMatches(relation, "singularRelation:resource:single"),
             );
-            if (!shown) return behavior;
+            if (!isShown) return behavior;
             const { canSelect } = codec.attributes[column]!.extensions ?? {};
             return [behavior, "-attribute:select", ...(canSelect === false ? [] : ["key:attribute:select" as const])];
           },
@@ -144,8 +144,8 @@ function hiddenKeyColumns(build: GraphileBuild.Build, row: PgCodecWithAttributes
 }
 
 /** `parentId` for a column `parent` whose name the relation has; `parentId_` where that is taken. */
-function uniqueFieldName(fields: object, wanted: string): string {
-  let name = Object.hasOwn(fields, wanted) && !wanted.endsWith("Id") ? `${wanted}Id` : wanted;
+function uniqueFieldName(fields: object, preferred: string): string {
+  let name = Object.hasOwn(fields, preferred) && !preferred.endsWith("Id") ? `${preferred}Id` : preferred;
   while (Object.hasOwn(fields, name)) name += "_";
   return name;
 }

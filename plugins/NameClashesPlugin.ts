@@ -20,9 +20,9 @@ declare global {
   namespace GraphileBuild {
     interface Inflection {
       /** The field with all rows. */
-      allRowsOf(this: Inflection, thing: string): string;
+      allRowsOf(this: GraphileBuild.Inflection, thing: string): string;
       /** The base name of a function's input and connection. */
-      functionType(this: Inflection, resource: SchemaResource): string;
+      functionType(this: GraphileBuild.Inflection, resource: SchemaResource): string;
     }
   }
 }
@@ -155,7 +155,7 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-const ownersByInflection = new WeakMap<Inflection, Map<string, string>>();
+const ownersByInflection = new WeakMap<GraphileBuild.Inflection, Map<string, string>>();
 
 /** The names that replace clashing ones. */
 const typeNames = new WeakMap<Codec, string>();
@@ -200,15 +200,13 @@ const argumentNames = memoizePerObject(
   },
 );
 
-type Inflection = GraphileBuild.Inflection;
-
 /** Core needs unique names for all codecs, for all resources, and for the relations of one table; SQL does not. */
-function uniqueRegistryName(inflection: Inflection, kind: string, name: string, id: string): string {
-  const known = ownersByInflection.get(inflection) ?? new Map<string, string>();
-  ownersByInflection.set(inflection, known);
+function uniqueRegistryName(inflection: GraphileBuild.Inflection, kind: string, name: string, id: string): string {
+  const owners = ownersByInflection.get(inflection) ?? new Map<string, string>();
+  ownersByInflection.set(inflection, owners);
   const preferred = name || "unnamed";
-  const owner = known.get(`${kind} ${preferred}`) ?? id;
-  known.set(`${kind} ${preferred}`, owner);
+  const owner = owners.get(`${kind} ${preferred}`) ?? id;
+  owners.set(`${kind} ${preferred}`, owner);
   const isCoreCodec = kind === "codec" && CORE_CODEC_NAMES.has(preferred);
   return owner === id && !isCoreCodec ? preferred : `${preferred}~${id}`;
 }

@@ -147,12 +147,12 @@ type Count = number | null | undefined;
 
 /** The number for the statement, and a step that fails when the client's is refused; a literal is checked while planning. */
 function checkedCount(
-  $given: Step<Count>,
+  $number: Step<Count>,
   read: (count: Count) => number,
 ): { $count: Step<number>; $check: Step | null } {
-  if ($given instanceof ConstantStep) return { $count: constant(read($given.data)), $check: null };
-  const $check = lambda($given, read);
-  const $count = lambda($given, (count) => {
+  if ($number instanceof ConstantStep) return { $count: constant(read($number.data)), $check: null };
+  const $check = lambda($number, read);
+  const $count = lambda($number, (count) => {
     try {
       return read(count);
     } catch {
@@ -241,21 +241,19 @@ function parseOrderTag(table: PgTable): RowOrderTerm[] {
   });
 }
 
-type CountInput = number | null | undefined;
-
 /** The effective `limit`, at most `max`. */
-export function readLimit(limit: CountInput, max: number): number {
+export function readLimit(limit: Count, max: number): number {
   return Math.min(requireNonNegative("limit", limit ?? DEFAULT_PAGE_SIZE), max);
 }
 
-export function readOffset(offset: CountInput): number {
+export function readOffset(offset: Count): number {
   return requireNonNegative("offset", offset ?? 0);
 }
 
 /** The effective `first` and `last`; without either, the first page. */
 export function readPage(
-  first: CountInput,
-  last: CountInput,
+  first: Count,
+  last: Count,
   max: number,
 ): { readonly first: number | null; readonly last: number | null } {
   if (first != null && last != null) throw new HttpError(400, "VALIDATION_ERROR", "Give first or last, not both.");

@@ -50,17 +50,17 @@ function memoizeBehavior(behavior: CoreBehavior): Omit<CoreBehavior, "getBehavio
   return {
     entityMatches(type, entity, filter) {
       const matchKey = `${type} ${filter}`;
-      const known = matches.get(matchKey) ?? new Map<string, boolean | undefined>();
-      matches.set(matchKey, known);
+      const results = matches.get(matchKey) ?? new Map<string, boolean | undefined>();
+      matches.set(matchKey, results);
       const { behaviorString } = behavior.getBehaviorForEntity(type, entity);
-      if (!known.has(behaviorString)) known.set(behaviorString, entityMatches(type, entity, filter));
-      return known.get(behaviorString);
+      if (!results.has(behaviorString)) results.set(behaviorString, entityMatches(type, entity, filter));
+      return results.get(behaviorString);
     },
     getPreferencesAppliedBehaviors(type, inferred, override) {
       const key = `${type}\n${inferred.behaviorString}\n${override.behaviorString}`;
-      const known = applied.get(key) ?? applyPreferences(type, inferred, override);
-      applied.set(key, known);
-      return known;
+      const result = applied.get(key) ?? applyPreferences(type, inferred, override);
+      applied.set(key, result);
+      return result;
     },
     validateBehavior(type, source, text) {
       const key = `${type}\n${text}`;

@@ -10,7 +10,7 @@ const renamedRelations = memoizePerObject(
   (
     codec: PgCodecWithAttributes,
     registry: NamedRelationDetails["registry"],
-    inflection: RelationInflection,
+    inflection: GraphileBuild.Inflection,
   ): ReadonlyMap<string, string> => {
     const relations = Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
     const hidden = columnsShownAsRelations(codec, registry);
@@ -31,7 +31,6 @@ const renamedRelations = memoizePerObject(
   },
 );
 
-type Inflection = GraphileBuild.Inflection;
 type Registry = GraphileBuild.PgRelationsPluginRelationDetails["registry"];
 type RelationNames = ReadonlyMap<string, string>;
 
@@ -40,7 +39,7 @@ type RelationNames = ReadonlyMap<string, string>;
  * none: the foreign key of the first column has the short name.
  */
 export const relationNamesOf = memoizePerObject(
-  (codec: PgCodecWithAttributes, registry: Registry, inflection: Inflection): RelationNames => {
+  (codec: PgCodecWithAttributes, registry: Registry, inflection: GraphileBuild.Inflection): RelationNames => {
     const names = new Map(nameForwardRelations(inflection, registry, codec));
     const taken = new Set([...columnFieldNames(inflection, registry, codec), ...names.values()]);
     for (const [relationName, relation] of backwardRelations(registry, codec)) {
@@ -70,7 +69,11 @@ export const columnsShownAsRelations = memoizePerObject(
   },
 );
 
-function nameForwardRelations(inflection: Inflection, registry: Registry, codec: PgCodecWithAttributes): RelationNames {
+function nameForwardRelations(
+  inflection: GraphileBuild.Inflection,
+  registry: Registry,
+  codec: PgCodecWithAttributes,
+): RelationNames {
   const names = new Map<string, string>();
   const taken = new Set(columnFieldNames(inflection, registry, codec));
   for (const [relationName, relation] of forwardRelations(registry, codec)) {
@@ -102,21 +105,25 @@ function takeFirstFree(taken: Set<string>, candidates: readonly string[]): strin
   return name;
 }
 
-function columnFieldNames(inflection: Inflection, registry: Registry, codec: PgCodecWithAttributes): string[] {
+function columnFieldNames(
+  inflection: GraphileBuild.Inflection,
+  registry: Registry,
+  codec: PgCodecWithAttributes,
+): string[] {
   const hidden = columnsShownAsRelations(codec, registry);
   return Object.keys(codec.attributes)
     .filter((column) => !hidden.has(column))
     .map((attributeName) => inflection.attribute({ attributeName, codec }));
 }
 
-function nameOfReferencingRows(inflection: Inflection, { remoteResource, isUnique }: PgRelation): string {
+function nameOfReferencingRows(inflection: GraphileBuild.Inflection, { remoteResource, isUnique }: PgRelation): string {
   const thing = inflection._singularizedResourceName(remoteResource);
   return inflection.camelCase(isUnique ? thing : inflection.pluralize(thing));
 }
 
 /** The name of the reverse relation, on the other table. */
 function reciprocalNameOf(
-  inflection: Inflection,
+  inflection: GraphileBuild.Inflection,
   registry: Registry,
   codec: PgCodecWithAttributes,
   relation: PgRelation,
@@ -162,11 +169,9 @@ function relationsOf(registry: Registry, codec: PgCodecWithAttributes): [string,
 }
 
 type NamedRelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
-type RelationInflection = GraphileBuild.Inflection;
-
 /** The name of a relation; another one when a relation or column of its table has the preferred name. */
 export function uniqueRelationName(
-  inflection: RelationInflection,
+  inflection: GraphileBuild.Inflection,
   details: NamedRelationDetails,
   preferred: string,
 ): string {
@@ -176,7 +181,7 @@ export function uniqueRelationName(
 }
 
 function preferredRelationName(
-  inflection: RelationInflection,
+  inflection: GraphileBuild.Inflection,
   details: NamedRelationDetails,
   { isReferencee, isUnique }: PgRelation,
 ): string {

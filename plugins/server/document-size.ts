@@ -75,8 +75,8 @@ const FIELDS_PER_BRANCH = 20;
  */
 export function measureDocument(document: DocumentNode, limits: DocumentLimits): DocumentMeasure {
   const { aliases, directives } = countAliasesAndDirectives(document);
-  const sizeOf = makeSelectionSizer(document);
-  const sizes = operationsOf(document).map((operation) => ({ operation, size: sizeOf(operation) }));
+  const sizer = new SelectionSizer(document);
+  const sizes = operationsOf(document).map((operation) => ({ operation, size: sizer.sizeOf(operation.selectionSet) }));
   const errors = sizes.flatMap(({ operation, size }) => findExcesses(operation, size, limits));
   if (aliases > limits.aliases) errors.push(tooComplexError(`The document has ${aliases} aliases`, limits.aliases));
   if (directives > limits.directives)
@@ -143,47 +143,18 @@ function countAliasesAndDirectives(document: DocumentNode): { aliases: number; d
 }
 
 /** Measures each fragment once, however often it is spread. A cycle counts once, and validation refuses it. */
-function makeSelectionSizer({ definitions }: DocumentNode): (operation: OperationDefinitionNode) => SelectionSize {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+class SelectionSizer {
+  readonly #fragments: Fragments;
+  readonly #sizes = new Map<string, SelectionSize>();
+
+  constructor(document: DocumentNode) {
+    this.#fragments = fragmentsOf(document);
   }
-  const known = new Map<string, SelectionSize>();
 
-  const ofFragment = (name: string): SelectionSize => {
-    const measured = known.get(name);
-    if (measured) return measured;
-    known.set(name, EMPTY_SIZE);
-    const fragment = fragments.get(name);
-    const size = fragment ? ofSelections(fragment.selectionSet) : EMPTY_SIZE;
-    known.set(name, size);
-    return size;
-  };
-
-  const ofSelection = (selection: SelectionNode): SelectionSize => {
-    if (selection.kind === Kind.FRAGMENT_SPREAD) return ofFragment(selection.name.value);
-    if (selection.kind === Kind.INLINE_FRAGMENT) return ofSelections(selection.selectionSet);
-    const below = ofSelections(selection.selectionSet);
-    const branches = below.branches + (selection.selectionSet ? 1 : 0);
-    if (selection.name.value.startsWith("__")) {
-      const introspection = 1 + below.complexity + below.introspection;
-      return {
-        ...EMPTY_SIZE,
-        introspection,
-        typeLists: below.types,
-        rootFields: 1,
-        branches,
-        schemaBranches: branches,
-      };
-    }
-    const types = below.types + (selection.name.value === "types" ? 1 : 0);
-    return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, types, rootFields: 1, branches };
-  };
-
-  const ofSelections = (set: SelectionSetNode | undefined): SelectionSize => {
+  sizeOf(set: SelectionSetNode | undefined): SelectionSize {
     let { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches } = EMPTY_SIZE;
     for (const selection of set?.selections ?? []) {
-      const size = ofSelection(selection);
+      const size = this.#sizeOfSelection(selection);
       depth = Math.max(depth, size.depth);
       complexity += size.complexity;
       introspection += size.introspection;
@@ -194,9 +165,37 @@ function makeSelectionSizer({ definitions }: DocumentNode): (operation: Operatio
       schemaBranches += size.schemaBranches;
     }
     return { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches };
-  };
+  }
 
-  return ({ selectionSet }) => ofSelections(selectionSet);
+  #sizeOfSelection(selection: SelectionNode): SelectionSize {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#sizeOfFragment(selection.name.value);
+    const below = this.sizeOf(selection.selectionSet);
+    if (selection.kind === Kind.INLINE_FRAGMENT) return below;
+    const branches = below.branches + (selection.selectionSet ? 1 : 0);
+    if (selection.name.value.startsWith("__")) {
+      const introspection = 1 + below.complexity + below.introspection;
+      const typeLists = below.types;
+      return { ...EMPTY_SIZE, introspection, typeLists, rootFields: 1, branches, schemaBranches: branches };
+    }
+    const types = below.types + (selection.name.value === "types" ? 1 : 0);
+    return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, types, rootFields: 1, branches };
+  }
+
+  #sizeOfFragment(name: string): SelectionSize {
+    const measured = this.#sizes.get(name);
+    if (measured) return measured;
+    this.#sizes.set(name, EMPTY_SIZE);
+    const size = this.sizeOf(this.#fragments.get(name)?.selectionSet);
+    this.#sizes.set(name, size);
+    return size;
+  }
+}
+
+type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
+
+function fragmentsOf({ definitions }: DocumentNode): Fragments {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
+  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }
 
 /** How much larger a response can be than its rows. */
@@ -210,54 +209,58 @@ export type ResponseAmplification = {
 /** An upper bound: merged fields and fields excluded by directives count too. */
 export function measureAmplification(
   { selectionSet }: OperationDefinitionNode,
-  { definitions }: DocumentNode,
+  document: DocumentNode,
 ): ResponseAmplification {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
-  }
-  const known = new Map<string, ResponseAmplification>();
-
+  const meter = new AmplificationMeter(document);
   // Only equal fields share rows, so at the root each distinct field has rows of its own.
-  return [...amplificationByField(selectionSet).values()].reduce(largerAmplification, NO_AMPLIFICATION);
+  return [...meter.byField(selectionSet).values()].reduce(largerAmplification, NO_AMPLIFICATION);
+}
 
-  function amplificationByField(
+class AmplificationMeter {
+  readonly #fragments: Fragments;
+  readonly #measured = new Map<string, ResponseAmplification>();
+
+  constructor(document: DocumentNode) {
+    this.#fragments = fragmentsOf(document);
+  }
+
+  byField(
     set: SelectionSetNode | undefined,
     found = new Map<string, ResponseAmplification>(),
   ): Map<string, ResponseAmplification> {
     for (const selection of set?.selections ?? []) {
       if (selection.kind === Kind.FIELD) {
         const fieldKey = selection.name.value + (selection.arguments ?? []).map(print).join();
-        found.set(fieldKey, sumAmplification(found.get(fieldKey), ofField(selection)));
+        found.set(fieldKey, sumAmplification(found.get(fieldKey), this.#ofField(selection)));
       } else if (selection.kind === Kind.INLINE_FRAGMENT) {
-        amplificationByField(selection.selectionSet, found);
+        this.byField(selection.selectionSet, found);
       } else {
         const fieldKey = `...${selection.name.value}`;
-        found.set(fieldKey, sumAmplification(found.get(fieldKey), ofFragment(selection.name.value)));
+        found.set(fieldKey, sumAmplification(found.get(fieldKey), this.#ofFragment(selection.name.value)));
       }
     }
     return found;
   }
 
-  function ofField({ name, alias, selectionSet }: FieldNode): ResponseAmplification {
-    const { factor: times, keyBytes } = ofSelections(selectionSet);
-    return { factor: times, keyBytes: keyBytes + (alias ?? name).value.length + PUNCTUATION_BYTES };
+  #ofField({ name, alias, selectionSet }: FieldNode): ResponseAmplification {
+    const { factor, keyBytes } = this.#ofSelections(selectionSet);
+    return { factor, keyBytes: keyBytes + (alias ?? name).value.length + PUNCTUATION_BYTES };
   }
 
-  function ofFragment(name: string): ResponseAmplification {
-    const measured = known.get(name);
+  #ofFragment(name: string): ResponseAmplification {
+    const measured = this.#measured.get(name);
     if (measured) return measured;
-    known.set(name, NO_AMPLIFICATION);
-    const amplification = ofSelections(fragments.get(name)?.selectionSet);
-    known.set(name, amplification);
+    this.#measured.set(name, NO_AMPLIFICATION);
+    const amplification = this.#ofSelections(this.#fragments.get(name)?.selectionSet);
+    this.#measured.set(name, amplification);
     return amplification;
   }
 
-  function ofSelections(set: SelectionSetNode | undefined): ResponseAmplification {
+  #ofSelections(set: SelectionSetNode | undefined): ResponseAmplification {
     let plain = 0;
     let spread = 0;
     let keyBytes = 0;
-    for (const [fieldKey, amplification] of amplificationByField(set)) {
+    for (const [fieldKey, amplification] of this.byField(set)) {
       // A fragment may select the same fields as its siblings.
       if (fieldKey.startsWith("...")) spread += amplification.factor;
       else plain = Math.max(plain, amplification.factor);
@@ -278,7 +281,7 @@ function largerAmplification(one: ResponseAmplification, other: ResponseAmplific
 /** Estimates the size of the response for these rows. */
 export function estimateResponseBytes(
   rows: readonly (readonly (string | null)[])[],
-  { factor: times, keyBytes }: ResponseAmplification,
+  { factor, keyBytes }: ResponseAmplification,
 ): number {
   let bytes = 0;
   let count = rows.length;
@@ -290,5 +293,5 @@ export function estimateResponseBytes(
       if (cell.startsWith("[")) for (let at = 0; at >= 0; at = cell.indexOf("[", at + 1)) count++;
     }
   }
-  return bytes * times + count * keyBytes;
+  return bytes * factor + count * keyBytes;
 }

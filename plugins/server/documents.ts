@@ -190,9 +190,9 @@ function hasIntrospection(document: DocumentNode): boolean {
 }
 
 function memoizeOperations(document: DocumentNode): CheckedDocument["operation"] {
-  const known = new Map<string | null, OperationDefinitionNode>();
+  const cache = new Map<string | null, OperationDefinitionNode>();
   return (name) => {
-    const operation = known.get(name) ?? getOperationAST(document, name);
+    const operation = cache.get(name) ?? getOperationAST(document, name);
     if (!operation) {
       const message =
         name === null
@@ -200,26 +200,26 @@ function memoizeOperations(document: DocumentNode): CheckedDocument["operation"]
           : `The document has no operation named "${name}".`;
       throw new GraphqlRefusal([withCode(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")]);
     }
-    known.set(name, operation);
+    cache.set(name, operation);
     return operation;
   };
 }
 
 function memoizeAmplification(document: DocumentNode): CheckedDocument["amplification"] {
-  const known = new WeakMap<OperationDefinitionNode, ResponseAmplification>();
+  const cache = new WeakMap<OperationDefinitionNode, ResponseAmplification>();
   return (operation) => {
-    const echo = known.get(operation) ?? measureAmplification(operation, document);
-    known.set(operation, echo);
-    return echo;
+    const amplification = cache.get(operation) ?? measureAmplification(operation, document);
+    cache.set(operation, amplification);
+    return amplification;
   };
 }
 
 function makeVariableCheck(document: DocumentNode, schema: GraphQLSchema): CheckedDocument["checkVariables"] {
-  const known = new WeakMap<OperationDefinitionNode, readonly string[]>();
+  const cache = new WeakMap<OperationDefinitionNode, readonly string[]>();
   return (operation, variables) => {
     refusePrototypeNames(operation, variables);
-    const required = known.get(operation) ?? requiredVariablesOf(operation, document, schema);
-    known.set(operation, required);
+    const required = cache.get(operation) ?? requiredVariablesOf(operation, document, schema);
+    cache.set(operation, required);
     const missing = required.find((name) => variables[name] === null);
     if (missing === undefined) return;
     const message = `Variable "$${missing}" must not be null: it is used where a value is required.`;
@@ -340,8 +340,8 @@ function excludesSelection(condition: DirectiveNode): boolean {
   return value?.kind === Kind.BOOLEAN && value.value === (condition.name.value === "skip");
 }
 
-function conditionValue({ arguments: given = [] }: DirectiveNode) {
-  return given.find(({ name }) => name.value === "if")?.value;
+function conditionValue({ arguments: values = [] }: DirectiveNode) {
+  return values.find(({ name }) => name.value === "if")?.value;
 }
 
 function subscriptionFault(message: string, nodes: readonly ASTNode[]): GraphQLError {

@@ -112,10 +112,10 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   const tooLong = valueTooLongMessage(error);
   if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
   if (isSchemaOutdated(error)) return { message: SCHEMA_CHANGED_MESSAGE, code: "SERVICE_UNAVAILABLE" };
-  const known = toHttpError(error, { anonymous });
-  const code = CODE_OVERRIDES[error.code ?? ""] ?? toGraphQLBody(known).extensions.code;
+  const httpError = toHttpError(error, { anonymous });
+  const code = CODE_OVERRIDES[error.code ?? ""] ?? toGraphQLBody(httpError).extensions.code;
   if (code === "INTERNAL_ERROR") return null;
-  if (code === "SERVICE_UNAVAILABLE") return { message: known.message, code };
+  if (code === "SERVICE_UNAVAILABLE") return { message: httpError.message, code };
   if (error.code === "42501" && code === "AUTH_REQUIRED") return { message: "Sign in to do this.", code };
   const sentence = graphqlMessageOf(error, catalog);
   if (sentence) return { ...sentence, code };

@@ -173,8 +173,8 @@ export class EventGapDetector {
   /** False once an event without a number was received: such events can be missed unnoticed. */
   #isNumbered = true;
 
-  constructor(ask: ReadIssuedNumbers) {
-    this.#readIssued = ask;
+  constructor(readIssued: ReadIssuedNumbers) {
+    this.#readIssued = readIssued;
   }
 
   /** Whether another query may establish a base. */

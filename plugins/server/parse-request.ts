@@ -157,7 +157,7 @@ function credentialsAmong(entries: Readonly<Record<string, unknown>>): Credentia
   return credentials.authorization === null && credentials.apiKey === null ? null : credentials;
 }
 
-function withLowerCaseKeys(given: unknown): Readonly<Record<string, unknown>> {
-  if (typeof given !== "object" || given === null) return {};
-  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]));
+function withLowerCaseKeys(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return {};
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }

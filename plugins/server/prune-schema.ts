@@ -192,9 +192,9 @@ export function* findHiddenElements(schema: GraphQLSchema, role: RolePrivileges)
     for (const element of forbiddenElements(type, schema, role)) hidden.add(element);
     yield;
   }
-  let known = 0;
-  while (known < hidden.size) {
-    known = hidden.size;
+  let count = 0;
+  while (count < hidden.size) {
+    count = hidden.size;
     for (const type of types) {
       for (const element of unusableElements(type, hidden)) hidden.add(element);
       yield;

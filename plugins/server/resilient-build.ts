@@ -31,7 +31,7 @@ export async function buildServableSchema(
     const { error } = last;
     const isRemoved = (object: string) => faulty.has(object);
     const candidates = last.parts.filter(({ object }) => !isRemoved(object));
-    const found = await findFaulty({ attempt, isRemoved, candidates, error, known: knownFaults });
+    const found = await findFaulty({ attempt, isRemoved, candidates, error, knownFaults });
     faulty.set(found.part.object, { ...found.part, error: found.error });
     knownFaults.set(errorTextOf(found.error), found.part.object);
     last = found.next;
@@ -50,15 +50,15 @@ type FaultSearch = {
   readonly isRemoved: IsRemoved;
   readonly candidates: readonly SchemaPart[];
   readonly error: Error;
-  readonly known: KnownBuildFaults;
+  readonly knownFaults: KnownBuildFaults;
 };
 
 /** `error`: the error that the part causes. `next`: the build without it. */
 type FoundFault = { readonly part: SchemaPart; readonly error: Error; readonly next: BuildAttempt };
 
 /** Finds the part whose removal changes or ends the error. */
-async function findFaulty({ attempt, isRemoved, candidates, error, known }: FaultSearch): Promise<FoundFault> {
-  for (const part of listSuspects(candidates, error, known)) {
+async function findFaulty({ attempt, isRemoved, candidates, error, knownFaults }: FaultSearch): Promise<FoundFault> {
+  for (const part of listSuspects(candidates, error, knownFaults)) {
     const next = await attempt((object) => isRemoved(object) || object === part.object);
     if (!("error" in next) || errorTextOf(next.error) !== errorTextOf(error)) return { part, error, next };
   }
@@ -81,10 +81,10 @@ async function findFaulty({ attempt, isRemoved, candidates, error, known }: Faul
 }
 
 /** The parts that may cause the error: the one found for it before, then those that it names, the most dispensable kind first. */
-function listSuspects(candidates: readonly SchemaPart[], error: Error, known: KnownBuildFaults): SchemaPart[] {
+function listSuspects(candidates: readonly SchemaPart[], error: Error, knownFaults: KnownBuildFaults): SchemaPart[] {
   const text = errorTextOf(error);
   const errorLetters = toPlainLetters(text);
-  const before = candidates.filter(({ object }) => known.get(text) === object);
+  const before = candidates.filter(({ object }) => knownFaults.get(text) === object);
   const named = candidates
     .filter(({ kind }) => SUSPECT_KINDS.includes(kind))
     .map((part) => {

@@ -70,8 +70,8 @@ export class RoleSchemas {
    * operations are refused when they run.
    */
   schemaOf(role: string): ServedSchema | Promise<ServedSchema> {
-    const known = this.#byRole.get(role);
-    if (known) return known;
+    const existing = this.#byRole.get(role);
+    if (existing) return existing;
     const { catalog, anonRole } = this.#options;
     if (!catalog.roles.has(role) && role !== anonRole) return this.schemaOf(anonRole);
     const served = runStepwise(this.#makeSchema(role === anonRole ? [role, SIGNED_IN_ROLE] : [role]));
@@ -89,8 +89,8 @@ export class RoleSchemas {
     const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
     const hidden = yield* findHiddenElements(schema, privilegesOf(catalog, roles));
     const key = this.#keyOf(hidden);
-    const known = this.#byHiddenParts.get(key);
-    if (known) return known;
+    const existing = this.#byHiddenParts.get(key);
+    if (existing) return existing;
     const own = withPlanCache(hidden.size === 0 ? schema : yield* pruneSchema(schema, hidden));
     this.#makeRoom(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;

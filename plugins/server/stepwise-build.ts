@@ -253,10 +253,8 @@ class DeferredFields {
   }
 }
 
-type Inflection = GraphileBuild.Inflection;
-
 /** Memoizes the pure inflectors, in place. */
-function memoizeInflection(inflection: Inflection): Inflection {
+function memoizeInflection(inflection: GraphileBuild.Inflection): GraphileBuild.Inflection {
   for (const name of PURE_INFLECTORS) {
     const inflect = inflection[name] as (text: string) => string;
     const cache = new Map<string, string>();

@@ -22,7 +22,7 @@ const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
  */
 export class SubscriptionResults implements AsyncGenerator<ExecutionResult, undefined, undefined> {
   readonly #results: GrafastResults;
-  readonly #inbox: EventQueue;
+  readonly #queue: EventQueue;
   /** A result of the stream that is not taken yet. */
   #step: IteratorResult<ExecutionResult, void> | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -30,10 +30,10 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
   #isOver = false;
   #change = Promise.withResolvers<void>();
 
-  constructor(results: GrafastResults, inbox: EventQueue) {
+  constructor(results: GrafastResults, queue: EventQueue) {
     this.#results = results;
-    this.#inbox = inbox;
-    inbox.onLoss = () => this.#wake();
+    this.#queue = queue;
+    queue.onLoss = () => this.#wake();
   }
 
   [Symbol.asyncIterator](): this {
@@ -42,7 +42,7 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
 
   async next(): Promise<ResultStep> {
     while (!this.#isOver) {
-      const loss = this.#inbox.takeLoss();
+      const loss = this.#queue.takeLoss();
       if (loss) return this.#emitLoss(loss);
       this.#requestNext();
       if (!this.#step && !this.#failure) await this.#change.promise;
@@ -55,7 +55,7 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
       this.#step = null;
       if (step?.done) await this.return();
       else if (step) {
-        this.#inbox.confirmDelivery();
+        this.#queue.confirmDelivery();
         // The schema is outdated: every further event would fail as well.
         if (step.value.errors?.some(({ originalError }) => isSchemaOutdated(originalError))) await this.return();
         if (!isInvisibleRow(step.value)) return { done: false, value: step.value };
@@ -67,7 +67,7 @@ export class SubscriptionResults implements AsyncGenerator<ExecutionResult, unde
   async return(): Promise<ResultStep> {
     if (!this.#isOver) {
       this.#isOver = true;
-      this.#inbox.close();
+      this.#queue.close();
       this.#wake();
       await this.#results.return();
     }
@@ -140,8 +140,8 @@ type EventLoss = "gap" | "overflow";
 export class EventQueue implements GrafastSubscriber<EventTopics> {
   /** Called when there is a loss to report. */
   onLoss: () => void = () => {};
-  readonly #join: (topic: string, inbox: EventQueue) => void;
-  readonly #leave: (inbox: EventQueue) => void;
+  readonly #join: (topic: string, queue: EventQueue) => void;
+  readonly #leave: (queue: EventQueue) => void;
   #waiting: RowEvent[] = [];
   /** Index of the next event in `#waiting`: shifting a long array costs more. */
   #head = 0;
@@ -150,7 +150,7 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
   #loss: EventLoss | null = null;
   #isOver = false;
 
-  constructor(join: (topic: string, inbox: EventQueue) => void, leave: (inbox: EventQueue) => void) {
+  constructor(join: (topic: string, queue: EventQueue) => void, leave: (queue: EventQueue) => void) {
     this.#join = join;
     this.#leave = leave;
   }
