@@ -57,11 +57,11 @@ beforeAll(async () => {
 });
 
 describe("of functions of one name", () => {
-  test("one that nobody may execute takes no field away", async () => {
+  test("a function that no role may execute does not take a field's name", async () => {
     expect(await read('{ search(keyword: "boat") { title } }')).toEqual({ search: [{ title: "Boats" }] });
   });
 
-  test("the one that was created first is the field, whoever may execute another", async () => {
+  test("the oldest overload is the field, whichever roles may execute another", async () => {
     expect(await generated.read({ ...alice, sub: "1" }, "{ me { name } }")).toEqual({ me: { name: "Ann" } });
     expect(leftOut).toContainEqual({
       object: "function public.me(int4)",
@@ -79,12 +79,12 @@ describe("of functions of one name", () => {
     expect(leftOut.map(({ object }) => object)).toContain("function public.greet(text)");
   });
 
-  test("a comment names the others, and a query and a mutation are in nobody's way", async () => {
+  test("a comment names the other overloads, and a query and a mutation of one name do not clash", async () => {
     expect(await read("{ greetOften(n: 2) }")).toEqual({ greetOften: "third: 2" });
     expect(await read("mutation { greet(input: { n: 3 }) }")).toEqual({ greet: "changed: 3" });
   });
 
-  test("those of different rows are fields of each, and further ones are named by a comment", async () => {
+  test("overloads for different row types are fields of each, and further ones are named by a comment", async () => {
     expect(await read("{ articles { edges { node { label author { label loudLabel(loud: true) } } } } }")).toEqual({
       articles: { edges: [{ node: { label: "Boats", author: { label: "Ann", loudLabel: "ANN" } } }] },
     });
@@ -92,7 +92,7 @@ describe("of functions of one name", () => {
 });
 
 describe("a function that GraphQL cannot call", () => {
-  test("is named with the reason, unless nobody may execute it or it is called by Postgres alone", () => {
+  test("is reported with the reason, unless no role may execute it or only Postgres calls it", () => {
     const reasons = leftOut.map(({ object, reason }) => [object, reason]).sort();
     expect(reasons.filter(([object]) => !/greet|me\(/.test(object!))).toEqual([
       ["aggregate public.total(int4)", "GraphQL calls no aggregates"],

@@ -68,7 +68,7 @@ beforeAll(async () => {
 });
 
 describe("a table", () => {
-  test("is filtered by what begins an index, and by nothing else", () => {
+  test("is filtered by the leading columns of indexes only", () => {
     const filter = generated.schema.getType("TicketFilterInput") as unknown as {
       getFields(): Record<string, { type: unknown }>;
     };
@@ -150,7 +150,7 @@ describe("a table", () => {
     });
   });
 
-  test("refuses what is no time", async () => {
+  test("refuses an invalid time", async () => {
     const query = "query ($filter: TicketFilterInput) { tickets(filter: $filter) { totalCount } }";
     const { data, faults } = await ask(anonymous, query, { filter: { openedAfter: "yesterday" } });
     expect(data).toBeUndefined();
@@ -181,7 +181,7 @@ describe("a table whose comments say @filterable and @filter", () => {
   });
 });
 
-test("what is filtered by is a parameter: one statement serves every value", async () => {
+test("filter values are parameters: one statement serves every value", async () => {
   const query = (color: string) => `{ tickets(color: "${color}", filter: { label: "x" }) { edges { node { id } } } }`;
   const [one, other] = [await ask(anonymous, query("red")), await ask(anonymous, query("'; drop table tickets; --"))];
   expect(one.statements).toEqual(other.statements);

@@ -78,7 +78,7 @@ test("a foreign key with a period, whose rows do not go together by equal values
 });
 
 describe("the columns of a foreign key", () => {
-  test("are fields beside what they refer to, in the names of their columns", async () => {
+  test("are fields beside their relations, under the names of their columns", async () => {
     expect(fieldsOf("City")).toMatchObject({ countryCode: "ID", country: "Country" });
     expect(await read("{ city(id: 1) { countryCode } other: city(id: 2) { countryCode } }")).toEqual({
       city: { countryCode: "DE" },
@@ -114,7 +114,7 @@ describe("the columns of a foreign key", () => {
     expect(Object.keys(fieldsOf("Note"))).toEqual(["id", "post"]);
   });
 
-  test("can be read where nothing is left of what they refer to", async () => {
+  test("can be read when the referenced row is missing", async () => {
     expect(await read("{ orphans { edges { node { id postId post { id } } } } }")).toEqual({
       orphans: {
         edges: [

@@ -19,7 +19,7 @@ test.each([
   ["is slanted", point(0, 3), point(4, 0)],
   ["is the x axis", point(0, 0), point(1, 0)],
   ["is the y axis", point(0, 0), point(0, 1)],
-])("a line that %s is told by two points that it passes through", async (_, a, b) => {
+])("a line that %s is returned as two points on it", async (_, a, b) => {
   const input = { way: { a, b }, ways: [{ a, b }] };
   const { createWall } = await generated.read(
     anonymous,

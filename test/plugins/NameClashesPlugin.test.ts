@@ -78,7 +78,7 @@ describe("a table", () => {
     });
   });
 
-  test("does not take what another table brings along", () => {
+  test("does not take a name that derives from another table", () => {
     expect(fieldsOf("Query")).toMatchObject({
       users: "UserConnection!",
       userEdge: "UserEdgeRecord",

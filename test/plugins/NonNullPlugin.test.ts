@@ -96,7 +96,7 @@ function typeOf(typeName: string, field: string): string {
   return isObjectType(type) ? String(type.getFields()[field]?.type) : "no such type";
 }
 
-describe("what a required foreign key refers to", () => {
+describe("the target of a required foreign key", () => {
   test.each(CASES)("in a table %s with policies: %s; is %s", (_table, _policies, type) => {
     const name = `RefersTo${type.replace("!", "")}`;
     expect(typeOf(name, "it")).toBe(type);
@@ -109,7 +109,7 @@ describe("what a required foreign key refers to", () => {
   });
 });
 
-describe("what Postgres has not checked", () => {
+describe("a constraint that Postgres has not validated", () => {
   test("may be null: the row that a key refers to, and a column", async () => {
     expect(typeOf("Unchecked", "bare")).toBe("Bare");
     expect(typeOf("Unchecked", "note")).toBe("String");
@@ -124,7 +124,7 @@ describe("what Postgres has not checked", () => {
     });
   });
 
-  test("may be null of a domain that says otherwise, but in a table", async () => {
+  test("may be null for a NOT NULL domain outside of a table", async () => {
     expect(typeOf("Counted", "n")).toBe("Number!");
     const query = "{ counteds { edges { node { n } } } guesses { id n m } guess { id n } numbers }";
     expect(await generated.read(alice, query)).toEqual({
@@ -166,7 +166,7 @@ describe("a row that a policy hides", () => {
   });
 });
 
-describe("what a function returns several of", () => {
+describe("a set of values that a function returns", () => {
   test("may be null one by one, unless that is denied", async () => {
     expect(typeOf("Query", "gaps")).toBe("[Int]!");
     expect(typeOf("Mutation", "makeGaps")).toBe("[String]!");

@@ -87,7 +87,7 @@ describe("a connection", () => {
     expect(seen).toEqual(await allIds());
   });
 
-  test("counts and pages what a filter leaves", async () => {
+  test("counts and pages the filtered rows", async () => {
     const result = await page({ first: 25, status: "PUBLISHED" });
     const { rows } = await owner(
       "select id from public.articles where status = 'PUBLISHED' order by created_at desc, id desc",
@@ -275,7 +275,7 @@ describe("a list", () => {
     });
   });
 
-  test("is 10 long by default and when null is asked for", async () => {
+  test("has 10 items by default and for a null limit", async () => {
     await owner(
       "insert into public.users (name, email) select 'User', n || '@example.org' from generate_series(1, 40) as n",
     );

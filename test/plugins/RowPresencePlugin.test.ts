@@ -37,7 +37,7 @@ test.each([
   expect(await generated.read(anonymous, `{ ${question} }`)).toEqual({ [field!]: [{ most: null, fewest: null }] });
 });
 
-test("a function that returns one row returns none when all of it is null", async () => {
+test("a function that returns one row returns null when all its columns are null", async () => {
   expect(await generated.read(anonymous, "{ noSpread { most } }")).toEqual({ noSpread: null });
 });
 

@@ -46,7 +46,7 @@ describe("a number of any length", () => {
   });
 });
 
-describe("what is neither a text nor a number", () => {
+describe("a value that is neither a string nor a number", () => {
   test.each([[{ a: 1 }], [["<a/>"]], [true]])("is refused in a variable: %j", async (up: unknown) => {
     const { data, faults } = await generated.ask(anonymous, "query ($up: XML!) { marked(up: $up) }", { up });
     expect(data).toBeUndefined();
@@ -69,7 +69,7 @@ test.each(['{ known(key: "x") }', '{ seen(at: "yesterday") }'])(
 );
 
 describe("JSON in a document", () => {
-  test("is what it would be in a variable, and may hold variables", async () => {
+  test("equals the same JSON in a variable, and may contain variables", async () => {
     expect(
       await generated.read(anonymous, "query ($b: JSON) { kept(value: {a: [1, null, true], b: $b}) }", {
         b: { c: "d" },

@@ -109,7 +109,7 @@ const COMMENTED =
   "subscription ($articleId: ID!) { onCommentAdded(articleId: $articleId) { content author { name } article { id } } }";
 
 describe("a subscriber", () => {
-  test("is told of each new article", async () => {
+  test("receives each new article", async () => {
     const sql = "insert into public.articles (title, content, author_id) values ('First', '', 1), ('Second', '', 2)";
     expect(await resultOf(anonymous, CREATED, {}, sql, 2)).toEqual([
       { data: { onArticleCreated: { id: "3", title: "First", author: { name: "Alice" } } } },
@@ -117,7 +117,7 @@ describe("a subscriber", () => {
     ]);
   });
 
-  test("is told of comments on the article that was named, however its id is spelt", async () => {
+  test("receives comments on the given article, in any spelling of its id", async () => {
     const sql =
       "insert into public.comments (article_id, author_id, content) values (2, 1, 'Elsewhere'), (1, 2, 'Here')";
     expect(await resultOf(anonymous, COMMENTED, { articleId: "01" }, sql, 1)).toEqual([
@@ -125,7 +125,7 @@ describe("a subscriber", () => {
     ]);
   });
 
-  test("is told of changes of one article, or of all", async () => {
+  test("receives changes of one article, or of all", async () => {
     const sql =
       "update public.articles set status = 'PUBLISHED' where id = 1; update public.articles set status = 'ARCHIVED' where id = 2";
     const archived = { data: { onArticleUpdated: { id: "2", status: "ARCHIVED" } } };
@@ -137,7 +137,7 @@ describe("a subscriber", () => {
     expect(await resultOf(anonymous, UPDATED, { id: null }, sql, 2)).toHaveLength(2);
   });
 
-  test("is refused an id that is none", async () => {
+  test("is refused a malformed id", async () => {
     for (const [source, variables] of [
       [COMMENTED, { articleId: "abc" }],
       [UPDATED, { id: "abc" }],
@@ -166,7 +166,7 @@ test("a row is found by a key of any type", async () => {
   expect(await resultOf(anonymous, source, {}, sql, 1)).toEqual([{ data: { onReading: { raw: "AP8=", value: 2 } } }]);
 });
 
-describe("a value that can be spelt in several ways", () => {
+describe("a value with several spellings", () => {
   test.each([
     ['onAt(at: "2026-01-01T12:00:00+02:00")', "at", "2026-01-01T10:00Z"],
     ['onNoticed(noticed: "2026-01-01T10:00:00Z")', "noticed", "2026-01-01T19:00+09"],
@@ -180,7 +180,7 @@ describe("a value that can be spelt in several ways", () => {
     ['onAt(at: "2026-01-01T10:00:00.5Z")', "at", "2026-01-01T10:00:00.5Z"],
     ['onCodeKnown(codeKnown: "ab")', "code_known", "ab"],
     ['onFair(fair: "1.5")', "fair", "1.50"],
-  ])("%s hears of the row that has it, and of no other", async (field, column, value) => {
+  ])("%s receives the row with that value, and no other", async (field, column, value) => {
     await generated.owner.query("delete from public.signals");
     const sql = `
       set timezone = 'Asia/Tokyo';
@@ -210,20 +210,20 @@ describe("a value that can be spelt in several ways", () => {
   test.each([
     ["column", "alter table public.signals rename day to date", "alter table public.signals rename date to day"],
     ["table", "alter table public.signals rename to signs", "alter table public.signs rename to signals"],
-  ])("is refused for a moment where its %s has just got another name", async (_, rename, back) => {
+  ])("is refused briefly when its %s has just been renamed", async (_, rename, back) => {
     await generated.owner.query(rename);
     const answer = await generated.subscribe(anonymous, 'subscription { onDay(day: "2026-01-01") { id } }', {}, events);
     await generated.owner.query(back);
     expect(answer).toMatchObject({ errors: [{ message: expect.stringContaining("has just been changed") }] });
   });
 
-  test("is refused where it is none", async () => {
+  test("is refused when it is invalid", async () => {
     const answer = await generated.subscribe(anonymous, 'subscription { onDay(day: "Monday") { id } }', {}, events);
     expect(answer).toMatchObject({ errors: [{ message: expect.stringContaining("invalid input syntax") }] });
   });
 });
 
-describe("a comment that asks for what cannot be", () => {
+describe("a comment with an invalid subscription", () => {
   test.each([
     ["onThing on:delete", "write it as"],
     ["onThing", "write it as"],

@@ -83,7 +83,7 @@ describe("a table that a DBA adds", () => {
     expect(fieldsOf("Article")).toMatchObject({ tasks: "(limit: Int, offset: Int) [Task!]!" });
   });
 
-  test("takes what clients were granted, and asks for what is required", () => {
+  test("has the columns that clients were granted, and requires those without a default", () => {
     expect(fieldsOf("CreateTaskInput")).toEqual({
       articleId: "ID",
       title: "String!",
@@ -123,7 +123,7 @@ describe("its rows", () => {
     ).createTask.id;
   });
 
-  test("are created with what was given, and SQL's defaults for the rest", async () => {
+  test("are created with the given values, and SQL's defaults for the rest", async () => {
     expect(await read(bob, CREATE, { input: { title: "Of Bob" } })).toEqual({
       createTask: {
         id: expect.any(String),
@@ -152,7 +152,7 @@ describe("its rows", () => {
     });
   });
 
-  test("are changed in what was given", async () => {
+  test("are changed in the given fields only", async () => {
     expect(await read(alice, UPDATE, { id, input: { size: 5, tags: ["c"] } })).toMatchObject({
       updateTask: { title: "Task of Alice", size: 5, tags: ["c"], article: { id: "1" } },
     });
@@ -173,7 +173,7 @@ describe("its rows", () => {
     expect(await read(admin, UPDATE, { id, input: { size: 6 } })).toMatchObject({ updateTask: { size: 6 } });
   });
 
-  test("are nothing to who was granted nothing", async () => {
+  test("are hidden from roles without privileges", async () => {
     expect((await ask(anonymous, `{ task(id: ${id}) { title } }`)).faults).toMatchObject([
       { code: "PERMISSION_DENIED" },
     ]);
@@ -208,7 +208,7 @@ describe("its rows", () => {
     await owner("drop function private.leave_out cascade");
   });
 
-  test("are unique where a key says so", async () => {
+  test("are unique by the table's constraints", async () => {
     expect((await ask(bob, CREATE, { input: { title: "Task of Alice" } })).faults).toMatchObject([
       { code: "RESOURCE_CONFLICT", path: "createTask" },
     ]);
@@ -223,7 +223,7 @@ describe("its rows", () => {
     });
   });
 
-  test("come in the order that the comment says, completed by the key", async () => {
+  test("come in the order of the table's comment, then by key", async () => {
     await owner(`
       delete from public.tasks;
       insert into public.tasks (owner_id, title, done, due_at) values

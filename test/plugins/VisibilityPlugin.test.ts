@@ -32,11 +32,11 @@ describe.each([
   });
   afterAll(() => opened.disposeAsync());
 
-  test("nothing is hidden from a caller who may do what any role may", () => {
+  test("nothing is hidden from a caller with all privileges", () => {
     expect([...runToCompletion(findHiddenElements(schema, privileges(ROLES)))]).toEqual([]);
   });
 
-  test("everything is hidden from a caller who may do nothing", () => {
+  test("everything is hidden from a caller without privileges", () => {
     const none = privileges([]);
     const hidden = runToCompletion(findHiddenElements(schema, none));
     const needsPrivilege = (field: object) => visibilityRuleOf(field)?.(none) === false;
@@ -47,7 +47,7 @@ describe.each([
     expect(ofTables.filter((type) => !hidden.has(type))).toEqual([]);
   });
 
-  test.each([1, 2, 3, 4])("what is left for a caller who may do some of it is a schema (%i)", (seed) => {
+  test.each([1, 2, 3, 4])("a caller with some privileges has a valid schema (%i)", (seed) => {
     const isGranted = (...what: unknown[]) =>
       createHash("sha256")
         .update(JSON.stringify([seed, ...what]))

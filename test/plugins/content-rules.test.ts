@@ -48,7 +48,7 @@ describe("createArticle", () => {
   }`;
   const countArticles = async () => (await owner("select from public.articles")).rowCount;
 
-  test("tells who is not signed in so as data, not as an error", async () => {
+  test("returns that sign-in is required as data, not as an error", async () => {
     const before = await countArticles();
     const { createArticle } = await read(anonymous, CREATE, { input: { title: "Good title", content: "Text" } });
     expect(createArticle).toMatchObject({ success: false, article: null, message: expect.stringMatching(/login/i) });
@@ -80,7 +80,7 @@ describe("createArticle", () => {
     expect(createArticle.article).toMatchObject({ status, tags: ["a", 'b "c"'], author: { name: "Bob" } });
   });
 
-  test("takes null for what may be left out", async () => {
+  test("takes null for optional arguments", async () => {
     const { createArticle } = await read(bob, CREATE, {
       input: { title: "Five!", content: "", status: null, tags: null },
     });
@@ -165,7 +165,7 @@ describe("deleteArticle", () => {
     expect(await read(alice, deletion(id))).toEqual({ deleteArticle: false });
   });
 
-  test("is an error for who is not signed in, and for who is not its author", async () => {
+  test("is an error for anonymous callers, and for callers other than the author", async () => {
     expect((await ask(anonymous, deletion(1))).faults).toMatchObject([{ code: "AUTH_REQUIRED" }]);
     expect((await ask(bob, deletion(1))).faults).toMatchObject([{ code: "PERMISSION_DENIED" }]);
     expect(await read(anonymous, "{ article(id: 1) { id } }")).toEqual({ article: { id: "1" } });

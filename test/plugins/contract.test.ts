@@ -18,7 +18,7 @@ function fieldsOf(typeName: string): string[] {
   return oneLineEach.split("\n").flatMap((line) => line.trim() || []);
 }
 
-describe("a documented type has the documented fields, and those that only examples show", () => {
+describe("a documented type has the documented fields, and those of the examples", () => {
   test.each([
     [
       "User",
@@ -85,7 +85,7 @@ describe("a documented type has the documented fields, and those that only examp
   });
 });
 
-describe("the documented operations are there; what else there is, concerns other tables", () => {
+describe("the documented operations exist; all others concern other tables", () => {
   const isOfTranslations = (field: string) => /^\w*articleTranslation/i.test(field);
 
   test("queries", () => {

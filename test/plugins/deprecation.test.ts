@@ -18,6 +18,6 @@ test.each([
   ["OLDER Use NEW.", undefined],
   [true, undefined],
   [undefined, undefined],
-] as const)("@deprecatedValue %j says of OLD: %j", (tag, reason) => {
+] as const)("@deprecatedValue %j gives the reason for OLD: %j", (tag, reason) => {
   expect(deprecationReasonOfPart(tag, "OLD")).toBe(reason);
 });

@@ -42,7 +42,7 @@ describe("a function that changes something", () => {
   test.each([
     ["its type only", "{ __typename }"],
     ["nothing", "{ id @skip(if: true) }"],
-  ])("is called once, whatever is asked of its result: %s", async (_, selection) => {
+  ])("is called once, whatever is selected of its result: %s", async (_, selection) => {
     const before = await texts();
     await ask(`mutation { addNotes(input: { texts: ["once"] }) ${selection} }`);
     expect(await texts()).toEqual([...before, "once"]);
@@ -55,7 +55,7 @@ describe("a function that changes something", () => {
     expect((await texts()).slice(-2)).toEqual(["same", "same"]);
   });
 
-  test("gives its rows in its order, with what they refer to as it has become", async () => {
+  test("returns its rows in its order, with the relations as they are after the call", async () => {
     const { addNotes } = await ask(
       'mutation { addNotes(input: { texts: ["b", "a", "a \\"quoted\\", {odd} \\\\ one"] }) { text owner { name notes(limit: 100) { text } } } }',
     );

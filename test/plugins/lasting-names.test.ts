@@ -54,7 +54,7 @@ function partsOf(type: GraphQLNamedType): string[] {
   });
 }
 
-test("what is there keeps its names in GraphQL, whatever is added beside it", async () => {
+test("existing objects keep their GraphQL names when others are added", async () => {
   const before = buildSchema(await readFile("plugins/schema.graphql", "utf8"));
   const there = new Set(Object.values(generated.schema.getTypeMap()).flatMap(partsOf));
   const lost = Object.values(before.getTypeMap())

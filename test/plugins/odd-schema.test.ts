@@ -27,7 +27,7 @@ describe("references", () => {
     });
   });
 
-  test("of which there are two to one table are told apart; the first keeps the short name", async () => {
+  test("two of them to one table have different names; the first has the short one", async () => {
     expect(
       await read(`{ transfers { edges { node { amount doubled fromAccount { name } toAccount { name } } } } }`),
     ).toEqual({
@@ -185,7 +185,7 @@ describe("values", () => {
     });
   });
 
-  test("of a day's end and of less than nothing are told exactly", async () => {
+  test("at 24:00 and below zero are returned exactly", async () => {
     const shift = "{ ends others drift { days minutes seconds } drifts { seconds } }";
     const result = {
       ends: "24:00:00.000000",
@@ -230,7 +230,7 @@ describe("values", () => {
     });
   });
 
-  test("of types that nobody knows are strings, as Postgres writes them", async () => {
+  test("of unknown types are strings, as Postgres writes them", async () => {
     const backup = { id: "1", at: "0/1F", pages: "{[1,3),[5,6)}", parts: ["{[1,3)}", "{}"] };
     expect(
       await read("mutation ($input: CreateBackupInput!) { createBackup(input: $input) { id at pages parts } }", {
@@ -308,7 +308,7 @@ describe("a table", () => {
     expect((await generated.owner.query("select message from public.write_only")).rows).toEqual([{ message: "Hello" }]);
   });
 
-  test("of which nobody was granted anything is not named", () => {
+  test("without grants is not reported", () => {
     const names = Object.keys(generated.schema.getTypeMap()).filter((name) => /nothing|empty_?table/i.test(name));
     expect(names).toEqual([]);
   });
@@ -384,7 +384,7 @@ describe("a function", () => {
     expect(await read(source)).toEqual(data);
   });
 
-  test("takes the place of what would be generated under its name", async () => {
+  test("replaces the generated field of its name", async () => {
     expect(await read("{ news(id: 1) }")).toEqual({ news: "from a function" });
     expect(await read(`mutation { createNews(id: 8, input: { title: "Eight" }) { id title } }`)).toEqual({
       createNews: { id: "8", title: "Eight" },
@@ -393,7 +393,7 @@ describe("a function", () => {
     expect(fieldNames("Mutation")).toEqual(expect.arrayContaining(["updateNews", "deleteNews"]));
   });
 
-  test("that could do without an id refuses one that is none", async () => {
+  test("with an optional id refuses a malformed one", async () => {
     expect((await ask(`{ maybe(ownerId: "abc") }`)).faults).toMatchObject([
       { code: "VALIDATION_ERROR", path: "maybe" },
     ]);
@@ -412,7 +412,7 @@ describe("a function", () => {
   });
 });
 
-describe("what is deprecated says so", () => {
+describe("deprecated fields and values have their reasons", () => {
   test.each([
     ["a column", "News", '@deprecated(reason: "Read the text.")'],
     ["a value of an enum", "Mood", '_1st @deprecated(reason: "Use %.")'],

@@ -25,7 +25,7 @@ describe("the size of a page", () => {
     expect(readLimit(limit, 1000)).toBe(read);
   });
 
-  test("never exceeds what the deployment allows, by default either", () => {
+  test("never exceeds the configured maximum, also by default", () => {
     expect(readPage(undefined, undefined, 4)).toEqual({ first: 4, last: null });
     expect(readLimit(undefined, 4)).toBe(4);
   });

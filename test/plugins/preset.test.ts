@@ -27,7 +27,7 @@ async function schemaOf(sql: string, schemas = ["public"]): Promise<GraphQLSchem
 const grantAll = "grant select on all tables in schema public to authenticated";
 
 describe("a database", () => {
-  test("that shows nothing has a schema that says so", async () => {
+  test("without visible objects has a schema with the field isEmpty", async () => {
     const schema = await schemaOf("create table public.hidden (id int primary key)");
     expect(Object.keys(schema.getQueryType()!.getFields())).toEqual(["isEmpty"]);
     expect(schema.getMutationType()).toBeUndefined();
@@ -87,7 +87,7 @@ describe("a database", () => {
     ).rejects.toThrow('"@order size desc" of public.things: there is no column "size"');
   });
 
-  test("of several schemas says which where it is not the first", async () => {
+  test("of several schemas is named with the schema where that is not the first", async () => {
     const schema = await schemaOf(
       `create schema shop;
        grant usage on schema shop to authenticated;
@@ -133,7 +133,7 @@ describe("a relation", () => {
     expect(await descriptionsOf("")).toEqual(["Reads a single `Home` that is related to this `Guest`.", BACK]);
   });
 
-  test("is described by the constraint where that says so", async () => {
+  test("is described by the constraint's tag", async () => {
     const comment = String.raw`e'@forwardDescription The home.\n@backwardDescription Who stays here.\nThe home must exist.'`;
     const sql = `comment on constraint guests_home_id_fkey on public.guests is ${comment}`;
     expect(await descriptionsOf(sql)).toEqual(["The home.", "Who stays here."]);

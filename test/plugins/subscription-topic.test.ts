@@ -3,7 +3,7 @@ import { timeTopicOf, topicOf, topicsOf } from "../../plugins/row-events.ts";
 
 const change = { s: "public", t: "things", op: "update" };
 
-test("a change belongs to all changes of its kind, and to those of each of its keys", () => {
+test("an event has a topic for its operation, and one for each of its keys", () => {
   expect(topicsOf({ ...change, k: { id: "7", owner_id: null } })).toEqual([
     topicOf(change),
     topicOf(change, ["id", "7"]),
@@ -11,7 +11,7 @@ test("a change belongs to all changes of its kind, and to those of each of its k
   ]);
 });
 
-test("a change belongs to those of a point in time, whatever zone it is told in", () => {
+test("an event has the topic of a time, in whatever zone it is spelled", () => {
   const at = (time: string) => topicsOf({ ...change, k: { at: time } });
   const moment = timeTopicOf(change, "at", "2026-01-01T10:00:00+00:00");
   expect(at("2026-01-01T19:00:00+09:00")).toContain(moment);

@@ -19,7 +19,7 @@ describe("a time", () => {
     ["0044-03-15T12:00:00+00:00 BC", "-000043-03-15T12:00:00.000Z"],
     ["0044-03-15T12:53:28+00:53:28 BC", "-000043-03-15T12:00:00.000Z"],
     ["290000-01-01T00:00:00+00:00", "290000-01-01T00:00:00+00:00"],
-  ])("that JSON in Postgres writes as %s is told as %s", (text, time) => {
+  ])("that to_json writes as %s is returned as %s", (text, time) => {
     expect(toIsoTime(text)).toBe(time);
   });
 

@@ -166,7 +166,7 @@ const OTHERWISE: ReadonlySet<string> = new Set(["bytea", "time", "timestamptz"])
 /** Some line is written by other numbers than it was given in. */
 const COMPARED: Readonly<Record<string, string>> = { line: "one.value = other.value" };
 
-describe("a value is sent back as it was read, alone, in a list and of a domain, and is spelt as at /rest/v1", () => {
+describe("a value can be sent as it was read, alone, in a list and of a domain, and is spelled as at /rest/v1", () => {
   let types: ReadonlyMap<string, ObjectType>;
   beforeAll(async () => {
     const { data } = await graphql.ask(SCHEMA);

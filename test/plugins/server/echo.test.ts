@@ -7,7 +7,7 @@ function echo(text: string) {
   return measureAmplification(getOperationAST(document, null)!, document);
 }
 
-describe("how often a value may be told", () => {
+describe("how often a value may occur", () => {
   test.each([
     ["once without aliases", "{ user { name articles { id title } } }", 1],
     ["as often as a field has names", "{ user { a: name b: name c: name id } }", 3],
@@ -25,15 +25,15 @@ describe("how often a value may be told", () => {
   });
 });
 
-describe("what names add to each row", () => {
+describe("the bytes of names per row", () => {
   test("are the names in the answer", () => {
     expect(echo("{ user { id } }").keyBytes).toBe("user".length + "id".length + 12);
     expect(echo(`{ user { ${"x".repeat(1_000)}: id } }`).keyBytes).toBeGreaterThan(1_000);
   });
 });
 
-describe("what rows may become", () => {
-  test("counts values as often as they are told, and names for each row, those of nested lists too", () => {
+describe("the estimated size of a response", () => {
+  test("counts values per occurrence, and names per row, also in nested lists", () => {
     expect(estimateResponseBytes([["abc", null], ["d"]], { factor: 2, keyBytes: 100 })).toBe(2 * 4 + 2 * 100);
     expect(estimateResponseBytes([['[["1"],["2"]]']], { factor: 1, keyBytes: 100 })).toBe(13 + 4 * 100);
   });

@@ -101,14 +101,14 @@ describe("an error", () => {
         extensions: { code: "RESOURCE_CONFLICT" },
       },
     ],
-  ])("of a function that is %s is told in words for people, with its code", async (name, result) => {
+  ])("of a function that is %s has a message and its code", async (name, result) => {
     const error = await fault(name);
     expect(error).toMatchObject(result);
     expect(error.path).toHaveLength(1);
     expect(error.locations).toEqual([{ line: 1, column: 3 }]);
   });
 
-  test("of a value that is too long for its index is told as the client's", async () => {
+  test("of a value that is too long for its index is the client's", async () => {
     const place = randomBytes(6_000).toString("hex");
     const { errors } = await graphql.ask(`mutation { createPart(input: {name: "Long", place: "${place}"}) { id } }`, {
       token: tokenFor(1),
@@ -116,7 +116,7 @@ describe("an error", () => {
     expect(errors).toMatchObject([{ message: "A value is too long.", extensions: { code: "VALIDATION_ERROR" } }]);
   });
 
-  test("of a JSON value that is nested too deeply is told as the client's", async () => {
+  test("of a JSON value that is nested too deeply is the client's", async () => {
     const value = "[".repeat(20_000) + "]".repeat(20_000);
     const response = await fetch(graphql.url, {
       method: "POST",
@@ -130,13 +130,13 @@ describe("an error", () => {
     ["ratio", null, [["oddity", "ratio"]]],
     ["ratios", [1, null], [["oddity", "ratios", 1]]],
     ["grid", [null, null], [["oddity", "grid", 0], ["oddity", "grid", 1]]], // biome-ignore format: one line each
-  ])("of a value of %s that GraphQL has no word for says so, and takes nothing else", async (field, rest, paths) => {
+  ])("of a value of %s that GraphQL cannot represent affects no other field", async (field, rest, paths) => {
     const { data, errors } = await graphql.ask(`{ oddity(id: 1) { id ${field} } }`, { token: tokenFor(1) });
     expect(data).toEqual({ oddity: { id: "1", [field]: rest } });
     expect(errors).toMatchObject(paths.map((path) => ({ path, extensions: { code: "VALIDATION_ERROR" } })));
   });
 
-  test("of a value that names what Postgres does not have is told as the client's", async () => {
+  test("of a value that names an unknown object is the client's", async () => {
     const change = 'mutation { updateOddity(id: 1, input: { source: "no_such_table" }) { id } }';
     const { errors } = await graphql.ask(change, { token: tokenFor(1) });
     expect(errors).toMatchObject([{ message: "A value is not acceptable.", extensions: { code: "VALIDATION_ERROR" } }]);
@@ -151,7 +151,7 @@ describe("an error", () => {
     });
   });
 
-  test("of a change where one may only read says so", async () => {
+  test("of a change in a read-only transaction has its own code", async () => {
     const change = "mutation { updateOddity(id: 1, input: { source: null }) { id } }";
     const isRefused = async () => (await graphql.ask(change, { token: tokenFor(1) })).errors;
     const login = `alter role authenticator in database ${graphql.database.name}`;
@@ -165,7 +165,7 @@ describe("an error", () => {
     await expect.poll(isRefused).toBeUndefined();
   });
 
-  test("of a statement that takes longer than the caller's role may is told, whatever others may", async () => {
+  test("of a statement that exceeds the time limit of the caller's role is returned, whatever other limits are", async () => {
     const role = `alter role authenticated in database ${graphql.database.name}`;
     await graphql.sql(`${role} set statement_timeout = '100ms'`);
     await graphql.sql("notify pgrst, 'reload schema'");
@@ -182,7 +182,7 @@ describe("an error", () => {
     await graphql.sql(`${role} reset statement_timeout`);
   });
 
-  test("of a right that is missing is another for who has signed in, and names nothing", async () => {
+  test("of a missing privilege differs for signed-in callers, and names no object", async () => {
     expect(await fault("forbidden", tokenFor(1))).toMatchObject({
       message: "You may not do this.",
       extensions: { code: "PERMISSION_DENIED" },
@@ -203,7 +203,7 @@ describe("an error", () => {
     },
   );
 
-  test("that is internal gives HTTP 400 where the deployment says so", async () => {
+  test("that is internal has the configured HTTP status", async () => {
     const strict = await serveGraphQL({
       database: graphql.database,
       settings: { GRAPHQL_INTERNAL_ERROR_STATUS: "400" },
@@ -256,7 +256,7 @@ describe("an error", () => {
     expect((await graphql.ask("{ markText(m: { i: 1 }) }")).data).toEqual({ markText: "(1,)" });
   });
 
-  test("in a variable says which one, before anything is asked", async () => {
+  test("in a variable names it, before any statement runs", async () => {
     const { data, errors } = await graphql.ask("query ($n: Int) { articles(first: $n) { totalCount } }", {
       variables: { n: "x" },
     });
@@ -271,7 +271,7 @@ describe("a broken constraint", () => {
   const create = async (input: string) =>
     (await graphql.ask(`mutation { createPart(input: {${input}}) { id } }`, { token: tokenFor(1) })).errors?.[0];
 
-  test("says what its comment says, and which field it is about", async () => {
+  test("has the message of the constraint's comment, and the field", async () => {
     expect(await create('name: "a", size: 0')).toMatchObject({
       message: "Give a size above zero.",
       extensions: { code: "VALIDATION_ERROR", field: "size" },
@@ -283,21 +283,21 @@ describe("a broken constraint", () => {
     });
   });
 
-  test("of an index says what the index's comment says", async () => {
+  test("of an index has the message of the index's comment", async () => {
     expect(await create('name: "B"')).toMatchObject({
       message: "Another part has this name.",
       extensions: { code: "RESOURCE_CONFLICT" },
     });
   });
 
-  test("without a comment is told in general, and names nothing of the database", async () => {
+  test("without a comment has a general message that names no object", async () => {
     const error = await create('name: "d", ownerId: 99');
     expect(error).toMatchObject({ extensions: { code: "RESOURCE_CONFLICT" } });
     expect(error.message).not.toMatch(/parts|fkey|users/);
   });
 });
 
-test("while the database is away an operation fails with a code that says so, and then works again", async () => {
+test("while the database is unavailable an operation fails with SERVICE_UNAVAILABLE, and then works again", async () => {
   await graphql.sql(
     "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
   );

@@ -14,7 +14,7 @@ function counted(...answers: (IssuedNumbers | null | Error | Promise<IssuedNumbe
 const settled = (last: number): IssuedNumbers => ({ last, isSettled: true });
 
 describe("the count of events", () => {
-  test("knows that nothing was missed when all that were numbered were heard, in whatever order", async () => {
+  test("reports no gap when all issued numbers were received, in any order", async () => {
     const count = counted(settled(7), settled(10), settled(10));
     expect(count.isUncertain).toBe(true);
     expect(await count.mayHaveMissed()).toBe(true);
@@ -24,7 +24,7 @@ describe("the count of events", () => {
     expect(await count.mayHaveMissed()).toBe(false);
   });
 
-  test("notices a number that was never heard, and begins anew", async () => {
+  test("reports a missing number, and restarts", async () => {
     const count = counted(settled(7), settled(9), settled(10));
     await count.mayHaveMissed();
     count.record(9);
@@ -41,7 +41,7 @@ describe("the count of events", () => {
     expect(await count.mayHaveMissed()).toBe(false);
   });
 
-  test("takes into account what is heard while it asks", async () => {
+  test("counts numbers that arrive during the query", async () => {
     const request = Promise.withResolvers<IssuedNumbers>();
     const count = counted(settled(7), request.promise, settled(10));
     await count.mayHaveMissed();
@@ -91,7 +91,7 @@ describe("Postgres", () => {
   const write = (by: pg.Client) =>
     by.query("insert into public.articles (author_id, title, content) values (1, 'First one', '')");
 
-  test("says how many numbers it has given, and whether one may still be on its way", async () => {
+  test("returns the last issued number, and whether a transaction with a number is running", async () => {
     expect(await ask()).toEqual(settled(1));
     await write(client);
     expect(await ask()).toEqual(settled(2));
@@ -109,7 +109,7 @@ describe("Postgres", () => {
     }
   });
 
-  test("says so where it gives none", async () => {
+  test("returns null where events are not numbered", async () => {
     const empty = await cloneDatabase("empty");
     const other = new pg.Client({ connectionString: empty.ownerUrl });
     await other.connect();

@@ -31,7 +31,7 @@ describe("the lease of events", () => {
     return { lease, told: result, heard: (what: string) => expect.poll(() => result).toContain(what) };
   }
 
-  test("is asked for by the first who holds it, and renewed until the last lets go", async () => {
+  test("is acquired by the first holder, and renewed until the last releases it", async () => {
     const { lease, told: result } = leased([{}]);
     await Promise.all([lease.hold(), lease.hold()]);
     expect(result).toEqual(["asked"]);
@@ -55,7 +55,7 @@ describe("the lease of events", () => {
     lease.release();
   });
 
-  test("begins when those have ended who wrote before", async () => {
+  test("begins when earlier writers have ended", async () => {
     let writing = true;
     const { lease, told: result } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
     let isHeld = false;
@@ -68,7 +68,7 @@ describe("the lease of events", () => {
     lease.release();
   });
 
-  test("does not wait for long, but says afterwards that something may have been missed", async () => {
+  test("does not wait long, but reports later that events may have been missed", async () => {
     let writing = true;
     const { lease, told: result, heard } = leased([{ writers: ["3/7"] }], () => (writing ? ["3/7"] : []));
     await lease.hold();
@@ -78,14 +78,14 @@ describe("the lease of events", () => {
     lease.release();
   });
 
-  test("that cannot be had is refused, and may be asked for again", async () => {
+  test("that cannot be acquired rejects, and can be tried again", async () => {
     const { lease } = leased([new Error("away"), {}]);
     await expect(lease.hold()).rejects.toThrow("away");
     await lease.hold();
     lease.release();
   });
 
-  test("is not renewed by who does not hold it", async () => {
+  test("is not renewed without a holder", async () => {
     const { lease, told: result } = leased([{}]);
     await lease.renew();
     expect(result).toEqual([]);
@@ -166,7 +166,7 @@ describe("Postgres", () => {
     },
   );
 
-  test("has nothing to be asked where events are somebody else's", async () => {
+  test("needs no query where other triggers emit the events", async () => {
     const empty = await cloneDatabase("empty");
     const client = await another(empty.ownerUrl);
     expect(await questionsOf(client).awaitEvents(60)).toBeNull();
@@ -175,7 +175,7 @@ describe("Postgres", () => {
     await empty.drop();
   });
 
-  test("may not be asked by a login that was not granted it, which is said once", async () => {
+  test("is not used by a login role without the privilege, which is logged once", async () => {
     await owner.query("revoke execute on function private.await_events from authenticator");
     const said: unknown[] = [];
     const ask = questionsOf(await another(database.url), { warn: (...words: unknown[]) => void said.push(words) });

@@ -62,7 +62,7 @@ const titles = (count: number, prefix: string) =>
   );
 
 describe("an event", () => {
-  test("reaches those who may see its row, and nobody else hears that there was one", async () => {
+  test("reaches subscribers that may see its row, and no others", async () => {
     const query = "subscription { onNoteAdded { text } }";
     const [ann, bob] = [await subscribe(query, tokenFor(1)), await subscribe(query, tokenFor(2))];
     const anonymous = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
@@ -91,7 +91,7 @@ describe("an event", () => {
     expect(await ann.next()).toEqual({ data: { onNoteChanged: { text: "mine anew" } } });
   });
 
-  test("tells the row as it is when it is read, once for each change", async () => {
+  test("returns the row as it is when it is read, once per change", async () => {
     const created = await subscribe("subscription { onArticleCreated { title author { name } } }");
     await titles(3, "In order ");
     for (const number of [1, 2, 3]) {
@@ -110,7 +110,7 @@ describe("an event", () => {
     expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "Done at last 1" } } });
   });
 
-  test("of a transaction that wrote before may be missed, and who has subscribed meanwhile is told so", async () => {
+  test("of a transaction that wrote before may be missed, which is reported to subscribers", async () => {
     await graphql.sql("select setval('private.events_awaited_until', 1)");
     await graphql.sql("begin");
     await titles(1, "Written before ");
@@ -147,7 +147,7 @@ describe("many events at once", () => {
     }
   });
 
-  test("that are more than a subscriber can be behind end its subscription, and it is told so", async () => {
+  test("beyond the size of a subscriber's queue end its subscription with an error", async () => {
     const created = await subscribe("subscription { onArticleCreated { id } }");
     await titles(25_000, "Too many ");
     let result = await created.next();
@@ -185,7 +185,7 @@ describe("when the listener is cut off", () => {
     expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "After the gap 1" } } });
   });
 
-  test("what happened meanwhile is lost, and who was there is told so", async () => {
+  test("events meanwhile are lost, which is reported to subscribers", async () => {
     const created = await subscribe(query);
     const pids = await listeners();
     await graphql.sql(`
@@ -199,7 +199,7 @@ describe("when the listener is cut off", () => {
     }
   });
 
-  test("nobody is told when nothing happened meanwhile", async () => {
+  test("nothing is reported when no event was missed", async () => {
     const created = await subscribe(query);
     for (const moment of ["Before ", "Between ", "After "]) {
       await titles(1, moment);

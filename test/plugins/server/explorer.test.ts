@@ -24,7 +24,7 @@ describe("the explorer", () => {
     expect(/script-src ([^;]*)/.exec(policy)![1]).not.toContain("unsafe-inline");
   });
 
-  test("has its files beside it, compressed for who takes that, and known by their tags", async () => {
+  test("serves its files, compressed when accepted, with ETags", async () => {
     const plain = await ask("/graphiql/static/ruru.js", { headers: { "Accept-Encoding": "identity" } });
     const text = await plain.text();
     expect(plain.headers.get("content-type")).toBe("text/javascript; charset=utf-8");

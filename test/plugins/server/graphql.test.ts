@@ -33,7 +33,7 @@ const EXTENSIONS = `
     as 'begin return one::citext = other::citext; end';
   grant execute on function public.is_alike to anon`;
 
-test("what extensions bring is found where they are, with its own meaning", async () => {
+test("types and operators of extensions are found in their schemas", async () => {
   const graphql = await serveGraphQL({ template: "empty", before: EXTENSIONS });
   const CREATE = `mutation { createMember(input: { id: 1, name: "Ada", traits: { eyes: "blue" } }) { name traits } }`;
   expect((await graphql.ask(CREATE)).data).toEqual({ createMember: { name: "Ada", traits: { eyes: "blue" } } });

@@ -75,7 +75,7 @@ describe("a request", () => {
     "multipart/form-data; boundary=x",
     "application/graphql",
     "application/json; charset=utf-16",
-  ])("with a body of type %s is 415: a stranger's page can send such in a user's name", async (type) => {
+  ])("with a body of type %s is 415: any site can send it with a user's cookies", async (type) => {
     const response = await post('{"query":"{ __typename }"}', { "Content-Type": type });
     expect([response.status, await codeOf(response)]).toEqual([415, "UNSUPPORTED_MEDIA_TYPE"]);
   });
@@ -100,7 +100,7 @@ describe("a request", () => {
     expect(await (await get({ query, variables: "{" })).status).toBe(400);
   });
 
-  test("by GET may not change anything, whatever it says it accepts", async () => {
+  test("by GET may not run a mutation, whatever it accepts", async () => {
     const query = 'mutation { createUser(input: {name: "Eve", email: "eve@example.org"}) { id } }';
     for (const accept of ["application/json", OWN_TYPE]) {
       const response = await get({ query }, { Accept: accept });
@@ -122,7 +122,7 @@ describe("a request", () => {
     });
   });
 
-  test("by HEAD gets what GET would, less the body", async () => {
+  test("by HEAD has the response of GET without the body", async () => {
     const response = await fetch(`${graphql.url}?query={__typename}`, { method: "HEAD" });
     expect([response.status, response.headers.get("content-length")]).toEqual([200, "31"]);
   });
@@ -132,7 +132,7 @@ describe("a request", () => {
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS, POST"]);
   });
 
-  test("by OPTIONS is told the methods", async () => {
+  test("by OPTIONS returns the methods", async () => {
     const response = await fetch(graphql.url, { method: "OPTIONS" });
     expect([response.status, response.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS, POST"]);
   });
@@ -142,7 +142,7 @@ describe("a request", () => {
     expect([response.status, await codeOf(response)]).toEqual([404, "RESOURCE_NOT_FOUND"]);
   });
 
-  test("for a subscription is told of the WebSocket", async () => {
+  test("for a subscription is refused with a hint to use a WebSocket", async () => {
     const response = await post({ query: "subscription { onArticleCreated { id } }" });
     expect((await response.json()) as object).toMatchObject({ errors: [{ extensions: { code: "VALIDATION_ERROR" } }] });
   });
@@ -199,7 +199,7 @@ describe("the caller", () => {
     ["no token", undefined],
     ["a token that is none", "nonsense"],
     ["a token that was signed by somebody else", jwt.sign({ sub: "1", role: "authenticated" }, `not ${SECRET}`)],
-  ])("is nobody with %s, and what is public is still served", async (_, token) => {
+  ])("is anonymous with %s, and public data is still served", async (_, token) => {
     const request = token === undefined ? {} : { token };
     const response = await graphql.ask(`{ user(id: 1) { name } ${query.slice(1)}`, request);
     expect(response.status).toBe(200);
@@ -207,7 +207,7 @@ describe("the caller", () => {
     expect((await graphql.ask("{ user(id: 1) { name } }", request)).data).toEqual({ user: { name: "Ann" } });
   });
 
-  test("is told when the token has expired, where it is needed", async () => {
+  test("gets AUTH_EXPIRED when an expired token would have been needed", async () => {
     const token = tokenFor(1, { exp: 1 });
     expect((await graphql.ask("{ user(id: 1) { name } }", { token })).errors).toBeUndefined();
     expect((await graphql.ask(query, { token })).errors).toMatchObject([{ extensions: { code: "AUTH_EXPIRED" } }]);

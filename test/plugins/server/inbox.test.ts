@@ -15,7 +15,7 @@ function open() {
 }
 
 describe("an inbox", () => {
-  test("gives what was put in it, in order, now or later", async () => {
+  test("returns pushed events in order, now or later", async () => {
     const { inbox, events, joined } = open();
     expect(joined).toEqual(["things"]);
     inbox.push(event(1));
@@ -42,7 +42,7 @@ describe("an inbox", () => {
     expect(await next).toEqual(event(16));
   });
 
-  test("drops everything when it is full, and says so until the end", async () => {
+  test("drops all events when it is full, and reports the overflow until the end", async () => {
     const { inbox, events } = open();
     let result = 0;
     inbox.onLoss = () => result++;
@@ -56,7 +56,7 @@ describe("an inbox", () => {
     expect(await events.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("tells a gap once", () => {
+  test("reports a gap once", () => {
     const { inbox } = open();
     expect(inbox.takeLoss()).toBeNull();
     inbox.reportLoss("gap");

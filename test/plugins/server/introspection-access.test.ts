@@ -31,7 +31,7 @@ const errorsOf = async (query: string, request = {}) => {
 };
 
 describe("GRAPHQL_INTROSPECTION", () => {
-  test("off: nobody learns of the schema, not from suggestions either", async () => {
+  test("off: no role can read the schema, not by suggestions either", async () => {
     await open("off");
     const refused = [["GRAPHQL_VALIDATION_FAILED", "Introspection is disabled."]];
     for (const request of [{}, { token: TOKEN }]) {
@@ -50,7 +50,7 @@ describe("GRAPHQL_INTROSPECTION", () => {
     });
   });
 
-  test("authenticated: whoever shows a token of another role than the anonymous one learns of it", async () => {
+  test("authenticated: roles other than the anonymous one can read it", async () => {
     await open("authenticated");
     const refused = [["AUTH_REQUIRED", "Sign in to use introspection."]];
     expect(await errorsOf("{ __schema { queryType { name } } }")).toEqual(refused);
@@ -68,7 +68,7 @@ describe("GRAPHQL_INTROSPECTION", () => {
     ]);
   });
 
-  test("all: everybody learns of it", async () => {
+  test("all: all roles can read it", async () => {
     await open("all");
     expect(await errorsOf(getIntrospectionQuery())).toEqual([]);
     expect(await errorsOf("{ thing(id: 1) { nam } }")).toEqual([

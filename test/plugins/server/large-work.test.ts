@@ -40,7 +40,7 @@ test("an answer may be as long as the rows of an operation, half as long for an 
   expect(tooLong[0].message).toContain(String(MOST_ANSWER_BYTES / 4));
 });
 
-test("an anonymous caller has less planned at once than one who is signed in", async () => {
+test("an anonymous caller may plan fewer fields at once than a signed-in one", async () => {
   const documentOf = (roots: number) =>
     `{ ${Array.from({ length: roots }, (_, index) => `a${index}: articles(first: 1) { edges { node { id } } }`).join(" ")} }`;
   expect((await graphql.ask(documentOf(33))).errors).toBeUndefined();
@@ -65,7 +65,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("on a socket that
     expect(await wire.closed()).toMatchObject({ code: 4400, reason: expect.stringContaining("too many values") });
   });
 
-  test("what is short does not overtake what is long", async () => {
+  test("a short document does not overtake a long one", async () => {
     const wire = await open();
     const say = (id: string, length: number) =>
       wire.say({ type: start, id, payload: { query: "{ __typename }", variables: { text: "x".repeat(length) } } });

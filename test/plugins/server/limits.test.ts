@@ -36,7 +36,7 @@ describe("depth", () => {
     expect(codes(`query A { x } query B ${nested(16)}`)).toEqual(["QUERY_TOO_DEEP"]);
   });
 
-  test("does not count what asks about the schema", () => {
+  test("does not count introspection", () => {
     expect(codes(`{ __schema ${nested(20)} }`)).toEqual([]);
   });
 });
@@ -71,18 +71,18 @@ describe("complexity", () => {
     expect(codes(`{ a { ${fields(999)} __typename } }`)).toEqual([]);
   });
 
-  test("of what asks about the schema has a budget of its own", () => {
+  test("of introspection has a limit of its own", () => {
     expect(codes(`{ __schema { ${fields(999)} } a { ${fields(999)} } }`)).toEqual([]);
     expect(codes(`{ __schema { ${fields(1000)} } }`)).toEqual(["QUERY_TOO_COMPLEX"]);
   });
 
-  test("of what asks about the schema is never less than tools need, where a deployment allows less of the others", () => {
+  test("of introspection is never limited below what tools need, where the other limit is lower", () => {
     expect(codes(getIntrospectionQuery(), { complexity: 1 })).toEqual([]);
     expect(codes(`{ __schema { ${fields(1000)} } }`, { complexity: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
     expect(codes(`{ __schema { ${fields(1000)} } }`, { complexity: 1001 })).toEqual([]);
   });
 
-  test("is too much where all types are asked for again and again, and not where a table is called so", () => {
+  test("is too high for repeated lists of all types, and not for a table of that name", () => {
     const schemas = (count: number) =>
       Array.from({ length: count }, (_, index) => `s${index}: __schema { ...T }`).join(" ");
     const lists = (count: number) => Array.from({ length: count }, (_, index) => `t${index}: types { name }`).join(" ");
@@ -102,7 +102,7 @@ describe("other limits", () => {
     expect(codes("{ x: a } ", { aliases: 1, directives: 0, rootFields: 1 })).toEqual([]);
   });
 
-  test("hold for aliases of what asks about the schema", () => {
+  test("hold for aliases of introspection fields", () => {
     expect(codes("{ x: __schema { a } y: __schema { a } }", { rootFields: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
   });
 });
@@ -130,7 +130,7 @@ describe("a document", () => {
     expect(reader("{ b }")).toBe(reader("{ b }"));
   });
 
-  test("that is one of many is forgotten with what was planned for it, by what they weigh", () => {
+  test("that is one of many is dropped with its plans, by weight", () => {
     let forgotten = 0;
     const memory = new PlanBudget();
     memory.onFull(() => forgotten++);
@@ -144,7 +144,7 @@ describe("a document", () => {
     expect([reader(large(0)) === first, forgotten]).toEqual([false, 1]);
   });
 
-  test("that cannot be parsed, or does not fit the schema, is refused with the code that says so", () => {
+  test("that cannot be parsed or is invalid is refused with its code", () => {
     expect(refused("{")).toEqual(["GRAPHQL_PARSE_FAILED"]);
     expect(refused("{ z }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
     let invalid = 0;
@@ -191,12 +191,12 @@ describe("a document", () => {
     expect(refused(text)[0]).toMatch(/^QUERY_TOO_/);
   });
 
-  test.each([10, 100, 1000, 3000])("with %i nested values does not fit, or is too deep to tell", (levels) => {
+  test.each([10, 100, 1000, 3000])("with %i nested values is invalid or too deep", (levels) => {
     const field = `b(x: ${"[".repeat(levels)}${"]".repeat(levels)})`;
     expect(refused(`{ ${field} ${field} }`)[0]).toMatch(/^(GRAPHQL_VALIDATION_FAILED|QUERY_TOO_DEEP)$/);
   });
 
-  test("takes null for a variable where it needs no value, and absence where there is a default", () => {
+  test("takes null for nullable variables, and absent variables with a default", () => {
     const bearing = (text: string, variables: Record<string, unknown>) => () => {
       const { operation, checkVariables } = read(text);
       checkVariables(operation(null), variables);
@@ -239,7 +239,7 @@ describe("a document", () => {
     expect(refused("query ($x: Boolean!) { b @skip(if: $x) }")).toEqual([]);
   });
 
-  test("of a name that is not there says so", () => {
+  test("of an unknown name is refused", () => {
     expect(() => read("query A { b } query B { b }").operation(null)).toThrow("operationName");
     expect(() => read("query A { b }").operation("C")).toThrow('"C"');
     expect(() => read("fragment F on Query { b }")).toThrow(GraphqlRefusal);

@@ -52,7 +52,7 @@ test("a path of 400 foreign keys does not exceed the stack", async () => {
   expect(Object.keys(last.getFields())).toEqual(["id", "thing399"]);
 });
 
-test("others have their turn between the steps, none of which is a large part of the whole", async () => {
+test("the event loop is free between the steps, none of which is a large part of the build", async () => {
   await using opened = await openPreset({ template: "empty", sql: MANY });
   const shares: number[] = [];
   // The first one compiles what the others run, and the collector may come at any time.
@@ -81,7 +81,7 @@ function usedProcessorTime(): number {
   return user + system;
 }
 
-test("what is no longer wanted is not made to its end", async () => {
+test("an aborted build ends early", async () => {
   await using opened = await openPreset({ template: "empty", sql: MANY });
   const unwanted = AbortSignal.abort(new Error("gone"));
   await expect(buildSchemaInSteps(opened.preset, unwanted)).rejects.toThrow("gone");

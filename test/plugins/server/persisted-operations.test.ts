@@ -41,14 +41,14 @@ const ofApollo = (sha256Hash: unknown) => ({ persistedQuery: { version: 1, sha25
 const ann = { data: { user: { name: "Ann" } } };
 
 describe("a registered operation", () => {
-  test("is asked for by its id, as the standard has it and as Apollo does", async () => {
+  test("is selected by its id, as in the standard and as by Apollo", async () => {
     for (const service of [graphql, strict]) {
       expect(await post(service, { documentId: HASH, variables })).toEqual(ann);
       expect(await post(service, { extensions: ofApollo(HASH), variables })).toEqual(ann);
     }
   });
 
-  test("may be asked for by GET, so that caches may know it", async () => {
+  test("may be requested by GET, so that responses can be cached", async () => {
     const extensions = JSON.stringify(ofApollo(HASH));
     const response = await fetch(`${graphql.url}?${new URLSearchParams({ extensions, variables: '{"id":1}' })}`);
     expect(await response.json()).toEqual(ann);
@@ -86,7 +86,7 @@ describe("any other operation", () => {
   });
 });
 
-test("without a folder an id is told to be of no use, and a folder that is not there is told at the start", async () => {
+test("without a folder an id is refused, and a missing folder fails the start", async () => {
   const plain = await serveGraphQL({ database: graphql.database });
   expect(await post(plain, { extensions: ofApollo(HASH) })).toMatchObject({
     errors: [{ message: "PersistedQueryNotSupported" }],

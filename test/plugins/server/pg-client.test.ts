@@ -45,7 +45,7 @@ describe("a statement", () => {
     });
   });
 
-  test("tells how many rows it changed", async () => {
+  test("returns how many rows it changed", async () => {
     const text = "insert into public.things select generate_series(1, 3)";
     expect(await withClient((client) => client.query({ text }))).toMatchObject({ rows: [], rowCount: 3 });
   });
@@ -79,7 +79,7 @@ describe("reads of one turn of the event loop", () => {
       { readOnly },
     );
 
-  test("are asked together, where nothing is changed", async () => {
+  test("are read in one batch", async () => {
     await until(async () => (await moments(true)) === 1);
     expect(await moments(false)).toBe(2);
   });

@@ -64,7 +64,7 @@ describe("a schema from which something is hidden", () => {
     expect(print(pruned)).toBe("type Query { a: A c: C } type A { x: E } enum E { V } type C { e: E }");
   });
 
-  test("has no kind of operation without fields, but queries, which say that there is nothing", () => {
+  test("has no operation type without fields, except Query, which then has isEmpty", () => {
     const pruned = prune(
       "type Query { a: Int } type Mutation { b: Int } type Subscription { c: Int }",
       "Query.a",
@@ -75,7 +75,7 @@ describe("a schema from which something is hidden", () => {
     expect([pruned.getMutationType(), pruned.getSubscriptionType()]).toEqual([undefined, undefined]);
   });
 
-  test("has of an interface what all its types show, and of a union the types that show something", () => {
+  test("has the fields of an interface that all its types show, and the members of a union that show any", () => {
     const pruned = prune(
       `type Query { thing: Thing either: Either }
        interface Thing { id: Int name: String size: Int }

@@ -109,7 +109,7 @@ describe("the schema of a caller", () => {
     expect(names).toEqual([]);
   });
 
-  test("has what its role may use", async () => {
+  test("has the elements that its role may use", async () => {
     const schema = await introspect(admin);
     expect(fieldsOf(schema, "Query")).toEqual(
       expect.arrayContaining(["audit", "audits", "busiestShop", "letters", "mySecret", "secrets", "shop"]),
@@ -129,7 +129,7 @@ describe("the schema of a caller", () => {
     expect((await faults(ask, admin)).data).toEqual({ hidden: { name: "Audit" }, shown: { name: "Shop" } });
   });
 
-  test("is what documents are checked by, and suggestions made of", async () => {
+  test("validates documents and makes suggestions", async () => {
     const invalid = async (query: string, token?: string) => (await faults(query, token)).faults;
     const of = (message: string) => [["GRAPHQL_VALIDATION_FAILED", message]];
     expect(await invalid("{ audits { totalCount } }")).toEqual(of(`Cannot query field "audits" on type "Query".`));
@@ -147,7 +147,7 @@ describe("the schema of a caller", () => {
     expect(await invalid("{ shop(id: 1) { audits { id grade } } }", admin)).toEqual([]);
   });
 
-  test("keeps for an anonymous caller what asks to sign in", async () => {
+  test("keeps fields for anonymous callers that need a sign-in", async () => {
     expect(await faults("{ mySecret { word } }")).toMatchObject({ faults: [["AUTH_REQUIRED", "Sign in to do this."]] });
     expect(await faults(`mutation { createShop(input: { id: 2, name: "b" }) { name } }`)).toMatchObject({
       faults: [["AUTH_REQUIRED", "Sign in to do this."]],
@@ -161,7 +161,7 @@ describe("the schema of a caller", () => {
     });
   });
 
-  test("says done where a caller may add rows and read none", async () => {
+  test("returns true where a caller may insert rows and select none", async () => {
     const create = (selection: string) => `mutation { createLetter(input: { text: "x" }) ${selection} }`;
     expect(printType((await introspect()).getType("Mutation")!)).toContain(
       "createLetter(input: CreateLetterInput!): Boolean!",
@@ -172,7 +172,7 @@ describe("the schema of a caller", () => {
     });
   });
 
-  test("of a role that was granted nothing says so", async () => {
+  test("of a role without privileges has isEmpty", async () => {
     const token = tokenFor(3, { role: "service_role" });
     expect(fieldsOf(await introspect(token), "Query")).toEqual(["isEmpty"]);
     expect(await faults("{ isEmpty }", token)).toEqual({ data: { isEmpty: true }, faults: [] });
@@ -182,7 +182,7 @@ describe("the schema of a caller", () => {
     ]);
   });
 
-  test("of a role that there is not is that of anonymous callers, and nothing is run", async () => {
+  test("of an unknown role is the anonymous one, and no statement is run", async () => {
     const token = tokenFor(4, { role: "nobody_at_all" });
     expect((await faults("{ audits { totalCount } }", token)).faults[0]![0]).toBe("GRAPHQL_VALIDATION_FAILED");
     expect((await faults("{ shops { totalCount } }", token)).faults[0]![0]).toBe("PERMISSION_DENIED");
@@ -206,7 +206,7 @@ describe("the schema of a caller", () => {
     ]);
   });
 
-  test("follows what is granted and revoked", async () => {
+  test("follows grants and revokes", async () => {
     const count = () => faults("{ audits { totalCount } }", user);
     await graphql.sql("grant select on public.audits to authenticated");
     await expect.poll(count).toEqual({ data: { audits: { totalCount: 1 } }, faults: [] });
@@ -226,7 +226,7 @@ describe("roles", () => {
     return new RoleSchemas({ ...made, catalog, anonRole: "anon", limits: LIMITS, ...options });
   }
 
-  test("with the same view share a schema, and what was read against it", async () => {
+  test("with the same visible elements share a schema and its documents", async () => {
     const schemas = await open({});
     expect(await schemas.schemaOf("authenticated")).toBe(await schemas.schemaOf("anon"));
     expect(await schemas.schemaOf("admin")).toBe(await schemas.schemaOf("anon"));

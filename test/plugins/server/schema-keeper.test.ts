@@ -68,7 +68,7 @@ describe("the schema", () => {
     expect(builds() - before).toBeLessThan(10);
   });
 
-  test("is exchanged between requests: none fails, and open subscriptions go on", async () => {
+  test("is replaced between requests: none fails, and open subscriptions continue", async () => {
     const wire = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
     wire.say({ type: "connection_init" });
     await wire.hear();
@@ -128,7 +128,7 @@ describe("the schema", () => {
 });
 
 describe("at the start", () => {
-  test("what the schema cannot be built with is named, and all else is served", async () => {
+  test("objects that fail the build are reported, and all others are served", async () => {
     const database = await cloneDatabase();
     const heard: Record<string, unknown>[] = [];
     const log = pino({ level: "warn" }, listTo(heard));
@@ -143,7 +143,7 @@ describe("at the start", () => {
     }
   });
 
-  test("a schema that takes long is not waited for: GraphQL is served when it is there, all else at once", async () => {
+  test("a slow build is not waited for: GraphQL is served when it is done, all else immediately", async () => {
     await using opened = new AsyncDisposableStack();
     const database = opened.adopt(await cloneDatabase("empty"), ({ drop }) => drop());
     const owner = opened.adopt(new pg.Client({ connectionString: database.ownerUrl }), (client) => client.end());

@@ -45,7 +45,7 @@ test("values of every type go in and come out as they were", async () => {
   expect(again.data.sample).toEqual(result);
 });
 
-test("what is null stays null", async () => {
+test("null stays null", async () => {
   const query = `mutation { createSample(input: {plain: 1}) { ${names.join(" ")} } }`;
   const { data } = await graphql.ask(query);
   expect(data.createSample).toEqual({ ...Object.fromEntries(names.map((name) => [name, null])), plain: 1 });
