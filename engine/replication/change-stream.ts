@@ -15,15 +15,20 @@ import type { ReplicationSessionOptions } from "./replication-session.ts";
 import { KeeperSlot, measureWal, type ReplicationSlot } from "./replication-slots.ts";
 import { WalReader } from "./wal-reader.ts";
 
-/** In one statement at most, so that a commit, which waits for the disk, carries what came during the one before. */
+/** Batching lets one commit, which waits for the disk, carry the messages that arrived during the previous one. */
 const MAX_MESSAGES_PER_STATEMENT = 1_000;
 
 const DEFAULT_RETENTION_MS = 120_000;
-/** Postgres's own, for whoever says nothing, is a minute. */
+/** Postgres's own (wal_sender_timeout) is a minute. */
 const DEFAULT_RESPONSE_TIMEOUT_MS = 15_000;
 
-/** The live reading, which is there while somebody follows and a while longer, and replays for those who resume. */
-export class ChangeStream implements ReplicationStream {
+/** Connects when the first follower comes. */
+export function openReplication(options: ReplicationOptions): ReplicationStream {
+  return new ChangeStream(options);
+}
+
+/** One live reader, which stays open for a while after the last follower, and replays for followers that resume. */
+class ChangeStream implements ReplicationStream {
   readonly emit: ReplicationStream["emit"];
   readonly #options: ReplicationOptions;
   readonly #session: ReplicationSessionOptions;
@@ -54,7 +59,7 @@ export class ChangeStream implements ReplicationStream {
       handOver: (position) => this.#join(position),
       refuse: (position, error) => this.#takePending(position)?.reject(error),
     });
-    // Of a process that is gone, perhaps.
+    // A process that crashed may have left its keeper slot.
     if (keep !== "never") this.#retireLater();
   }
 
@@ -69,7 +74,7 @@ export class ChangeStream implements ReplicationStream {
   async statistics(): Promise<ReplicationStatistics> {
     const { status, position } = this.state();
     const reader = position === null ? null : this.#reader;
-    // Read before anything is awaited: later it may be another stream.
+    // Before the first await: afterwards the reader may be another one.
     const next = reader?.next() ?? null;
     const seconds = reader?.transaction ? (Date.now() - reader.transaction.commitTime.getTime()) / 1000 : 0;
     const measured = await this.#options.asOwner((client) => measureWal(client, next)).catch(() => null);
@@ -92,7 +97,7 @@ export class ChangeStream implements ReplicationStream {
     this.#pending.set(position, from);
     this.#reader ??= this.#openReader();
     const reader = this.#reader;
-    // It is told of what is committed from here on, though the stream may still have to begin.
+    // It gets what is committed from now on, even if the stream has not started yet.
     if (since === undefined) this.#followers.add(position);
     reader.started.then(
       () => this.#joinOrReplay(position, since),
@@ -113,10 +118,10 @@ export class ChangeStream implements ReplicationStream {
     this.#refusal = null;
     const reader = new WalReader({
       session: this.#session,
-      audience: this.#followers,
+      followers: this.#followers,
       log: this.#options.log,
       beginAt: ({ earliest, now }) => (earliest > now ? earliest : now),
-      onPassed: (reading) => reading.slot && this.#keeper.passed(reading.next(), reading.slot),
+      onPassed: ({ slot }) => slot && this.#keeper.passed(reader.next(), slot),
     });
     this.#running = reader.run().then(() => {
       if (this.#reader !== reader) return;
@@ -145,7 +150,7 @@ export class ChangeStream implements ReplicationStream {
     this.#removeFollower(position);
   }
 
-  /** Of whoever waits to be told from where it follows. */
+  /** The promise of a follower that does not know yet from where it follows. */
   #takePending(position: FollowerPosition): PromiseWithResolvers<Lsn> | undefined {
     const from = this.#pending.get(position);
     this.#pending.delete(position);
@@ -159,7 +164,7 @@ export class ChangeStream implements ReplicationStream {
     this.#retireLater();
   }
 
-  /** Whoever reloads a page comes back in a moment, and opening a stream has its cost. */
+  /** A client that reloads a page comes back in a moment, and opening a stream is expensive. */
   #retireLater(): void {
     if (this.#closed || this.#pending.size > 0 || this.#followers.size > 0 || this.#replays.size > 0) return;
     clearTimeout(this.#retirement);
@@ -183,14 +188,14 @@ function closedError(): Error {
 type ChangeReplayOptions = {
   readonly session: ReplicationSessionOptions;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
-  /** Whoever comes to the live reading now is told of the transactions above it. */
+  /** A follower that joins the live reader now gets the transactions above it. */
   liveHead(): Lsn;
-  /** The seat has been told of everything that the live reading will not tell it. */
+  /** Called when the follower has got everything that the live reader will not deliver. */
   handOver(position: FollowerPosition): void;
   refuse(position: FollowerPosition, error: ApiError): void;
 };
 
-/** Reads what was missed for those who resume, until it meets the live reading: one replay at a time for all who wait. */
+/** Reads what followers that resume have missed, until it catches up with the live reader: one replay at a time for all. */
 class ChangeReplays {
   readonly #options: ChangeReplayOptions;
   #waiting = new Set<FollowerPosition>();
@@ -238,12 +243,12 @@ class ChangeReplays {
     const { session, log } = this.#options;
     const beginAt = (slot: ReplicationSlot) => {
       this.#refuseUnretained(followers, slot);
-      return lowestLsn(followers.seats().map((position) => position.after + 1n)) ?? slot.now;
+      return lowestLsn(followers.positions().map((position) => position.after + 1n)) ?? slot.now;
     };
     const reader = new WalReader({
       session,
       log,
-      audience: followers,
+      followers,
       beginAt,
       onPassed: () => this.#handOverWhenCaughtUp(reader, followers),
     });
@@ -252,7 +257,8 @@ class ChangeReplays {
     reader.started.then(
       () => this.#handOverWhenCaughtUp(reader, followers),
       (error) => {
-        if (error instanceof ApiError) for (const position of followers.seats()) this.#options.refuse(position, error);
+        if (error instanceof ApiError)
+          for (const position of followers.positions()) this.#options.refuse(position, error);
       },
     );
     await reader.run();
@@ -261,7 +267,7 @@ class ChangeReplays {
   }
 
   #refuseUnretained(followers: Followers, { earliest, now }: ReplicationSlot): void {
-    for (const position of followers.seats()) {
+    for (const position of followers.positions()) {
       if (position.after + 1n >= earliest && position.after < now) continue;
       followers.remove(position);
       this.#options.refuse(position, noLongerRetained(position.after));
@@ -270,7 +276,7 @@ class ChangeReplays {
 
   #handOverWhenCaughtUp(reader: WalReader, followers: Followers): void {
     if (reader.position >= this.#options.liveHead()) {
-      for (const position of followers.seats()) {
+      for (const position of followers.positions()) {
         followers.remove(position);
         if (position.after < reader.position) position.after = reader.position;
         this.#options.handOver(position);
@@ -293,7 +299,7 @@ function noLongerRetained(after: Lsn): ApiError {
 type EmittedMessage = { readonly prefix: string; readonly content: string };
 type MessageBatch = { readonly messages: EmittedMessage[]; readonly committed: Promise<void> };
 
-/** Writes messages into the log, in the order in which they were given. */
+/** Writes messages to the WAL, in the order of the calls. */
 function makeMessageEmitter(asOwner: AsOwner): (prefix: string, content: Uint8Array) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve();
   let next: MessageBatch | null = null;
@@ -318,7 +324,7 @@ function makeMessageEmitter(asOwner: AsOwner): (prefix: string, content: Uint8Ar
   };
 }
 
-/** Transactional: others are not flushed before something else is, and are read only then. */
+/** Transactional, because other messages are flushed, and so read, only with the next commit. */
 async function emitMessages(asOwner: AsOwner, messages: readonly EmittedMessage[]): Promise<void> {
   await asOwner((client) =>
     client.query(

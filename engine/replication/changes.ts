@@ -1,82 +1,81 @@
 import type { Lsn } from "../database/lsn.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
-import { ChangeStream } from "./change-stream.ts";
 import type { SlotRetention } from "./replication-slots.ts";
 
-/** What has been committed to the database, in commit order: one stream for everybody in this process. */
+/** The changes that are committed to the database, in commit order: one stream for all followers in this process. */
 export type ReplicationStream = {
   state(): ReplicationState;
   /** Asks the database. */
   statistics(): Promise<ReplicationStatistics>;
   /**
-   * From the next transaction on or, with `since`, from the first one whose `commitLsn` is above it. Opens the stream
-   * where nobody followed.
+   * Follows from the next transaction or, with `since`, from the first one whose `commitLsn` is above it. The first
+   * follower opens the stream.
    */
   follow(follower: ChangeFollower, since?: Lsn): ChangeSubscription;
-  /** A message to all who follow this database, in this process and others; resolves when it is committed. */
+  /** Sends a message to the followers of this database in all processes; resolves when it is committed. */
   emit(prefix: string, content: Uint8Array): Promise<void>;
   close(): Promise<void>;
 };
 
 export type ReplicationState = {
-  /** `away`: the connection is lost, and sought again. `refused`: this database gives no stream, or none any more, and `reason` says what to do. */
+  /** `away`: the connection is lost and being reopened. `refused`: the database gives no stream; `reason` says what to do. */
   readonly status: "idle" | "opening" | "streaming" | "away" | "refused";
   readonly reason: string | null;
-  /** Every transaction whose `commitLsn` is not above it has been handed on. */
+  /** Every transaction up to this `commitLsn` has been delivered. */
   readonly position: Lsn | null;
-  /** In whose history positions have a meaning: one word for a cluster and its timeline. Null before anything was read. */
+  /** Identifies the cluster and its timeline, within which positions can be compared. Null before anything was read. */
   readonly history: string | null;
 };
 
 export type ReplicationStatistics = {
   readonly status: ReplicationState["status"];
-  /** Those who follow the present. */
+  /** Without those that still catch up. */
   readonly followers: number;
-  /** Told since the start. */
+  /** Delivered since the start. */
   readonly transactions: number;
   readonly changes: number;
-  /** How often something was missed. */
+  /** How often changes were missed. */
   readonly gaps: number;
-  /** How far the stream is behind the database; null while there is none, or the database cannot say. */
+  /** How far the stream is behind the database; null while it is unknown. */
   readonly lag: ReplicationLag | null;
-  /** What the slots for this database's changes, of all processes, keep of the log; null while the database cannot say. */
+  /** The WAL that the slots of all processes for this database retain; null while it is unknown. */
   readonly retainedBytes: number | null;
 };
 
 export type ReplicationLag = { readonly bytes: number; readonly seconds: number };
 
 /**
- * Told in commit order, one transaction after another: `begin`, its changes and messages, `commit`. A promise that is
- * returned is awaited before anything else is told to anybody, and Postgres waits too: a follower that must not hold up
- * the others keeps a bounded buffer of its own. One that throws is told of a gap.
+ * Called in commit order, one transaction after another: `begin`, its changes and messages, `commit`. A returned promise
+ * is awaited before any follower is called again, and Postgres waits too: a follower that must not delay the others keeps
+ * a bounded buffer. A follower that throws gets a gap.
  */
 export type ChangeFollower = {
-  /** Asked once for each relation in a transaction; what nobody wants is not decoded. */
+  /** Called once per relation and transaction. Changes of relations that no follower wants are not decoded. */
   wants(relation: ReplicatedRelation): boolean;
-  /** Called for transactions that hold something wanted, before the first of it. */
+  /** Called before the first wanted change of a transaction. */
   begin?(transaction: CommittedTransaction): void | Promise<void>;
   change(change: RowChange, transaction: CommittedTransaction): void | Promise<void>;
   /** The transaction is complete; it was committed before `begin`. */
   commit?(transaction: CommittedTransaction): void | Promise<void>;
   message?(message: LogicalMessage): void | Promise<void>;
-  /** Changes were missed. What comes next is a whole transaction; one that was open is not completed. */
+  /** Changes were missed. An open transaction is not completed; the next call is the begin of another one. */
   gap(gap: ReplicationGap): void;
 };
 
 export type ChangeSubscription = {
   /**
-   * The position from which nothing is missed. With `since` it resolves when what was missed has been told, and live
-   * transactions follow. Rejects with an ApiError where the stream is refused or `since` is no longer kept.
+   * The position from which nothing is missed. With `since` it resolves after the missed transactions were delivered.
+   * Rejects with an ApiError if the stream is refused or the WAL since then is no longer retained.
    */
   readonly from: Promise<Lsn>;
   close(): void;
 };
 
-/** It is in the log, and so will never be undone. A snapshot taken at once may still miss it: Postgres shows it a moment later. */
+/** It is in the WAL and will not be undone, but a snapshot taken immediately may not show it yet. */
 export type CommittedTransaction = {
   readonly xid: number;
-  /** Transactions are ordered by it. To resume after this transaction, follow since it; amid it, since one less. */
+  /** Transactions are ordered by it. To resume after this transaction, follow since it; within it, since one less. */
   readonly commitLsn: Lsn;
   readonly commitTime: Date;
 };
@@ -86,16 +85,16 @@ export type RowChange = {
   readonly relation: ReplicatedRelation;
   /** Null for DELETE and TRUNCATE. */
   readonly new: ReplicatedRow | null;
-  /** Null for INSERT and TRUNCATE, and for an UPDATE that logs no old row; less than the whole row unless the replica identity is full. */
+  /** Null for INSERT and TRUNCATE, and for an UPDATE without an old row in the WAL. Incomplete unless the replica identity is full. */
   readonly old: ReplicatedRow | null;
-  /** Its number in the transaction, which counts what others want too: the same whenever the transaction is read again. */
+  /** Its number in the transaction, counting unwanted changes too: the same each time the transaction is read. */
   readonly index: number;
 };
 
-/** Values as Postgres writes them, in the order of the relation's columns. Undefined: not in the log. */
+/** Values as Postgres writes them, in the order of the relation's columns. Undefined: not in the WAL. */
 export type ReplicatedRow = readonly (string | null | undefined)[];
 
-/** A new object whenever the table was altered. */
+/** A new object after each change of the table's definition. */
 export type ReplicatedRelation = {
   readonly oid: number;
   readonly schema: string;
@@ -113,41 +112,36 @@ export type ReplicatedColumn = {
   readonly isIdentity: boolean;
 };
 
-/** Of `pg_logical_emit_message`. */
+/** Written by `pg_logical_emit_message`. */
 export type LogicalMessage = {
   readonly prefix: string;
   readonly content: Buffer;
-  /** Null: sent without waiting for a commit. */
+  /** Null for a non-transactional message. */
   readonly transaction: CommittedTransaction | null;
   readonly lsn: Lsn;
-  /** As a change's. */
+  /** As in RowChange. */
   readonly index: number;
 };
 
 export type ReplicationGap = {
   readonly reason: string;
-  /** What was told last, and from where it goes on. */
+  /** The last position before the gap, and the one where the stream continues. */
   readonly after: Lsn;
   readonly until: Lsn;
 };
 
 export type ReplicationOptions = {
-  /** As the owner, who may replicate. */
+  /** Connection string of the owner, who may replicate. */
   readonly url: string;
   readonly asOwner: AsOwner;
-  /** Its tables are streamed. */
+  /** The publication whose tables are streamed. */
   readonly publication: string;
-  /** Whether a slot keeps the log for those who resume. `auto`: where the server bounds what a slot may keep. */
+  /** Whether a slot retains the WAL for followers that resume. `auto`: if the server limits what a slot may retain. */
   readonly keep?: SlotRetention;
-  /** For how long; so long, too, the stream goes on for nobody. */
+  /** For how long it is retained, and the stream continues without followers. */
   readonly keptMs?: number;
-  /** How long a follower may take for one thing, and Postgres for an answer; then the connection is given up, and sought again. */
+  /** How long a follower may take for one call, and Postgres for a response, before the connection is reopened. */
   readonly patienceMs?: number;
   readonly applicationName?: string;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
-
-/** Connects to nothing yet: whoever follows first opens the stream. */
-export function openReplication(options: ReplicationOptions): ReplicationStream {
-  return new ChangeStream(options);
-}

@@ -10,12 +10,12 @@ import type {
 } from "./changes.ts";
 import type { HandlerResult } from "./pgoutput.ts";
 
-/** One who follows, and from where. */
+/** A follower and the position that it has reached. */
 export class FollowerPosition {
   readonly follower: ChangeFollower;
-  /** Transactions up to there are known already. */
+  /** Transactions up to it are not delivered. */
   after: Lsn;
-  /** Of the open transaction. */
+  /** Whether the follower got the begin of the open transaction. */
   hasBegun = false;
 
   constructor(follower: ChangeFollower, after: Lsn) {
@@ -24,16 +24,16 @@ export class FollowerPosition {
   }
 }
 
-/** Those who follow one reading of the log, each told what it wants. */
+/** The followers of one reader; each gets the changes that it wants. */
 export class Followers {
-  /** What was told to anybody, and how often something was missed. */
+  /** What was delivered to at least one follower, and how often changes were missed. */
   readonly counts = { transactions: 0, changes: 0, gaps: 0 };
   readonly #log: Pick<Logger, "error">;
   readonly #positions = new Set<FollowerPosition>();
-  /** Who was here when the open transaction began: others come with the next one. */
+  /** Followers that joined before the open transaction began; the others start with the next one. */
   #participants: FollowerPosition[] = [];
   #transaction: CommittedTransaction | null = null;
-  /** Who wants the rows of a relation, in the open transaction. */
+  /** By relation, in the open transaction. */
   readonly #interestedByRelation = new Map<number, readonly FollowerPosition[]>();
 
   constructor(log: Pick<Logger, "error">) {
@@ -53,7 +53,7 @@ export class Followers {
     this.#leaveTransaction(seat);
   }
 
-  seats(): FollowerPosition[] {
+  positions(): FollowerPosition[] {
     return [...this.#positions];
   }
 
@@ -101,7 +101,7 @@ export class Followers {
     this.#transaction = null;
     this.#participants = [];
     for (const seat of this.#positions) {
-      // Which may be lower than before.
+      // May be lower than before.
       seat.after = gap.until;
       this.#notifyOfGap(seat, gap);
     }
@@ -136,7 +136,7 @@ export class Followers {
     return waiting ?? undefined;
   }
 
-  /** What it throws is its own concern: the others go on. */
+  /** An error of one follower does not affect the others. */
   #notify(seat: FollowerPosition, notify: (seat: FollowerPosition) => HandlerResult): HandlerResult {
     try {
       const handled = this.#beginAndNotify(seat, notify);
@@ -161,7 +161,7 @@ export class Followers {
     this.#notifyOfGap(seat, { reason: "what follows the changes has failed", after: at, until: at });
   }
 
-  /** Until the next transaction. */
+  /** It gets nothing more until the next transaction. */
   #leaveTransaction(seat: FollowerPosition): void {
     const others = (positions: readonly FollowerPosition[]) => positions.filter((each) => each !== seat);
     this.#participants = others(this.#participants);

@@ -19,18 +19,18 @@ import type { ReplicationSlot } from "./replication-slots.ts";
 
 export type WalReaderOptions = {
   readonly session: ReplicationSessionOptions;
-  readonly audience: Followers;
+  readonly followers: Followers;
   readonly log: Pick<Logger, "info" | "warn">;
-  /** From where to read, when that is seen which can be read. */
+  /** The position to start at, given what the slot still has. */
   beginAt(slot: ReplicationSlot): Lsn;
-  /** Between two transactions: everything up to the position has been told. */
+  /** Called between transactions: everything up to the position was delivered. */
   onPassed(reading: WalReader): void;
 };
 
-/** What Postgres refuses to read so many times in a row is left out. */
+/** A change that Postgres fails to decode this many times in a row is skipped. */
 const MAX_REFUSALS = 5;
 
-/** One reading of the log, which goes on after each loss of its connection where it was, in the middle of a transaction too. */
+/** Reads the WAL, and continues after a lost connection where it was, even within a transaction. */
 export class WalReader implements ReplicationHandler {
   readonly #options: WalReaderOptions;
   readonly #closed = new AbortController();
@@ -39,13 +39,13 @@ export class WalReader implements ReplicationHandler {
   #status: Exclude<ReplicationState["status"], "idle"> = "opening";
   #reason: string | null = null;
   #session: ReplicationSession | null = null;
-  /** That which the position is in. */
+  /** The history that the position belongs to. */
   #history: string | null = null;
   #next: Lsn = 0n;
-  /** What Postgres says of what comes next. */
+  /** Why Postgres cannot decode the next change. */
   #unreadable: string | null = null;
   #transaction: CommittedTransaction | null = null;
-  /** The last of the open transaction that was told. */
+  /** The last change of the open transaction that was delivered. */
   #handledIndex = -1;
   #handling: HandlerResult = undefined;
 
@@ -76,22 +76,22 @@ export class WalReader implements ReplicationHandler {
     return this.#history;
   }
 
-  /** Every transaction up to there has been told. */
+  /** Every transaction up to it was delivered. */
   get position(): Lsn {
     return this.#next - 1n;
   }
 
-  /** Whoever comes now is told of the transactions above it. */
+  /** A follower that joins now gets the transactions above it. */
   get head(): Lsn {
     return this.#transaction?.commitLsn ?? this.position;
   }
 
-  /** Rejects with an ApiError when there is nothing to be read here. */
+  /** Rejects with an ApiError if this database gives no stream. */
   get started(): Promise<void> {
     return this.#started.promise;
   }
 
-  /** Until it is closed, or refused. */
+  /** Runs until it is closed or refused. */
   async run(): Promise<void> {
     let failures = 0;
     let refusals = 0;
@@ -106,7 +106,7 @@ export class WalReader implements ReplicationHandler {
       failures = this.#next === before ? failures + 1 : 1;
       refusals = this.#next === before ? refusals : 0;
       if (this.#status === "streaming" && isQueryRefused(error)) refusals++;
-      // As where the publication did not exist yet: what comes next in the log cannot be read, now or ever.
+      // For example because the publication did not exist then: the change can never be decoded.
       if (refusals >= MAX_REFUSALS) this.#unreadable = (error as Error).message;
       this.#onLost(error, failures);
       const pause = retryDelay(failures);
@@ -125,17 +125,17 @@ export class WalReader implements ReplicationHandler {
     if (this.#transaction?.commitLsn === transaction.commitLsn) return;
     this.#transaction = transaction;
     this.#handledIndex = -1;
-    this.#options.audience.begin(transaction);
+    this.#options.followers.begin(transaction);
   }
 
   wants(relation: ReplicatedRelation): boolean {
-    return this.#options.audience.wants(relation);
+    return this.#options.followers.wants(relation);
   }
 
   change(change: RowChange): HandlerResult {
     if (change.index <= this.#handledIndex) return;
     this.#handledIndex = change.index;
-    return this.#handle(this.#options.audience.change(change));
+    return this.#handle(this.#options.followers.change(change));
   }
 
   message(message: Omit<LogicalMessage, "transaction">): HandlerResult {
@@ -146,11 +146,11 @@ export class WalReader implements ReplicationHandler {
       if (message.lsn <= this.#next) return;
       this.#next = message.lsn;
     }
-    return this.#handle(this.#options.audience.message(message));
+    return this.#handle(this.#options.followers.message(message));
   }
 
   commit(next: Lsn): HandlerResult {
-    const handled = this.#handle(this.#options.audience.commit());
+    const handled = this.#handle(this.#options.followers.commit());
     this.#next = next;
     this.#transaction = null;
     return handled ? handled.then(() => this.#options.onPassed(this)) : this.#options.onPassed(this);
@@ -171,10 +171,10 @@ export class WalReader implements ReplicationHandler {
     return handled;
   }
 
-  /** Resolves with what ended it. */
+  /** Resolves with the reason for its end. */
   async #readUntilLost(): Promise<unknown> {
     try {
-      // Of the connection before; who hangs does not keep us from closing.
+      // A follower may still handle a change from the previous connection; one that hangs must not prevent closing.
       await Promise.race([this.#handling, this.#abandoned.promise]);
       const session = await ReplicationSession.open(this.#options.session, this.#closed.signal);
       this.#session = session;
@@ -207,13 +207,13 @@ export class WalReader implements ReplicationHandler {
     this.#next = earliest > now ? earliest : now;
     this.#transaction = null;
     this.#options.log.warn({ reason }, "changes were missed");
-    this.#options.audience.gap({ reason, after, until: this.position });
+    this.#options.followers.gap({ reason, after, until: this.position });
   }
 
-  /** Nobody knows when it goes on: whoever follows is not to wait without knowing it. */
+  /** Followers must know that the stream may not continue soon. */
   #announceRefusal({ message }: ApiError): void {
     this.#transaction = null;
-    this.#options.audience.gap({ reason: message, after: this.position, until: this.position });
+    this.#options.followers.gap({ reason: message, after: this.position, until: this.position });
   }
 
   #begin(): void {
@@ -240,7 +240,7 @@ export class WalReader implements ReplicationHandler {
   }
 }
 
-/** By Postgres, which is well itself. */
+/** Postgres refused the query; the connection itself is usable. */
 function isQueryRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !isFatal(error);
 }

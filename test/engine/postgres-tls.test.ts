@@ -11,7 +11,7 @@ import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
 import { chooseAccount, chownTo } from "../../engine/embedded/spawn-as.ts";
 import { openListener } from "../../engine/pg-client/listen.ts";
 import { startPostgres } from "../../engine/postgres/served-postgres.ts";
-import { openReplication } from "../../engine/replication/changes.ts";
+import { openReplication } from "../../engine/replication/change-stream.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
 import { until } from "../until.ts";
 import { anon, sql } from "./database/open.ts";

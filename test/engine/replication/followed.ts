@@ -1,14 +1,14 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import {
-  type ChangeFollower,
-  type CommittedTransaction,
-  type LogicalMessage,
-  openReplication,
-  type ReplicationGap,
-  type ReplicationOptions,
-  type ReplicationStream,
-  type RowChange,
+import { openReplication } from "../../../engine/replication/change-stream.ts";
+import type {
+  ChangeFollower,
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicationGap,
+  ReplicationOptions,
+  ReplicationStream,
+  RowChange,
 } from "../../../engine/replication/changes.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
