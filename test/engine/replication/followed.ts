@@ -108,6 +108,10 @@ export function useFollowed() {
     context.database = await cloneDatabase("empty");
     context.owner = new pg.Client({ connectionString: context.database.ownerUrl });
     await context.owner.connect();
+    // What is committed is then in the part of the log that is read, and no follower that comes next gets it.
+    await context.owner.query(`
+      alter database ${pg.escapeIdentifier(context.database.name)} set synchronous_commit = on;
+      set synchronous_commit = on`);
     await context.owner.query(`
       create table items (id int primary key, name text);
       alter table items replica identity full;
