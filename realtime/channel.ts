@@ -58,6 +58,14 @@ type ChannelJoin = {
   readonly onEnd: () => void;
 };
 
+/** What is known of a join when it is permitted. */
+type AdmittedJoin = {
+  readonly channelTopic: ChannelTopic;
+  readonly caller: Caller;
+  readonly access: TopicReadAccess;
+  readonly reservedMemory: Reservation;
+};
+
 const TOPIC_PREFIX = "realtime:";
 const MAX_TOPIC_LENGTH = 1_000;
 /** All members of a topic are sent the keys of all. */
@@ -94,13 +102,13 @@ export class Channel implements TopicMember {
       throw new ChannelError("InvalidTopicName", `A topic has at most ${MAX_TOPIC_LENGTH} characters`);
     if ((request.presence.key?.length ?? 0) > MAX_PRESENCE_KEY_LENGTH)
       throw new ChannelError("InvalidPresenceKey", `A presence key has at most ${MAX_PRESENCE_KEY_LENGTH} characters`);
-    const room = { name, isPrivate: request.isPrivate };
+    const channelTopic = { name, isPrivate: request.isPrivate };
     const reservedMemory = new Reservation(socket.memoryQuota);
     reserveMemory(reservedMemory, estimateJoinBytes(join, request.token), socket.memoryQuota);
     try {
       const caller = await socket.identify(request.token);
-      const access = await readAccess(dependencies, caller, room);
-      const channel = new Channel(dependencies, join, { room, caller, hearing: access, retained: reservedMemory });
+      const access = await readAccess(dependencies, caller, channelTopic);
+      const channel = new Channel(dependencies, join, { channelTopic, caller, access, reservedMemory });
       await channel.#subscribe();
       return channel;
     } catch (error) {
@@ -112,15 +120,10 @@ export class Channel implements TopicMember {
   private constructor(
     dependencies: ChannelDependencies,
     join: ChannelJoin,
-    {
-      room,
-      caller,
-      hearing: access,
-      retained: reservedMemory,
-    }: { room: ChannelTopic; caller: Caller; hearing: TopicReadAccess; retained: Reservation },
+    { channelTopic, caller, access, reservedMemory }: AdmittedJoin,
   ) {
     this.topic = join.topic;
-    this.channelTopic = room;
+    this.channelTopic = channelTopic;
     this.#dependencies = dependencies;
     this.#join = join;
     this.#caller = caller;
@@ -180,12 +183,12 @@ export class Channel implements TopicMember {
   /** Replies to the join, and starts to receive messages. */
   start(reply: (response: object) => void): void {
     const { request } = this.#join;
-    const { members: rooms } = this.#dependencies;
+    const { members } = this.#dependencies;
     const ids = assignBindingIds(request.bindings);
-    const { resumeToken: bookmark } = this;
+    const { resumeToken } = this;
     reply({
       postgres_changes: request.bindings.map((binding, at) => ({ ...binding, id: ids[at] })),
-      ...(bookmark && { position: bookmark }),
+      ...(resumeToken && { position: resumeToken }),
     });
     this.#sendSubscriptionState();
     if (request.broadcast.replicationReady) {
@@ -193,7 +196,7 @@ export class Channel implements TopicMember {
     }
     // The client may not have read what was sent, and be disconnected.
     if (this.#isClosed) return;
-    rooms.add(this);
+    members.add(this);
     if (request.presence.enabled) this.#sendPresenceState();
     this.#subscription.resume();
   }
@@ -205,10 +208,10 @@ export class Channel implements TopicMember {
 
   /** Throws where it is rejected. */
   async broadcast(broadcast: BroadcastMessage): Promise<void> {
-    const { broadcaster: speech } = this.#dependencies;
+    const { broadcaster } = this.#dependencies;
     if (!(await this.#mayWrite("broadcast"))) throw topicUnauthorized("write to", this.channelTopic);
-    const waitUntilSent = speech.send(this.channelTopic, broadcast, this);
-    if (this.acknowledgesBroadcasts || speech.isCongested) await waitUntilSent();
+    const waitUntilSent = broadcaster.send(this.channelTopic, broadcast, this);
+    if (this.acknowledgesBroadcasts || broadcaster.isCongested) await waitUntilSent();
   }
 
   /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; throws where it is rejected. */
@@ -307,7 +310,7 @@ export class Channel implements TopicMember {
   }
 
   async #track(payload: Readonly<Record<string, unknown>>): Promise<void> {
-    const { presence, broadcaster: speech } = this.#dependencies;
+    const { presence, broadcaster } = this.#dependencies;
     presence.assertFits(this, this.#presenceKey, payload);
     reserveMemory(
       this.#reservedPresence,
@@ -315,7 +318,7 @@ export class Channel implements TopicMember {
       this.#join.socket.presenceQuota,
     );
     const relayed = presence.track(this, this.#presenceKey, payload);
-    if (speech.isCongested) await relayed;
+    if (broadcaster.isCongested) await relayed;
   }
 
   #untrack(): void {
@@ -337,11 +340,11 @@ export class Channel implements TopicMember {
   #mayWrite(extension: ChannelExtension): Promise<boolean> {
     if (!this.channelTopic.isPrivate) return Promise.resolve(true);
     const { authorization } = this.#dependencies;
-    const known =
+    const permission =
       this.#writePermissions.get(extension) ?? authorization.mayWrite(this.#caller, this.channelTopic.name, extension);
-    this.#writePermissions.set(extension, known);
-    known.catch(() => this.#writePermissions.delete(extension));
-    return known;
+    this.#writePermissions.set(extension, permission);
+    permission.catch(() => this.#writePermissions.delete(extension));
+    return permission;
   }
 
   #sendSystemMessage(payload: { extension: string; status: "ok" | "error"; message: string }): void {
@@ -366,11 +369,11 @@ export class Channel implements TopicMember {
 async function readAccess(
   { authorization }: ChannelDependencies,
   caller: Caller,
-  room: ChannelTopic,
+  channelTopic: ChannelTopic,
 ): Promise<TopicReadAccess> {
-  if (!room.isPrivate) return PUBLIC_ACCESS;
-  const access = await authorization.readAccess(caller, room.name);
-  if (!access.broadcast && !access.presence) throw topicUnauthorized("read from", room);
+  if (!channelTopic.isPrivate) return PUBLIC_ACCESS;
+  const access = await authorization.readAccess(caller, channelTopic.name);
+  if (!access.broadcast && !access.presence) throw topicUnauthorized("read from", channelTopic);
   return access;
 }
 

@@ -220,7 +220,7 @@ export class ChannelConnection {
   #answerHeartbeat(message: ClientMessage): void {
     if (message.event !== "heartbeat") return;
     const tokens = new Set<string>();
-    for (const { resumeToken: bookmark } of this.#channels.values()) if (bookmark) tokens.add(bookmark);
+    for (const { resumeToken } of this.#channels.values()) if (resumeToken) tokens.add(resumeToken);
     const [position] = tokens;
     // While one channel is replayed, no position is true for all.
     this.#reply(message, "ok", position !== undefined && tokens.size === 1 ? { position } : {});
@@ -293,8 +293,8 @@ function requireUnexpired(caller: Caller): Caller {
   return caller;
 }
 
-function tooManyBindings(most: number): ChannelError {
-  return new ChannelError("InvalidJoinPayload", `A channel can have at most ${most} postgres_changes`);
+function tooManyBindings(max: number): ChannelError {
+  return new ChannelError("InvalidJoinPayload", `A channel can have at most ${max} postgres_changes`);
 }
 
 /** Languages with other number types distinguish `1.0` from `1` and have longer numbers: the text is passed on unchanged. */

@@ -55,7 +55,7 @@ type AddressedBroadcast = { readonly channelTopic: ChannelTopic; readonly broadc
 export function makeHttpBroadcast({
   authenticator,
   authorization,
-  broadcaster: speech,
+  broadcaster,
   bodyLimitOf,
 }: HttpBroadcastDependencies) {
   const identify = async (request: BroadcastRequest): Promise<Caller> => {
@@ -76,18 +76,18 @@ export function makeHttpBroadcast({
     return caller;
   };
 
-  const mayWrite = async (caller: Caller, { channelTopic: room }: AddressedBroadcast): Promise<boolean> =>
-    !room.isPrivate || authorization.mayWrite(caller, room.name, "broadcast");
+  const mayWrite = async (caller: Caller, { channelTopic }: AddressedBroadcast): Promise<boolean> =>
+    !channelTopic.isPrivate || authorization.mayWrite(caller, channelTopic.name, "broadcast");
 
   const sendBatch = async (request: BroadcastRequest): Promise<BroadcastResponse> => {
     const caller = await identify(request);
     const messages = parseBatch(await readJsonBody(request, bodyLimitOf(caller)));
     const permissions = new Map<string, boolean>();
     for (const addressed of messages) {
-      const room = topicKey(addressed.channelTopic);
-      const isAllowed = permissions.get(room) ?? (await mayWrite(caller, addressed));
-      permissions.set(room, isAllowed);
-      if (isAllowed) await speech.send(addressed.channelTopic, addressed.broadcast, null)();
+      const key = topicKey(addressed.channelTopic);
+      const isAllowed = permissions.get(key) ?? (await mayWrite(caller, addressed));
+      permissions.set(key, isAllowed);
+      if (isAllowed) await broadcaster.send(addressed.channelTopic, addressed.broadcast, null)();
     }
     return ACCEPTED;
   };
@@ -109,7 +109,7 @@ export function makeHttpBroadcast({
         "The policies on realtime.messages do not allow you to write to this topic.",
       );
     }
-    await speech.send(addressed.channelTopic, addressed.broadcast, null)();
+    await broadcaster.send(addressed.channelTopic, addressed.broadcast, null)();
     return ACCEPTED;
   };
 
@@ -144,8 +144,8 @@ function parseBatch(body: unknown): readonly AddressedBroadcast[] {
 }
 
 /** An invalid value is rejected: treating it as false could send a private message to everybody. */
-function parsePrivate(written: unknown): boolean {
-  const value = typeof written === "string" ? written.toLowerCase() : (written ?? false);
+function parsePrivate(input: unknown): boolean {
+  const value = typeof input === "string" ? input.toLowerCase() : (input ?? false);
   if (value === true || value === "true") return true;
   if (value === false || value === "false") return false;
   throw invalidBroadcast("private must be true or false.");

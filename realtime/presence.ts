@@ -56,8 +56,9 @@ export class Presence {
 
   /** Throws where the topic's presences would take too much memory. */
   assertFits(member: TopicMember, key: string, payload: PresencePayload): void {
-    const others = (this.#byTopic.get(topicKey(member.channelTopic))?.bytes ?? 0) - metaBytes(this.#own.get(member));
-    if (others + estimatePresenceBytes(key, payload) <= MAX_TOPIC_BYTES) return;
+    const otherBytes =
+      (this.#byTopic.get(topicKey(member.channelTopic))?.bytes ?? 0) - metaBytes(this.#own.get(member));
+    if (otherBytes + estimatePresenceBytes(key, payload) <= MAX_TOPIC_BYTES) return;
     throw new ChannelError("PresenceLimitReached", "The presences of this channel take too much memory: track less");
   }
 
@@ -84,12 +85,12 @@ export class Presence {
 
   /** The same as a frame, which is shared until the state changes. */
   stateFrame({ channelTopic: room, version, topic }: Pick<TopicMember, "channelTopic" | "version" | "topic">): Buffer {
-    const present = this.#byTopic.get(topicKey(room));
-    const known = present?.frames.get(version);
-    if (known) return known;
+    const topicPresence = this.#byTopic.get(topicKey(room));
+    const previous = topicPresence?.frames.get(version);
+    if (previous) return previous;
     const envelope = { joinRef: null, ref: null, topic, event: "presence_state" };
     const frame = encodeSocketFrame("text", encodeMessage(version, envelope, this.state(room)));
-    present?.frames.set(version, frame);
+    topicPresence?.frames.set(version, frame);
     return frame;
   }
 
@@ -99,35 +100,35 @@ export class Presence {
   }
 
   receive(message: GatewayMessage, gateway: string): void {
-    const other = this.#gateways.get(gateway) ?? {
+    const remote = this.#gateways.get(gateway) ?? {
       metas: new Map(),
       version: null,
       lastSeenAt: 0,
       isStateRequested: false,
     };
-    other.lastSeenAt = performance.now();
-    this.#gateways.set(gateway, other);
+    remote.lastSeenAt = performance.now();
+    this.#gateways.set(gateway, remote);
     const { version } = message;
     switch (message.kind) {
       case "presence-hello":
       case "presence-here":
-        this.#replaceAll(other.metas, parseMetas(message.metas));
-        other.version = typeof version === "number" ? version : null;
-        other.isStateRequested = false;
+        this.#replaceAll(remote.metas, parseMetas(message.metas));
+        remote.version = typeof version === "number" ? version : null;
+        remote.isStateRequested = false;
         if (message.kind === "presence-hello") this.#sendState("presence-here");
         break;
       case "presence": {
         const [joins] = parseMetas([message.joins]);
         const [leaves] = parseMetas([message.leaves]);
-        if (leaves) other.metas.delete(leaves.ref);
-        if (joins) other.metas.set(joins.ref, joins);
+        if (leaves) remote.metas.delete(leaves.ref);
+        if (joins) remote.metas.set(joins.ref, joins);
         this.#apply(joins ? [joins] : [], leaves ? [leaves] : []);
-        other.version = other.version === null ? null : other.version + 1;
-        this.#requestStateIfBehind(other, version);
+        remote.version = remote.version === null ? null : remote.version + 1;
+        this.#requestStateIfBehind(remote, version);
         break;
       }
       case "presence-alive":
-        this.#requestStateIfBehind(other, version);
+        this.#requestStateIfBehind(remote, version);
         break;
       case "presence-bye":
         this.#removeGateway(gateway);
@@ -155,19 +156,19 @@ export class Presence {
   }
 
   /** A message may have been lost, or the gateway was considered dead: its state is requested. */
-  #requestStateIfBehind(other: RemoteGateway, version: unknown): void {
-    if (other.version === version || other.isStateRequested) return;
-    other.isStateRequested = true;
+  #requestStateIfBehind(remote: RemoteGateway, version: unknown): void {
+    if (remote.version === version || remote.isStateRequested) return;
+    remote.isStateRequested = true;
     this.exchangeState();
   }
 
   /** Thousands may come or go with a gateway: each topic is sent one difference. */
-  #replaceAll(known: Map<string, PresenceMeta>, metas: readonly PresenceMeta[]): void {
+  #replaceAll(previous: Map<string, PresenceMeta>, metas: readonly PresenceMeta[]): void {
     const current = new Map(metas.map((meta) => [meta.ref, meta]));
-    const leaves = [...known.values()].filter(({ ref }) => !current.has(ref));
-    const joins = [...current.values()].filter(({ ref }) => !known.has(ref));
-    for (const { ref } of leaves) known.delete(ref);
-    for (const meta of joins) known.set(meta.ref, meta);
+    const leaves = [...previous.values()].filter(({ ref }) => !current.has(ref));
+    const joins = [...current.values()].filter(({ ref }) => !previous.has(ref));
+    for (const { ref } of leaves) previous.delete(ref);
+    for (const meta of joins) previous.set(meta.ref, meta);
     const [leavesByRoom, joinsByRoom] = [leaves, joins].map((each) => Map.groupBy(each, ({ room }) => topicKey(room)));
     for (const key of new Set([...leavesByRoom!.keys(), ...joinsByRoom!.keys()])) {
       this.#apply(joinsByRoom!.get(key) ?? [], leavesByRoom!.get(key) ?? []);
@@ -179,19 +180,23 @@ export class Presence {
     const first = joins[0] ?? leaves[0];
     if (!first) return;
     const key = topicKey(first.room);
-    const present = this.#byTopic.get(key) ?? { metas: new Map<string, PresenceMeta>(), bytes: 0, frames: new Map() };
-    this.#byTopic.set(key, present);
-    for (const { ref } of leaves) present.bytes -= metaBytes(present.metas.get(ref));
-    for (const { ref } of leaves) present.metas.delete(ref);
-    for (const meta of joins) present.bytes += metaBytes(meta) - metaBytes(present.metas.get(meta.ref));
-    for (const meta of joins) present.metas.set(meta.ref, meta);
-    present.frames.clear();
-    if (present.metas.size === 0) this.#byTopic.delete(key);
+    const topicPresence = this.#byTopic.get(key) ?? {
+      metas: new Map<string, PresenceMeta>(),
+      bytes: 0,
+      frames: new Map(),
+    };
+    this.#byTopic.set(key, topicPresence);
+    for (const { ref } of leaves) topicPresence.bytes -= metaBytes(topicPresence.metas.get(ref));
+    for (const { ref } of leaves) topicPresence.metas.delete(ref);
+    for (const meta of joins) topicPresence.bytes += metaBytes(meta) - metaBytes(topicPresence.metas.get(meta.ref));
+    for (const meta of joins) topicPresence.metas.set(meta.ref, meta);
+    topicPresence.frames.clear();
+    if (topicPresence.metas.size === 0) this.#byTopic.delete(key);
     const isReplaced = joins.length === 1 && leaves.length === 1 && joins[0]!.key === leaves[0]!.key;
     const diff = `{"joins":${encodeMetas(joins, isReplaced ? leaves[0]!.ref : null)},"leaves":${encodeMetas(leaves)}}`;
     const frames = new Map<ProtocolVersion, Buffer>();
-    for (const { version, topic, receivesPresence: hearsPresence, outbox } of this.#members.of(first.room)) {
-      if (!hearsPresence) continue;
+    for (const { version, topic, receivesPresence, outbox } of this.#members.of(first.room)) {
+      if (!receivesPresence) continue;
       const envelope = { joinRef: null, ref: null, topic, event: "presence_diff" };
       const frame = frames.get(version) ?? encodeSocketFrame("text", encodeMessage(version, envelope, diff));
       frames.set(version, frame);
@@ -211,8 +216,8 @@ export class Presence {
 
   #checkGateways(): void {
     if (this.#own.size > 0) void this.#relay.send({ kind: "presence-alive", version: this.#version });
-    for (const [gateway, { metas, lastSeenAt: heardAt }] of this.#gateways) {
-      if (metas.size > 0 && performance.now() - heardAt > GATEWAY_TIMEOUT_MS) this.#removeGateway(gateway);
+    for (const [gateway, { metas, lastSeenAt }] of this.#gateways) {
+      if (metas.size > 0 && performance.now() - lastSeenAt > GATEWAY_TIMEOUT_MS) this.#removeGateway(gateway);
     }
     this.#updateTimer();
   }
@@ -229,19 +234,17 @@ function metaBytes(meta: PresenceMeta | undefined): number {
 
 function encodeMetas(metas: readonly PresenceMeta[], replaced: string | null = null): string {
   const byKey = Map.groupBy(metas, ({ key }) => key);
-  const state = [...byKey].map(([key, own]) => {
-    const told = own.map(({ payload, ref }) => ({
-      ...payload,
-      phx_ref: ref,
-      ...(replaced && { phx_ref_prev: replaced }),
-    }));
-    return [key, { metas: told }] as const;
+  const encode = ({ payload, ref }: PresenceMeta) => ({
+    ...payload,
+    phx_ref: ref,
+    ...(replaced && { phx_ref_prev: replaced }),
   });
+  const state = [...byKey].map(([key, own]) => [key, { metas: own.map(encode) }] as const);
   return JSON.stringify(Object.fromEntries(state));
 }
 
-function parseMetas(written: unknown): PresenceMeta[] {
-  return (Array.isArray(written) ? written : []).filter(isMeta);
+function parseMetas(value: unknown): PresenceMeta[] {
+  return (Array.isArray(value) ? value : []).filter(isMeta);
 }
 
 function isMeta(value: unknown): value is PresenceMeta {

@@ -7,7 +7,7 @@ import type { LogicalMessage, ReplicationStream } from "../engine/replication/ch
 export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 /** `gateway` is null for messages from SQL. No further message is handled before the promise resolves. */
-export type ReceiveGatewayMessage = (said: GatewayMessage, from: string | null) => void | Promise<void>;
+export type ReceiveGatewayMessage = (messages: GatewayMessage, from: string | null) => void | Promise<void>;
 
 type GatewayRelayOptions = {
   readonly changes: Pick<ReplicationStream, "emit" | "state">;
@@ -37,9 +37,9 @@ export class GatewayRelay {
   }
 
   /** Resolves when it was sent. A failure is logged. */
-  send(said: GatewayMessage): Promise<void> {
+  send(messages: GatewayMessage): Promise<void> {
     this.#nextBatch ??= this.#startBatch();
-    const text = JSON.stringify(said);
+    const text = JSON.stringify(messages);
     this.#nextBatch.messages.push(text);
     this.#nextBatch.length += text.length;
     return this.#nextBatch.sent;
@@ -60,34 +60,34 @@ export class GatewayRelay {
 
   receive({ prefix, content }: LogicalMessage): void | Promise<void> {
     if (prefix !== MESSAGE_PREFIX) return;
-    const { gateway, said } = parseContent(content) ?? {};
-    if (gateway === this.gateway || !Array.isArray(said)) return;
-    return this.#receiveEach(said.filter(isGatewayMessage), typeof gateway === "string" ? gateway : null);
+    const { gateway, said: messages } = parseContent(content) ?? {};
+    if (gateway === this.gateway || !Array.isArray(messages)) return;
+    return this.#receiveEach(messages.filter(isGatewayMessage), typeof gateway === "string" ? gateway : null);
   }
 
-  #receiveEach(said: readonly GatewayMessage[], from: string | null): void | Promise<void> {
-    for (const [at, each] of said.entries()) {
-      const heard = this.#options.receive(each, from);
-      if (heard) return heard.then(() => this.#receiveEach(said.slice(at + 1), from));
+  #receiveEach(messages: readonly GatewayMessage[], from: string | null): void | Promise<void> {
+    for (const [at, each] of messages.entries()) {
+      const handled = this.#options.receive(each, from);
+      if (handled) return handled.then(() => this.#receiveEach(messages.slice(at + 1), from));
     }
   }
 
   #startBatch(): RelayBatch {
-    const said: string[] = [];
+    const messages: string[] = [];
     const sent = this.#lastSent.then(() => {
       this.#nextBatch = null;
-      return this.#emit(said);
+      return this.#emit(messages);
     });
     this.#lastSent = sent;
-    return { messages: said, length: 0, sent };
+    return { messages, length: 0, sent };
   }
 
-  async #emit(said: readonly string[]): Promise<void> {
+  async #emit(messages: readonly string[]): Promise<void> {
     const { changes, log } = this.#options;
     const { status, reason } = changes.state();
     if (status === "refused") return this.#reportIsolated(reason);
     try {
-      await changes.emit(MESSAGE_PREFIX, Buffer.from(`{"gateway":"${this.gateway}","said":[${said.join(",")}]}`));
+      await changes.emit(MESSAGE_PREFIX, Buffer.from(`{"gateway":"${this.gateway}","said":[${messages.join(",")}]}`));
     } catch (error) {
       log.error({ err: error }, "a broadcast or presence could not be sent to other gateways");
     }

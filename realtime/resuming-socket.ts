@@ -57,8 +57,8 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
 }
 
 /** Version 2.0.0 uses a list, 1.0.0 an object. */
-function toObjectMessage(written: ObjectMessage | ListMessage): ObjectMessage {
-  if (!Array.isArray(written)) return written;
-  const [, , topic, event, payload] = written;
+function toObjectMessage(message: ObjectMessage | ListMessage): ObjectMessage {
+  if (!Array.isArray(message)) return message;
+  const [, , topic, event, payload] = message;
   return { topic, event, payload };
 }

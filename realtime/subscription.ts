@@ -116,7 +116,7 @@ export class Subscription {
     const ids = assignBindingIds(request.bindings);
     const { bindingReaderFor: bindingReader, isSuspended: isBarred } = this.#dependencies;
     const resolve = bindingReader(caller, outbox);
-    const bookmark = request.resume === null ? null : parseResumeToken(request.resume);
+    const resumePoint = request.resume === null ? null : parseResumeToken(request.resume);
     const bindings = await Promise.all(request.bindings.map((binding, at) => resolve(binding, ids[at]!)));
     return {
       caller,
@@ -124,8 +124,8 @@ export class Subscription {
       version,
       topic,
       outbox,
-      position: bookmark?.position ?? endOfTransaction(0n),
-      history: bookmark?.history ?? null,
+      position: resumePoint?.position ?? endOfTransaction(0n),
+      history: resumePoint?.history ?? null,
       reportGap: lose,
     };
   }

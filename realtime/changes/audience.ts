@@ -36,10 +36,10 @@ export function makeFindAudience({
   const checked = new WeakSet<ReplicatedRelation>();
 
   const tableOf = async (relation: ReplicatedRelation): Promise<CatalogTable | null> => {
-    const known = () => catalog.current().findTable(relation);
-    if (!isUpToDate(known(), relation) && !checked.has(relation)) await catalog.reload();
+    const findTable = () => catalog.current().findTable(relation);
+    if (!isUpToDate(findTable(), relation) && !checked.has(relation)) await catalog.reload();
     checked.add(relation);
-    const table = known();
+    const table = findTable();
     return table?.oid === relation.oid ? table : null;
   };
 
@@ -54,10 +54,8 @@ export function makeFindAudience({
     if (missing.length === 0) return { table, groups };
     const columns = await publication.columns(table);
     const isLeftOut = columns !== null && !missing.every((name) => columns.has(name));
-    const [checkable, uncheckable] = [
-      groups.filter(isCheckedWithoutRows),
-      groups.filter((group) => !isCheckedWithoutRows(group)),
-    ];
+    const checkable = groups.filter(isCheckedWithoutRows);
+    const uncheckable = groups.filter((group) => !isCheckedWithoutRows(group));
     if (isLeftOut) {
       const { schema, name } = table;
       if (uncheckable.length > 0)
@@ -96,14 +94,14 @@ function alteredReason({ name }: CatalogTable): string {
   return `the table ${name} was altered`;
 }
 
-function isCheckedWithoutRows({ visibility: rows }: SubscriberGroup): boolean {
-  return typeof rows === "string";
+function isCheckedWithoutRows({ visibility }: SubscriberGroup): boolean {
+  return typeof visibility === "string";
 }
 
 /** The subscribers to a table's changes. */
 export type ChangeAudience = { readonly table: CatalogTable; readonly groups: readonly SubscriberGroup[] };
 
-/** Subscribers who see the same rows, so that Postgres is asked once for all of them. */
+/** Subscribers who see the same rows, so that Postgres checks them once for all. */
 export type SubscriberGroup = {
   /** One of them: the others have the same role, and the same values of the claims that the policies read. */
   readonly caller: Caller;
@@ -187,15 +185,13 @@ function toGroupMembers(
   columnsByAccess: Map<TableAccess, Map<string, VisibleColumns>>,
 ): GroupMember[] {
   const bySelect = Map.groupBy(bindings, ({ select }) => (select ? JSON.stringify([...select].sort()) : ""));
-  return [...bySelect].map(([key, alike]) => {
-    const known = columnsByAccess.get(access) ?? new Map<string, VisibleColumns>();
-    columnsByAccess.set(access, known);
-    const columns = known.get(key) ?? selectVisibleColumns(access, alike[0]!.select, table);
-    known.set(key, columns);
-    const needsPostgres = alike.some(({ filters }) =>
-      filters.some(({ comparisons: questions }) => questions.length > 0),
-    );
-    return { subscriber, bindings: alike, columns, needsPostgres };
+  return [...bySelect].map(([key, sameSelect]) => {
+    const cached = columnsByAccess.get(access) ?? new Map<string, VisibleColumns>();
+    columnsByAccess.set(access, cached);
+    const columns = cached.get(key) ?? selectVisibleColumns(access, sameSelect[0]!.select, table);
+    cached.set(key, columns);
+    const needsPostgres = sameSelect.some(({ filters }) => filters.some(({ comparisons }) => comparisons.length > 0));
+    return { subscriber, bindings: sameSelect, columns, needsPostgres };
   });
 }
 

@@ -88,15 +88,7 @@ export function makeBindingReader(dependencies: BindingDependencies) {
 async function resolveBinding(
   request: BindingRequest,
   id: number,
-  {
-    catalog,
-    role,
-    isAnonymous,
-    publication: published,
-    findMissingColumns: blindSpots,
-    query: ask,
-    readValues,
-  }: BindingDependencies,
+  { catalog, role, isAnonymous, publication, findMissingColumns, query, readValues }: BindingDependencies,
 ): Promise<Binding | null> {
   const event = BINDING_EVENTS.find((name) => name === stringifyValue(request.event ?? "*").toUpperCase());
   const schema = parseNameOrWildcard(request.schema, "public");
@@ -106,22 +98,22 @@ async function resolveBinding(
   const names = request.select ?? null;
   if (names !== null && !Array.isArray(names)) return null;
   if (isAnonymous && !conditions?.every(isCheapCondition)) return null;
-  if (!event || !conditions || !(await published.has(schema, table))) return null;
+  if (!event || !conditions || !(await publication.has(schema, table))) return null;
   const select = names && new Set(names.map(stringifyValue));
   if (schema === null || table === null) {
     return conditions.length > 0 || select ? null : { id, event, schema, table, filters: [], select: null };
   }
   const columnNames = [...conditions.map(({ column }) => column), ...(select ?? [])];
-  const lookup = { catalog, role, query: ask };
+  const lookup = { catalog, role, query };
   const readable =
     findReadableTable(lookup, { schema, name: table }, columnNames) ??
     (await findNewlyReadableTable(lookup, { schema, name: table }, columnNames));
   if (!readable) return null;
-  const { table: found, access: sight } = readable;
-  const columns = await published.columns(found);
+  const { table: found, access } = readable;
+  const columns = await publication.columns(found);
   if (columns && !columnNames.every((column) => columns.has(column))) return null;
   const isUncheckable =
-    columns && typeof sight.visibility === "object" && (await blindSpots(found, columns)).length > 0;
+    columns && typeof access.visibility === "object" && (await findMissingColumns(found, columns)).length > 0;
   if (isUncheckable) return null;
   const filters = await readFilters(conditions, found, readValues);
   return filters && { id, event, schema, table, filters, select };
@@ -153,11 +145,11 @@ async function findNewlyReadableTable(
   name: QualifiedName,
   columns: readonly string[],
 ): Promise<ReadableTable | null> {
-  const { catalog, query: ask } = lookup;
+  const { catalog, query } = lookup;
   if (!catalog.current().schemas.get(name.schema)?.exposed) return null;
   const values = [quotedName(name.schema, name.name), JSON.stringify(columns)];
   try {
-    const [row] = await ask({ text: HAS_SELECT_PRIVILEGE, values });
+    const [row] = await query({ text: HAS_SELECT_PRIVILEGE, values });
     if (row?.[0] !== "t") return null;
   } catch (error) {
     return nullUnlessServerError(error);
@@ -190,10 +182,10 @@ async function readFilters(
       conditions.some(({ operator }) => isPattern(operator)),
     );
     return conditions.map((condition) => {
-      const own = expressions.flatMap((probe, at) =>
+      const canonicalValues = expressions.flatMap((probe, at) =>
         probe.condition === condition && probe.isCanonical ? [row[at] ?? null] : [],
       );
-      return makeRowFilter(condition, own, table.columns.get(condition.column)!.baseType);
+      return makeRowFilter(condition, canonicalValues, table.columns.get(condition.column)!.baseType);
     });
   } catch (error) {
     return nullUnlessServerError(error);
@@ -222,24 +214,24 @@ function probeCondition(
   const comparisonOperator: ComparisonOperator =
     operator === "neq" || operator === "in" || operator === "isdistinct" ? "eq" : operator;
   return values.flatMap((value) => {
-    const place = parameter(value);
+    const parameterSql = parameter(value);
     // A pattern is matched against a text, so that Postgres reports one that is invalid.
     const left =
       comparisonOperator === "match" || comparisonOperator === "imatch" ? `coalesce(${nullValue}, '')` : nullValue;
-    const compared = probe(comparisonSql(left, comparisonOperator, place, tableColumn));
+    const comparison = probe(comparisonSql(left, comparisonOperator, parameterSql, tableColumn));
     return comparisonOperator === "eq" || isEvaluatedLocally(condition, tableColumn.baseType)
-      ? [compared, probe(canonicalText(place, tableColumn, table), true)]
-      : [compared];
+      ? [comparison, probe(canonicalText(parameterSql, tableColumn, table), true)]
+      : [comparison];
   });
 }
 
 /** Null where equal texts may be written differently, as by a case-insensitive collation. */
 function canonicalText(value: string, { baseType, position }: CatalogColumn, { oid }: CatalogTable): string {
-  const written = `concat(${value}::${castType({ baseType })})`;
+  const text = `concat(${value}::${castType({ baseType })})`;
   return baseType.name === "text" || baseType.name === "varchar"
     ? `case when (select collisdeterministic from pg_catalog.pg_collation as c join pg_catalog.pg_attribute as a
-        on c.oid = attcollation where attrelid = ${oid} and attnum = ${position}) then ${written} end`
-    : written;
+        on c.oid = attcollation where attrelid = ${oid} and attnum = ${position}) then ${text} end`
+    : text;
 }
 
 /** Whether a condition is cheap to evaluate on any value: a pattern must be short and simple. */

@@ -35,13 +35,13 @@ const ERROR_NO_KEY = "Error 400: Bad Request, no primary key";
 const ERROR_ALTERED = "Error 409: Conflict, the table was altered behind this change, which does not have";
 
 export function selectVisibleColumns(
-  { columns, includesKey: readsKey }: TableAccess,
+  { columns, includesKey }: TableAccess,
   select: ReadonlySet<string> | null,
   table: CatalogTable,
 ): VisibleColumns {
-  if (!select) return { columns, includesKey: readsKey };
+  if (!select) return { columns, includesKey };
   const selected = new Set([...select, ...table.primaryKey].filter((name) => columns.has(name)));
-  return { columns: selected, includesKey: readsKey };
+  return { columns: selected, includesKey };
 }
 
 /** The payload of one change; it differs only by the columns that are visible. */
@@ -67,11 +67,11 @@ export class ChangePayload {
   }
 
   /** `{"schema":"public","table":"items","type":"INSERT",…}` */
-  encode({ type, columns: view, includesOld: withOld }: DeliveredChange): string {
-    const texts = this.#encoded.get(view) ?? new Map<string, string>();
-    this.#encoded.set(view, texts);
-    const kind = `${type}${withOld ? " with old" : ""}`;
-    const text = texts.get(kind) ?? this.#encodeOnce({ type, columns: view, includesOld: withOld });
+  encode({ type, columns, includesOld }: DeliveredChange): string {
+    const texts = this.#encoded.get(columns) ?? new Map<string, string>();
+    this.#encoded.set(columns, texts);
+    const kind = `${type}${includesOld ? " with old" : ""}`;
+    const text = texts.get(kind) ?? this.#encodeOnce({ type, columns, includesOld });
     texts.set(kind, text);
     return text;
   }
@@ -91,33 +91,33 @@ export class ChangePayload {
   }
 
   /** Why the change has no row. */
-  #keyError({ type, columns: view }: DeliveredChange): string | null {
+  #keyError({ type, columns }: DeliveredChange): string | null {
     if (this.#table.primaryKey.length === 0 && type !== "DELETE") return ERROR_NO_KEY;
-    return view.includesKey ? null : ERROR_UNREADABLE_KEY;
+    return columns.includesKey ? null : ERROR_UNREADABLE_KEY;
   }
 
   /** Why the row is incomplete. */
-  #errors(view: VisibleColumns): readonly string[] {
-    const missing = this.#renamed(view);
+  #errors(columns: VisibleColumns): readonly string[] {
+    const missing = this.#renamed(columns);
     const altered = missing.length > 0 ? [`${ERROR_ALTERED} ${missing.join(", ")}`] : [];
     return this.#isLarge ? [ERROR_TOO_LARGE, ...altered] : altered;
   }
 
   /** Columns that were renamed after the change, which has them under the old name. */
-  #renamed(view: VisibleColumns): readonly string[] {
+  #renamed(columns: VisibleColumns): readonly string[] {
     const names = new Set(this.#change.relation.columns.map(({ name }) => name));
     const isAltered = [...names].some((name) => !this.#table.columns.has(name));
-    return isAltered ? [...view.columns].filter((name) => !names.has(name)) : [];
+    return isAltered ? [...columns.columns].filter((name) => !names.has(name)) : [];
   }
 
-  #records({ type, columns: view, includesOld: withOld }: DeliveredChange): readonly string[] {
+  #records({ type, columns, includesOld }: DeliveredChange): readonly string[] {
     const { new: row, old } = this.#change;
     const records: string[] = [];
-    if (type !== "DELETE") records.push(`"record":${this.#record(row!, view)}`);
+    if (type !== "DELETE") records.push(`"record":${this.#record(row!, columns)}`);
     // Without an old row in the log, the old key is the same as the new one.
     if (type === "UPDATE")
-      records.push(`"old_record":${withOld ? this.#record(old ?? this.#keyOf(row!), view) : "{}"}`);
-    if (type === "DELETE") records.push(`"old_record":${this.#record(old!, view)}`);
+      records.push(`"old_record":${includesOld ? this.#record(old ?? this.#keyOf(row!), columns) : "{}"}`);
+    if (type === "DELETE") records.push(`"old_record":${this.#record(old!, columns)}`);
     return records;
   }
 

@@ -38,20 +38,20 @@ export class ChangeDelivery {
   readonly #history: string;
   /** The old row of each change. */
   readonly #oldRows: ReadonlyMap<PendingChange, ReplicatedRow | null>;
-  readonly #checked = new Map<SubscriberGroup, CheckedRows>();
+  readonly #checkedGroups = new Map<SubscriberGroup, CheckedRows>();
   readonly #versions = new Map<ReplicatedRow, RowVersion>();
   /** Made once for all groups that every change concerns: there may be thousands. */
-  readonly #wholeChecks = new Map<boolean, RowCheck>();
-  readonly #filtered = new Map<GroupMember, FilterResult>();
+  readonly #sharedChecks = new Map<boolean, RowCheck>();
+  readonly #filterResults = new Map<GroupMember, FilterResult>();
   readonly #encoded = new Map<PendingChange, EncodedChange>();
   /** The memberships of each subscriber whose filters are evaluated by Postgres. */
   #membersBySubscriber: ReadonlyMap<ChangeSubscriber, readonly (readonly [GroupMember, CheckedRows])[]> | null = null;
 
-  constructor(items: readonly PendingChange[], audience: ChangeAudience, history: string) {
-    this.#changes = items;
+  constructor(changes: readonly PendingChange[], audience: ChangeAudience, history: string) {
+    this.#changes = changes;
     this.#audience = audience;
     this.#history = history;
-    this.#oldRows = new Map(items.map((item) => [item, readOldRow(item.change, audience.table)]));
+    this.#oldRows = new Map(changes.map((pending) => [pending, readOldRow(pending.change, audience.table)]));
   }
 
   /** Checks which changes each group can see. A group that cannot be checked is told that it missed changes. */
@@ -61,7 +61,7 @@ export class ChangeDelivery {
       try {
         const check = this.#checkOf(group);
         const visible = check.versions.length > 0 ? await checkVisibility(group, table, check.versions) : [];
-        this.#checked.set(group, { ...check, visible });
+        this.#checkedGroups.set(group, { ...check, visible });
       } catch (error) {
         const parts = isQueryCanceled(error) || toHttpError(error).status === 503 ? [] : splitByClaims(group);
         if (parts.length > 1) {
@@ -81,27 +81,27 @@ export class ChangeDelivery {
     isActive: (subscriber: ChangeSubscriber) => boolean,
   ): Map<ChangeSubscriber, Promise<void>[]> {
     const waiting = new Map<ChangeSubscriber, Promise<void>[]>();
-    for (const [{ caller, members }, checked] of this.#checked) {
+    for (const [{ caller, members }, checked] of this.#checkedGroups) {
       const requests = members
-        .filter(({ needsPostgres: asks }) => asks)
+        .filter((member) => member.needsPostgres)
         .flatMap((member) => this.#filterRequest(member, checked));
       if (requests.length === 0) continue;
       for (const [member, result] of filters.evaluate({ caller, table: this.#audience.table, requests, isActive })) {
-        const known = result.then((answers) => void this.#filtered.set(member, answers));
+        const evaluated = result.then((results) => void this.#filterResults.set(member, results));
         // The subscriber may have left by then.
-        known.catch(() => {});
-        waiting.set(member.subscriber, [...(waiting.get(member.subscriber) ?? []), known]);
+        evaluated.catch(() => {});
+        waiting.set(member.subscriber, [...(waiting.get(member.subscriber) ?? []), evaluated]);
       }
     }
     return waiting;
   }
 
   /** Sends one change to the subscribers who do not wait for filters. Returns the outboxes that should be waited for. */
-  deliver(item: PendingChange, isRecipient: (subscriber: ChangeSubscriber) => boolean): readonly Outbox[] {
-    const encoded = this.#encode(item);
+  deliver(pending: PendingChange, isRecipient: (subscriber: ChangeSubscriber) => boolean): readonly Outbox[] {
+    const encoded = this.#encode(pending);
     const slowOutboxes: Outbox[] = [];
-    for (const [group, checked] of this.#checked) {
-      const visible = this.#visibleChange(item, checked);
+    for (const [group, checked] of this.#checkedGroups) {
+      const visible = this.#visibleChange(pending, checked);
       if (!visible) continue;
       for (const member of group.members) {
         const { subscriber } = member;
@@ -114,19 +114,19 @@ export class ChangeDelivery {
   }
 
   /** Sends one change to a subscriber whose filters have been evaluated. */
-  deliverFiltered(item: PendingChange, subscriber: ChangeSubscriber): void {
+  deliverFiltered(pending: PendingChange, subscriber: ChangeSubscriber): void {
     for (const [member, checked] of this.#membersOf(subscriber)) {
-      const visible = this.#visibleChange(item, checked);
+      const visible = this.#visibleChange(pending, checked);
       if (!visible) continue;
-      const encoded = this.#encoded.get(item) ?? this.#encode(item);
-      this.#encoded.set(item, encoded);
+      const encoded = this.#encoded.get(pending) ?? this.#encode(pending);
+      this.#encoded.set(pending, encoded);
       this.#deliverTo(member, visible, encoded);
     }
   }
 
   #membersOf(subscriber: ChangeSubscriber): readonly (readonly [GroupMember, CheckedRows])[] {
     if (!this.#membersBySubscriber) {
-      const all = [...this.#checked].flatMap(([{ members }, checked]) =>
+      const all = [...this.#checkedGroups].flatMap(([{ members }, checked]) =>
         members.map((member) => [member, checked] as const),
       );
       this.#membersBySubscriber = Map.groupBy(all, ([member]) => member.subscriber);
@@ -134,91 +134,94 @@ export class ChangeDelivery {
     return this.#membersBySubscriber.get(subscriber) ?? [];
   }
 
-  #encode(item: PendingChange): EncodedChange {
-    const change = { ...item.change, old: this.#oldRows.get(item)! };
-    const text = new ChangePayload(change, item.transaction, this.#audience.table, this.#history);
-    return { payload: text, frames: new Map() };
+  #encode(pending: PendingChange): EncodedChange {
+    const change = { ...pending.change, old: this.#oldRows.get(pending)! };
+    const payload = new ChangePayload(change, pending.transaction, this.#audience.table, this.#history);
+    return { payload, frames: new Map() };
   }
 
   #checkOf(group: SubscriberGroup): RowCheck {
-    const items = this.#changes.filter((item) => group.members.some((member) => this.#mayMatch(member, item)));
+    const changes = this.#changes.filter((pending) => group.members.some((member) => this.#mayMatch(member, pending)));
     const checksParts = group.visibility === "all";
-    if (items.length < this.#changes.length) return this.#makeCheck(items, checksParts);
-    const check = this.#wholeChecks.get(checksParts) ?? this.#makeCheck(items, checksParts);
-    this.#wholeChecks.set(checksParts, check);
+    if (changes.length < this.#changes.length) return this.#makeCheck(changes, checksParts);
+    const check = this.#sharedChecks.get(checksParts) ?? this.#makeCheck(changes, checksParts);
+    this.#sharedChecks.set(checksParts, check);
     return check;
   }
 
   /** A row that the log has only in part (replica identity other than full) cannot be checked: policies may read any column. */
-  #makeCheck(items: readonly PendingChange[], checksParts: boolean): RowCheck {
+  #makeCheck(changes: readonly PendingChange[], checksParts: boolean): RowCheck {
     const versions: RowVersion[] = [];
     const position = (row: ReplicatedRow | null, change: RowChange) =>
       row && (checksParts || !row.includes(undefined)) ? versions.push(this.#versionOf(row, change)) - 1 : null;
-    const positions = items.map(
-      (item) =>
+    const positions = changes.map(
+      (pending) =>
         [
-          item,
-          { before: position(this.#oldRows.get(item)!, item.change), after: position(item.change.new, item.change) },
+          pending,
+          {
+            before: position(this.#oldRows.get(pending)!, pending.change),
+            after: position(pending.change.new, pending.change),
+          },
         ] as const,
     );
     return { versions, positions: new Map(positions) };
   }
 
   /** As far as can be decided without Postgres. */
-  #mayMatch({ bindings }: GroupMember, item: PendingChange): boolean {
-    const { change } = item;
-    const rows = [change.new, this.#oldRows.get(item)!].filter((row) => row !== null);
+  #mayMatch({ bindings }: GroupMember, pending: PendingChange): boolean {
+    const { change } = pending;
+    const rows = [change.new, this.#oldRows.get(pending)!].filter((row) => row !== null);
     const versions = rows.map((row) => this.#versionOf(row, change));
-    return bindings.some(({ event, filters: tests }) => {
-      const isAwaited = event === "*" || event === change.kind || (event === "DELETE" && change.kind === "UPDATE");
-      return isAwaited && versions.some((version) => tests.every((test) => mayMatch(test, version)));
+    return bindings.some(({ event, filters }) => {
+      const matchesKind = event === "*" || event === change.kind || (event === "DELETE" && change.kind === "UPDATE");
+      return matchesKind && versions.some((version) => filters.every((filter) => mayMatch(filter, version)));
     });
   }
 
-  #visibleChange(item: PendingChange, { positions, visible }: CheckedRows): VisibleChange | null {
-    const position = positions.get(item);
+  #visibleChange(pending: PendingChange, { positions, visible }: CheckedRows): VisibleChange | null {
+    const position = positions.get(pending);
     if (!position) return null;
-    const { change } = item;
+    const { change } = pending;
     const seesBefore = position.before !== null && visible[position.before]!;
     const seesAfter = position.after !== null && visible[position.after]!;
     if (!seesBefore && !seesAfter) return null;
     return {
       type: seesAfter ? (change.kind as DeliveredChange["type"]) : "DELETE",
-      includesOld: seesBefore || this.#oldRows.get(item) === null,
-      version: this.#versionOf((seesAfter ? change.new : this.#oldRows.get(item))!, change),
+      includesOld: seesBefore || this.#oldRows.get(pending) === null,
+      version: this.#versionOf((seesAfter ? change.new : this.#oldRows.get(pending))!, change),
     };
   }
 
   /** The rows visible to the member for which Postgres must evaluate a filter. */
   #filterRequest(member: GroupMember, checked: CheckedRows): FilterRequest[] {
-    const versions = this.#changes.flatMap((item) => {
-      const visible = this.#visibleChange(item, checked);
+    const versions = this.#changes.flatMap((pending) => {
+      const visible = this.#visibleChange(pending, checked);
       if (!visible) return [];
-      const isAsked = ({ event, filters: tests }: Binding) =>
+      const needsEvaluation = ({ event, filters }: Binding) =>
         matchesEvent(event, visible) &&
-        tests.some(needsPostgres) &&
-        tests.every((test) => mayMatch(test, visible.version));
-      return member.bindings.some(isAsked) ? [visible.version] : [];
+        filters.some(needsPostgres) &&
+        filters.every((filter) => mayMatch(filter, visible.version));
+      return member.bindings.some(needsEvaluation) ? [visible.version] : [];
     });
     return versions.length > 0 ? [{ member, versions }] : [];
   }
 
-  #deliverTo(member: GroupMember, visible: VisibleChange, { payload: text, frames }: EncodedChange): void {
-    const { subscriber, bindings, columns: view } = member;
-    const { version, type, includesOld: withOld } = visible;
-    const answers = this.#filtered.get(member)?.get(version) ?? NO_COMPARISONS;
+  #deliverTo(member: GroupMember, visible: VisibleChange, { payload, frames }: EncodedChange): void {
+    const { subscriber, bindings, columns } = member;
+    const { version, type, includesOld } = visible;
+    const results = this.#filterResults.get(member)?.get(version) ?? NO_COMPARISONS;
     const matching = bindings.filter(
-      ({ event, filters: tests }) =>
-        matchesEvent(event, visible) && tests.every((test) => test.matches(version.get(test.column), answers)),
+      ({ event, filters }) =>
+        matchesEvent(event, visible) && filters.every((filter) => filter.matches(version.get(filter.column), results)),
     );
     if (matching.length === 0) return;
     const ids = [...new Set(matching.map(({ id }) => id))].join(",");
-    subscriber.outbox.send(changeFrame(subscriber, { ids, type, columns: view, includesOld: withOld }, text, frames));
+    subscriber.outbox.send(changeFrame(subscriber, { ids, type, columns, includesOld }, payload, frames));
   }
 
   #versionOf(row: ReplicatedRow, { relation }: RowChange): RowVersion {
-    const known = this.#versions.get(row);
-    if (known) return known;
+    const cached = this.#versions.get(row);
+    if (cached) return cached;
     const { table } = this.#audience;
     const version = new Map<string, CellText>();
     for (const [at, column] of relation.columns.entries()) {
@@ -231,8 +234,8 @@ export class ChangeDelivery {
 
 type BindingFilter = Binding["filters"][number];
 
-function needsPostgres({ comparisons: questions }: BindingFilter): boolean {
-  return questions.length > 0;
+function needsPostgres({ comparisons }: BindingFilter): boolean {
+  return comparisons.length > 0;
 }
 
 /** As far as can be decided without Postgres. */
@@ -253,17 +256,17 @@ function changeFrame(
   payload: ChangePayload,
   frames: Map<VisibleColumns, Map<string, Buffer>>,
 ): Buffer {
-  const known = frames.get(delivered.columns) ?? new Map<string, Buffer>();
-  frames.set(delivered.columns, known);
+  const framesByKey = frames.get(delivered.columns) ?? new Map<string, Buffer>();
+  frames.set(delivered.columns, framesByKey);
   const key = `${version} ${delivered.type} ${delivered.includesOld} ${ids} ${topic}`;
-  let frame = known.get(key);
+  let frame = framesByKey.get(key);
   if (!frame) {
     const envelope = { joinRef: null, ref: null, topic, event: "postgres_changes" };
     frame = encodeSocketFrame(
       "text",
       encodeMessage(version, envelope, `{"ids":[${ids}],"data":${payload.encode(delivered)}}`),
     );
-    known.set(key, frame);
+    framesByKey.set(key, frame);
   }
   return frame;
 }

@@ -54,13 +54,13 @@ type FeedEntry = PendingChange | FeedStep | FeedCommit;
 type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;
 /** Changes that are delivered together: all, those not delivered before, and the position after them. */
 type DeliveryRound = {
-  readonly items: readonly PendingChange[];
+  readonly changes: readonly PendingChange[];
   readonly delivered: readonly PendingChange[];
   readonly end: Promise<StreamPosition>;
 };
 type DeliveryRun = {
   readonly deliveries: DeliveriesByRelation;
-  readonly later: ReadonlySet<ChangeSubscriber>;
+  readonly delayed: ReadonlySet<ChangeSubscriber>;
   readonly delivered: PendingChange[];
 };
 
@@ -240,9 +240,9 @@ export class ChangeFeed {
 
   #receiveChange(change: RowChange, transaction: CommittedTransaction): Promise<void> | undefined {
     if (change.kind === "TRUNCATE") return undefined;
-    const item = { change, transaction };
-    this.#bytes += changeBytes(item);
-    this.#push(item);
+    const pending = { change, transaction };
+    this.#bytes += changeBytes(pending);
+    this.#push(pending);
     if (!this.#isFull) return undefined;
     this.#capacity ??= Promise.withResolvers();
     return this.#capacity.promise;
@@ -362,15 +362,15 @@ export class ChangeFeed {
 
   async #deliver(entries: readonly FeedEntry[]): Promise<void> {
     const gaps = this.#gaps;
-    const items = entries.filter((entry): entry is PendingChange => !("kind" in entry));
-    const deliveries = items.length > 0 ? await this.#check(items) : NO_DELIVERIES;
+    const changes = entries.filter((entry): entry is PendingChange => !("kind" in entry));
+    const deliveries = changes.length > 0 ? await this.#check(changes) : NO_DELIVERIES;
     const delivered: PendingChange[] = [];
     const end = Promise.withResolvers<StreamPosition>();
-    const later = this.#startFilters(deliveries, { items, delivered, end: end.promise });
+    const delayed = this.#startFilters(deliveries, { changes, delivered, end: end.promise });
     for (const entry of entries) {
       // Positions from before a gap say nothing about the subscribers after it.
       if (this.#gaps !== gaps && !isStep(entry)) continue;
-      const slowOutboxes = this.#deliverEntry(entry, { deliveries, later, delivered });
+      const slowOutboxes = this.#deliverEntry(entry, { deliveries, delayed, delivered });
       if (slowOutboxes.length > 0) await this.#pacer.wait(slowOutboxes);
     }
     end.resolve(this.#deliveredTo);
@@ -379,16 +379,16 @@ export class ChangeFeed {
   }
 
   /** What each group sees of the changes. Repeated if the schema has changed meanwhile, since policies and groups may have changed too. */
-  async #check(items: readonly PendingChange[]): Promise<DeliveriesByRelation> {
+  async #check(changes: readonly PendingChange[]): Promise<DeliveriesByRelation> {
     for (;;) {
       const schemaChanges = this.#schemaChanges;
       await this.#upToDate;
       const deliveries = new Map<ReplicatedRelation, ChangeDelivery>();
-      for (const [relation, own] of Map.groupBy(items, ({ change }) => change.relation)) {
+      for (const [relation, changesOfTable] of Map.groupBy(changes, ({ change }) => change.relation)) {
         const audience = await this.#findAudience(this.#active, relation);
-        if (audience) deliveries.set(relation, new ChangeDelivery(own, audience, this.history));
+        if (audience) deliveries.set(relation, new ChangeDelivery(changesOfTable, audience, this.history));
       }
-      const xids = new Set(items.map(({ transaction }) => transaction.xid));
+      const xids = new Set(changes.map(({ transaction }) => transaction.xid));
       // Before the check: a policy that reads other tables must see what the same transaction has written there.
       if (deliveries.size > 0) await this.#options.awaitVisible(xids);
       await Promise.all([...deliveries.values()].map((delivery) => delivery.check(this.#options.checkVisibility)));
@@ -399,47 +399,47 @@ export class ChangeFeed {
   /** Starts to evaluate filters. Returns the subscribers who are sent these changes later: after their filters, and after their backlog. */
   #startFilters(
     deliveries: DeliveriesByRelation,
-    { items, delivered, end }: DeliveryRound,
+    { changes, delivered, end }: DeliveryRound,
   ): ReadonlySet<ChangeSubscriber> {
     const isActive = (subscriber: ChangeSubscriber) => this.#active.has(subscriber);
-    const later = new Map<ChangeSubscriber, Promise<void>[]>();
-    for (const subscriber of this.#active) if (this.#backlogs.has(subscriber)) later.set(subscriber, []);
+    const delayed = new Map<ChangeSubscriber, Promise<void>[]>();
+    for (const subscriber of this.#active) if (this.#backlogs.has(subscriber)) delayed.set(subscriber, []);
     for (const delivery of deliveries.values()) {
       for (const [subscriber, filtered] of delivery.filter(this.#options.filters, isActive)) {
-        later.set(subscriber, [...(later.get(subscriber) ?? []), ...filtered]);
+        delayed.set(subscriber, [...(delayed.get(subscriber) ?? []), ...filtered]);
       }
     }
-    if (later.size === 0) return NO_SUBSCRIBERS;
-    const bytes = items.reduce((sum, item) => sum + changeBytes(item), 0);
-    for (const [subscriber, filtered] of later) {
+    if (delayed.size === 0) return NO_SUBSCRIBERS;
+    const bytes = changes.reduce((sum, pending) => sum + changeBytes(pending), 0);
+    for (const [subscriber, filtered] of delayed) {
       if (!isActive(subscriber)) continue;
       this.#backlogs.add(subscriber, this.#deliveredTo, {
         ready: Promise.all([end, ...filtered]).then(([position]) => position),
         deliver: () => this.#deliverBacklog(delivered, subscriber, deliveries),
-        changes: items.length,
+        changes: changes.length,
         bytes,
       });
     }
-    return new Set(later.keys());
+    return new Set(delayed.keys());
   }
 
   /** Sends one subscriber the changes that others were sent before. */
   async #deliverBacklog(
-    items: readonly PendingChange[],
+    changes: readonly PendingChange[],
     subscriber: ChangeSubscriber,
     deliveries: DeliveriesByRelation,
   ): Promise<void> {
     const { outbox } = subscriber;
-    for (const item of items) {
+    for (const pending of changes) {
       if (!this.#active.has(subscriber)) return;
-      if (isAfter(changePosition(item), subscriber.position))
-        deliveries.get(item.change.relation)?.deliverFiltered(item, subscriber);
+      if (isAfter(changePosition(pending), subscriber.position))
+        deliveries.get(pending.change.relation)?.deliverFiltered(pending, subscriber);
       if (outbox.needsPacing) await this.#pacer.wait([outbox]);
     }
   }
 
   /** Returns the outboxes that should be waited for. */
-  #deliverEntry(entry: FeedEntry, { deliveries, later, delivered }: DeliveryRun): readonly Outbox[] {
+  #deliverEntry(entry: FeedEntry, { deliveries, delayed, delivered }: DeliveryRun): readonly Outbox[] {
     if ("kind" in entry) {
       if (entry.kind === "step") entry.run();
       else this.#deliveredTo = entry.position;
@@ -448,7 +448,7 @@ export class ChangeFeed {
     const position = changePosition(entry);
     if (!isAfter(position, this.#deliveredTo)) return [];
     const isRecipient = (subscriber: ChangeSubscriber) =>
-      this.#active.has(subscriber) && !later.has(subscriber) && isAfter(position, subscriber.position);
+      this.#active.has(subscriber) && !delayed.has(subscriber) && isAfter(position, subscriber.position);
     const slowOutboxes = deliveries.get(entry.change.relation)?.deliver(entry, isRecipient);
     delivered.push(entry);
     this.#deliveredTo = position;

@@ -29,9 +29,9 @@ export class ChangeFeeds {
   #refusal: { readonly error: unknown; readonly until: number } | null = null;
   #isClosed = false;
 
-  constructor(services: FeedDependencies, hooks: FeedEvents) {
-    this.#dependencies = services;
-    this.#events = hooks;
+  constructor(dependencies: FeedDependencies, events: FeedEvents) {
+    this.#dependencies = dependencies;
+    this.#events = events;
   }
 
   /** Keeps the live feed open until the returned function is called. */
@@ -89,9 +89,9 @@ export class ChangeFeeds {
 
   #liveFeed(): ChangeFeed {
     if (this.#live) return this.#live;
-    const { onMessage: hear, onStart: begun } = this.#events;
-    this.#live = new ChangeFeed({ ...this.#dependencies, since: null, onMessage: hear, onGap: begun });
-    this.#live.opened().then(begun, () => {});
+    const { onMessage, onStart } = this.#events;
+    this.#live = new ChangeFeed({ ...this.#dependencies, since: null, onMessage, onGap: onStart });
+    this.#live.opened().then(onStart, () => {});
     return this.#live;
   }
 

@@ -54,10 +54,10 @@ export class FilterBacklogs {
   add(subscriber: ChangeSubscriber, position: StreamPosition, batch: BacklogBatch): void {
     // It may reject before it is awaited.
     batch.ready.catch(() => {});
-    const known = this.#backlogs.get(subscriber);
-    if (known) {
-      known.batches.push(batch);
-      if (backlogLoad(known) > 1) this.#fail(subscriber, "its filters are slower than changes come");
+    const existing = this.#backlogs.get(subscriber);
+    if (existing) {
+      existing.batches.push(batch);
+      if (backlogLoad(existing) > 1) this.#fail(subscriber, "its filters are slower than changes come");
       return;
     }
     const backlog = { batches: [batch], position, drained: Promise.withResolvers<void>() };

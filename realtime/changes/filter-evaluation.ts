@@ -176,27 +176,27 @@ export class FilterEvaluator {
 
   #suspend(member: GroupMember): void {
     const { outbox } = member.subscriber;
-    const own = this.#suspended.get(outbox) ?? new Map<number, number>();
-    this.#suspended.set(outbox, own);
+    const suspendedUntil = this.#suspended.get(outbox) ?? new Map<number, number>();
+    this.#suspended.set(outbox, suspendedUntil);
     for (const binding of bindingsToEvaluate(member)) {
       this.#fastBindings.delete(binding);
-      own.set(binding.id, performance.now() + SUSPENSION_MS);
+      suspendedUntil.set(binding.id, performance.now() + SUSPENSION_MS);
     }
   }
 }
 
 function bindingsToEvaluate({ bindings }: GroupMember): readonly Binding[] {
-  return bindings.filter(({ filters: tests }) => tests.some(({ comparisons: questions }) => questions.length > 0));
+  return bindings.filter(({ filters }) => filters.some(({ comparisons }) => comparisons.length > 0));
 }
 
 function memberComparisons({ bindings }: GroupMember): readonly PostgresComparison[] {
-  return bindings.flatMap(({ filters: tests }) => tests.flatMap(({ comparisons: questions }) => questions));
+  return bindings.flatMap(({ filters }) => filters.flatMap(({ comparisons }) => comparisons));
 }
 
 /** Whether comparing the values is as cheap as parsing them. */
-function isCheapFilter({ type, comparisons: questions }: RowFilter): boolean {
+function isCheapFilter({ type, comparisons }: RowFilter): boolean {
   const isBuiltIn = type.schema === "pg_catalog" || type.kind === "enum";
-  return questions.length === 0 || (isBuiltIn && !questions.some(({ operator }) => isPattern(operator)));
+  return comparisons.length === 0 || (isBuiltIn && !comparisons.some(({ operator }) => isPattern(operator)));
 }
 
 /** Groups requests into statements of limited size. */
@@ -237,13 +237,13 @@ function makeComparisonReader(
 ): (row: readonly (string | null)[]) => ComparisonResults {
   const positions = new Map<string, readonly [list: number, number: number]>();
   for (const [list, [, same]] of [...groupComparisons(comparisons)].entries()) {
-    for (const [number, wanted] of same.entries()) positions.set(comparisonKey(wanted), [list, number]);
+    for (const [number, comparison] of same.entries()) positions.set(comparisonKey(comparison), [list, number]);
   }
-  const positionOf = new Map(comparisons.map((wanted) => [wanted, positions.get(comparisonKey(wanted))!]));
+  const positionOf = new Map(comparisons.map((comparison) => [comparison, positions.get(comparisonKey(comparison))!]));
   return (row) => {
     const results = row.map((list) => JSON.parse(list!) as ComparisonResult[]);
-    return (wanted) => {
-      const position = positionOf.get(wanted);
+    return (comparison) => {
+      const position = positionOf.get(comparison);
       return position ? results[position[0]]![position[1]]! : null;
     };
   };

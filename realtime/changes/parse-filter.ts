@@ -71,17 +71,17 @@ function parseValues(operator: FilterOperator, text: string): readonly string[] 
 }
 
 /** `(a,b,"c,d")`; as in PostgREST, white space after the parenthesis is not part of the first value. */
-function parseList(written: string): readonly string[] | null {
-  const text = written.trim();
+function parseList(input: string): readonly string[] | null {
+  const text = input.trim();
   if (!text.startsWith("(") || !text.endsWith(")")) return null;
   const values = splitAtCommas(text.slice(1, -1).trimStart()).map(parseValue);
   return values.length <= MAX_LIST_VALUES ? values : null;
 }
 
 /** `"say \"yes\""`, where white space around the quotes is ignored, or the value as it is. */
-function parseValue(written: string): string {
-  const text = written.trim();
-  return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : written;
+function parseValue(input: string): string {
+  const text = input.trim();
+  return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : input;
 }
 
 /** Splits at commas outside of parentheses and of double quotes that a value starts with. */

@@ -142,10 +142,10 @@ const claimsKeys = new WeakMap<Caller, WeakMap<ReadonlySet<string>, string>>();
 /** Two callers of one role with the same key see the same rows. */
 export function claimsKey(caller: Caller, read: PolicyClaims): string {
   if (read === "all") return caller.claimsText;
-  const known = claimsKeys.get(caller) ?? new WeakMap<ReadonlySet<string>, string>();
-  claimsKeys.set(caller, known);
-  const key = known.get(read) ?? makeClaimsKey(caller, read);
-  known.set(read, key);
+  const keys = claimsKeys.get(caller) ?? new WeakMap<ReadonlySet<string>, string>();
+  claimsKeys.set(caller, keys);
+  const key = keys.get(read) ?? makeClaimsKey(caller, read);
+  keys.set(read, key);
   return key;
 }
 
@@ -200,14 +200,14 @@ export function makeFindMissingPolicyColumns(asOwner: AsOwner): FindMissingPolic
     const { rows } = await asOwner((client) => client.query<PolicyColumn>(POLICY_COLUMNS, [oid]));
     return rows.map(({ column }) => column);
   };
-  return async (table, known) => {
+  return async (table, available) => {
     // Generated columns are computed from the others.
-    const unknown = [...table.columns.values()].filter(({ name, generated }) => !generated && !known.has(name));
-    if (unknown.length === 0 || table.policies.length === 0) return [];
+    const missing = [...table.columns.values()].filter(({ name, generated }) => !generated && !available.has(name));
+    if (missing.length === 0 || table.policies.length === 0) return [];
     const reading = columnsByTable.get(table) ?? read(table);
     columnsByTable.set(table, reading);
     reading.catch(() => columnsByTable.delete(table));
     const columns = await reading;
-    return unknown.map(({ name }) => name).filter((name) => columns.includes(name) || columns.includes(null));
+    return missing.map(({ name }) => name).filter((name) => columns.includes(name) || columns.includes(null));
   };
 }

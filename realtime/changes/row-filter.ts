@@ -34,7 +34,7 @@ export type TextRows = readonly (readonly (string | null)[])[];
 export type CellText = string | null | undefined;
 /** What Postgres answered; null: unknown, like a comparison with null. */
 export type ComparisonResult = boolean | null;
-export type ComparisonResults = (question: PostgresComparison) => ComparisonResult;
+export type ComparisonResults = (comparison: PostgresComparison) => ComparisonResult;
 
 /** A condition of a filter, prepared for evaluation on rows. */
 export type RowFilter = {
@@ -43,7 +43,7 @@ export type RowFilter = {
   readonly type: DataType;
   /** What Postgres must evaluate for each row; empty where the condition is evaluated here. */
   readonly comparisons: readonly PostgresComparison[];
-  matches(cell: CellText, answers: ComparisonResults): boolean;
+  matches(cell: CellText, results: ComparisonResults): boolean;
 };
 
 /** In these types equal values have equal texts, so they are compared here. */
@@ -67,7 +67,7 @@ export function makeRowFilter(
     column,
     type,
     comparisons,
-    matches: (cell, answers) => cell !== undefined && isTrue(cell, answers) === wanted,
+    matches: (cell, results) => cell !== undefined && isTrue(cell, results) === wanted,
   };
 }
 
@@ -88,9 +88,9 @@ export function isEvaluatedLocally({ operator }: FilterCondition, type: DataType
 
 function comparisonsFor(
   { column, operator, values }: FilterCondition,
-  isKnown: boolean,
+  isLocal: boolean,
 ): readonly PostgresComparison[] {
-  if (isKnown || operator === "is") return [];
+  if (isLocal || operator === "is") return [];
   const comparisonOperator = operator === "neq" || operator === "in" || operator === "isdistinct" ? "eq" : operator;
   return values.map((value) => ({ column, operator: comparisonOperator, value }));
 }
@@ -117,7 +117,7 @@ function makeConditionTest({ operator, values }: FilterCondition, { canonical, c
   const matchesLocally = (cell: string): boolean =>
     compare ? canonical.some((value) => passes(compare(cell, value!))) : canonicalSet.has(cell);
   const isAnyOf = (cell: string, results: ComparisonResults): ComparisonResult =>
-    comparisons.length === 0 ? matchesLocally(cell) : comparisons.some((question) => results(question) === true);
+    comparisons.length === 0 ? matchesLocally(cell) : comparisons.some((comparison) => results(comparison) === true);
   switch (operator) {
     case "is":
       return (cell: string | null): ComparisonResult => cell === IS_TEXT[values[0]!];

@@ -16,7 +16,7 @@ order by "$images"."$number"`;
 /** Policies may read a generated column that is not in the log: virtual columns never are, and before Postgres 18 stored ones are not either. */
 function rowVersionSql({ schema, name: table, columns }: CatalogTable, versions: readonly RowVersion[]): string {
   const alias = quotedName(table);
-  const written = `json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
+  const record = `json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
   const cells = [...columns.values()].map(({ name, generated }) => {
     const isComputed = generated !== null && !versions.every((version) => version.has(name));
     return {
@@ -24,8 +24,8 @@ function rowVersionSql({ schema, name: table, columns }: CatalogTable, versions:
       sql: isComputed ? `(${generated.expression}) as ${quotedName(name)}` : quotedName(table, name),
     };
   });
-  if (!cells.some(({ isComputed }) => isComputed)) return written;
-  return `(select ${cells.map(({ sql }) => sql).join(", ")} from ${written}) as ${alias}`;
+  if (!cells.some(({ isComputed }) => isComputed)) return record;
+  return `(select ${cells.map(({ sql }) => sql).join(", ")} from ${record}) as ${alias}`;
 }
 
 const encodedVersions = new WeakMap<readonly RowVersion[], string>();
@@ -33,7 +33,7 @@ const encodedVersions = new WeakMap<readonly RowVersion[], string>();
 /** The value of `$1`; encoded once for all groups that check the same rows. */
 export function encodeRowVersions(versions: readonly RowVersion[], table: CatalogTable): string {
   const text =
-    encodedVersions.get(versions) ?? `[${versions.map((image) => encodeRowVersion(image, table)).join(",")}]`;
+    encodedVersions.get(versions) ?? `[${versions.map((version) => encodeRowVersion(version, table)).join(",")}]`;
   encodedVersions.set(versions, text);
   return text;
 }

@@ -22,7 +22,7 @@ type RowViewer = { readonly caller: Caller; readonly visibility: RowVisibility }
 export type CheckRowVisibility = (
   viewer: RowViewer,
   table: CatalogTable,
-  images: readonly RowVersion[],
+  versions: readonly RowVersion[],
 ) => Promise<readonly boolean[]>;
 
 type VisibilityCheckOptions = {
@@ -54,9 +54,9 @@ export function makeVisibilityCheck({ database, contextOf, timeoutMs }: Visibili
     }
   };
 
-  return async ({ caller, visibility: rows }, table, versions) => {
-    if (typeof rows === "string") return versions.map(() => rows === "all");
-    return retryWhileUnavailable(() => check(caller, rows.using, table, versions));
+  return async ({ caller, visibility }, table, versions) => {
+    if (typeof visibility === "string") return versions.map(() => visibility === "all");
+    return retryWhileUnavailable(() => check(caller, visibility.using, table, versions));
   };
 }
 

@@ -41,15 +41,9 @@ export class Outbox {
   #bytesSincePacing = 0;
   #isEnded = false;
 
-  constructor({
-    socket,
-    counters: tally,
-    unsentFrames,
-    onOverflow: overflow,
-    onMemoryShortage: shortage,
-  }: OutboxOptions) {
+  constructor({ socket, counters, unsentFrames, onOverflow: overflow, onMemoryShortage: shortage }: OutboxOptions) {
     this.#socket = socket;
-    this.#counters = tally;
+    this.#counters = counters;
     this.#unsentFrames = unsentFrames;
     this.#onOverflow = overflow;
     this.#onMemoryShortage = shortage;
