@@ -80,7 +80,7 @@ export class ChannelConnection {
 
   /** How many of them receive changes. */
   get subscriptions(): number {
-    return [...this.#channels.values()].filter(({ receivesChanges: hearsChanges }) => hearsChanges).length;
+    return [...this.#channels.values()].filter(({ receivesChanges }) => receivesChanges).length;
   }
 
   receive(data: Buffer, isBinary: boolean): Promise<void> {

@@ -112,21 +112,21 @@ export class Subscription {
   }
 
   async #makeSubscriber(caller: Caller): Promise<ChangeSubscriber> {
-    const { topic, version, outbox, request, reportGap: lose } = this.#options;
+    const { topic, version, outbox, request, reportGap } = this.#options;
     const ids = assignBindingIds(request.bindings);
-    const { bindingReaderFor: bindingReader, isSuspended: isBarred } = this.#dependencies;
-    const resolve = bindingReader(caller, outbox);
+    const { bindingReaderFor, isSuspended } = this.#dependencies;
+    const resolve = bindingReaderFor(caller, outbox);
     const resumePoint = request.resume === null ? null : parseResumeToken(request.resume);
     const bindings = await Promise.all(request.bindings.map((binding, at) => resolve(binding, ids[at]!)));
     return {
       caller,
-      bindings: bindings.filter((binding): binding is Binding => binding !== null && !isBarred(outbox, binding)),
+      bindings: bindings.filter((binding): binding is Binding => binding !== null && !isSuspended(outbox, binding)),
       version,
       topic,
       outbox,
       position: resumePoint?.position ?? endOfTransaction(0n),
       history: resumePoint?.history ?? null,
-      reportGap: lose,
+      reportGap,
     };
   }
 }

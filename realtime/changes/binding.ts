@@ -109,13 +109,13 @@ async function resolveBinding(
     findReadableTable(lookup, { schema, name: table }, columnNames) ??
     (await findNewlyReadableTable(lookup, { schema, name: table }, columnNames));
   if (!readable) return null;
-  const { table: found, access } = readable;
-  const columns = await publication.columns(found);
+  const { table: readableTable, access } = readable;
+  const columns = await publication.columns(readableTable);
   if (columns && !columnNames.every((column) => columns.has(column))) return null;
   const isUncheckable =
-    columns && typeof access.visibility === "object" && (await findMissingColumns(found, columns)).length > 0;
+    columns && typeof access.visibility === "object" && (await findMissingColumns(readableTable, columns)).length > 0;
   if (isUncheckable) return null;
-  const filters = await readFilters(conditions, found, readValues);
+  const filters = await readFilters(conditions, readableTable, readValues);
   return filters && { id, event, schema, table, filters, select };
 }
 

@@ -41,12 +41,12 @@ export class Outbox {
   #bytesSincePacing = 0;
   #isEnded = false;
 
-  constructor({ socket, counters, unsentFrames, onOverflow: overflow, onMemoryShortage: shortage }: OutboxOptions) {
+  constructor({ socket, counters, unsentFrames, onOverflow, onMemoryShortage }: OutboxOptions) {
     this.#socket = socket;
     this.#counters = counters;
     this.#unsentFrames = unsentFrames;
-    this.#onOverflow = overflow;
-    this.#onMemoryShortage = shortage;
+    this.#onOverflow = onOverflow;
+    this.#onMemoryShortage = onMemoryShortage;
     socket.on("drain", () => this.#releaseSent());
     socket.once("close", () => this.#release(this.#unsent.length));
   }

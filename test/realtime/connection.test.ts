@@ -287,11 +287,11 @@ describe("a broadcast as text", () => {
     const young = await open();
     const old = await open({ version: "1.0.0" });
     const far = await open({}, other.url);
-    for (const client of [young, old, far]) await client.join("realtime:x");
+    for (const client of [young, old, far]) await client.join("realtime:forms");
     const sayer = await open();
-    await sayer.join("realtime:x", { broadcast: { ack: true } });
+    await sayer.join("realtime:forms", { broadcast: { ack: true } });
     for (const form of FORMS) {
-      expect((await sayer.reply(sayer.say("realtime:x", "broadcast", form))).payload).toEqual(ok());
+      expect((await sayer.reply(sayer.say("realtime:forms", "broadcast", form))).payload).toEqual(ok());
     }
     for (const client of [young, old, far]) {
       const result = await client.count(1 + FORMS.length);
