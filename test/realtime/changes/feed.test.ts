@@ -61,7 +61,7 @@ test.each([
   }
   stream.refuse("there is no publication");
   for (const refusal of await Promise.all(joining)) {
-    expect(refusal).toMatchObject({ status: 503, message: "there is no publication" });
+    expect(refusal).toMatchObject({ kind: "unavailable", message: "there is no publication" });
   }
   expect(feed.isEmpty).toBe(true);
   feed.close();
