@@ -163,8 +163,8 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
   const csrf = makeCsrfProtection(config);
   const shared = {
     path: GRAPHQL_PATH,
-    authenticator: authenticator,
-    csrf: csrf,
+    authenticator,
+    csrf,
     findDocument,
     prepare,
     explain: explainError,
