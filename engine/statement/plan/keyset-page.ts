@@ -3,7 +3,7 @@ import type { CatalogTable } from "../../catalog/tables.ts";
 import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { CursorPage, OrderTerm } from "../intent.ts";
-import type { KeptColumns } from "./plan.ts";
+import type { KeptColumns, KeysetPlan } from "./plan.ts";
 import { effectiveRange, type PlanContext, planResultRows, planSelection } from "./plan-selection.ts";
 import { type SelectScope, tableScope, typeOfField } from "./scope.ts";
 import type { SelectNode } from "./select-tree.ts";
@@ -18,15 +18,6 @@ import {
   withOutputs,
 } from "./selection.ts";
 import { MAX_BUFFERED_ROWS } from "./streamed-plan.ts";
-
-/** What a page by position has besides its rows. */
-export type KeysetPlan = {
-  /** What the cursors of this order bear. */
-  readonly order: string;
-  readonly isFirst: boolean;
-  /** The rows there are, wherever the page begins. */
-  readonly all: SelectPlan;
-};
 
 type KeysetRanges = readonly (readonly WherePredicate[])[];
 

@@ -1,6 +1,6 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Routine, RoutineArgument } from "../../catalog/routines.ts";
-import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
+import { baseTypeOf } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { CallArgument, CallIntent, ResponseOptions } from "../intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
@@ -19,37 +19,7 @@ import { planTotal, selectsAllColumns } from "./plan-read.ts";
 import { effectiveRange, type PlanContext, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
 import { rowScope, type SelectScope, tableScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
-import type { WherePredicate } from "./selection.ts";
-
-export type RoutineCall = {
-  readonly routine: QualifiedName;
-  /** What the rows that it gives are called. */
-  readonly alias: string;
-  /** A value, or values, that are no rows. */
-  readonly isScalar: boolean;
-  readonly arguments: RoutineArguments;
-  /** A row of the table goes before them; null: no row does. */
-  readonly row: { readonly table: QualifiedName; readonly alias: string } | null;
-};
-
-export type RoutineArguments =
-  | { readonly kind: "none" }
-  | { readonly kind: "body"; readonly sqlType: string }
-  | {
-      readonly kind: "each";
-      readonly positional: boolean;
-      readonly parameters: readonly (RoutineParameter & { readonly slot: BindParameter })[];
-    }
-  /** Read from a JSON object, or from the first one of an array. */
-  | {
-      readonly kind: "record";
-      readonly alias: string;
-      readonly isArray: boolean;
-      readonly positional: boolean;
-      readonly parameters: readonly RoutineParameter[];
-    };
-
-export type RoutineParameter = { readonly name: string; readonly sqlType: string; readonly variadic: boolean };
+import type { RoutineArguments, RoutineCall, RoutineParameter, WherePredicate } from "./selection.ts";
 
 export function planCall(
   requested: CallIntent,

@@ -1,16 +1,26 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf, type DataType, type QualifiedName } from "../../catalog/types.ts";
+import { baseTypeOf, type DataType } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
 import { findTable } from "./find-table.ts";
 import { negotiateFormat } from "./negotiate-format.ts";
-import { keyMismatch, type PlanOptions, type RowCountGuard, type WritePlan } from "./plan.ts";
+import {
+  type ArrayElementPlan,
+  type ChangePlan,
+  type ColumnDefaultPlan,
+  type JsonReader,
+  keyMismatch,
+  type PlanOptions,
+  type RecordColumn,
+  type RecordsPlan,
+  type RowCountGuard,
+  type WritePlan,
+} from "./plan.ts";
 import { selectsAllColumns } from "./plan-read.ts";
 import { type PlanContext, planConditions, planResultRows } from "./plan-selection.ts";
 import { findRepresentation, tableScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
-import type { WherePredicate } from "./selection.ts";
 
 /**
  * Their values are read from an array as they are from JSON: by the input function, which needs to know of no modifier
@@ -68,16 +78,6 @@ function planWriteGuards(intent: WriteIntent, { maxAffected }: ResponseOptions, 
     guards.push({ code: "PGRST124", rows: "at most", count: maxAffected });
   return guards;
 }
-
-/** What a write does to its table. The conditions of an insert speak of its records, the others of the table. */
-export type ChangePlan = { readonly table: QualifiedName; readonly where: readonly WherePredicate[] } & (
-  | { readonly kind: "insert"; readonly records: RecordsPlan; readonly conflict: ConflictPlan | null }
-  | { readonly kind: "update"; readonly records: RecordsPlan; readonly findsUnchanged: boolean }
-  | { readonly kind: "delete" }
-);
-
-/** Rows with the same values in these columns that are there already are changed, or left alone. */
-export type ConflictPlan = { readonly columns: readonly string[]; readonly resolution: "merge" | "ignore" };
 
 type WriteIntent = InsertIntent | UpdateIntent | DeleteIntent;
 
@@ -165,43 +165,6 @@ function filtersMustBeKey(): ApiError {
     "Filters must include all and only primary key columns with 'eq' operators",
   );
 }
-
-/** The payload, read as rows with the table's own types. */
-export type RecordsPlan = {
-  readonly alias: string;
-  readonly isArray: boolean;
-  /** One array for each column takes Postgres a third less than the JSON text; and JSON in it, a quarter of the memory. */
-  readonly byColumn: boolean;
-  readonly columns: readonly RecordColumn[];
-};
-
-export type RecordColumn = {
-  readonly name: string;
-  readonly sqlType: string;
-  /** Of the elements, where the column's values can come in an array. */
-  readonly element: ArrayElementPlan | null;
-  /** How JSON is read, where Postgres itself would not read it as it writes it; null: by the type's input function. */
-  readonly reader: JsonReader | null;
-  /** What the column becomes in a record that does not name it; null: null. */
-  readonly missingValue: ColumnDefaultPlan | null;
-};
-
-/** The function that reads JSON as the column's domain; or an hstore, an object to clients, or a list of them. */
-export type JsonReader =
-  | { readonly kind: "function"; readonly name: string }
-  | { readonly kind: "hstore"; readonly schema: string; readonly isList: boolean };
-
-/** A default as the catalogue spells it, or the next number of an identity column. */
-export type ColumnDefaultPlan =
-  | { readonly kind: "expression"; readonly text: string }
-  | { readonly kind: "identity"; readonly table: QualifiedName; readonly column: string };
-
-export type ArrayElementPlan = {
-  readonly sqlType: string;
-  /** What a text becomes in its row alone. */
-  readonly cast: string | null;
-  readonly isJson: boolean;
-};
 
 type IntentWithPayload = Pick<InsertIntent | UpdateIntent, "payload" | "missingAsDefault">;
 

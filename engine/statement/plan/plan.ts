@@ -1,17 +1,11 @@
-import type { Catalog } from "../../catalog/catalog.ts";
 import type { Routine } from "../../catalog/routines.ts";
 import type { CatalogTable } from "../../catalog/tables.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
-import type { FilterOperation, Intent, ResponseFormat, ResponseOptions, RowOperation } from "../intent.ts";
-import { listOperations } from "./bind-parameters.ts";
-import type { KeysetPlan } from "./keyset-page.ts";
+import type { ResponseFormat } from "../intent.ts";
 import type { BodyPlan } from "./negotiate-format.ts";
-import { planCall, type RoutineCall } from "./plan-call.ts";
-import { planRead } from "./plan-read.ts";
-import type { PlanContext } from "./plan-selection.ts";
-import { type ChangePlan, planWrite } from "./plan-write.ts";
 import type { LegacyTarget } from "./select-tree.ts";
-import type { SelectPlan } from "./selection.ts";
+import type { RoutineCall, SelectPlan, WherePredicate } from "./selection.ts";
 
 export type Plan = ReadPlan | WritePlan | CallPlan;
 
@@ -54,6 +48,15 @@ type CommonPlan = {
   readonly guards: readonly RowCountGuard[];
 };
 
+/** What a page by position has besides its rows. */
+export type KeysetPlan = {
+  /** What the cursors of this order bear. */
+  readonly order: string;
+  readonly isFirst: boolean;
+  /** The rows there are, wherever the page begins. */
+  readonly all: SelectPlan;
+};
+
 /** How many rows there are beyond the page: not asked; as many as on the page; counted, up to a limit. */
 export type TotalPlan =
   | { readonly kind: "none" }
@@ -62,6 +65,53 @@ export type TotalPlan =
 
 /** What a change or a call leaves for the rows to be read from; other names than columns are computed. */
 export type KeptColumns = { readonly wholeRow: boolean; readonly names: readonly string[] };
+
+/** What a write does to its table. The conditions of an insert speak of its records, the others of the table. */
+export type ChangePlan = { readonly table: QualifiedName; readonly where: readonly WherePredicate[] } & (
+  | { readonly kind: "insert"; readonly records: RecordsPlan; readonly conflict: ConflictPlan | null }
+  | { readonly kind: "update"; readonly records: RecordsPlan; readonly findsUnchanged: boolean }
+  | { readonly kind: "delete" }
+);
+
+/** Rows with the same values in these columns that are there already are changed, or left alone. */
+export type ConflictPlan = { readonly columns: readonly string[]; readonly resolution: "merge" | "ignore" };
+
+/** The payload, read as rows with the table's own types. */
+export type RecordsPlan = {
+  readonly alias: string;
+  readonly isArray: boolean;
+  /** One array for each column takes Postgres a third less than the JSON text; and JSON in it, a quarter of the memory. */
+  readonly byColumn: boolean;
+  readonly columns: readonly RecordColumn[];
+};
+
+export type RecordColumn = {
+  readonly name: string;
+  readonly sqlType: string;
+  /** Of the elements, where the column's values can come in an array. */
+  readonly element: ArrayElementPlan | null;
+  /** How JSON is read, where Postgres itself would not read it as it writes it; null: by the type's input function. */
+  readonly reader: JsonReader | null;
+  /** What the column becomes in a record that does not name it; null: null. */
+  readonly missingValue: ColumnDefaultPlan | null;
+};
+
+/** The function that reads JSON as the column's domain; or an hstore, an object to clients, or a list of them. */
+export type JsonReader =
+  | { readonly kind: "function"; readonly name: string }
+  | { readonly kind: "hstore"; readonly schema: string; readonly isList: boolean };
+
+/** A default as the catalogue spells it, or the next number of an identity column. */
+export type ColumnDefaultPlan =
+  | { readonly kind: "expression"; readonly text: string }
+  | { readonly kind: "identity"; readonly table: QualifiedName; readonly column: string };
+
+export type ArrayElementPlan = {
+  readonly sqlType: string;
+  /** What a text becomes in its row alone. */
+  readonly cast: string | null;
+  readonly isJson: boolean;
+};
 
 /** Refuses, and undoes what was written, when the number of rows is another than this or above this. */
 export type RowCountGuard = {
@@ -81,38 +131,6 @@ export type PlanOptions = {
   /** Whether clients may see how Postgres would make an answer. */
   readonly explainEnabled: boolean;
 };
-
-/** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
-export function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
-  const parameterIndexes = new Map(listOperations(intent).map((operation, index) => [operation, index]));
-  const legacyTargets = new Map<string, LegacyTarget>();
-  const context: PlanContext = {
-    catalog,
-    role: options.role,
-    aggregates: options.aggregates,
-    schema: intent.target.schema,
-    maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
-    legacyTargetNames: options.legacyTargetNames,
-    onLegacyName: (target) => legacyTargets.set(target.name, target),
-    parameterFor: (operation: FilterOperation | RowOperation) => ({
-      kind: "operand",
-      index: parameterIndexes.get(operation)!,
-    }),
-  };
-  const plan = planByKind(intent, response, context, options);
-  return legacyTargets.size === 0 ? plan : { ...plan, legacyTargets: [...legacyTargets.values()] };
-}
-
-function planByKind(intent: Intent, response: ResponseOptions, context: PlanContext, options: PlanOptions): Plan {
-  switch (intent.kind) {
-    case "read":
-      return planRead(intent, response, context, options);
-    case "call":
-      return planCall(intent, response, context, options);
-    default:
-      return planWrite(intent, response, context, options);
-  }
-}
 
 /** PUT, with a payload that names another row than the URL. */
 export function keyMismatch(): ApiError {

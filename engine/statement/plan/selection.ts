@@ -8,7 +8,6 @@ import type {
   SearchOperator,
 } from "../intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
-import type { RoutineCall } from "./plan-call.ts";
 
 /** One `select`, of what was asked for or of a relation embedded in it: every name is resolved, nothing is spelled. */
 export type SelectPlan = {
@@ -176,3 +175,33 @@ export type ParameterOperand = { readonly slot: BindParameter; readonly by: stri
 export type PositionOperand = { readonly slot: BindParameter; readonly type: QualifiedName | null };
 
 export type OrderExpression = Pick<OrderTerm, "direction" | "nulls"> & { readonly value: ValueExpression };
+
+export type RoutineCall = {
+  readonly routine: QualifiedName;
+  /** What the rows that it gives are called. */
+  readonly alias: string;
+  /** A value, or values, that are no rows. */
+  readonly isScalar: boolean;
+  readonly arguments: RoutineArguments;
+  /** A row of the table goes before them; null: no row does. */
+  readonly row: { readonly table: QualifiedName; readonly alias: string } | null;
+};
+
+export type RoutineArguments =
+  | { readonly kind: "none" }
+  | { readonly kind: "body"; readonly sqlType: string }
+  | {
+      readonly kind: "each";
+      readonly positional: boolean;
+      readonly parameters: readonly (RoutineParameter & { readonly slot: BindParameter })[];
+    }
+  /** Read from a JSON object, or from the first one of an array. */
+  | {
+      readonly kind: "record";
+      readonly alias: string;
+      readonly isArray: boolean;
+      readonly positional: boolean;
+      readonly parameters: readonly RoutineParameter[];
+    };
+
+export type RoutineParameter = { readonly name: string; readonly sqlType: string; readonly variadic: boolean };

@@ -1,5 +1,5 @@
 import type { KeptColumns } from "../plan/plan.ts";
-import type { RoutineCall, RoutineParameter } from "../plan/plan-call.ts";
+import type { RoutineCall, RoutineParameter } from "../plan/selection.ts";
 import { catalogSql, identifier, join, NOTHING, parameter, qualifiedIdentifier, type Sql, sql } from "./sql.ts";
 
 /** What a value that is no row is called as a column. */

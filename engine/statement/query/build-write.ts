@@ -1,13 +1,13 @@
-import type { KeptColumns } from "../plan/plan.ts";
 import type {
   ArrayElementPlan,
   ChangePlan,
   ColumnDefaultPlan,
   ConflictPlan,
   JsonReader,
+  KeptColumns,
   RecordColumn,
   RecordsPlan,
-} from "../plan/plan-write.ts";
+} from "../plan/plan.ts";
 import type { WherePredicate } from "../plan/selection.ts";
 import { buildConjunction } from "./build-select.ts";
 import {
