@@ -149,12 +149,12 @@ function catalogMetrics({ status, version, confirmedAt, timings }: ReturnType<Ca
 }
 
 function graphqlMetrics(state: ReturnType<GraphqlInterface["state"]>): Metric[] {
-  const { fault, isAwaited, sockets, operations, subscriptions, topics } = state;
+  const { fault, isBuildingFirst, sockets, operations, subscriptions, topics } = state;
   return [
     gauge(
       "graphql_degraded",
       "Whether its schema could not be made, or is still being built.",
-      fault === null && !isAwaited ? 0 : 1,
+      fault === null && !isBuildingFirst ? 0 : 1,
       "max",
     ),
     gauge("graphql_sockets", "Open WebSockets.", sockets),

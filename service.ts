@@ -181,7 +181,7 @@ function makeHealth(
   return makeHealthState({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
-    isSchemaAwaited: () => graphql.state().isAwaited,
+    isSchemaAwaited: () => graphql.state().isBuildingFirst,
     leftOut: () => graphql.state().leftOut,
     workerShortage,
     acceptsWork: () => state.acceptsWork,
@@ -251,7 +251,7 @@ async function drainService(
   };
   await Promise.all([
     drain(server, milliseconds, { ...state.drainMode, refuseRequests }),
-    graphql.hangUp(milliseconds),
+    graphql.closeSockets(milliseconds),
     realtime.closeSockets(milliseconds),
     jobs?.close(milliseconds),
   ]);
@@ -318,7 +318,7 @@ async function openStreamingInterfaces(
     log,
     counts: state.counts,
     tracing,
-    patienceMs: schemaTimeoutMs,
+    schemaWaitMs: schemaTimeoutMs,
     memory,
   });
   opened.defer(() => graphql.close());

@@ -20,7 +20,7 @@ export type EventLeaseOptions = {
   /** Changes may have been committed without an event and so without a number. */
   readonly onMissed: () => void;
   readonly renewMs?: number;
-  readonly patienceMs?: number;
+  readonly maxWaitMs?: number;
 };
 
 const LEASE_SECONDS = 60;
@@ -30,7 +30,7 @@ const RETRY_MS = 2_000;
 const DOUBT_SECONDS = 50;
 const POLL_MS = 5;
 /** How long a subscription waits for transactions that wrote before it began. */
-const PATIENCE_MS = 500;
+const MAX_WAIT_MS = 500;
 
 /** Has Postgres emit events only while this process has subscribers, since commits with events serialize. */
 export class EventLease {
@@ -43,7 +43,7 @@ export class EventLease {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: EventLeaseOptions) {
-    this.#options = { renewMs: RENEW_MS, patienceMs: PATIENCE_MS, ...options };
+    this.#options = { renewMs: RENEW_MS, maxWaitMs: MAX_WAIT_MS, ...options };
   }
 
   /** After this resolves, every commit emits its events, or onMissed or onDoubt is called. */
@@ -106,16 +106,16 @@ export class EventLease {
 
   /** Transactions that checked before the renewal emit no events when they commit. */
   async #waitForWriters(writers: readonly string[]): Promise<void> {
-    const { onMissed, patienceMs } = this.#options;
+    const { onMissed, maxWaitMs } = this.#options;
     const over = this.#untilWritersEnd(writers).then(() => true);
-    const isOver = await Promise.race([over, sleep(patienceMs, false, { ref: false })]);
+    const isOver = await Promise.race([over, sleep(maxWaitMs, false, { ref: false })]);
     if (!isOver) over.then(onMissed, onMissed);
   }
 
   async #untilWritersEnd(writers: readonly string[]): Promise<void> {
-    const { queries, patienceMs } = this.#options;
+    const { queries, maxWaitMs } = this.#options;
     let rest = writers;
-    for (let pause = POLL_MS; rest.length > 0; pause = Math.min(2 * pause, patienceMs)) {
+    for (let pause = POLL_MS; rest.length > 0; pause = Math.min(2 * pause, maxWaitMs)) {
       await sleep(pause, undefined, { ref: false });
       rest = await queries.stillWriting(rest);
     }

@@ -51,7 +51,7 @@ export type GraphqlDependencies = {
   readonly counts?: ServiceCounters;
   readonly tracing?: Tracing | null;
   /** How many milliseconds the start waits for the first schema before the service starts without it. */
-  readonly patienceMs?: number | undefined;
+  readonly schemaWaitMs?: number | undefined;
   readonly memory: SocketMemory;
 };
 
@@ -63,7 +63,7 @@ export type GraphqlInterface = {
   sampleQuery(table: string): string | null;
   state(): GraphqlState;
   /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
-  hangUp(milliseconds: number): Promise<void>;
+  closeSockets(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -71,7 +71,7 @@ export type GraphqlState = {
   /** Why the served schema may be outdated, or why there is none. */
   readonly fault: string | null;
   /** The first schema is still being built. */
-  readonly isAwaited: boolean;
+  readonly isBuildingFirst: boolean;
   /** Objects that the schema was built without because the build failed with them. */
   readonly leftOut: readonly string[];
   readonly sockets: number;
@@ -93,7 +93,7 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
     log,
     counts = makeServiceCounters(),
     tracing = null,
-    patienceMs,
+    schemaWaitMs,
     memory,
   } = services;
   const findDocument = await makeFindDocument({
@@ -126,7 +126,7 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
     log,
   });
   const stopFollowing = catalog.onChange(() => keeper.rebuild());
-  await keeper.start(patienceMs);
+  await keeper.start(schemaWaitMs);
 
   const contextOf = makeOperationContexts(config, () => catalog.current());
   const asOwner: AsOwner = (work) => database.asOwner(work);
@@ -197,12 +197,12 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
     },
     state: () => ({
       fault: keeper.fault,
-      isAwaited: keeper.isAwaited,
+      isBuildingFirst: keeper.isBuildingFirst,
       leftOut: keeper.omitted.filter(({ isBuildFault }) => isBuildFault).map(({ object }) => object),
       ...sockets.state(),
       ...events.state(),
     }),
-    hangUp: (milliseconds) => sockets.close(milliseconds),
+    closeSockets: (milliseconds) => sockets.close(milliseconds),
     close: async () => {
       stopFollowing();
       await sockets.close(0);

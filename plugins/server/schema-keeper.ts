@@ -46,10 +46,10 @@ export class SchemaKeeper {
   }
 
   /** Resolves after the first build, successful or not, or after a timeout. */
-  async start(patienceMs = FIRST_BUILD_WAIT_MS): Promise<void> {
+  async start(schemaWaitMs = FIRST_BUILD_WAIT_MS): Promise<void> {
     const attempt = this.#builds.request(0).catch(() => {});
-    await Promise.race([attempt, sleep(patienceMs, undefined, { ref: false })]);
-    if (this.isAwaited)
+    await Promise.race([attempt, sleep(schemaWaitMs, undefined, { ref: false })]);
+    if (this.isBuildingFirst)
       this.#options.log.info("the GraphQL schema is still being built; the service starts without it");
   }
 
@@ -60,7 +60,7 @@ export class SchemaKeeper {
 
   /** The schema for this role. */
   current(role: string): ServedSchema | Promise<ServedSchema> {
-    if (this.isAwaited) throw unavailable("GraphQL is not available yet: its schema is being built.");
+    if (this.isBuildingFirst) throw unavailable("GraphQL is not available yet: its schema is being built.");
     if (!this.#served) {
       throw unavailable("GraphQL is not available: its schema could not be built. See the log.");
     }
@@ -82,7 +82,7 @@ export class SchemaKeeper {
   }
 
   /** The first build is running. */
-  get isAwaited(): boolean {
+  get isBuildingFirst(): boolean {
     return this.#served === null && this.#fault === null;
   }
 

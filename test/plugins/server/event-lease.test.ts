@@ -27,7 +27,7 @@ describe("the lease of events", () => {
     };
     const onDoubt = () => void result.push("doubt");
     const onMissed = () => void result.push("missed");
-    const lease = new EventLease({ queries: ask, onDoubt, onMissed, renewMs: 5, patienceMs: 50 });
+    const lease = new EventLease({ queries: ask, onDoubt, onMissed, renewMs: 5, maxWaitMs: 50 });
     return { lease, told: result, heard: (what: string) => expect.poll(() => result).toContain(what) };
   }
 
