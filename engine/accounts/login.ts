@@ -47,7 +47,7 @@ type LoginSteps = {
   /** The same for a user who has sent the password before: `isPasswordCorrect` checks that it has not changed since. */
   resume(
     username: string,
-    isPassword: (attempt: LoginAttempt) => boolean,
+    isPasswordCorrect: (attempt: LoginAttempt) => boolean,
     clientInfo: ClientInfo,
   ): Promise<LoginAttempt>;
   finish<T>(attempt: LoginAttempt, factors: SubmittedFactors, open: OpenSignIn<T>): Promise<LoginResult<T>>;

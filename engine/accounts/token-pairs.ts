@@ -5,6 +5,7 @@ import { withClaimAt } from "../config/claim-path.ts";
 import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
+import { CLOCK_SKEW_SECONDS } from "../identity/claims.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { TokenKeys } from "../identity/token-keys.ts";
 import { signToken, verifySignature } from "../identity/tokens.ts";
@@ -12,9 +13,6 @@ import { unauthorized } from "../identity/unauthorized.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import type { OpenSignIn } from "./login.ts";
 import { decryptText, digestOf, encryptText } from "./random-secrets.ts";
-
-/** The accepted clock difference between gateways, in seconds. */
-const CLOCK_TOLERANCE = 30;
 
 export type TokenPairs = {
   /** Starts a family of refresh tokens. */
@@ -164,7 +162,7 @@ export function makeTokenIssuer({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: 
 
 function verifyRefreshToken(token: string, keys: TokenKeys): jwt.JwtPayload {
   try {
-    const claims = verifySignature(token, keys, { clockTolerance: CLOCK_TOLERANCE });
+    const claims = verifySignature(token, keys, { clockTolerance: CLOCK_SKEW_SECONDS });
     return typeof claims === "string" ? {} : claims;
   } catch (error) {
     if (error instanceof jwt.TokenExpiredError) {

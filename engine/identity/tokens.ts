@@ -9,27 +9,6 @@ import { type Claims, checkClaims, parseClaims, readTimeClaim } from "./claims.t
 import type { TokenKey, TokenKeys } from "./token-keys.ts";
 import { type UnauthorizedDetails, unauthorized } from "./unauthorized.ts";
 
-const JWT_PATTERN = /^([\w-]+)\.[\w-]+\.[\w-]+$/;
-
-const UNUSUAL_HEADER = { isUsual: false, id: undefined };
-const USUAL_HEADER_NAMES = ["alg", "typ", "kid"];
-const MAX_CACHED_HEADERS = 100;
-
-/** All tokens of one issuer have the same header. */
-const readTokenHeader = memoizeRecent(
-  MAX_CACHED_HEADERS,
-  (encoded: string): { readonly isUsual: boolean; readonly id: unknown } => {
-    try {
-      const header: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
-      if (!isJsonObject(header)) return UNUSUAL_HEADER;
-      const isUsual = header.alg === "HS256" && Object.keys(header).every((name) => USUAL_HEADER_NAMES.includes(name));
-      return { isUsual, id: header.kid };
-    } catch {
-      return UNUSUAL_HEADER;
-    }
-  },
-);
-
 export type VerifiedToken = {
   readonly claims: Claims;
   /** The claims as written in the token. */
@@ -127,6 +106,27 @@ function algorithmOf(token: string): unknown {
 function invalidToken(message: string, description: string, extra: UnauthorizedDetails = {}): ApiError {
   return unauthorized("INVALID_TOKEN", message, description, extra);
 }
+
+const JWT_PATTERN = /^([\w-]+)\.[\w-]+\.[\w-]+$/;
+
+const UNUSUAL_HEADER = { isUsual: false, id: undefined };
+const USUAL_HEADER_NAMES = ["alg", "typ", "kid"];
+const MAX_CACHED_HEADERS = 100;
+
+/** All tokens of one issuer have the same header. */
+const readTokenHeader = memoizeRecent(
+  MAX_CACHED_HEADERS,
+  (encoded: string): { readonly isUsual: boolean; readonly id: unknown } => {
+    try {
+      const header: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
+      if (!isJsonObject(header)) return UNUSUAL_HEADER;
+      const isUsual = header.alg === "HS256" && Object.keys(header).every((name) => USUAL_HEADER_NAMES.includes(name));
+      return { isUsual, id: header.kid };
+    } catch {
+      return UNUSUAL_HEADER;
+    }
+  },
+);
 
 /** The key with the id, or else all keys: another issuer with the same secret may use other ids, or none. */
 function keysWithId(id: unknown, keys: readonly TokenKey[]): readonly TokenKey[] {

@@ -14,7 +14,7 @@ const IGNORE_RESULT = (): void => {};
 
 export type { Span } from "@opentelemetry/api";
 
-/** The trace that the client has begun: the headers of W3C Trace Context. */
+/** The trace of the client, in the fields of W3C Trace Context. */
 type RemoteTraceContext = {
   readonly traceparent?: string | undefined;
   readonly tracestate?: string | undefined;
@@ -24,7 +24,7 @@ type SpanOptions = { readonly kind: "server" | "client" | "internal"; readonly a
 
 export type Tracing = {
   /** Starts a span under the current one, or in the remote trace. The caller ends it. */
-  startSpan(name: string, beginning: SpanOptions & { readonly remote?: RemoteTraceContext }): Span;
+  startSpan(name: string, options: SpanOptions & { readonly remote?: RemoteTraceContext }): Span;
   /** Runs the work with this span as the parent of the spans that it starts. */
   withSpan<T>(span: Span, work: () => T): T;
   /** Runs the work in a new span. */

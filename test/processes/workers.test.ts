@@ -73,7 +73,7 @@ describe("two workers at one address", () => {
   });
 
   test("are reported together on the admin port", async () => {
-    const metrics = /operators +(\S+)/.exec(program.printed())![1]!;
+    const metrics = /^ *metrics +(\S+)/m.exec(program.printed())![1]!;
     const sumOf = async () => {
       const lines = (await (await fetch(metrics)).text()).split("\n");
       const ours = lines.filter((line) => line.includes('http_requests_total{interface="resource"'));
