@@ -8,7 +8,7 @@ const POLICIES = `
   create policy hear on realtime.messages for select to anon using (realtime.topic() = 'room');
   create policy speak on realtime.messages for insert to anon with check (realtime.topic() = 'room')`;
 
-test("a role that is to read only hears and speaks where policies let it", async () => {
+test("a read-only role receives and sends where policies allow it", async () => {
   const { url, ownerUrl, drop } = await cloneDatabase();
   const owner = new pg.Client({ connectionString: ownerUrl });
   await owner.connect();

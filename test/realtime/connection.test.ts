@@ -31,7 +31,7 @@ const ok = (response: object = {}) => ({ status: "ok", response });
 const refused = (reason: string) => ({ status: "error", response: { reason: expect.stringContaining(reason) } });
 
 describe("a join", () => {
-  test("is answered with its bindings as they were asked for, in their order, each with an id", async () => {
+  test("is answered with its bindings unchanged and in order, each with an id", async () => {
     const client = await open();
     const request = [NEWS, { ...NEWS, filter: "id=eq.1", extra: [1] }, { event: "INSERT", schema: "public" }, NEWS];
     const { payload } = await client.join("realtime:x", { postgres_changes: request });
@@ -78,7 +78,7 @@ describe("a join", () => {
     });
   });
 
-  test("in place of another one ends that first", async () => {
+  test("to a joined topic closes the earlier channel first", async () => {
     const client = await open();
     const first = client.say("realtime:x", "phx_join", { config: { postgres_changes: [NEWS] } });
     const second = client.say("realtime:x", "phx_join", { config: { postgres_changes: [NEWS] } });
@@ -94,7 +94,7 @@ describe("a join", () => {
     expect(result.map(({ payload }) => payload.data.type)).toEqual(["INSERT", "DELETE"]);
   });
 
-  test("is refused without a name, beyond the limit, and with a token that is no good", async () => {
+  test("is rejected without a name, above the limit, and with an invalid token", async () => {
     const client = await open();
     expect((await client.join("realtime:")).payload).toEqual(refused("TopicNameRequired: "));
     expect((await client.join("elsewhere")).payload).toEqual(refused("TopicNameRequired: "));
@@ -111,7 +111,7 @@ describe("a join", () => {
     expect((await client.join("realtime:d")).payload.status).toBe("ok");
   });
 
-  test("gets no changes for a filter or a list of columns that is none, and the key alone for an empty list", async () => {
+  test("gets no changes for an invalid filter or column list, and only the key for an empty list", async () => {
     const join = async (more: object) => {
       const client = await open();
       await client.join("realtime:x", { postgres_changes: [{ ...NEWS, ...more }] });
@@ -139,14 +139,14 @@ describe("a join", () => {
     await ground.owner.query("delete from news");
   });
 
-  test("counts against the limit while it is being looked at", async () => {
+  test("counts against the limit while it is in progress", async () => {
     const client = await open();
     const refs = ["a", "b", "c", "d", "e"].map((name) => client.say(`realtime:${name}`, "phx_join", {}));
     const replies = await Promise.all(refs.map((ref) => client.reply(ref)));
     expect(replies.map(({ payload }) => payload.status)).toEqual(["ok", "ok", "ok", "error", "error"]);
   });
 
-  test("that waits for what cannot be had is refused", async () => {
+  test("that waits for an unavailable table is rejected", async () => {
     const client = await open();
     const config = { postgres_changes: [{ ...NEWS, table: "absent" }], postgres_changes_options: { wait: true } };
     expect((await client.join("realtime:x", config)).payload).toEqual(refused("RealtimeDisabledForConfiguration: "));
@@ -156,7 +156,7 @@ describe("a join", () => {
 });
 
 describe("a channel", () => {
-  test("that is left is answered, and then closed; also one that was never joined", async () => {
+  test("that is left is acknowledged, and then closed; also one that was never joined", async () => {
     const client = await open();
     const join = await client.join("realtime:x");
     const leave = client.say("realtime:x", "phx_leave", {}, { joinRef: join.ref });
@@ -167,7 +167,7 @@ describe("a channel", () => {
     expect((await client.reply(client.say("realtime:never", "phx_leave", {}))).payload).toEqual(ok());
   });
 
-  test("that was joined anew is not left by what was said of the one before", async () => {
+  test("that was joined again is not closed by a leave of the earlier join", async () => {
     const client = await open();
     const first = await client.join("realtime:x");
     const second = await client.join("realtime:x");
@@ -178,13 +178,13 @@ describe("a channel", () => {
     expect(client.items.some(({ ref }) => ref === late)).toBe(false);
   });
 
-  test("that is not joined takes nothing", async () => {
+  test("that is not joined accepts no messages", async () => {
     const client = await open();
     const said = client.say("realtime:never", "broadcast", { type: "broadcast", event: "x", payload: {} });
     expect((await client.reply(said)).payload).toEqual(refused("unmatched topic"));
   });
 
-  test("with presence is told at once who is there, and nobody is an answer", async () => {
+  test("with presence is sent the state at once, even when it is empty", async () => {
     const client = await open();
     await client.join("realtime:x", { presence: { enabled: true, key: "me" } });
     expect((await client.until(({ event }) => event === "presence_state")).payload).toEqual({});
@@ -206,7 +206,7 @@ describe("a channel", () => {
     });
   });
 
-  test("that did not ask for presence is told who is there when it comes itself", async () => {
+  test("without presence is sent the state when it tracks", async () => {
     const [first, second] = [await open(), await open()];
     await first.join("realtime:x", { presence: { enabled: true, key: 7 } });
     await first.reply(first.say("realtime:x", "presence", { event: "track", payload: { name: "A" } }));
@@ -221,7 +221,7 @@ describe("a channel", () => {
     ]);
   });
 
-  test("is told nothing of a presence that says the same again", async () => {
+  test("is sent nothing for a presence that is tracked again unchanged", async () => {
     const client = await open();
     await client.join("realtime:x", { presence: { key: "me" } });
     for (const payload of [
@@ -236,7 +236,7 @@ describe("a channel", () => {
     expect(result.map(({ payload }) => payload.joins.me.metas[0].at)).toEqual([[1], [2]]);
   });
 
-  test("that shows no token where it had one is closed, and told why", async () => {
+  test("that sends an empty token where it had one is closed with the reason", async () => {
     const client = await open();
     await client.join("realtime:x", {}, { user_token: token({ role: "authenticated" }) });
     client.say("realtime:x", "access_token", { access_token: null });
@@ -246,7 +246,7 @@ describe("a channel", () => {
     await client.until(({ event }) => event === "phx_close");
   });
 
-  test("a connection that is reset leaves the room", async () => {
+  test("leaves the topic when its connection is reset", async () => {
     const watcher = await open();
     await watcher.join("realtime:x");
     const goes = await open();
@@ -256,7 +256,7 @@ describe("a channel", () => {
     await watcher.until(({ payload }) => payload.leaves?.gone !== undefined);
   });
 
-  test("clients of both versions hear each other, but bytes only where there is a place for them", async () => {
+  test("is shared by clients of both versions, but only version 2.0.0 receives bytes", async () => {
     const [old, young] = [await open({ version: "1.0.0" }), await open()];
     for (const client of [old, young]) await client.join("realtime:x");
     old.say("realtime:x", "broadcast", { type: "broadcast", event: "from old", payload: { a: 1 } });
@@ -282,7 +282,7 @@ describe("a broadcast as text", () => {
     {},
   ];
 
-  test("arrives as it was said, whatever is in it beside the event and its payload", async () => {
+  test("arrives unchanged, whatever it has besides the event and its payload", async () => {
     const other = await serve(ground.database);
     const young = await open();
     const old = await open({ version: "1.0.0" });
@@ -333,7 +333,7 @@ describe("a broadcast as text", () => {
     expect(texts.at(-1)).toBe(`{"topic":"realtime:x","event":"broadcast","payload":${said},"ref":null}`);
   });
 
-  test("whose event is no text reaches nobody, as the clients of others cannot read it", async () => {
+  test("whose event is not a string reaches nobody, as clients cannot parse it", async () => {
     const [hears, sayer] = [await open(), await open()];
     for (const client of [hears, sayer]) await client.join("realtime:x");
     sayer.say("realtime:x", "broadcast", { type: "broadcast", event: 5, payload: {} });
@@ -343,7 +343,7 @@ describe("a broadcast as text", () => {
   });
 });
 
-test("a broadcast about which the policies could not be asked leaves the socket as it is", async () => {
+test("a broadcast whose policies cannot be evaluated leaves the socket open", async () => {
   await ground.owner.query(`create policy hear on realtime.messages for select to anon using (true);
     create policy speak on realtime.messages for insert to anon with check (pg_sleep(600) is not null)`);
   const client = await open();
@@ -360,7 +360,7 @@ test("a broadcast about which the policies could not be asked leaves the socket 
   await ground.owner.query("drop policy hear on realtime.messages; drop policy speak on realtime.messages");
 });
 
-test("a broadcast that is no JSON reaches nobody, as it could end one message and begin another", async () => {
+test("a broadcast that is not JSON reaches nobody, as it could end one message and start another", async () => {
   const [victim, sayer] = [await open({ version: "1.0.0" }), await open()];
   for (const client of [victim, sayer]) await client.join("realtime:x");
   const say = (payload: string) =>
@@ -371,7 +371,7 @@ test("a broadcast that is no JSON reaches nobody, as it could end one message an
   expect(result).toMatchObject({ event: "broadcast", payload: { payload: { a: 1 } } });
 });
 
-test("a broadcast as long as a message may be throws nobody out", async () => {
+test("a broadcast of the maximum length disconnects nobody", async () => {
   const [hears, sayer] = [await open(), await open()];
   for (const client of [hears, sayer]) await client.join("realtime:x");
   const payload = `"${"x".repeat(4.5 * 2 ** 20)}"`;
@@ -381,8 +381,8 @@ test("a broadcast as long as a message may be throws nobody out", async () => {
   expect((await hears.reply(hears.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
 });
 
-test("a filter that fails is nobody else's concern", async () => {
-  // Such values can be read, and not compared.
+test("a filter that fails affects only its own channel", async () => {
+  // Such values can be parsed, but not compared.
   await ground.owner.query(`create type public.odd as (data json);
     create table public.odds (id int primary key, odd odd); grant select on public.odds to anon`);
   const [asks, hears] = [await open(), await open()];
@@ -396,7 +396,7 @@ test("a filter that fails is nobody else's concern", async () => {
   await ground.owner.query("drop table odds; drop type odd");
 });
 
-test("texts are equal where the column's collation says so", async () => {
+test("texts are equal where the column's collation treats them as equal", async () => {
   await ground.owner.query(`
     create collation public.lenient (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
     create table public.words (id int primary key, word text collate lenient); grant select on public.words to anon`);
@@ -457,7 +457,7 @@ test.each([
   await ground.owner.query(`delete from news; ${clean}`);
 });
 
-test("of a partition that logs its key alone, an old row is that key, and nobody is told it by guessing", async () => {
+test("the old row of a partition that logs only its key is that key, and it is sent only where no policy applies", async () => {
   await ground.owner.query(`
     create table public.parts (id int primary key, hidden text) partition by range (id);
     create table public.low_parts partition of public.parts for values from (0) to (10);
@@ -519,7 +519,7 @@ test("a policy reads a virtual column though it is not in the log", async () => 
   await ground.owner.query("drop table levels");
 });
 
-test("a policy that fails hides the row, and whom it concerns is told that something may have been missed", async () => {
+test("a policy that fails hides the row, and its subscribers are notified that changes may have been missed", async () => {
   await ground.owner.query(`create table public.shares (id int primary key, part int);
     alter table public.shares enable row level security; grant select on public.shares to anon;
     create policy odd on public.shares for select using (1 / part > 0)`);
@@ -532,14 +532,14 @@ test("a policy that fails hides the row, and whom it concerns is told that somet
   expect(result.payload.message).toMatch(/^Changes may have been missed: .*division by zero/);
   await client.until(({ event }) => event === "phx_error");
   expect(client.items.filter(({ event }) => event === "postgres_changes")).toEqual([]);
-  // The channel is open to a new join, and the row that does not fail arrives.
+  // The channel can be joined again, and a row for which the policy does not fail arrives.
   await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "shares" }] });
   await ground.owner.query("insert into shares values (2, 1)");
   await client.until(({ payload }) => payload.data?.record.id === 2);
   await ground.owner.query("drop table shares");
 });
 
-test("a policy that takes too long holds nobody up for long, and whom it concerns is told", async () => {
+test("a policy that takes too long does not delay others for long, and its subscribers are notified", async () => {
   await ground.owner.query(`create table public.dear (id int primary key, word text);
     alter table public.dear enable row level security; grant select on public.dear to anon, service_role;
     create policy slow on public.dear for select using (pg_sleep(30) is not null)`);
@@ -556,7 +556,7 @@ test("a policy that takes too long holds nobody up for long, and whom it concern
   const refused = await waits.until(({ event, payload }) => event === "system" && payload.status === "error");
   expect(refused.payload.message).toMatch(/^Changes may have been missed: .*dear/);
   await waits.until(({ event }) => event === "phx_error");
-  // Whoever comes back with the same policy is not waited for so long again.
+  // The next check of the same policy has a shorter time limit.
   await waits.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
   expect(await result(2)).toBeLessThan(1_900);
   await ground.owner.query("drop table dear");
@@ -575,7 +575,7 @@ describe("a publication that leaves out a column", () => {
   });
   afterAll(() => ground.owner.query("drop table files"));
 
-  test("which policies read tells nobody of rows that they could hide", async () => {
+  test("that policies read discloses no rows that they could hide", async () => {
     const [named, every, server] = [await open(), await open(), await open({ key: token({ role: "service_role" }) })];
     await named.join("realtime:x", change("files"));
     expect((await named.until(({ event }) => event === "system")).payload).toMatchObject({ status: "error" });
@@ -590,7 +590,7 @@ describe("a publication that leaves out a column", () => {
     await ground.owner.query("delete from news");
   });
 
-  test("can have no filter on it; and what policies do not read may be left out", async () => {
+  test("cannot be filtered by it, and may leave out columns that no policy reads", async () => {
     const server = await open({ key: token({ role: "service_role" }) });
     await server.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "files", filter: "size=gt.1" }] });
     expect((await server.until(({ event }) => event === "system")).payload).toMatchObject({ status: "error" });
@@ -605,7 +605,7 @@ describe("a publication that leaves out a column", () => {
 });
 
 describe("a socket", () => {
-  test("outlives what cannot be read, and answers the heart's beat", async () => {
+  test("survives invalid messages, and answers heartbeats", async () => {
     const client = await open();
     for (const text of ["", "x", "[]", "{}", '["1","1","realtime:x",7,{}]']) client.socket.send(text);
     client.socket.send(Buffer.from([9, 9, 9]));
@@ -629,7 +629,7 @@ describe("a socket", () => {
     socket.terminate();
   });
 
-  test("is told goodbye when the service stops", async () => {
+  test("is closed with a code when the service stops", async () => {
     const service = await serve(ground.database);
     const client = await open({}, service.url);
     await client.join("realtime:x", { postgres_changes: [NEWS] });
@@ -640,7 +640,7 @@ describe("a socket", () => {
   });
 });
 
-test("without a stream, changes are refused with the reason, and the rest works", async () => {
+test("without a change stream, table changes are rejected with the reason, and everything else works", async () => {
   const database = await cloneDatabase("empty");
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
@@ -655,7 +655,7 @@ test("without a stream, changes are refused with the reason, and the rest works"
   await client.join("realtime:y");
   client.say("realtime:y", "broadcast", { type: "broadcast", event: "hi", payload: {} });
   expect((await hears.binary.count(1))[0]!.toString()).toContain("hi");
-  // More at once than may wait for a client, who reads it, however.
+  // More at once than may be unread by a client, which reads it, however.
   const messages = Array.from({ length: 10 }, () => ({
     topic: "y",
     event: "much",

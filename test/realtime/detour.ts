@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** Leads to a service of this machine, and can be cut: who is connected finds that out by the connection being reset. */
+/** A TCP proxy to a local service that can reset its connections. */
 export class Detour {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

@@ -24,11 +24,11 @@ describe.each(["1.0.0", "2.0.0"] as const)("in version %s", (version) => {
   test.each([
     ["a join", "phx_join", { config: { presence: { key: LONG_KEY } } }],
     ["a token", "access_token", { access_token: LONG_KEY }],
-  ])("%s that is too long is refused before it is parsed", async (_what, event, payload) => {
+  ])("%s that is too long is rejected before it is parsed", async (_what, event, payload) => {
     const client = await open(version);
     const { payload: result } = await client.reply(client.say("realtime:x", event, payload));
     expect(result.response.reason).toBe(`PayloadTooLarge: A ${event} message may have at most 65536 bytes`);
-    // What is no JSON can be refused only by who has not parsed it.
+    // Invalid JSON is rejected for its length only if it was not parsed.
     const text = JSON.stringify(
       version === "2.0.0"
         ? [null, "r", "realtime:x", event, {}]
@@ -38,7 +38,7 @@ describe.each(["1.0.0", "2.0.0"] as const)("in version %s", (version) => {
     expect((await client.reply("r")).payload.response.reason).toContain("PayloadTooLarge");
   });
 
-  test("a long message with very many values is refused, and one with few is passed on", async () => {
+  test("a long message with very many values is rejected, and one with few is sent on", async () => {
     const [says, hears] = [await open(version), await open(version)];
     for (const client of [says, hears]) await client.join("realtime:x", { broadcast: { ack: true } });
     const many = says.say("realtime:x", "broadcast", {
@@ -58,7 +58,7 @@ describe.each(["1.0.0", "2.0.0"] as const)("in version %s", (version) => {
     }
   });
 
-  test("messages arrive in the order in which they were said, however long each is", async () => {
+  test("messages arrive in the order in which they were sent, however long each is", async () => {
     const [says, hears] = [await open(version), await open("1.0.0")];
     for (const client of [says, hears]) await client.join("realtime:x");
     for (let n = 0; n < 20; n++) {

@@ -31,7 +31,7 @@ async function open(): Promise<RawClient> {
   return client.opened();
 }
 
-/** With changes of tables that are not there, and so much to keep. */
+/** With bindings of tables that do not exist, and a request of that size. */
 function joinWith(client: RawClient, topic: string, kibibytes: number) {
   const table = "x".repeat((kibibytes * KIB) / 2);
   return client.join(topic, { postgres_changes: [{ event: "*", schema: "public", table }] });
@@ -41,12 +41,12 @@ function track(client: RawClient, topic: string, payload: object): string {
   return client.say(topic, "presence", { type: "presence", event: "track", payload });
 }
 
-/** Sends what follows as it is, past the WebSocket's own frames. */
+/** Writes bytes directly, without the WebSocket's framing. */
 function wireOf({ socket }: RawClient): Socket {
   return (socket as unknown as { _socket: Socket })._socket;
 }
 
-/** The beginning of a masked text frame of so many bytes. */
+/** The start of a masked text frame of so many bytes. */
 function frameHead(bytes: number): Buffer {
   const head = Buffer.alloc(14);
   head[0] = 0x81;
@@ -55,18 +55,18 @@ function frameHead(bytes: number): Buffer {
   return head;
 }
 
-describe("what a socket keeps", () => {
-  test("is bounded for its joins, and leaving a channel makes room again", async () => {
+describe("the memory of a socket", () => {
+  test("is limited for its joins, and leaving a channel frees it", async () => {
     const client = await open();
     expect((await joinWith(client, "realtime:a", 30)).payload.status).toBe("ok");
     expect((await joinWith(client, "realtime:b", 40)).payload.response.reason).toMatch(OWN);
-    // The same channel again takes its own place.
+    // Joining the same channel again replaces it.
     expect((await joinWith(client, "realtime:a", 40)).payload.status).toBe("ok");
     await client.reply(client.say("realtime:a", "phx_leave", {}));
     expect((await joinWith(client, "realtime:b", 40)).payload.status).toBe("ok");
   });
 
-  test("is bounded for filters by what is made of them", async () => {
+  test("is limited for filters by their parsed size", async () => {
     const client = await open();
     const asking = (values: number) => ({
       postgres_changes: [{ event: "*", schema: "public", table: "news", filter: `id=in.(${Array(values).fill(1)})` }],
@@ -76,7 +76,7 @@ describe("what a socket keeps", () => {
     expect((await client.join("realtime:b", several)).payload.response.reason).toMatch(OWN);
   });
 
-  test("is bounded for tokens, and a channel that shows a longer one ends", async () => {
+  test("is limited for tokens, and a channel that sends a longer one is closed", async () => {
     const client = await open();
     await client.join("realtime:a", {}, { access_token: token({ role: "anon", size: "small" }) });
     const long = token({ role: "anon", size: "x".repeat(12 * KIB) });
@@ -86,7 +86,7 @@ describe("what a socket keeps", () => {
     expect((await client.join("realtime:a", {}, { access_token: long })).payload.response.reason).toMatch(OWN);
   });
 
-  test("is given back when a join is refused for another reason, and when the socket ends", async () => {
+  test("is freed when a join is rejected for another reason, and when the socket is closed", async () => {
     for (let nth = 0; nth < 5; nth++) {
       const client = await open();
       for (let time = 0; time < 3; time++) {
@@ -98,7 +98,7 @@ describe("what a socket keeps", () => {
     }
   });
 
-  test("is bounded for presences, which the refused one leaves as they were", async () => {
+  test("is limited for presences, and a rejected one leaves the others unchanged", async () => {
     const client = await open();
     await client.join("realtime:a", { presence: { enabled: true, key: "me" } });
     expect((await client.reply(track(client, "realtime:a", { text: "x".repeat(3 * KIB) }))).payload.status).toBe("ok");
@@ -122,8 +122,8 @@ describe("what a socket keeps", () => {
   });
 });
 
-describe("what all sockets keep together", () => {
-  test("is bounded, and who keeps little is refused nothing", async () => {
+describe("the memory of all sockets", () => {
+  test("is limited, and a client that uses little is not rejected", async () => {
     const keepers = await Promise.all(Array.from({ length: 20 }, open));
     const replies = await Promise.all(keepers.map((keeper) => joinWith(keeper, "realtime:a", 56)));
     const reasons = replies.flatMap(({ payload }) => payload.response.reason ?? []);
@@ -137,7 +137,7 @@ describe("what all sockets keep together", () => {
     await until(async () => (await joinWith(modest, "realtime:b", 40)).payload.status === "ok");
   });
 
-  test("messages that never end are cut off when they take too much, and those of others arrive", async () => {
+  test("has a limit for incomplete messages, whose sockets are closed, and messages of others arrive", async () => {
     const anonymousClients = await Promise.all(Array.from({ length: 20 }, open));
     const endings = anonymousClients.map(({ socket }) => once(socket, "close").then(([code]) => code as number));
     for (const anonymous of anonymousClients) {
@@ -146,14 +146,14 @@ describe("what all sockets keep together", () => {
       wire.write(frameHead(1024 * KIB));
       wire.write(Buffer.alloc(60 * KIB));
     }
-    // Half a mebibyte may be on its way.
+    // Half a mebibyte may be incomplete.
     expect([1006, 1013]).toContain(await Promise.race(endings));
     const honest = await open();
     expect((await joinWith(honest, "realtime:a", 10)).payload.status).toBe("ok");
     for (const { socket } of anonymousClients) socket.terminate();
   });
 
-  test("pings and pongs between whole messages are no unfinished message", async () => {
+  test("does not count pings and pongs between complete messages", async () => {
     const client = await open();
     for (let nth = 0; nth < 3_000; nth++) {
       client.socket.ping("x".repeat(100));
@@ -163,7 +163,7 @@ describe("what all sockets keep together", () => {
   });
 });
 
-/** A client that takes nothing until it is told to. */
+/** A client that reads nothing until `resume`. */
 function stalledSocket() {
   const waiting: (() => void)[] = [];
   const socket = new Duplex({
@@ -178,8 +178,8 @@ function stalledSocket() {
   return { socket, takeOn };
 }
 
-describe("frames that are not read", () => {
-  test("count until they are read, and end the socket when they are too many", async () => {
+describe("unread frames", () => {
+  test("count until they are read, and close the socket when there are too many", async () => {
     const { socket, takeOn } = stalledSocket();
     const { outbox, unsent, ended } = outboxTo(socket, { most: 1_000 });
     const sendOne = (bytes: number) => {
@@ -200,7 +200,7 @@ describe("frames that are not read", () => {
     expect(unsent.held).toBe(0);
   });
 
-  test("count no more when all were read", async () => {
+  test("no longer count when all were read", async () => {
     const { socket, takeOn } = stalledSocket();
     const { outbox, unsent } = outboxTo(socket);
     for (let nth = 0; nth < 3; nth++) outbox.send(Buffer.alloc(100));

@@ -3,7 +3,7 @@ import { ByteQuota, SharedBytes } from "../../engine/memory/byte-quota.ts";
 import { makeRealtimeCounters } from "../../realtime/protocol/counters.ts";
 import { Outbox } from "../../realtime/protocol/outbox.ts";
 
-/** An outbox whose client is the only one. */
+/** An outbox for a single client. */
 export function outboxTo(socket: Duplex, { tally = makeRealtimeCounters(), most = Number.POSITIVE_INFINITY } = {}) {
   const unsent = new ByteQuota(most);
   const ended = { overflows: 0, shortages: 0 };

@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Opens gateways that hear each other, until one is killed or mute. */
+/** Opens gateways that receive each other's messages, until one is killed or muted. */
 function network() {
   const alive: { readonly relay: GatewayRelay; isMute: boolean }[] = [];
   return () => {
@@ -51,7 +51,7 @@ function network() {
 const occupant = () => ({ channelTopic: ROOM }) as TopicMember;
 const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
 
-test("those who were connected to a gateway that is killed leave after 35 seconds, and nobody else does", async () => {
+test("presences of a gateway that is killed leave after 35 seconds, and no others do", async () => {
   const open = network();
   const [one, other, killed] = [open(), open(), open()];
   one.presence.track(occupant(), "alice", {});
@@ -67,7 +67,7 @@ test("those who were connected to a gateway that is killed leave after 35 second
   for (const gateway of [one, other]) expect(gateway.whoIsThere()).toEqual(["alice", "bob"]);
 });
 
-test("a gateway that comes later is told who is there", async () => {
+test("a gateway that starts later receives the state", async () => {
   const open = network();
   const one = open();
   one.presence.track(occupant(), "alice", {});
@@ -77,7 +77,7 @@ test("a gateway that comes later is told who is there", async () => {
   expect(later.whoIsThere()).toEqual(["alice"]);
 });
 
-test("who could not be heard for a while, or was taken for dead, is known again as soon as it is heard", async () => {
+test("a gateway that was silent or considered dead is known again as soon as it sends a message", async () => {
   const open = network();
   const [one, other] = [open(), open()];
   const [alice, bob] = [occupant(), occupant()];
@@ -101,7 +101,7 @@ test("who could not be heard for a while, or was taken for dead, is known again 
   expect(other.whoIsThere()).toEqual(["bob", "carol"]);
 });
 
-test("many who leave with their gateway are told of at once, and nobody is thrown out by it", async () => {
+test("many presences that leave with their gateway are sent in one message, which disconnects nobody", async () => {
   const open = network();
   const [one, other] = [open(), open()];
   const tally = makeRealtimeCounters();

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { WebSocket } from "ws";
 import { anonKey, Inbox } from "./service.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
+// biome-ignore lint/suspicious/noExplicitAny: the server's messages have many forms.
 export type Payload = any;
 export type Message = {
   readonly joinRef: string | null;
@@ -12,7 +12,7 @@ export type Message = {
   readonly payload: Payload;
 };
 
-/** A socket that is spoken to by hand. */
+/** A client that sends raw protocol messages. */
 export class RawClient extends Inbox<Message> {
   readonly socket: WebSocket;
   readonly binary = new Inbox<Buffer>();
@@ -34,7 +34,7 @@ export class RawClient extends Inbox<Message> {
     return this;
   }
 
-  /** Gives the ref. */
+  /** Returns the ref. */
   say(topic: string, event: string, payload: object, { joinRef = null as string | null } = {}): string {
     const ref = String(++this.#ref);
     const join = event === "phx_join" ? ref : joinRef;

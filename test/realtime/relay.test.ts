@@ -3,7 +3,7 @@ import { type GatewayMessage, GatewayRelay } from "../../realtime/relay.ts";
 
 const log = { warn: () => {}, error: () => {} };
 
-/** Two gateways, and between them a stream that takes as long as it is told to. */
+/** Two gateways, connected by a stream whose delay the test controls. */
 function connected() {
   const heard: [GatewayMessage, string | null][] = [];
   const sent: string[] = [];
@@ -25,7 +25,7 @@ function connected() {
   return { one, other, heard, sent, pass };
 }
 
-test("what is said while a message is sent goes with the next one, in order", async () => {
+test("messages sent during a transmission go with the next one, in order", async () => {
   const { one, heard, sent, pass } = connected();
   const said = ["a", "b", "c"].map((kind) => one.send({ kind }));
   await Promise.resolve();
@@ -40,7 +40,7 @@ test("what is said while a message is sent goes with the next one, in order", as
   );
 });
 
-test("it says when more is said than can be sent", async () => {
+test("the relay reports when more is queued than can be sent", async () => {
   const { one, pass } = connected();
   const first = one.send({ kind: "x" });
   await Promise.resolve();
@@ -53,7 +53,7 @@ test("it says when more is said than can be sent", async () => {
   await Promise.all(later);
 });
 
-test("few messages are a crowd, too, when they are long", async () => {
+test("few messages are too many, too, when they are long", async () => {
   const { one, pass } = connected();
   const first = one.send({ kind: "x" });
   await Promise.resolve();
@@ -65,7 +65,7 @@ test("few messages are a crowd, too, when they are long", async () => {
   await Promise.all(later);
 });
 
-test("a gateway does not hear itself, nor what it cannot read", () => {
+test("a gateway receives neither its own messages nor invalid ones", () => {
   const { one, other, heard } = connected();
   const hear = (prefix: string, text: string) =>
     other.receive({ prefix, content: Buffer.from(text), transaction: null, lsn: 0n, index: 0 });
@@ -76,7 +76,7 @@ test("a gateway does not hear itself, nor what it cannot read", () => {
   expect(heard).toEqual([[{ kind: "from SQL" }, null]]);
 });
 
-test("what comes together is heard one by one, when there was time for what was before", async () => {
+test("messages of one batch are handled one after another", async () => {
   const heard: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const hear = ({ kind }: GatewayMessage) => {

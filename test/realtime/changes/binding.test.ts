@@ -27,7 +27,7 @@ test.each([
   await client.close();
 });
 
-test("many bindings of a table that is closed ask once whether it is", async () => {
+test("many bindings of a table without privileges query them once", async () => {
   const {
     catalog,
     publication: published,

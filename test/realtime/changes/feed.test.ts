@@ -14,11 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => ground.close());
 
-test("a transaction of few rows that are more bytes than may wait is told to its end", async () => {
+test("a transaction of few rows that exceed the queue's bytes is delivered completely", async () => {
   const client = new RawClient(ground.service.url, { key: token({ role: "authenticated", sub: "ada" }) });
   await client.opened();
   await client.join("realtime:notes", { postgres_changes: [{ event: "*", schema: "public", table: "notes" }] });
-  // The column is closed to the subscriber: what is long is what waits, not what is sent.
+  // The role may not read the column: the queue is large, not what is sent.
   await ground.owner.query(
     `insert into notes (id, owner, secret) select n, 'ada', repeat('x', 900000) from generate_series(1, ${ROWS}) as n`,
   );
@@ -29,9 +29,9 @@ test("a transaction of few rows that are more bytes than may wait is told to its
 });
 
 test.each([
-  { what: "few channels are told much of", rows: 400, bytes: 20_000, channels: 1 },
-  { what: "many channels of one socket are told of", rows: 500, bytes: 10, channels: 60 },
-])("a transaction that $what throws nobody out who reads", async ({ rows, bytes, channels }) => {
+  { what: "sends much to few channels", rows: 400, bytes: 20_000, channels: 1 },
+  { what: "concerns many channels of one socket", rows: 500, bytes: 10, channels: 60 },
+])("a transaction that $what disconnects no client that reads", async ({ rows, bytes, channels }) => {
   const client = await new RawClient(ground.service.url).opened();
   const topics = Array.from({ length: channels }, (_, at) => `realtime:${at}`);
   const config = { postgres_changes: [{ event: "INSERT", schema: "public", table: "news" }] };
@@ -48,27 +48,30 @@ test.each([
 });
 
 test.each([
-  { what: "has said when it begins", joins: 1 },
-  { what: "has not said yet when it begins, as others are before them", joins: 2 },
-])("who comes while the stream is away, and $what, is refused where it then is", async ({ joins }) => {
-  const stream = new StreamByHand();
-  const services = await servicesWith(stream, ground);
-  const feed = new ChangeFeed({ ...services, since: null });
-  const joining: Promise<unknown>[] = [];
-  for (let nth = 0; nth < joins; nth++) {
-    joining.push(feed.subscribe(new Listener()).catch((error: unknown) => error));
-    await until(() => stream.underway.length === 1);
-  }
-  stream.refuse("there is no publication");
-  for (const refusal of await Promise.all(joining)) {
-    expect(refusal).toMatchObject({ kind: "unavailable", message: "there is no publication" });
-  }
-  expect(feed.isEmpty).toBe(true);
-  feed.close();
-  await services.catalog.close();
-});
+  { what: "is the only one", joins: 1 },
+  { what: "waits behind others", joins: 2 },
+])(
+  "a client that joins while the stream is away, and $what, is rejected when the stream is refused",
+  async ({ joins }) => {
+    const stream = new StreamByHand();
+    const services = await servicesWith(stream, ground);
+    const feed = new ChangeFeed({ ...services, since: null });
+    const joining: Promise<unknown>[] = [];
+    for (let nth = 0; nth < joins; nth++) {
+      joining.push(feed.subscribe(new Listener()).catch((error: unknown) => error));
+      await until(() => stream.underway.length === 1);
+    }
+    stream.refuse("there is no publication");
+    for (const refusal of await Promise.all(joining)) {
+      expect(refusal).toMatchObject({ kind: "unavailable", message: "there is no publication" });
+    }
+    expect(feed.isEmpty).toBe(true);
+    feed.close();
+    await services.catalog.close();
+  },
+);
 
-test("what was on its way at a gap says nothing of what comes behind it, where positions begin again", async () => {
+test("changes in delivery at a gap do not affect later changes, whose positions start again", async () => {
   const stream = new StreamByHand();
   const hanging = Promise.withResolvers<void>();
   const request: ReadonlySet<number>[] = [];

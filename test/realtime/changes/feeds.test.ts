@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => ground.close());
 
-test("who resumes is told so where the stream was refused while the past was read", async () => {
+test("a client that resumes is notified when the stream is refused during the replay", async () => {
   const stream = new StreamByHand();
   const services = await servicesWith(stream, ground);
   const feeds = new ChangeFeeds(services, { onMessage: () => {}, onStart: () => {} });

@@ -6,7 +6,7 @@ import { Listener } from "./stream-by-hand.ts";
 
 const START = endOfTransaction(0n);
 
-/** Batches that are ready when it is said, and what was told of them. */
+/** Batches that become ready on demand, and a record of their deliveries. */
 function batches() {
   const result: number[] = [];
   const ends: PromiseWithResolvers<StreamPosition>[] = [];
@@ -29,7 +29,7 @@ function batches() {
   };
 }
 
-test("batches are told in their order, and the position follows them", async () => {
+test("batches are delivered in order, and the position follows them", async () => {
   const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   for (let number = 0; number < 3; number++) backlogs.add(listener, START, next());
   await ready(1);
@@ -42,7 +42,7 @@ test("batches are told in their order, and the position follows them", async () 
   expect([result, backlogs.has(listener), backlogs.isEmpty]).toEqual([[0, 1, 2], false, true]);
 });
 
-test("where one fails the subscriber is told why, and of nothing more", async () => {
+test("when a batch fails the subscriber is sent the reason, and no later batch", async () => {
   const [backlogs, listener, { told: result, next, ready, fail }] = [new FilterBacklogs(), new Listener(), batches()];
   for (let number = 0; number < 2; number++) backlogs.add(listener, START, next());
   const drained = backlogs.drained(listener);
@@ -52,7 +52,7 @@ test("where one fails the subscriber is told why, and of nothing more", async ()
   expect([result, listener.lost, backlogs.has(listener)]).toEqual([[], "too slow", false]);
 });
 
-test("who has left is told of nothing", async () => {
+test("a subscriber that has left is sent nothing", async () => {
   const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   backlogs.add(listener, START, next());
   backlogs.remove(listener);
@@ -63,7 +63,7 @@ test("who has left is told of nothing", async () => {
 test.each([
   ["changes", [2_000, 1], [1, 1]],
   ["bytes", [1, 2 ** 23], [1, 1]],
-])("one batch may have any number of %s, and more than that is too much", (_what, first, second) => {
+])("a single batch may have any number of %s; a second one may not exceed the limit", (_what, first, second) => {
   const [backlogs, listener, { next }] = [new FilterBacklogs(), new Listener(), batches()];
   backlogs.add(listener, START, next(...first));
   expect(listener.lost).toBeNull();
@@ -72,7 +72,7 @@ test.each([
   expect(backlogs.isEmpty).toBe(true);
 });
 
-test("a new subscriber who is behind is waited for, and not again after that was in vain", async () => {
+test("a new subscriber that is behind is waited for, and not again if that was in vain", async () => {
   const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   for (let number = 0; number < 2; number++) backlogs.add(listener, START, next(400));
   const paced = backlogs.pace();

@@ -14,13 +14,13 @@ import { outboxTo } from "../outbox-to.ts";
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 const NEWS = { schema: "public", name: "news" };
 
-/** What happens to the stream is what the test says, at the moment of which it says so. */
+/** A stream whose events are triggered by the test. */
 export class StreamByHand implements ReplicationStream {
   readonly #followers = new Set<ChangeFollower>();
   #state: ReplicationState = { status: "streaming", reason: null, position: 0n, history: "one" };
-  /** What was sent, and is still to arrive. */
+  /** Messages that were emitted and have not arrived yet. */
   readonly underway: (() => void)[] = [];
-  /** Those who follow from the past, who are then to be told what comes. */
+  /** Followers that replay, which are then live. */
   readonly replaying: (() => void)[] = [];
   newsOid = 0;
 
@@ -71,14 +71,14 @@ export class StreamByHand implements ReplicationStream {
     for (const follower of this.#followers) follower.gap({ reason, after: until, until });
   }
 
-  /** As a reading does it that was lost. */
+  /** As a reader does that has lost its position. */
   refuse(reason: string): void {
     this.gap(0n, reason);
     this.#state = { ...this.#state, status: "refused", reason };
   }
 }
 
-/** All of a feed but its stream is real, and all rows are seen by all. */
+/** Everything of a feed but its stream is real, and all rows are visible. */
 export async function servicesWith(
   changes: StreamByHand,
   { owner, awaitVisible = async () => {} }: { owner: pg.Client; awaitVisible?: AwaitVisible },
@@ -108,7 +108,7 @@ export async function servicesWith(
   };
 }
 
-/** Anybody who listens to the table of news, what was sent there, and why it was ended. */
+/** A subscriber of the table news, the frames that it was sent, and why it ended. */
 export class Listener implements ChangeSubscriber {
   readonly caller = { kind: "anonymous", role: "anon", claims: {}, claimsText: "{}", expiresAt: null } as const;
   readonly bindings = [

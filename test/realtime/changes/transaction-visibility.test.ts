@@ -17,7 +17,7 @@ test.each([
   expect(isTransactionVisible(xid, snapshot)).toBe(expected),
 );
 
-test("who waits for a transaction waits until others see it", async () => {
+test("waiting for a transaction ends when it is visible to others", async () => {
   const database = await cloneDatabase("empty");
   const [writer, reader] = [0, 1].map(() => new pg.Client({ connectionString: database.ownerUrl }));
   await Promise.all([writer!.connect(), reader!.connect()]);

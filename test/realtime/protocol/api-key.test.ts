@@ -39,7 +39,7 @@ test.each([
   ["is taken from the header X-API-Key", true, { headers: { "X-API-Key": anonKey } }],
   ["is taken from the address", true, { query: `&apikey=${anonKey}` }],
   [
-    "in the header apikey comes first",
+    "in the apikey header takes precedence",
     true,
     { headers: { apikey: anonKey, "X-API-Key": BAD }, query: `&apikey=${BAD}` },
   ],
@@ -51,7 +51,7 @@ test.each([
 });
 
 test.each(["Basic YTpi", "Token abc", "abc"])(
-  "a request that shows %j is refused, also beside a key",
+  "a request with %j is rejected, even with an API key",
   async (Authorization) => {
     expect(await broadcastStatus({ headers: { Authorization } })).toBe(401);
     expect(await broadcastStatus({ headers: { Authorization, apikey: anonKey } })).toBe(401);

@@ -25,7 +25,7 @@ async function join(more: object = {}): Promise<void> {
 const changeOf = async (id: number) =>
   (await client.until(({ payload }) => payload.data?.record?.id === id)).payload.data;
 
-test("a change from before a column was renamed says which one it does not have", async () => {
+test("a change from before a column was renamed reports the column as missing", async () => {
   await join();
   await ground.owner.query(
     "begin; insert into sheets values (1, 'One', 'a'); alter table sheets rename title to name; commit",
@@ -46,7 +46,7 @@ test.each([
   expect(await changeOf(1)).toMatchObject({ record, errors: null });
 });
 
-test("whoever has asked for a column by name is told that it was renamed, and can have it no longer", async () => {
+test("a subscriber that selected a column by name is notified when it is renamed, and cannot select it any more", async () => {
   await join({ select: ["title"] });
   await ground.owner.query("alter table sheets rename title to name; insert into sheets values (1, 'One', 'a')");
   const { payload } = await client.until(({ payload }) => payload.status === "error");

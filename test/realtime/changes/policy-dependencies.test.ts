@@ -97,12 +97,12 @@ test.each([
 
 test.each([
   [
-    "one that adds what a table says",
+    "one that adds values of a table",
     "return current_setting('request.jwt.claims')::jsonb || (select to_jsonb(team) from public.plain)",
   ],
   ["one in another language", "as 'begin return current_setting(''request.jwt.claims'')::jsonb; end' language plpgsql"],
   ["one that Postgres does not keep parsed", "as 'select current_setting(''request.jwt.claims'')::jsonb'"],
-])("a function called auth.jwt is known by its body: %s may read all claims", async (_which, body) => {
+])("a function named auth.jwt is recognized by its body: %s may read all claims", async (_which, body) => {
   const { rows } = await client.query("select pg_get_functiondef('auth.jwt'::regproc) as shipped");
   const language = body.includes("language") ? "" : "language sql";
   await client.query(`create or replace function auth.jwt() returns jsonb stable ${language} ${body}`);
@@ -111,7 +111,7 @@ test.each([
   expect(await claimsReadBy("auth.jwt() ->> 'sub' = owner")).toEqual(new Set(["sub"]));
 });
 
-test("two callers see the same where the claims that are read are the same", () => {
+test("callers with the same values of the claims that policies read share a key", () => {
   const caller = (claims: Claims): Caller => ({
     kind: "known",
     role: "authenticated",

@@ -38,7 +38,7 @@ const literal = (values: readonly string[]) => fc.constantFrom(...values);
 const owner = literal(["'alice'", "'bob'", "'carol'", "null"]);
 const rank = literal(["0", "1", "2", "3", "4", "null"]);
 const open = literal(["true", "false", "null"]);
-/** The last is stored apart from its row, and is not in the log when an update leaves it as it was. */
+/** The last is stored out of line, and is not in the log when an update leaves it unchanged. */
 const word = literal(["'alice bob'", "'bob'", "null", "repeat('alice ', 1000)"]);
 const assignment = fc.oneof(
   owner.map((value) => `owner = ${value}`),
@@ -84,7 +84,7 @@ afterAll(async () => {
 
 const run = (text: string, values?: unknown[]) => ground.owner.query(text, values);
 
-/** What each subscriber's SELECT gives. */
+/** The result of each subscriber's SELECT. */
 async function selectAll(): Promise<string[]> {
   const states: string[] = [];
   for (const claims of SUBSCRIBERS) {
@@ -105,7 +105,7 @@ function stateOf(rows: ReadonlyMap<number, object>): string {
   return JSON.stringify([...rows.entries()].sort(([one], [other]) => one - other).map(([, row]) => row));
 }
 
-test("what a subscriber is told, put together, is what its SELECT gives after each transaction", async () => {
+test("the changes that a subscriber is sent add up to the result of its SELECT after each transaction", async () => {
   await fc.assert(
     fc.asyncProperty(
       policies,

@@ -32,7 +32,7 @@ const SCHEMA = `
   grant execute on all functions in schema private_things to anon, authenticated`;
 
 const big = "9007199254740993";
-/** Some differ in what JavaScript rounds away, others in one claim or in none that counts. */
+/** Some differ only in digits that JavaScript rounds, others in one claim or in none that policies read. */
 const CALLERS = [
   ["anon", ""],
   ["authenticated", `"sub":"a","org":${big},"level":1,"name":"x"`],
@@ -104,7 +104,7 @@ const row: fc.Arbitrary<[string, string, string]> = fc.tuple(
   fc.constantFrom("'a'", "'b'", "'c'", "'7'", "null"),
   fc.constantFrom("0", "1", "2", "3", "null"),
 );
-/** As a subscriber asks, and as SQL says it. */
+/** The filter of a subscriber, and the same in SQL. */
 const filter = fc.constantFrom<string[]>(
   ["", "true"],
   ["owner=eq.a", "owner = 'a'"],
@@ -142,7 +142,7 @@ async function replacePolicies({
     await run(`create policy r${at} on things as restrictive for select using (${using})`);
 }
 
-/** What a SELECT gives each caller; null where it fails. */
+/** The result of SELECT for each caller; null where it fails. */
 async function selectAll(where: string): Promise<(number[] | null)[]> {
   const seen: (number[] | null)[] = [];
   for (const text of CALLERS) {
@@ -162,7 +162,7 @@ const misspelt = {
   permissive: ["org = (current_setting('Request.JWT.Claims')::jsonb ->> 'org')::numeric"],
 };
 const UNFILTERED = ["", "true"];
-/** What is rounded, what a function of the DBA's adds, and a setting whose name is written otherwise. */
+/** A rounded number, a claim that a function of the DBA adds, and a setting in another spelling. */
 const EXAMPLES: Example[] = [
   [ownOrganization, JWT_BODIES[0]!, [[big, "'a'", "0"]], UNFILTERED],
   [ownOrganization, JWT_BODIES[1]!, [["1", "'a'", "0"]], UNFILTERED],
@@ -171,7 +171,7 @@ const EXAMPLES: Example[] = [
 
 const RUNS = propertyRuns(12);
 
-test("a subscriber is told of the rows that its SELECT gives, whatever the policies read", async () => {
+test("a subscriber is sent the rows that its SELECT returns, whatever the policies read", async () => {
   await fc.assert(
     fc.asyncProperty(
       policies,
@@ -201,7 +201,7 @@ test("a subscriber is told of the rows that its SELECT gives, whatever the polic
           );
           const result = client.items.filter((item) => item.topic === topic && item.payload.data?.table === "things");
           const ids = last.event === "phx_error" ? null : result.map(({ payload }) => payload.data.record.id);
-          // Who is told of nothing does not learn that its SELECT would fail.
+          // A subscriber without changes does not learn that its SELECT would fail.
           const wanted = expected[number] ?? (ids && []);
           expect([CALLERS[number], ids]).toEqual([CALLERS[number], wanted]);
           await client.reply(client.say(topic, "phx_leave", {}));

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Message, RawClient } from "../raw-client.ts";
 import { type Ground, openGround, token } from "../service.ts";
 
-/** Longer than what such an expression comes to an end with, for texts that begin with s. */
+/** An expression that backtracks practically forever on texts that begin with s. */
 const ENDLESS = String.raw`^s(.+)(.+)(.+)\1\2\3$|none`;
 const SCHEMA = `
   create type public.odd as (data json);
@@ -32,7 +32,7 @@ async function open(claims: object): Promise<RawClient> {
 
 const openAda = () => open({ role: "authenticated", sub: "ada" });
 
-/** Joins, and says what became of the subscription. */
+/** Joins, and returns the result of the subscription. */
 async function subscribe(client: RawClient, topic: string, ...bindings: object[]): Promise<string> {
   const { length } = client.items;
   await client.join(topic, { postgres_changes: bindings });
@@ -58,21 +58,24 @@ const isLost = ({ event }: Message) => event === "phx_error";
 test.each([
   ["takes for ever", `body=match.${ENDLESS}`, /a filter on essays takes too long, and is suspended for a minute/],
   ["fails", "odd=lt.({})", /a filter on essays fails \(.+\), and is suspended for a minute/],
-])("a filter that %s is noticed where the row is visible, and not where it is hidden", async (_how, filter, reason) => {
-  const ada = await openAda();
-  expect(await subscribe(ada, "realtime:x", { ...ESSAYS, filter }, FLASHES)).toBe("ok");
-  await write("s", "bob");
-  await ground.owner.query("insert into flashes values ($1)", [++last]);
-  await ada.until(({ payload }) => payload.data?.record.id === last);
-  expect(ada.items.filter(isLost)).toEqual([]);
+])(
+  "a filter that %s is reported where the row is visible, and not where it is hidden",
+  async (_how, filter, reason) => {
+    const ada = await openAda();
+    expect(await subscribe(ada, "realtime:x", { ...ESSAYS, filter }, FLASHES)).toBe("ok");
+    await write("s", "bob");
+    await ground.owner.query("insert into flashes values ($1)", [++last]);
+    await ada.until(({ payload }) => payload.data?.record.id === last);
+    expect(ada.items.filter(isLost)).toEqual([]);
 
-  await write("s", "ada");
-  await ada.until(isLost);
-  const result = ada.items.find((item) => isSystem(item, "realtime:x") && item.payload.status === "error");
-  expect(result!.payload.message).toMatch(reason);
-});
+    await write("s", "ada");
+    await ada.until(isLost);
+    const result = ada.items.find((item) => isSystem(item, "realtime:x") && item.payload.status === "error");
+    expect(result!.payload.message).toMatch(reason);
+  },
+);
 
-test("a filter that has failed is refused to its socket for a while, and to nobody else", async () => {
+test("a filter that has failed is suspended for its socket for a while, and for no other", async () => {
   const [ada, again] = [await openAda(), await openAda()];
   const endless = { ...ESSAYS, filter: `body=match.${ENDLESS}|more` };
   await subscribe(ada, "realtime:x", endless);
@@ -83,7 +86,7 @@ test("a filter that has failed is refused to its socket for a while, and to nobo
   expect(await subscribe(again, "realtime:x", endless)).toBe("ok");
 });
 
-test("nobody waits for filters that take for ever but those who have them", async () => {
+test("filters that never end delay only the subscribers that use them", async () => {
   const hostile = await openAda();
   const bindings = Array.from({ length: 10 }, (_, at) => ({ ...ESSAYS, filter: `body=match.${ENDLESS}|${at}` }));
   for (const [at, binding] of bindings.entries())
@@ -102,7 +105,7 @@ test("nobody waits for filters that take for ever but those who have them", asyn
   for (const at of bindings.keys()) await hostile.until((item) => isLost(item) && item.topic === `realtime:${at}`);
 });
 
-test("a channel is told in the order of the commits, whatever its filters have to be asked for", async () => {
+test("a channel receives changes in commit order, whichever of its filters Postgres evaluates", async () => {
   const client = await openAda();
   await subscribe(client, "realtime:x", { ...ESSAYS, filter: "body=like.%5%,price=gt.1" }, FLASHES);
   const written: number[] = [];
@@ -122,7 +125,7 @@ test.each([
   { rows: 6_000, bytes: 1 },
   { rows: 400, bytes: 20_000 },
 ])(
-  "$rows changes of $bytes bytes at once are no more than those can be told whose filters are asked for",
+  "$rows changes of $bytes bytes at once do not overflow the backlog of a subscriber whose filters Postgres evaluates",
   async ({ rows, bytes }) => {
     const client = await openAda();
     await subscribe(client, "realtime:x", { ...FLASHES, filter: "word=like.x%" });
@@ -146,7 +149,7 @@ test.each([
   [String.raw`match.(.+)\1`, "error"],
   ["match.(a{9}){9}", "error"],
   ["match.(?i)a", "error"],
-])("an anonymous caller's filter %s is: %s; one who is signed in may ask for any", async (filter, expected) => {
+])("an anonymous caller's filter %s is: %s; a signed-in caller may use any", async (filter, expected) => {
   const [anon, ada] = [await open({ role: "anon" }), await openAda()];
   const binding = { ...FLASHES, filter: `word=${filter}` };
   expect(await subscribe(anon, "realtime:x", binding)).toBe(expected);

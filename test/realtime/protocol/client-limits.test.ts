@@ -10,7 +10,7 @@ const SETTINGS = {
   REALTIME_MAX_BYTES_PER_SECOND: "100000",
   REALTIME_MAX_PRESENCES_PER_SECOND: "1",
 };
-/** More than may come however slow the machine is. */
+/** More than the limit, however slow the machine is. */
 const MANY = 100;
 const NEWS = { event: "*", schema: "public", table: "news" };
 
@@ -29,21 +29,21 @@ async function open(): Promise<RawClient> {
   return client.opened();
 }
 
-/** Says why the channel ended. */
+/** Returns why the channel was closed. */
 async function ending(client: RawClient): Promise<string> {
   const system = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
   await client.until(({ event }) => event === "phx_close");
   return system.payload.message;
 }
 
-test("a channel asks for so many changes, and not for more", async () => {
+test("a channel has at most the permitted number of bindings", async () => {
   const client = await open();
   expect((await client.join("realtime:x", { postgres_changes: [NEWS, NEWS] })).payload.status).toBe("ok");
   const { payload } = await client.join("realtime:x", { postgres_changes: [NEWS, NEWS, NEWS] });
   expect(payload.response.reason).toMatch(/^InvalidJoinPayload: .* 2 /);
 });
 
-test("whoever joins too often is refused, and whoever shows too many tokens loses the channel", async () => {
+test("a client that joins too often is rejected, and one that sends too many tokens loses the channel", async () => {
   const client = await open();
   const refs = Array.from({ length: MANY }, () => client.say("realtime:x", "phx_join", {}));
   const replies = await Promise.all(refs.map((ref) => client.reply(ref)));
@@ -58,14 +58,14 @@ test("whoever joins too often is refused, and whoever shows too many tokens lose
   expect(await ending(other)).toBe("Too many joins per second");
 });
 
-test("whoever says too much at once loses the channel, and the others do not", async () => {
+test("a client that sends too many messages loses the channel, and others do not", async () => {
   const before = ground.service.realtime.statistics();
   const [floods, hears] = [await open(), await open()];
   for (const client of [floods, hears]) await client.join("realtime:x");
   for (let said = 0; said < 10 * MANY; said++)
     floods.say("realtime:x", "broadcast", { type: "broadcast", event: "hi", payload: { said } });
   expect(await ending(floods)).toBe("Too many messages per second");
-  // Of the first hundred one was the join.
+  // One of the first hundred was the join.
   await hears.binary.count(99);
   expect((await hears.reply(hears.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
   const { limited, messagesIn } = ground.service.realtime.statistics();
@@ -73,7 +73,7 @@ test("whoever says too much at once loses the channel, and the others do not", a
   expect(messagesIn - before.messagesIn).toBeGreaterThanOrEqual(101);
 });
 
-test("whoever tracks too often loses the channel, and with it the presence", async () => {
+test("a client that tracks too often loses the channel, and with it the presence", async () => {
   const [tracks, sees] = [await open(), await open()];
   for (const client of [tracks, sees]) await client.join("realtime:x", { presence: { enabled: true, key: "alice" } });
   for (let tracked = 0; tracked < MANY; tracked++)
@@ -85,11 +85,11 @@ test("whoever tracks too often loses the channel, and with it the presence", asy
   expect(left.payload.leaves.alice.metas[0].tracked).toBeGreaterThanOrEqual(4);
 });
 
-test("more bytes than may come are read later, and none is lost", async () => {
+test("bytes above the limit are read later, and none is lost", async () => {
   const [says, hears] = [await open(), await open()];
   for (const client of [says, hears]) await client.join("realtime:x");
   const startedAt = performance.now();
-  // Nine times a second's worth, of which five may come at once.
+  // Nine seconds' amount, of which five are a permitted burst.
   for (let said = 0; said < 9; said++)
     says.say("realtime:x", "broadcast", {
       type: "broadcast",
@@ -101,7 +101,7 @@ test("more bytes than may come are read later, and none is lost", async () => {
   expect(performance.now() - startedAt).toBeGreaterThan(1_500);
 });
 
-test.each(["phx_join", "access_token", "presence"])("%s of more than 256 kB is refused", async (event) => {
+test.each(["phx_join", "access_token", "presence"])("%s messages of more than 256 kB are rejected", async (event) => {
   const client = await open();
   if (event !== "phx_join") await client.join("realtime:x");
   const payload = {
@@ -118,7 +118,7 @@ test.each(["phx_join", "access_token", "presence"])("%s of more than 256 kB is r
   });
 });
 
-test("a presence that nobody could be told of is refused, and spoils the room for nobody", async () => {
+test("a presence that is too deep to be sent is rejected, and does not affect other members", async () => {
   const [tracks, comes] = [await open(), await open()];
   await tracks.join("realtime:x");
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
@@ -133,7 +133,7 @@ test("a presence that nobody could be told of is refused, and spoils the room fo
   expect((await comes.until(({ event }) => event === "presence_state")).payload).toEqual({});
 });
 
-test("a broadcast as a text that is too deep to be passed on is refused, and the socket stands", async () => {
+test("a text broadcast that is too deep is rejected, and the socket stays open", async () => {
   const client = await open();
   await client.join("realtime:x");
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
@@ -142,14 +142,14 @@ test("a broadcast as a text that is too deep to be passed on is refused, and the
   expect((await client.reply(client.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
 });
 
-test("a name has at most a thousand characters", async () => {
+test("a topic has at most a thousand characters", async () => {
   const client = await open();
   expect((await client.join(`realtime:${"x".repeat(1_000)}`)).payload.status).toBe("ok");
   const { payload } = await client.join(`realtime:${"x".repeat(1_001)}`);
   expect(payload.response.reason).toMatch(/^InvalidTopicName: /);
 });
 
-test("a frame of more than 5 MB ends the socket", async () => {
+test("a frame of more than 5 MB closes the socket", async () => {
   const client = await open();
   const closed = once(client.socket, "close");
   client.socket.send(Buffer.alloc(5 * 2 ** 20 + 1));

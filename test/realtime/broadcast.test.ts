@@ -9,7 +9,7 @@ const LARGE = { event: "e", encoding: "json", payload: Buffer.from(JSON.stringif
 
 const state = () => ({ status: "streaming", reason: null, position: null, history: null }) as const;
 
-/** Speech in rooms of one, who reads nothing. */
+/** A broadcaster for topics with one member that reads nothing. */
 function speechTo(...names: readonly string[]) {
   const rooms = new TopicMembers();
   const [first, ...others] = names.map((name): ChannelTopic => {
@@ -30,17 +30,17 @@ function speechTo(...names: readonly string[]) {
   return { speech: new Broadcaster(rooms, relay), room: first!, other: others[0]! };
 }
 
-test("who says something and waits until it has been passed on waits for whoever has not read yet, for a while", async () => {
+test("a sender that waits for delivery waits for slow readers, for a limited time", async () => {
   const { speech, room } = speechTo("room");
   const startedAt = performance.now();
   await speech.send(room, LARGE, null)();
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(PATIENCE_MS);
 });
 
-test("what is said by somebody who does not wait takes nobody's patience away", async () => {
+test("broadcasts of a sender that does not wait do not use up the time of slow readers", async () => {
   const { speech, room, other } = speechTo("room", "other");
   speech.send(room, LARGE, null);
-  // For as long as it would have been waited for.
+  // As long as the sender would have waited.
   await speech.send(other, LARGE, null)();
   const startedAt = performance.now();
   await speech.send(room, LARGE, null)();

@@ -47,7 +47,7 @@ test.each(Object.entries(NUMBERS))("%s are ordered as Postgres orders them", asy
   }
 });
 
-test("what is no number, or a type of somebody's own, has no such order", () => {
+test("other types than numbers, and user-defined types, have no such order", () => {
   expect([typeOf("text"), typeOf("date"), typeOf("numeric", "public")].map(numberComparator)).toEqual([
     null,
     null,

@@ -23,28 +23,28 @@ async function isSubscribed(topic: string, binding: object): Promise<boolean> {
 
 test.each([
   {
-    what: "is published no longer",
+    what: "is no longer published",
     binding: NEWS,
     done: "alter publication supabase_realtime drop table public.news",
     undone: "alter publication supabase_realtime add table public.news",
     reason: "changes of news are no longer published",
   },
   {
-    what: "is called otherwise",
+    what: "is renamed",
     binding: NEWS,
     done: "alter table public.news rename to olds",
     undone: "alter table public.olds rename to news",
     reason: "changes of news are no longer published",
   },
   {
-    what: "is closed to the role",
+    what: "is revoked from the role",
     binding: NEWS,
     done: "revoke select on public.news from anon",
     undone: "grant select on public.news to anon",
     reason: "you may no longer read news",
   },
   {
-    what: "is gone, and the publication with it,",
+    what: "is dropped with its publication",
     binding: { event: "*", schema: "*", table: "*" },
     done: `do $$ begin execute format('create table public.published as select format(''%%I.%%I'', schemaname, tablename) as name
         from pg_publication_tables where pubname = %L', 'supabase_realtime'); drop publication supabase_realtime; end $$`,
@@ -53,7 +53,7 @@ test.each([
     reason: "changes of any table are no longer published",
   },
 ])(
-  "whoever follows what $what is told so, and those who follow something else are not",
+  "subscribers of a table that $what are notified, and subscribers of other tables are not",
   async ({ binding, done, undone, reason }) => {
     expect(await isSubscribed("realtime:followed", binding)).toBe(true);
     expect(await isSubscribed("realtime:others", { event: "*", schema: "public", table: "articles" })).toBe(true);

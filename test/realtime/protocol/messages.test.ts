@@ -14,7 +14,7 @@ import {
 const JOIN = { joinRef: "6", ref: "6", topic: "realtime:room1", event: "phx_join", payload: { a: 1 } };
 
 describe("a message", () => {
-  test("is an object in version 1.0.0 and a list in 2.0.0, both ways", () => {
+  test("is an object in version 1.0.0 and an array in 2.0.0, in both directions", () => {
     const object = '{"topic":"realtime:room1","event":"phx_join","payload":{"a":1},"ref":"6","join_ref":"6"}';
     const list = '["6","6","realtime:room1","phx_join",{"a":1}]';
     expect(parseClientMessage(object, "1.0.0")).toEqual(JOIN);
@@ -23,7 +23,7 @@ describe("a message", () => {
     expect(encodeMessage("2.0.0", JOIN, '{"a":1}')).toBe(list);
   });
 
-  test("has no refs where the server begins", () => {
+  test("has no refs when the server sends it unasked", () => {
     const push = { ...JOIN, joinRef: null, ref: null };
     expect(encodeMessage("1.0.0", push, "{}")).toBe(
       '{"topic":"realtime:room1","event":"phx_join","payload":{},"ref":null}',
@@ -31,12 +31,15 @@ describe("a message", () => {
     expect(encodeMessage("2.0.0", push, "{}")).toBe('[null,null,"realtime:room1","phx_join",{}]');
   });
 
-  test.each(["", "x", "[]", "[1,2,3]", '["1","1",null,"e",{}]', '{"topic":"t"}', "null", "7"])("%j is none", (text) => {
-    expect(parseClientMessage(text, "1.0.0")).toBeNull();
-    expect(parseClientMessage(text, "2.0.0")).toBeNull();
-  });
+  test.each(["", "x", "[]", "[1,2,3]", '["1","1",null,"e",{}]', '{"topic":"t"}', "null", "7"])(
+    "%j is invalid",
+    (text) => {
+      expect(parseClientMessage(text, "1.0.0")).toBeNull();
+      expect(parseClientMessage(text, "2.0.0")).toBeNull();
+    },
+  );
 
-  test("the versions are known by their first number", () => {
+  test("versions are recognized by their first number", () => {
     expect([null, "1.0.0", "2.0.0", "2.1", "3.0.0", "x"].map(parseProtocolVersion)).toEqual([
       "1.0.0",
       "1.0.0",
@@ -52,7 +55,7 @@ describe("the text of a payload", () => {
   const PAYLOAD = '{"a":"}, \\"topic\\":\\"]","b":[{ }] }';
 
   test.each([`["1","2","realtime:a","broadcast",${PAYLOAD}]`, ` [ null , 7,"a \\" , ]","b" , ${PAYLOAD} ] `])(
-    "is the end of a list: %s",
+    "is located at the end of an array: %s",
     (text) => {
       expect(sliceExactPayload(text, "2.0.0")?.trim()).toBe(PAYLOAD);
     },
@@ -62,7 +65,7 @@ describe("the text of a payload", () => {
     `{"topic":"t","event":"e","payload":${PAYLOAD},"ref":"1","join_ref":null}`,
     `{"payload":${PAYLOAD}}`,
     ` { "ref" : 7 , "payload" : ${PAYLOAD} , "topic" : "a,\\"b" } `,
-  ])("stands anywhere in an object: %s", (text) => {
+  ])("is located anywhere in an object: %s", (text) => {
     expect(sliceExactPayload(text, "1.0.0")?.trim()).toBe(PAYLOAD);
   });
 
@@ -81,7 +84,7 @@ describe("a broadcast", () => {
   const push = Buffer.concat([Buffer.from([3, 1, 1, 14, 2, 0, 1]), Buffer.from('67realtime:room1hi{"a":1}')]);
   const broadcast = { event: "hi", encoding: "json", payload: Buffer.from('{"a":1}') } as const;
 
-  test("comes as a frame of kind 3 and goes as one of kind 4, its payload as it came", () => {
+  test("arrives as a frame of kind 3 and is sent as one of kind 4, with its payload unchanged", () => {
     expect(parseBroadcastPush(push)).toEqual({
       joinRef: "6",
       ref: "7",
@@ -94,13 +97,13 @@ describe("a broadcast", () => {
     expect(encodeBroadcastPayload(broadcast)).toBe('{"type":"broadcast","event":"hi","payload":{"a":1}}');
   });
 
-  test("lengths are counted in bytes, and a name that is too long goes as text", () => {
+  test("has lengths in bytes, and is sent as text where a name is too long", () => {
     const frame = encodeBroadcastFrame("realtime:ä", { ...broadcast, event: "€" })!;
     expect([...frame.subarray(0, 5)]).toEqual([4, 11, 3, 0, 1]);
     expect(encodeBroadcastFrame("realtime:x", { ...broadcast, event: "e".repeat(256) })).toBeNull();
   });
 
-  test("metadata is passed over", () => {
+  test("may have metadata, which is ignored", () => {
     const frame = Buffer.concat([Buffer.from([3, 0, 0, 1, 1, 2, 0]), Buffer.from("te{}\x01\x02")]);
     expect(parseBroadcastPush(frame)).toMatchObject({
       joinRef: null,
@@ -112,7 +115,7 @@ describe("a broadcast", () => {
   });
 
   test.each([[[]], [[3, 0, 0]], [[4, 1, 1, 0, 1, 0, 0]], [[3, 9, 9, 9, 9, 9, 1]], [[3, 0, 0, 0, 0, 0, 7]]])(
-    "%j is none",
+    "%j is invalid",
     (bytes) => {
       expect(parseBroadcastPush(Buffer.from(bytes))).toBeNull();
     },

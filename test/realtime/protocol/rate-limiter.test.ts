@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("five seconds' worth may come at once, and goes on when as much time has passed as it was too much", () => {
+test("a burst may use five seconds' amount, and more waits for as long as it exceeds the limit", () => {
   const rate = new RateLimiter(10);
   for (let taken = 0; taken < 50; taken++) expect(rate.take(1)).toBe(0);
   expect(rate.take(1)).toBe(100);
@@ -18,7 +18,7 @@ test("five seconds' worth may come at once, and goes on when as much time has pa
   expect(rate.take(1)).toBe(0);
 });
 
-test("whoever does not stop waits for five seconds at most, and what is large by itself may come once", () => {
+test("a client that does not stop waits for five seconds at most, and a single large amount is accepted once", () => {
   const rate = new RateLimiter(10);
   for (let taken = 0; taken < 10_000; taken++) rate.take(1);
   expect(rate.take(1)).toBe(5_000);
