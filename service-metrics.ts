@@ -32,14 +32,14 @@ type MetricsDependencies = {
   readonly traffic: HttpTraffic;
 };
 
-/** What the service tells of itself, and what each number is called. Nothing here names a table, a row or a secret. */
+/** The metrics of the service. Their labels contain no names of tables, no values of rows and no secrets. */
 export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[] {
   const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, counts, requests, traffic } = dependencies;
   return [
     () => requests.metrics(),
     () => traffic.metrics(),
     () => metricsOfCounters(counts),
-    () => [counter("log_lines_dropped_total", "Lines of the log that could not be written.", droppedLogLines())],
+    () => [counter("log_lines_dropped_total", "Log lines that could not be written.", droppedLogLines())],
     () => databaseMetrics(database.state()),
     () => replicaMetrics(database.replicas()),
     () => catalogMetrics(catalog.state()),
@@ -64,59 +64,59 @@ function databaseMetrics({ status, lanes }: DatabaseState): Metric[] {
     ),
     gauge(
       "database_connections_max",
-      "How many there may be.",
+      "Maximum number of connections.",
       perPool(({ most }) => most),
     ),
     gauge(
       "database_exchanges_in_flight",
-      "What Postgres has been sent and not answered.",
+      "Pipelined batches in flight.",
       perPool(({ inFlight }) => inFlight),
     ),
     gauge(
       "database_waiting",
-      "Requests that wait for a connection.",
+      "Requests that are waiting for a connection.",
       perPool(({ waiting }) => waiting),
     ),
     counter(
       "database_turned_away_total",
-      "Requests that waited for a connection too long.",
+      "Requests that timed out while waiting for a connection.",
       perPool(({ tally }) => tally.turnedAway),
     ),
     counter(
       "database_interrupted_total",
-      "Reads that were cancelled since others waited, and ran again.",
+      "Reads that were cancelled in favour of waiting requests and repeated.",
       perPool(({ tally }) => tally.interrupted),
     ),
     counter(
       "database_exchanges_total",
-      "Exchanges with Postgres: one write and what came back.",
+      "Pipelined batches that were completed.",
       perPool(({ tally }) => tally.exchanges),
     ),
     counter(
       "database_seconds_total",
-      "Time that Postgres took for them.",
+      "Time from sending a batch to its completion, summed.",
       perPool(({ tally }) => tally.milliseconds / 1_000),
     ),
     counter(
       "database_connects_total",
-      "Connections that were opened.",
+      "Connections opened.",
       perPool(({ tally }) => tally.opened),
     ),
     counter(
       "database_lost_total",
-      "Connections that were lost.",
+      "Connections lost.",
       perPool(({ tally }) => tally.lost),
     ),
     gauge(
       "prepared_statements",
-      "Statements that are prepared on open connections.",
+      "Prepared statements on open connections.",
       perPool(({ preparedStatements }) => preparedStatements),
     ),
-    counter("prepared_statement_uses_total", "Statements that were sent.", [
+    counter("prepared_statement_uses_total", "Statements sent, by whether they were prepared already.", [
       { labels: { result: "hit" }, value: sumOf("prepared") },
       { labels: { result: "miss" }, value: sumOf("parsed") },
     ]),
-    counter("prepared_statement_evictions_total", "Statements that were given up for others.", sumOf("evicted")),
+    counter("prepared_statement_evictions_total", "Prepared statements that were evicted.", sumOf("evicted")),
   ];
 }
 
@@ -130,21 +130,26 @@ function replicaMetrics(replicas: ReturnType<Database["replicas"]>): Metric[] {
   const lags = numbered.flatMap(({ labels, lagSeconds: value }) => (value === null ? [] : [{ labels, value }]));
   return [
     gauge("replica_serving", "Whether reads go to this replica, by its place in READ_DATABASE_URLS.", serving, "max"),
-    gauge("replica_lag_seconds", "How far behind it is.", lags, "max"),
+    gauge("replica_lag_seconds", "Replication lag.", lags, "max"),
   ];
 }
 
 function catalogMetrics({ status, version, confirmedAt, timings }: ReturnType<CatalogKeeper["state"]>): Metric[] {
   return [
-    gauge("catalogue_version", "Grows by one with each change of the schema.", version, "max"),
-    gauge("catalogue_degraded", "Whether it could not be read again.", status === "degraded" ? 1 : 0, "max"),
+    gauge("catalogue_version", "Version of the schema catalogue; increases with each schema change.", version, "max"),
+    gauge(
+      "catalogue_degraded",
+      "Whether the last reload of the catalogue failed.",
+      status === "degraded" ? 1 : 0,
+      "max",
+    ),
     gauge(
       "catalogue_confirmed_timestamp_seconds",
-      "When the database was last seen to agree with it.",
+      "When the catalogue was last known to match the database.",
       confirmedAt.getTime() / 1_000,
       "max",
     ),
-    gauge("catalogue_load_seconds", "How long its last reading took.", (timings.total ?? 0) / 1_000, "max"),
+    gauge("catalogue_load_seconds", "Duration of the last load of the catalogue.", (timings.total ?? 0) / 1_000, "max"),
   ];
 }
 
@@ -153,57 +158,71 @@ function graphqlMetrics(state: ReturnType<GraphqlInterface["state"]>): Metric[] 
   return [
     gauge(
       "graphql_degraded",
-      "Whether its schema could not be made, or is still being built.",
+      "Whether the GraphQL schema failed to build or is still being built.",
       fault === null && !isBuildingFirst ? 0 : 1,
       "max",
     ),
-    gauge("graphql_sockets", "Open WebSockets.", sockets),
-    gauge("graphql_operations", "Operations that are open on them.", operations),
-    gauge("graphql_subscriptions", "Subscriptions that wait for events.", subscriptions),
-    gauge("graphql_topics", "What they wait for.", topics),
+    gauge("graphql_sockets", "Open GraphQL WebSockets.", sockets),
+    gauge("graphql_operations", "Active operations on WebSockets.", operations),
+    gauge("graphql_subscriptions", "Active subscriptions.", subscriptions),
+    gauge("graphql_topics", "Topics that subscriptions listen to.", topics),
   ];
 }
 
 function realtimeMetrics(statistics: ReturnType<Realtime["statistics"]>): Metric[] {
   return [
-    gauge("realtime_sockets", "Open WebSockets.", statistics.sockets),
-    gauge("realtime_channels", "Channels that are joined.", statistics.channels),
-    gauge("realtime_subscriptions", "Those of them that follow tables.", statistics.subscriptions),
+    gauge("realtime_sockets", "Open Realtime WebSockets.", statistics.sockets),
+    gauge("realtime_channels", "Joined channels.", statistics.channels),
+    gauge("realtime_subscriptions", "Channels with subscriptions to row changes.", statistics.subscriptions),
     counter(
       "realtime_messages_total",
-      "Messages.",
+      "Realtime messages.",
       labelled("direction", { in: statistics.messagesIn, out: statistics.messagesOut }),
     ),
     counter(
       "realtime_bytes_total",
-      "Bytes of messages.",
+      "Bytes of Realtime messages.",
       labelled("direction", { in: statistics.bytesIn, out: statistics.bytesOut }),
     ),
     counter(
       "realtime_overwhelmed_total",
-      "Sockets that were closed since their clients read too slowly.",
+      "WebSockets closed because the client read too slowly.",
       statistics.overwhelmed,
     ),
-    counter("realtime_gaps_total", "Channels that were told that they may have missed something.", statistics.gaps),
-    counter("realtime_refusals_total", "Joins that were refused.", statistics.refusals),
-    counter("realtime_limited_total", "What was ended or passed over as a limit was reached.", statistics.limited),
+    counter(
+      "realtime_gaps_total",
+      "Channels that were sent a notice that they may have missed changes.",
+      statistics.gaps,
+    ),
+    counter("realtime_refusals_total", "Rejected joins.", statistics.refusals),
+    counter("realtime_limited_total", "Channels closed and messages rejected because of a limit.", statistics.limited),
   ];
 }
 
 function replicationMetrics(statistics: Awaited<ReturnType<ReplicationStream["statistics"]>>): Metric[] {
   return [
-    gauge("changes_streaming", "Whether the log of row changes is read.", statistics.status === "streaming" ? 1 : 0),
-    gauge("changes_followers", "Who follows it.", statistics.followers),
-    counter("changes_transactions_total", "Transactions that were read.", statistics.transactions),
-    counter("changes_rows_total", "Changes of rows that were told.", statistics.changes),
-    counter("changes_gaps_total", "How often something was missed.", statistics.gaps),
-    gauge("changes_lag_bytes", "How far reading is behind writing.", statistics.lag?.bytes ?? null, "max"),
-    gauge("changes_lag_seconds", "Age of the transaction that is being read.", statistics.lag?.seconds ?? null, "max"),
-    gauge("changes_retained_bytes", "Log that slots keep from being removed.", statistics.retainedBytes, "max"),
+    gauge("changes_streaming", "Whether logical replication is streaming.", statistics.status === "streaming" ? 1 : 0),
+    gauge("changes_followers", "Followers of the replication stream.", statistics.followers),
+    counter("changes_transactions_total", "Transactions received.", statistics.transactions),
+    counter("changes_rows_total", "Row changes passed to followers.", statistics.changes),
+    counter("changes_gaps_total", "Gaps in the replication stream.", statistics.gaps),
+    gauge(
+      "changes_lag_bytes",
+      "WAL between the server's position and the position of the stream.",
+      statistics.lag?.bytes ?? null,
+      "max",
+    ),
+    gauge(
+      "changes_lag_seconds",
+      "Age of the transaction that is being received.",
+      statistics.lag?.seconds ?? null,
+      "max",
+    ),
+    gauge("changes_retained_bytes", "WAL retained by replication slots.", statistics.retainedBytes, "max"),
   ];
 }
 
 function taskMetrics(counts: Awaited<ReturnType<typeof countTasks>> | null): Metric[] {
   const tasks = counts && labelled("status", { queued: counts.queued, running: counts.running });
-  return [gauge("tasks", "Work that was left for later, of all gateways.", tasks, "max")];
+  return [gauge("tasks", "Tasks in the queue, of all gateways.", tasks, "max")];
 }

@@ -9,15 +9,15 @@ import { CatalogWatch, readFingerprint } from "./catalog-watch.ts";
 import { type LoadedCatalog, loadCatalog } from "./load-catalog.ts";
 
 export type CatalogKeeper = {
-  /** Whole and consistent; hold on to one for the length of a request. */
+  /** A complete, consistent snapshot. A request uses one snapshot throughout. */
   current(): Catalog;
-  /** Called with each new catalogue once it is the current one. What it returns ends that. */
+  /** Calls back with each new catalogue once it is the current one. Returns a function that removes the listener. */
   onChange(listener: CatalogListener): () => void;
-  /** Resolves when a reading that began after this call is in place. */
+  /** Resolves when a catalogue that was read after this call is the current one. */
   reload(): Promise<void>;
-  /** Tells that somebody named what is not in it: it may have been made a moment ago, and is looked for soon. */
+  /** Checks for changes soon, after a request has named an unknown object, which may have been created just now. */
   checkSoon(): void;
-  /** What is to be read from now on. Resolves when a catalogue of it is in place. */
+  /** Changes what is read. Resolves when a catalogue with these options is the current one. */
   setOptions(requested: CatalogOptions): Promise<void>;
   state(): CatalogState;
   close(): Promise<void>;
@@ -26,33 +26,33 @@ export type CatalogKeeper = {
 type CatalogListener = (catalog: Catalog, previous: Catalog) => void;
 
 type CatalogState = {
-  /** `degraded`: it could not be read again, and what is served may be out of date. */
+  /** `degraded`: the last reload failed, so the catalogue may be out of date. */
   readonly status: "current" | "reloading" | "degraded";
-  /** Why it is degraded. */
+  /** Why the status is degraded. */
   readonly reason: string | null;
   readonly version: number;
-  /** When the database was last seen to agree with it. */
+  /** When the catalogue was last known to match the database. */
   readonly confirmedAt: Date;
-  /** Of the last reading: milliseconds by subject. */
+  /** Duration of the last load, in milliseconds by subject. */
   readonly timings: Readonly<Record<string, number>>;
 };
 
 export type CatalogKeeperOptions = CatalogOptions & {
   readonly asOwner: AsOwner;
-  /** Null: changes are found by looking alone. */
+  /** Null: changes are detected by polling only. */
   readonly listener: Listener | null;
-  /** Where PostgREST's `reload schema` and `reload config` are heard. */
+  /** The NOTIFY channel of PostgREST's `reload schema` and `reload config`. */
   readonly channel: string;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly debounceMs?: number;
-  /** How often to look for changes that nobody told of; it becomes less often where looking is expensive or in vain. */
+  /** How often to poll for changes without a notification; less often if polling is expensive or keeps finding nothing. */
   readonly pollIntervalMs?: number;
 };
 
-/** Both words mean the same here, because the settings of roles are part of the catalogue. */
+/** Both reload the catalogue, because it contains the settings of roles. */
 const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
 
-/** Reads the catalogue, and from then on keeps up with the database. Rejects when it cannot be read at first. */
+/** Loads the catalogue and keeps it up to date. Rejects if the first load fails. */
 export async function keepCatalog(options: CatalogKeeperOptions): Promise<CatalogKeeper> {
   const keeper = new DatabaseCatalogKeeper(options);
   await keeper.start();
@@ -114,7 +114,7 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
 
   async setOptions(options: CatalogOptions): Promise<void> {
     const requested = pickCatalogOptions(options);
-    // What is there is what is wanted, and nothing else is on its way.
+    // Both the current catalogue and the pending reload, if any, have these options.
     if ([this.#loaded?.wanted, this.#requested].every((known) => isDeepStrictEqual(known, requested))) return;
     this.#requested = requested;
     await this.#reloads.request(0);
@@ -152,10 +152,10 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
         forgetGaps();
       };
       if (this.#closed) this.#stopListening();
-      // What was told before it listened.
+      // A notification may have been sent before LISTEN.
       await this.#watch.check();
     } catch (error) {
-      if (!this.#closed) log.warn({ err: error, channel }, "requests to reload the catalogue are not heard");
+      if (!this.#closed) log.warn({ err: error, channel }, "LISTEN failed: the catalogue is not reloaded on NOTIFY");
     }
   }
 
@@ -171,10 +171,11 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
     const { log } = this.#options;
     try {
       await this.#load();
-      if (this.#error) log.info({}, "the catalogue can be read again");
+      if (this.#error) log.info({}, "the catalogue was reloaded after a failure");
       this.#error = null;
     } catch (error) {
-      if (!this.#error && this.#loaded) log.warn({ err: error }, "the catalogue cannot be read; the old one stays");
+      if (!this.#error && this.#loaded)
+        log.warn({ err: error }, "the catalogue could not be reloaded; the old one stays in use");
       this.#error = error as Error;
       throw error;
     }
@@ -185,7 +186,7 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
     const requested = this.#requested;
     const previous = this.#loaded?.catalog ?? null;
     const { fingerprint, loaded } = await asOwner(async (client) => ({
-      // Taken first: a change in between is then found by the next look, and never missed.
+      // Read before the catalogue, so that the next check detects a change in between.
       fingerprint: await readFingerprint(client),
       loaded: await loadCatalog(client, requested, previous),
     }));
@@ -197,11 +198,11 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
     if (changed) this.#notifyListeners(loaded, previous);
   }
 
-  /** Once for as long as it is so. */
+  /** Logs the same schemas only once. */
   #warnOfMissingSchemas(schemas: readonly string[]): void {
     if (isDeepStrictEqual(schemas, this.#missingSchemas)) return;
     this.#missingSchemas = schemas;
-    if (schemas.length > 0) this.#options.log.warn({ schemas }, "schemas that should be served do not exist");
+    if (schemas.length > 0) this.#options.log.warn({ schemas }, "exposed schemas do not exist");
   }
 
   #notifyListeners({ catalog, timings }: LoadedCatalog, previous: Catalog | null): void {
@@ -212,7 +213,7 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
       try {
         follower(catalog, previous);
       } catch (error) {
-        log.error({ err: error }, "what follows the catalogue failed to follow a change");
+        log.error({ err: error }, "a listener failed to process a new catalogue");
       }
     }
   }
@@ -222,11 +223,11 @@ function pickCatalogOptions({ schemas, extraSearchPath, loginRole, timeZones = t
   return { schemas, extraSearchPath, loginRole, timeZones };
 }
 
-/** Resolves with whether there is a newer catalogue than the given one, which the database did not agree with. */
+/** Given a catalogue that the database has contradicted, resolves to whether there is a newer one. */
 export type CatalogRefresh = (outdated: Catalog) => Promise<boolean>;
 
 export function makeCatalogRefresh(keeper: Pick<CatalogKeeper, "current" | "reload">): CatalogRefresh {
-  /** Read again without a difference: the fault was another one, and would be so the next time. */
+  /** Catalogues that a reload has confirmed: the error had another cause, and reloading again is pointless. */
   const confirmedCurrent = new WeakSet<Catalog>();
   return async (outdated) => {
     if (keeper.current() !== outdated) return true;
@@ -234,7 +235,7 @@ export function makeCatalogRefresh(keeper: Pick<CatalogKeeper, "current" | "relo
     try {
       await keeper.reload();
     } catch {
-      // The keeper tells of it, and tries again.
+      // The keeper logs the error and retries.
       return false;
     }
     const isNewer = keeper.current() !== outdated;

@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import { forEachInSlices } from "../concurrency/event-loop-sharing.ts";
 
-/** Above the server's own limit (see snapshot.ts): it matters only when the connection is dead and nobody says so. */
+/** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */
 const QUERY_TIMEOUT_MS = 90_000;
 
-/** Names come out qualified because nothing is on the search path. A migration that holds its tables for long makes an attempt fail. */
+/** An empty search path makes Postgres print qualified names. The lock timeout makes a load fail while a long migration holds its tables. */
 const SNAPSHOT_SETTINGS = `
   select set_config('search_path', '', true), set_config('jit', 'off', true),
     set_config('lock_timeout', '10s', true), set_config('statement_timeout', '60s', true)`;
 
-/** Runs one query of the introspection. Whatever it returns is content: a difference in it is a new catalogue. */
+/** Runs one introspection query. All rows that it returns are part of the content hash. */
 export type CatalogQuery = <Row extends object>(
   subject: string,
   text: string,
@@ -19,15 +19,15 @@ export type CatalogQuery = <Row extends object>(
 
 type CatalogReader = {
   readonly read: CatalogQuery;
-  /** Milliseconds that each subject took, its transfer included. */
+  /** Milliseconds per subject, including the transfer. */
   readonly timings: Readonly<Record<string, number>>;
-  /** Of all that was read so far. */
+  /** The hash of all rows that were read so far. */
   contentHash(): string;
 };
 
 const ROWS_PER_HASH_UPDATE = 100;
 
-/** The same rows make another catalogue when other things are wanted of them. */
+/** The options are part of the hash, since the same rows make a different catalogue with other options. */
 export function makeCatalogReader(client: pg.ClientBase, options: object): CatalogReader {
   const hash = createHash("sha1").update(JSON.stringify(options));
   const timings: Record<string, number> = {};
@@ -54,7 +54,7 @@ function* chunks<Row>(rows: readonly Row[]): Generator<readonly Row[]> {
   }
 }
 
-/** One statement that does not wait forever. */
+/** Runs one statement with a timeout on the client's side. */
 export async function queryWithTimeout<Row extends object>(
   client: pg.ClientBase,
   text: string,
@@ -66,7 +66,7 @@ export async function queryWithTimeout<Row extends object>(
   return rows;
 }
 
-/** Whatever is read inside agrees with itself. */
+/** Runs the work in a repeatable-read transaction. */
 export async function inSnapshot<Result>(client: pg.ClientBase, work: () => Promise<Result>): Promise<Result> {
   await queryWithTimeout(client, "begin isolation level repeatable read, read only");
   try {

@@ -7,18 +7,18 @@ import { readColumns, readPolicies, readTables } from "./tables.ts";
 import { type QualifiedName, readRepresentations, readTypes, toTypes } from "./types.ts";
 import { readHiddenTables, readViewColumns, resolveToTables } from "./view-columns.ts";
 
-/** What of the database is read. */
+/** Which part of the database the catalogue describes. */
 export type CatalogOptions = {
-  /** Served to clients; the first is the default. */
+  /** The exposed schemas; the first is the default. */
   readonly schemas: readonly string[];
   readonly extraSearchPath: readonly string[];
-  /** Whose roles matter: what it can become is what callers can be. */
+  /** The login role of requests: callers can have the roles that it is a member of. */
   readonly loginRole: string;
-  /** False: their names are not read, and none is known. */
+  /** False: names of time zones are not read. */
   readonly timeZones?: boolean;
 };
 
-/** The rows that the catalogue is made of, one subject after another: each is one bounded query, or a few. */
+/** The rows of the system catalogues, one subject after another, each read by one query or a few. */
 export type CatalogRows = Awaited<ReturnType<typeof readCatalogRows>>;
 
 export async function readCatalogRows(
@@ -70,7 +70,7 @@ export async function readCatalogRows(
   };
 }
 
-/** What was read, to be found by the numbers under which the system catalogues point to each other. */
+/** The rows by their oids, which the system catalogues refer to each other by. */
 export type RowsByOid = ReturnType<typeof indexRowsByOid>;
 
 export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, types }: CatalogRows) {
@@ -93,7 +93,7 @@ export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, typ
     columnRows,
     hiddenTables,
     viewTargets,
-    /** What views show, followed down to the tables. */
+    /** For the columns of views, the columns of tables that they show. */
     tableTargets: resolveToTables(viewTargets),
     tableName,
     columnName,

@@ -3,9 +3,9 @@ import type { AsOwner } from "../database/owner-pool.ts";
 import { queryWithTimeout } from "./catalog-reader.ts";
 
 /**
- * Every row that the introspection reads from is there by its identity and the transaction that wrote it (`xmin`), so that
- * grants, comments and settings count. `pg_class` and the roles go by content: truncate, refresh and password changes
- * rewrite their rows and change nothing here. Temporary tables live in other schemas, and vacuum writes in place.
+ * Hashes the identity and `xmin` of every row that the introspection reads, so that changes of grants, comments and settings
+ * count. Rows of `pg_class` and roles are hashed by content, because truncate, refresh and password changes rewrite them without
+ * a change that matters here. Temporary tables are in other schemas, and vacuum updates rows in place.
  * Counters of `pg_stat_sys_tables` would be cheaper, but come up to ten seconds late, and on Postgres 14 perhaps never.
  */
 const FINGERPRINT = `
@@ -59,21 +59,21 @@ type CatalogWatchOptions = {
   readonly asOwner: AsOwner;
   readonly intervalMs: number;
   onChanged(): void;
-  /** Nothing has changed since the catalogue was read. */
+  /** Called if nothing has changed since the catalogue was read. */
   onUnchanged(): void;
 };
 
-/** A look may take this part of the time, and no more. */
+/** The largest part of the time that checks may take. */
 const MAX_DUTY_CYCLE = 1 / 50;
 const MAX_PAUSE_MS = 60_000;
-/** Between two looks that are asked for. */
+/** Between two requested checks. */
 const MIN_PAUSE_MS = 250;
 
-/** Looks now and then whether the database is still the one that was read. What cannot be asked now is asked next time. */
+/** Polls for changes of the database by its fingerprint. A check that fails is ignored; the next one follows. */
 export class CatalogWatch {
   readonly #options: CatalogWatchOptions;
   #baseline: CatalogFingerprint | null = null;
-  /** In a row. What is rewritten all the time and never differs, as in a schema that is not served, is not read all the time. */
+  /** Consecutive reloads without a difference, for example because of changes in schemas that are not exposed. Checks become rarer with each. */
   #falseAlarms = 0;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
@@ -85,7 +85,7 @@ export class CatalogWatch {
     this.#options = options;
   }
 
-  /** What the catalogue that is served was read from; and whether reading it brought anything new. */
+  /** Stores the fingerprint of the current catalogue. `changed`: whether the load produced a new catalogue. */
   setBaseline(fingerprint: CatalogFingerprint, { changed }: { changed: boolean }): void {
     const wasAlarm = this.#baseline !== null && this.#baseline.digest !== fingerprint.digest;
     if (changed) this.#falseAlarms = 0;
@@ -94,7 +94,7 @@ export class CatalogWatch {
     if (!this.#timer) this.#schedule(this.#options.intervalMs);
   }
 
-  /** At once, beyond the regular looks. */
+  /** Checks now, independently of the schedule. */
   check(): Promise<void> {
     this.#checking ??= this.#compare().finally(() => {
       this.#checking = null;
@@ -102,7 +102,7 @@ export class CatalogWatch {
     return this.#checking;
   }
 
-  /** Ahead of the next regular look, but not more often than looking costs, and not where it is mostly in vain. */
+  /** Checks before the next scheduled time, within the duty cycle and the back-off after reloads without a difference. */
   checkSoon(): void {
     if (!this.#timer || this.#checking) return;
     const now = performance.now();
@@ -137,7 +137,7 @@ export class CatalogWatch {
     const baseline = this.#baseline;
     if (!baseline) return;
     const current = await this.#options.asOwner((client) => readFingerprint(client, baseline)).catch(() => null);
-    // A load that ended meanwhile knows better.
+    // A load has finished meanwhile and has set a new baseline.
     if (!current || this.#closed || this.#baseline !== baseline) return;
     if (current.digest !== baseline.digest) {
       this.#options.onChanged();
@@ -149,14 +149,14 @@ export class CatalogWatch {
   }
 }
 
-/** Two that differ in `digest` mean that something of what the catalogue is made of has changed. */
+/** If the digests of two fingerprints differ, something that the catalogue describes has changed. */
 type CatalogFingerprint = {
-  /** What was committed when it was taken. As long as this stays the same nothing at all has changed. */
+  /** The snapshot of transactions. While it stays the same, nothing at all has been committed. */
   readonly snapshot: string;
   readonly digest: string;
 };
 
-/** Costs next to nothing when nothing was committed since `known`, and otherwise a pass over the system catalogues. */
+/** Cheap if nothing was committed since `previous`; otherwise scans the system catalogues. */
 export async function readFingerprint(
   client: pg.ClientBase,
   previous: CatalogFingerprint | null = null,

@@ -7,14 +7,14 @@ import type { CatalogTable } from "./tables.ts";
 import type { DomainRepresentation, QualifiedName } from "./types.ts";
 
 /**
- * What every interface is generated from: the database as Postgres described it in one snapshot. It never changes;
- * when the database does, there is a new one with the next version.
+ * The schema of the database, read in one snapshot, from which all interfaces are generated. Immutable: when the
+ * schema changes, there is a new object with the next version.
  */
 export type Catalog = PrivilegeChecks &
   Relationships & {
-    /** Counts from 1 in this process: a key for whatever is derived from the catalogue. */
+    /** Counts from 1 in this process; used as a cache key. */
     readonly version: number;
-    /** Of the content: equal in every process that sees the same database, and after a restart. */
+    /** Hash of the content: the same in all processes and after a restart. */
     readonly hash: string;
     readonly loadedAt: Date;
     readonly server: ServerVersion;
@@ -22,13 +22,13 @@ export type Catalog = PrivilegeChecks &
     readonly extensions: ReadonlyMap<string, DatabaseExtension>;
     /** The exposed schemas in the order they were configured, then those of the extra search path. */
     readonly schemas: ReadonlyMap<string, CatalogSchema>;
-    /** The roles that the login can become, itself included. */
+    /** The login role of requests and the roles that it can `set role` to. */
     readonly roles: ReadonlyMap<string, CatalogRole>;
     readonly mediaHandlers: readonly MediaHandler[];
     readonly representations: readonly DomainRepresentation[];
-    /** The oids of tables that are related to others through junctions in schemas that are not served. */
+    /** The oids of tables that have a relationship through a junction table in a schema that is not exposed. */
     readonly hiddenJunctions: ReadonlySet<number>;
-    /** The names of the aggregates that take a whole row. */
+    /** The names of aggregates whose argument can be a whole row. */
     readonly rowAggregates: ReadonlySet<string>;
     readonly timeZones: ReadonlySet<string>;
     findTable(name: QualifiedName): CatalogTable | undefined;
@@ -42,12 +42,12 @@ type CatalogDatabase = {
   readonly settings: ReadonlyMap<string, string>;
 };
 
-/** Those that are served to clients, in the order in which they were configured. */
+/** The exposed schemas, in the configured order. */
 export function exposedSchemas({ schemas }: Pick<Catalog, "schemas">): CatalogSchema[] {
   return [...schemas.values()].filter(({ exposed }) => exposed);
 }
 
-/** What clients could ask for, if they are let; the parts of a partitioned table are reached by the whole. */
+/** The tables and views of exposed schemas, without partitions and objects of extensions. */
 export function exposedTables(catalog: Pick<Catalog, "schemas">): CatalogTable[] {
   return exposedSchemas(catalog)
     .flatMap(({ tables }) => [...tables.values()])

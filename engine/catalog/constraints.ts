@@ -1,7 +1,7 @@
 import type { CatalogQuery } from "./catalog-reader.ts";
 import type { QualifiedName } from "./types.ts";
 
-/** Two foreign keys within the primary key of a table make it a junction. */
+/** A junction table has two foreign keys within its primary key. */
 const HIDDEN_JUNCTIONS = `
   select distinct one.confrelid::int8 as table
   from pg_constraint one
@@ -35,7 +35,7 @@ export type TableCheck = {
   readonly name: string;
   readonly kind: "check" | "exclude";
   readonly columns: readonly string[];
-  /** Of a check: its condition. */
+  /** The condition of a check constraint; null for an exclusion constraint. */
   readonly expression: string | null;
   readonly comment: string | null;
 };
@@ -43,7 +43,7 @@ export type TableCheck = {
 export type ForeignKey = {
   readonly name: string;
   readonly columns: readonly string[];
-  /** May lie in a schema that is not served. */
+  /** May be in a schema that is not exposed. */
   readonly target: QualifiedName;
   readonly targetColumns: readonly string[];
   readonly onUpdate: ReferentialAction;
@@ -69,8 +69,8 @@ export type ConstraintRow = {
 };
 type ActionLetter = "a" | "r" | "c" | "n" | "d" | " ";
 
-// Foreign keys that Postgres made for partitions stand for the one of the partitioned table. One with a period is left out:
-// its rows go together by periods that contain each other, and not by equal values.
+// Omits the copies of foreign keys that Postgres creates on partitions, and foreign keys with a period, which do not match rows
+// by equal values.
 const constraintsSql = (serverVersion: number) => `
   select k.oid, k.conrelid as table, k.conname as name, k.contype, k.conindid as index,
     k.conkey as columns, k.confrelid as target, k.confkey as "targetColumns",
@@ -82,7 +82,7 @@ const constraintsSql = (serverVersion: number) => `
     and (k.contype <> 'f' or k.conparentid = 0 ${serverVersion >= 180000 ? "and not k.conperiod" : ""})
   order by k.conrelid, k.conname, k.oid`;
 
-/** Those of the tables in these schemas, and of the hidden tables that views show. */
+/** Reads the constraints of the tables in these schemas, and of the hidden tables that views show. */
 export function readConstraints(
   read: CatalogQuery,
   schemas: readonly number[],
@@ -101,7 +101,7 @@ const REFERENTIAL_ACTIONS: Readonly<Record<ActionLetter, ReferentialAction>> = {
   " ": "no action",
 };
 
-/** What the columns are called that have these numbers in the table. */
+/** The names of a table's columns, by their numbers. */
 type ColumnNameLookup = (table: number, positions: readonly number[]) => string[];
 
 export function toCheck(row: ConstraintRow, columnNames: ColumnNameLookup): TableCheck {
@@ -132,14 +132,14 @@ export type CatalogIndex = {
   readonly unique: boolean;
   /** The key columns in order; null stands for an expression. */
   readonly columns: readonly (string | null)[];
-  /** What an index with expressions depends on; empty for others, and where a predicate has columns of its own. */
+  /** Columns that the expressions of an index refer to; empty for other indexes, and for partial ones. */
   readonly dependencies: readonly string[];
-  /** Of a partial index. */
+  /** The predicate of a partial index. */
   readonly predicate: string | null;
   readonly comment: string | null;
 };
 
-/** What `on conflict` can name and one row can be found by: the primary key, unique constraints and unique indexes on columns. */
+/** A primary key, unique constraint or unique index on columns: can be a target of `on conflict`, and identifies one row. */
 export type UniqueKey = {
   readonly name: string;
   readonly kind: "primary key" | "constraint" | "index";
@@ -158,9 +158,9 @@ export type IndexRow = {
   unique: boolean;
   deferrable: boolean;
   nullsDistinct: boolean;
-  /** `1 4 0`: column numbers, 0 for an expression, those of `include` left out. */
+  /** `1 4 0`: numbers of the key columns, 0 for an expression. */
   positions: string;
-  /** `3`, the columns that it depends on, as far as they are told. */
+  /** `3`: numbers of the columns that its expressions refer to. */
   mentioned: string;
   predicate: string | null;
   comment: string | null;
@@ -181,7 +181,7 @@ export function toIndex(row: IndexRow, columnNames: ColumnNameLookup): CatalogIn
   return { name, method, unique, columns, dependencies, predicate, comment };
 }
 
-/** Null for an index that is not unique or has an expression. */
+/** Null if the index is not unique or has an expression. */
 export function toUniqueKey(
   row: IndexRow,
   constraint: ConstraintRow | undefined,

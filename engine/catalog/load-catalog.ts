@@ -37,13 +37,13 @@ import type { QualifiedName } from "./types.ts";
 
 export type LoadedCatalog = {
   readonly catalog: Catalog;
-  /** Milliseconds by subject, and `total`. */
+  /** Milliseconds by subject, and the `total`. */
   readonly timings: Readonly<Record<string, number>>;
 };
 
 const NO_TIME_ZONES: ReadonlySet<string> = new Set();
 
-/** Reads the database anew. When nothing differs from `previous`, that very object is the answer. The client must not be in a transaction. */
+/** Loads the catalogue; returns `previous` itself if nothing differs. The client must not be in a transaction. */
 export async function loadCatalog(
   client: pg.ClientBase,
   options: CatalogOptions,
@@ -54,7 +54,7 @@ export async function loadCatalog(
   const { content, hash, timeZones } = await inSnapshot(client, async () => {
     const content = await readCatalogRows(read, options);
     const hash = contentHash();
-    // The names of time zones change with the server only, and take it a while to list.
+    // Listing the time zones is slow, and they only change with the server's version.
     const knownTimeZones = previous?.server.release === content.server.release ? previous.timeZones : NO_TIME_ZONES;
     if (options.timeZones === false) return { content, hash, timeZones: NO_TIME_ZONES };
     return { content, hash, timeZones: knownTimeZones.size > 0 ? knownTimeZones : await readTimeZones(read) };
@@ -68,7 +68,7 @@ export async function loadCatalog(
 
 type CatalogIdentity = Pick<Catalog, "version" | "hash" | "timeZones">;
 
-/** Rows of the system catalogues -> the catalogue. Oids are followed here and not after. */
+/** Builds the catalogue from rows of the system catalogues, and resolves their oids. */
 async function assembleCatalog(
   rows: CatalogRows,
   options: CatalogOptions,
@@ -121,7 +121,7 @@ function assembleSchemas(
   const rows = new Map(catalogRows.schemas.map((row) => [row.name, row]));
   const tablesIn = Map.groupBy(tables.values(), ({ schema }) => schema);
   const routinesIn = Map.groupBy(routines, ({ schema }) => schema);
-  // Arrays and the row types of tables are found through what they are made of.
+  // Omits arrays and row types of tables, which can be found through their element type and their table.
   const ownTypes = types.all.filter((type) => type.kind !== "array" && !(type.kind === "composite" && type.table));
   const typesIn = Map.groupBy(ownTypes, ({ schema }) => schema);
 
@@ -144,7 +144,7 @@ function assembleSchemas(
   return schemas;
 }
 
-/** Each table with all that is its own, by its oid. */
+/** The tables, with their columns, keys, indexes, policies and functions, by oid. */
 async function assembleTables(
   rows: CatalogRows,
   rowsByOid: RowsByOid,
@@ -200,7 +200,7 @@ function toColumns(table: TableRow, rowsByOid: RowsByOid): ReadonlyMap<string, C
   return columns;
 }
 
-/** A view that Postgres itself can update shows the rows of one table as they are: what is never null there is never null here. */
+/** A view that is automatically updatable shows rows of one table, so its columns have that table's nullability. */
 function isNullable(row: ColumnRow, table: TableRow, rowsByOid: RowsByOid): boolean {
   if (row.notNull || forbidsNull(rowsByOid.types.of(row.type))) return false;
   if (!table.showsOneTable) return true;
@@ -239,13 +239,13 @@ function toUniqueKeys(
   rowsByOid: RowsByOid,
 ): UniqueKey[] {
   return indexes.flatMap((index) => {
-    // A foreign key names the index that it relies on, too.
+    // A foreign key refers to the unique index of its target as well.
     const constraint = constraints.find((row) => row.index === index.oid && row.contype !== "f");
     return toUniqueKey(index, constraint, rowsByOid.columnNames) ?? [];
   });
 }
 
-/** Postgres takes `row.name` for a column if there is one, else for a function on the search path. */
+/** Postgres resolves `row.name` to a column, or else to a function on the search path. */
 function toComputedColumns(
   rowRoutines: readonly Routine[],
   columns: ReadonlyMap<string, CatalogColumn>,
@@ -254,7 +254,7 @@ function toComputedColumns(
   const candidates = rowRoutines
     .filter((routine) => searchPath.includes(routine.schema) && !columns.has(routine.name) && returnsOneValue(routine))
     .sort((a, b) => searchPath.indexOf(b.schema) - searchPath.indexOf(a.schema));
-  // Of two by the same name the later one stays in a map: that of the schema which is first on the path.
+  // Sorted so that of two functions with the same name, the one that is first on the search path is kept by the map.
   return new Map(candidates.map((routine) => [routine.name, routine]));
 }
 

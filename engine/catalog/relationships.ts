@@ -10,16 +10,16 @@ type RelatedTables = {
   readonly target: QualifiedName;
 };
 
-/** A foreign key seen from one of its ends. */
+/** A relationship by a foreign key, from either of its tables to the other. */
 export type DirectRelationship = RelatedTables & {
   readonly kind: "many-to-one" | "one-to-many" | "one-to-one";
   readonly constraint: string;
   readonly columns: readonly ColumnPair[];
-  /** Which end bears the foreign key: the source in many-to-one, the target in one-to-many. */
+  /** Which table has the foreign key: the source in many-to-one, the target in one-to-many. */
   readonly keyAt: "source" | "target";
 };
 
-/** The same foreign key seen from its other end. */
+/** The relationship by the same foreign key in the other direction. */
 export function reverseRelationship(relationship: DirectRelationship): DirectRelationship {
   const { kind, source, target, columns, keyAt } = relationship;
   return {
@@ -32,7 +32,7 @@ export function reverseRelationship(relationship: DirectRelationship): DirectRel
   };
 }
 
-/** Two foreign keys of a junction table, both within its primary key. */
+/** A relationship through a junction table: by two foreign keys within its primary key. */
 type JunctionRelationship = RelatedTables & {
   readonly kind: "many-to-many";
   readonly junction: QualifiedName;
@@ -42,7 +42,7 @@ type JunctionRelationship = RelatedTables & {
   readonly targetColumns: readonly { readonly junction: string; readonly target: string }[];
 };
 
-/** A function from a row to rows of another table. */
+/** A relationship by a function that takes a row and returns rows of another table. */
 export type ComputedRelationship = RelatedTables & {
   readonly kind: "computed";
   readonly routine: Routine;
@@ -52,7 +52,7 @@ export type ComputedRelationship = RelatedTables & {
 export type Relationship = DirectRelationship | JunctionRelationship | ComputedRelationship;
 export type ColumnPair = { readonly source: string; readonly target: string };
 
-/** A foreign key between tables as they are stored, by the numbers of their columns. */
+/** A foreign key between stored tables, by column numbers. */
 type StoredForeignKey = {
   readonly name: string;
   readonly unique: boolean;
@@ -61,7 +61,7 @@ type StoredForeignKey = {
 };
 type StoredColumns = { readonly table: number; readonly columns: readonly number[] };
 
-/** How a table or view shows a stored table: the names under which a column of that appears. */
+/** A table or view that shows a stored table, with the names that the stored columns have in it. */
 type TableProjection = { readonly table: CatalogTable; namesOf(position: number): readonly string[] };
 
 type TableProjections = {
@@ -72,11 +72,11 @@ type TableProjections = {
 };
 
 export type Relationships = {
-  /** By the table's foreign keys, by those that point to it, and by functions of its rows. */
+  /** Relationships by foreign keys of the table, by foreign keys that refer to it, and by functions of its rows. */
   relationshipsOf(table: CatalogTable): readonly (DirectRelationship | ComputedRelationship)[];
-  /** By the table's own foreign keys alone: found without those that point to it, which may be many more. */
+  /** Relationships by the table's own foreign keys only; cheaper, because many others may refer to the table. */
   referencesFrom(table: CatalogTable): readonly DirectRelationship[];
-  /** All that lead from one table to another, through junctions too. */
+  /** All relationships from one table to another, including those through junction tables. */
   relationshipsBetween(source: CatalogTable, target: CatalogTable): readonly Relationship[];
 };
 
@@ -87,16 +87,16 @@ type RelationshipSources = {
   readonly findTable: (name: QualifiedName) => CatalogTable | undefined;
 };
 
-/** One end of a foreign key, as a table or view shows it. */
+/** One side of a foreign key, as a table or view shows it. */
 type ForeignKeyEnd = { readonly table: CatalogTable; readonly names: readonly string[] };
 type ForeignKeySide = "source" | "target";
 
 const OTHER_SIDE = { source: "target", target: "source" } as const;
 
 /**
- * They are worked out when asked for, and those through junctions between two tables at a time: views multiply them
+ * Relationships are computed on demand, and those through junctions only between two given tables, because views multiply them
  * (35,544 for 45 tables and 281 views in PostgREST's pull request 2262; half a million from one table among 5,000
- * views), and hardly any are ever used.
+ * views), and few are ever used.
  */
 export function makeRelationships({ keys, projections, isExposed, findTable }: RelationshipSources): Relationships {
   const keysAt = {
@@ -114,7 +114,7 @@ export function makeRelationships({ keys, projections, isExposed, findTable }: R
     target: memoize((key: StoredForeignKey) => endsOf(key.target)),
   };
 
-  /** Those of the foreign keys whose one side is at the table, to all tables that show the other side or to one of them. */
+  /** Relationships by foreign keys with one side at the table, to all tables that show the other side or to one of them. */
   const directRelationships = (table: CatalogTable, side: ForeignKeySide, only?: CatalogTable): DirectRelationship[] =>
     projections.storedTablesIn(table).flatMap(({ stored, surface: projection }) =>
       (keysAt[side].get(stored) ?? []).flatMap((key) => {
@@ -139,7 +139,7 @@ export function makeRelationships({ keys, projections, isExposed, findTable }: R
       });
 
   const computed = memoize((table: CatalogTable) => toComputedRelationships(table, isExposed));
-  /** A function that bears the name of a table takes the place of what the foreign keys say about that table. */
+  /** A function with the name of a table overrides the relationships by foreign keys to that table. */
   const isOverridden = (source: CatalogTable, target: QualifiedName) =>
     computed(source).some(({ routine }) => isSame(routine, target));
 
@@ -205,7 +205,7 @@ function toComputedRelationships(
   });
 }
 
-/** Every way to name these columns: a view may show one column more than once. Empty when one is not shown at all. */
+/** All combinations of names for these columns, since a view may show a column more than once. Empty if one is not shown. */
 function nameCombinations(projection: TableProjection, positions: readonly number[]): string[][] {
   return positions.reduce<string[][]>(
     (found, position) => found.flatMap((names) => projection.namesOf(position).map((name) => [...names, name])),
@@ -215,7 +215,7 @@ function nameCombinations(projection: TableProjection, positions: readonly numbe
 
 const KIND_ORDER = ["one-to-many", "many-to-one", "one-to-one", "many-to-many", "computed"];
 
-/** Stable, because clients see it in the hints of an ambiguous embedding. */
+/** The order is stable, because clients see it in the hint about an ambiguous embedding. */
 function compareRelationships(a: Relationship, b: Relationship): number {
   return (
     compareText(a.target.schema, b.target.schema) ||
@@ -252,7 +252,7 @@ function nameKey({ schema, name }: QualifiedName): string {
   return JSON.stringify([schema, name]);
 }
 
-/** Where the stored tables can be seen: as themselves, and through views. */
+/** The tables and views that show stored tables. */
 export function findProjections(
   tables: ReadonlyMap<number, CatalogTable>,
   { tableTargets }: RowsByOid,
@@ -301,7 +301,7 @@ function columnNamesAt({ columns }: CatalogTable, position: number): string[] {
   return [];
 }
 
-/** One-to-one is a foreign key whose columns are a primary key or unique constraint; a unique index does not count, as in PostgREST. */
+/** A foreign key is one-to-one if its columns are a primary key or unique constraint; as in PostgREST, a unique index does not count. */
 export function toStoredForeignKeys(constraints: readonly ConstraintRow[]): StoredForeignKey[] {
   const columnsKey = (table: number, columns: readonly number[]) =>
     [table, ...columns.toSorted((a, b) => a - b)].join(" ");

@@ -15,25 +15,25 @@ const PRIVILEGE_LETTERS: Readonly<Record<string, Privilege>> = {
   X: "execute",
 };
 
-/** One `aclitem` to a line: `"some role"=ar*w/owner`; no role at all is everybody. A star is the grant option. */
+/** One `aclitem` per line: `"some role"=ar*w/owner`. An empty role is PUBLIC; a star is the grant option. */
 const ACL_ITEM =
   /(?:"(?<quoted>(?:[^"]|"")*)"|(?<plain>[^="]*))=(?<letters>[a-zA-Z*]*)\/(?:"(?:[^"]|"")*"|[^\n]*)(?:\n|$)/gy;
 
 const NO_GRANTS: Grants = new Map();
 
-/** A role that the login can become. */
+/** A role that the login role can `set role` to. */
 export type CatalogRole = {
   readonly name: string;
   readonly superuser: boolean;
   readonly canLogin: boolean;
   readonly bypassesRowSecurity: boolean;
-  /** As `alter role … set` wrote them, those for this database winning: `statement_timeout`, `default_transaction_isolation`, `pgrst.*`, … */
+  /** Settings from `alter role … set`; those for this database take precedence: `statement_timeout`, `default_transaction_isolation`, `pgrst.*`, … */
   readonly settings: ReadonlyMap<string, string>;
-  /** The names of those that anybody may set for himself. */
+  /** The names of the settings that any user may change. */
   readonly userSettable: ReadonlySet<string>;
 };
 
-/** An edge from a role to one it was granted. */
+/** The membership of a role in another one. */
 type RoleMembership = { readonly member: string; readonly role: string; readonly inherits: boolean };
 
 export type CatalogRoles = {
@@ -51,7 +51,7 @@ type RoleRows = {
   readonly settings: readonly (RoleSettingRow & { isFree: boolean })[];
 };
 
-/** From the login upwards only: the cost follows what it can reach, not how many roles the cluster has. */
+/** Only roles that the login role is a member of, so that the cost does not depend on the number of roles in the cluster. */
 const REACHABLE = `
   with recursive upwards (oid) as (
     select oid from pg_roles where rolname = $1
@@ -68,7 +68,7 @@ const ROLES = `${REACHABLE}
   from pg_roles join reachable using (oid)
   order by rolname`;
 
-// The owner of the database is a member of pg_database_owner without any row saying so.
+// The database owner is an implicit member of pg_database_owner.
 const membershipsSql = (serverVersion: number) => `${REACHABLE}
   select pg_get_userbyid(m.member) as member, pg_get_userbyid(m.roleid) as role,
     bool_or(${serverVersion >= 160000 ? "m.inherit_option" : "r.rolinherit"}) as inherits,
@@ -79,8 +79,8 @@ const membershipsSql = (serverVersion: number) => `${REACHABLE}
   select pg_get_userbyid(datdba), 'pg_database_owner', true, false from pg_database where datname = current_database()
   order by member, role`;
 
-// Settings for one database outrank those for all, and are therefore read last. Those of somebody's own, whose names
-// Postgres does not know, are free.
+// Settings for one database take precedence over those for all, and are therefore read last. Custom settings, which Postgres
+// does not know, can be set by any user.
 const ROLE_SETTINGS = `${REACHABLE}
   select pg_get_userbyid(nullif(s.setrole, 0)) as role, c.setting,
     coalesce(p.context = 'user', strpos(split_part(c.setting, '=', 1), '.') > 0) as "isFree"
@@ -130,7 +130,7 @@ function settableRoleNames(from: string, memberships: readonly MembershipRow[]):
   return reached;
 }
 
-/** `statement_timeout=5s`, as Postgres keeps what was set for somebody; of two for one name the later counts. */
+/** Parses `statement_timeout=5s`, the format of `setconfig`; of two settings with the same name the later takes precedence. */
 export function parseSettings(rows: readonly Pick<RoleSettingRow, "setting">[]): ReadonlyMap<string, string> {
   return new Map(
     rows.map(({ setting }) => {
@@ -153,10 +153,10 @@ export type SchemaPrivilege = "usage" | "create";
 export type RoutinePrivilege = "execute";
 export type Privilege = TablePrivilege | SchemaPrivilege | RoutinePrivilege;
 
-/** What was granted, by the role it was granted to; `public` stands for everybody (no role can bear that name). */
+/** Privileges by grantee; `public` is PUBLIC (no role can have that name). */
 export type Grants = ReadonlyMap<string, ReadonlySet<Privilege>>;
 
-/** Tables by the thousand bear the same few lists of grants; each list is parsed once and shared. */
+/** Memoized, because thousands of tables have the same few access control lists. */
 export function makeGrantsParser(): (acl: string | null) => Grants {
   const parse = memoize(parseGrants);
   return (acl) => (acl === null ? NO_GRANTS : parse(acl));

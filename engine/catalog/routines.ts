@@ -9,7 +9,7 @@ import {
   type TypeAttribute,
 } from "./types.ts";
 
-/** In SQL `row.count` is `count(row)`, where the row has no such column. */
+/** In SQL, `row.count` is `count(row)` if the row has no such column. */
 const ROW_AGGREGATES = `
   select distinct p.proname as name
   from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid join pg_type t on t.oid = p.proargtypes[0]
@@ -22,7 +22,7 @@ const MEDIA_TYPE_NAME = new RegExp(MEDIA_TYPE);
 export type Routine = QualifiedName & {
   readonly oid: number;
   readonly kind: "function" | "aggregate";
-  /** What the caller gives: in, inout and variadic arguments, in their order. */
+  /** The input arguments (in, inout and variadic), in order. */
   readonly arguments: readonly RoutineArgument[];
   readonly returns: RoutineReturn;
   readonly volatility: "immutable" | "stable" | "volatile";
@@ -51,9 +51,9 @@ export type RoutineReturn = {
   readonly shape: "void" | "scalar" | "composite";
   readonly type: DataType;
   readonly set: boolean;
-  /** `rows 1` promises one row at most. */
+  /** `rows 1` declares at most one row. */
   readonly estimatedRows: number;
-  /** Out, inout and table arguments; empty when the type says what there is. */
+  /** Out, inout and table arguments; empty if there are none and the type describes the result. */
   readonly columns: ReadonlyMap<string, TypeAttribute>;
 };
 
@@ -84,7 +84,7 @@ type RoutineRow = {
 
 const VOLATILITIES = { i: "immutable", s: "stable", v: "volatile" } as const;
 
-/** $1: exposed schemas, $2: schemas whose tables are read; functions of their rows count wherever they are. */
+/** $1: exposed schemas, $2: schemas whose tables are read; functions of their rows are read in any schema. */
 const ROUTINES = `
   select p.oid, n.nspname as schema, p.proname as name, p.prokind,
     coalesce(p.proallargtypes, string_to_array(p.proargtypes::text, ' ')::oid[]) as types,
@@ -162,7 +162,7 @@ function toReturns(row: RoutineRow, types: CatalogTypes): RoutineReturn {
   row.types.forEach((oid, index) => {
     const mode = row.modes?.[index] ?? "i";
     if (mode === "i" || mode === "v") return;
-    // Postgres itself calls an out argument without a name so.
+    // The name that Postgres gives to an unnamed out argument.
     const name = row.names?.[index] || `column${columns.size + 1}`;
     columns.set(name, { name, type: types.of(oid), sqlType: types.of(oid).sqlName, comment: null });
   });
@@ -176,15 +176,15 @@ function toReturns(row: RoutineRow, types: CatalogTypes): RoutineReturn {
 }
 
 /**
- * A way of sending a result that SQL defines: a function or an aggregate that returns a domain named like a media type
+ * A handler for a media type, defined in SQL: a function or aggregate that returns a domain named like the media type
  * (`create domain "text/csv" as text`).
  */
 export type MediaHandler = {
-  /** In lower case; any type at all is spelled with two stars. */
+  /** In lower case; two stars stand for any media type. */
   readonly mediaType: string;
-  /** An aggregate makes the body from rows; a function is called and gives the body itself. */
+  /** An aggregate computes the body from rows; a function returns the body. */
   readonly routine: Routine;
-  /** Whose rows an aggregate takes; null for any rows (`anyelement`) and for functions. */
+  /** The table whose rows an aggregate takes; null for any rows (`anyelement`) and for functions. */
   readonly table: QualifiedName | null;
 };
 
@@ -208,7 +208,7 @@ export function toMediaHandlers(routines: Iterable<Routine>): MediaHandler[] {
 
 type AggregateRow = { name: string };
 
-/** The names of the aggregates that take a whole row. */
+/** The names of aggregates whose argument can be a whole row. */
 export async function readRowAggregates(read: CatalogQuery): Promise<string[]> {
   const rows = await read<AggregateRow>("row aggregates", ROW_AGGREGATES);
   return rows.map(({ name }) => name);

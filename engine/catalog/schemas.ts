@@ -17,13 +17,13 @@ const EXTENSIONS = `
 
 export type CatalogSchema = {
   readonly name: string;
-  /** Served to clients; else it is only on the extra search path. */
+  /** False for a schema that is only on the extra search path. */
   readonly exposed: boolean;
   readonly owner: string;
   readonly comment: string | null;
   readonly grants: Grants;
   readonly tables: ReadonlyMap<string, CatalogTable>;
-  /** By name; the overloads of one name with the fewest arguments first. Exposed schemas only. */
+  /** By name, overloads with the fewest arguments first; for exposed schemas only. */
   readonly routines: ReadonlyMap<string, readonly Routine[]>;
   readonly types: ReadonlyMap<string, DataType>;
 };
@@ -69,7 +69,7 @@ export function readExtensions(read: CatalogQuery): Promise<DatabaseExtension[]>
 
 type ZoneRow = { name: string };
 
-/** The names that `set timezone` and `Prefer: timezone=…` take. Postgres reads some 600 files for it: ask once per server version. */
+/** The names that `set timezone` and `Prefer: timezone=…` accept. Slow, because Postgres reads some 600 files: read once per server version. */
 export async function readTimeZones(read: CatalogQuery): Promise<ReadonlySet<string>> {
   const rows = await read<ZoneRow>("timeZones", "select name from pg_timezone_names order by name");
   return new Set(rows.map(({ name }) => name));

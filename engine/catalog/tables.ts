@@ -4,7 +4,7 @@ import type { Grants } from "./roles.ts";
 import type { Routine } from "./routines.ts";
 import { baseTypeOf, type DataType, maxLength, type QualifiedName, type TypeAttribute } from "./types.ts";
 
-// Since Postgres 18 a column can be "not null not valid": rows from before may still hold a null.
+// Since Postgres 18 a not-null constraint can be "not valid": existing rows may still contain nulls.
 const COLUMNS = `
   select a.attrelid as table, a.attnum as position, a.attname as name, a.atttypid as type, a.atttypmod as typmod,
     format_type(a.atttypid, a.atttypmod) as "sqlType",
@@ -45,34 +45,34 @@ const POLICIES = `
 
 type TableKind = "table" | "partitioned table" | "view" | "materialized view" | "foreign table";
 
-/** Whatever has rows: see `kind`. */
+/** A table, view or foreign table: see `kind`. */
 export type CatalogTable = QualifiedName & {
-  /** As the change stream names it; it does not survive drop and create. */
+  /** Used by logical replication; changes when the table is dropped and created again. */
   readonly oid: number;
   readonly kind: TableKind;
-  /** PostgREST serves the partitioned table and not its parts. */
+  /** Like PostgREST, the service exposes the partitioned table and not its partitions. */
   readonly isPartition: boolean;
   readonly owner: string;
   readonly comment: string | null;
   readonly extension: string | null;
-  /** Views: by themselves or by an `instead of` trigger. */
+  /** For views: automatically updatable, or by an `instead of` trigger. */
   readonly insertable: boolean;
   readonly updatable: boolean;
   readonly deletable: boolean;
   readonly rowSecurity: "off" | "enabled" | "forced";
   readonly policies: readonly Policy[];
-  /** A view that checks privileges and policies as its caller and not as its owner. */
+  /** A view with `security_invoker`: privileges and policies are checked for the caller, not for the view's owner. */
   readonly securityInvoker: boolean;
   readonly replicaIdentity: "default" | "nothing" | "full" | "index";
   /** In their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>;
-  /** Of a view: the primary keys of the tables it shows, when it shows them whole. Empty when there is none. */
+  /** For a view: the primary keys of the tables that it shows, if it shows all their columns. Empty if there is none. */
   readonly primaryKey: readonly string[];
   readonly uniqueKeys: readonly UniqueKey[];
   readonly indexes: readonly CatalogIndex[];
   readonly checks: readonly TableCheck[];
   readonly foreignKeys: readonly ForeignKey[];
-  /** Functions whose only argument is a row of this table and which give one value: `select full_name from people`. */
+  /** Functions whose only argument is a row of this table and that return one value: `select full_name from people`. */
   readonly computedColumns: ReadonlyMap<string, Routine>;
   /** All functions whose first argument is a row of this table, in any schema. */
   readonly rowRoutines: readonly Routine[];
@@ -98,7 +98,7 @@ export type TableRow = {
   showsOneTable: boolean;
 };
 
-// Only views and foreign tables are asked what can be done to them: that opens them, which costs and may have to wait for a
+// pg_relation_is_updatable is only called for views and foreign tables: it opens the relation, which is slow and may wait for a
 // lock, and it fails for a foreign data wrapper without a handler.
 const TABLES = `
   select c.oid, c.reltype as "rowType", n.nspname as schema, c.relname as name, c.relkind, c.relispartition as "isPartition",
@@ -133,7 +133,7 @@ const TABLE_KINDS: Readonly<Record<TableRow["relkind"], TableKind>> = {
   f: "foreign table",
 };
 const REPLICA_IDENTITIES = { d: "default", n: "nothing", f: "full", i: "index" } as const;
-/** `pg_relation_is_updatable` answers with one bit per command. */
+/** `pg_relation_is_updatable` returns one bit per command. */
 const EVENT_BITS = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 };
 
 type TableProperties = Pick<
@@ -176,17 +176,17 @@ export function toTableProperties(row: TableRow): TableProperties {
 
 export type CatalogColumn = TypeAttribute & {
   readonly position: number;
-  /** The type behind its domains; an enum's values are found here. */
+  /** The type without domains. */
   readonly baseType: DataType;
-  /** Of a view's column: known only when the view shows the rows of one table as they are. */
+  /** For a view's column: true unless the view is automatically updatable and the table's column is not null. */
   readonly nullable: boolean;
-  /** Its own, or else its domain's; an identity column and a generated one have none. */
+  /** The default of the column or of its domain; null for identity and generated columns. */
   readonly default: string | null;
   readonly identity: "always" | "by default" | null;
   readonly generated: { readonly kind: "stored" | "virtual"; readonly expression: string } | null;
   readonly maxLength: number | null;
   readonly grants: Grants;
-  /** Of a view's column: the table's column that it shows unchanged. */
+  /** For a view's column: the table's column that it shows unchanged. */
   readonly origin: ColumnOrigin | null;
 };
 
@@ -250,14 +250,14 @@ function domainDefault(type: DataType): string | null {
 export type Policy = {
   readonly name: string;
   readonly command: "all" | "select" | "insert" | "update" | "delete";
-  /** Rows pass when one permissive policy lets them and no restrictive one stops them. */
+  /** A row passes if at least one permissive policy and all restrictive policies allow it. */
   readonly permissive: boolean;
-  /** `public` for everybody. */
+  /** `public` for PUBLIC. */
   readonly roles: readonly string[];
   readonly using: string | null;
   readonly check: string | null;
   readonly comment: string | null;
-  /** What was granted on the schemas that its expressions name. A policy is checked without them, and its text is not. */
+  /** Grants on the schemas that its expressions refer to. Postgres needs no `usage` to evaluate a policy, but a query with its text does. */
   readonly schemaGrants: readonly Grants[];
 };
 

@@ -11,12 +11,12 @@ const DOMAIN_REPRESENTATIONS = `
       or t.typtype = 'd' and c.castsource in ('json'::regtype, 'text'::regtype))
   order by c.oid`;
 
-/** What Postgres can do with two values of a type: put them into an order, tell whether they are equal, or nothing. */
+/** How two values of a type can be compared: by order, by equality only, or not at all. */
 type Comparability = "order" | "equality" | "none";
 
 type NamedType = QualifiedName & {
   readonly oid: number;
-  /** As SQL spells it, quoted and qualified where it must be: `integer`, `shop."Colour"`, `text[]`. */
+  /** The name in SQL, quoted and qualified where necessary: `integer`, `shop."Colour"`, `text[]`. */
   readonly sqlName: string;
   readonly comment: string | null;
 };
@@ -24,7 +24,7 @@ type NamedType = QualifiedName & {
 export type BaseType = NamedType & {
   readonly kind: "base" | "pseudo";
   readonly comparison: Comparability;
-  /** The schema of the type's own `=` and `<>`; null where they are in pg_catalog, or do not exist. */
+  /** The schema of the type's `=` and `<>` operators; null if they are in pg_catalog or do not exist. */
   readonly operatorSchema: OperatorSchema | null;
 };
 type OperatorSchema = { readonly name: string; readonly grants: Grants };
@@ -85,10 +85,10 @@ type TypeRows = {
   readonly checks: readonly CheckRow[];
 };
 
-/** Names that a media type handler's domain has: `application/vnd.twkb`, or any type at all. */
+/** Names of domains for media type handlers: `application/vnd.twkb`, or two stars. */
 export const MEDIA_TYPE = "^([A-Za-z0-9.-]+/[A-Za-z0-9.+-]+|\\*/\\*)$";
 
-/** $1: types that columns and functions use, $2: schemas whose types are listed. With everything those types are made of. */
+/** $1: types of columns and functions, $2: schemas whose types are listed. Includes the types that these consist of. */
 const WANTED_TYPES = `
   with recursive wanted (oid) as (
     select unnest($1::oid[])
@@ -111,7 +111,7 @@ const WANTED_TYPES = `
     where part.oid <> 0
   )`;
 
-/** By the operator classes that are the default of the type, or of one that its values are taken for as they are. */
+/** By the default operator classes of the type, or of a type that it is binary coercible to. */
 const TYPE_COMPARABILITY = `
   classed as (
     select o.opcintype as oid, bool_or(m.amname = 'btree') as is_ordered,
@@ -156,7 +156,7 @@ const TYPES = `${WANTED_TYPES}, ${TYPE_COMPARABILITY}
     left join pg_description d on d.classoid = 'pg_type'::regclass and d.objoid = t.oid and d.objsubid = 0
   order by t.oid`;
 
-/** Of composite types and of tables that are not listed themselves. */
+/** Attributes of composite types, and of tables that are not in the catalogue. */
 const ATTRIBUTES = `
   select a.attrelid as relation, a.attname as name, a.atttypid as type,
     format_type(a.atttypid, a.atttypmod) as "sqlType", d.description as comment
@@ -175,7 +175,7 @@ const CHECKS = `
 type TypeSelection = {
   readonly used: Iterable<number>;
   readonly schemas: readonly number[];
-  /** Tables whose columns are read elsewhere. */
+  /** Tables in the catalogue, whose columns are read separately. */
   readonly tables: ReadonlySet<number>;
 };
 
@@ -193,7 +193,7 @@ export async function readTypes(read: CatalogQuery, { used, schemas, tables }: T
 export type CatalogTypes = {
   of(oid: number): DataType;
   readonly all: readonly DataType[];
-  /** Row types of tables have the table's own columns, which are made after the types. */
+  /** Sets the attributes of a table's row type, since columns are built after types. */
   fillRowType(relation: number, columns: ReadonlyMap<string, TypeAttribute>): void;
 };
 
@@ -264,7 +264,7 @@ export function toTypes(
   };
 }
 
-/** Of lists and of rows what is true of all their parts. */
+/** For arrays and composite types: what holds for all their elements. */
 export function comparabilityOf(dataType: DataType): Comparability {
   const type = baseTypeOf(dataType);
   switch (type.kind) {
@@ -282,12 +282,12 @@ export function comparabilityOf(dataType: DataType): Comparability {
   }
 }
 
-/** The type behind a domain, or behind a domain over a domain. */
+/** The type without domains. */
 export function baseTypeOf(type: DataType): DataType {
   return type.kind === "domain" ? baseTypeOf(type.over) : type;
 }
 
-/** The first limit on the way down: of the column itself, or of a domain it is made of. */
+/** The maximum length of the type itself, or of the domain that it is based on. */
 export function maxLength(type: DataType, typmod: number): number | null {
   if (type.kind === "domain") return type.maxLength;
   if (typmod < 0 || type.schema !== "pg_catalog") return null;
@@ -305,9 +305,9 @@ export function maxLength(type: DataType, typmod: number): number | null {
 
 export type QualifiedName = { readonly schema: string; readonly name: string };
 
-/** An implicit cast between a domain and text or json: how the domain's values look to clients (PostgREST's domain representations). */
+/** An implicit cast between a domain and text or json, which defines how clients see its values (PostgREST's domain representations). */
 export type DomainRepresentation = {
-  /** Types and function as SQL spells them. */
+  /** Names of the types and the function in SQL. */
   readonly source: string;
   readonly target: string;
   readonly function: string;

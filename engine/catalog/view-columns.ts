@@ -13,12 +13,13 @@ const HIDDEN_TABLES = `
   where c.oid = any ($1)
   order by c.oid, a.attnum`;
 
-/** For each view (by oid): which column of which table or view each of its columns shows, by their numbers. */
+/** By the view's oid: the column of a table or view that each of its columns shows. */
 type ViewColumnSources = ReadonlyMap<number, readonly ViewColumnSource[]>;
 
 type RuleRow = { view: number; tree: string };
 
-// A query tree is long and its column list short. Without a sub-select in an expression, the outermost list is the last one.
+// Transfers only the target list of the query tree, which is much longer. Without sub-selects in expressions, the outermost list is
+// the last one.
 const VIEW_RULES = `
   select r.ev_class as view,
     case when strpos(r.ev_action::text, '{SUBLINK') = 0 then split_part(r.ev_action::text, ' :targetList ', -1)
@@ -30,7 +31,7 @@ const VIEW_RULES = `
 const VIEWS_BY_OID = `
   select oid from pg_class where oid = any ($1) and relkind in ('v', 'm') order by oid`;
 
-/** Of the views of these schemas, and of the views beneath them wherever those are. */
+/** Reads the views in these schemas, and the views that they are based on in any schema. */
 export async function readViewColumns(read: CatalogQuery, schemas: readonly number[]): Promise<ViewColumnSources> {
   const targets = new Map<number, readonly ViewColumnSource[]>();
   let rules = await read<RuleRow>("views", VIEW_RULES, [schemas, []]);
@@ -44,14 +45,14 @@ export async function readViewColumns(read: CatalogQuery, schemas: readonly numb
   return targets;
 }
 
-/** The same, followed down to the tables. */
+/** Resolves the columns of views to columns of tables, through other views. */
 export function resolveToTables(views: ViewColumnSources): ViewColumnSources {
   const byPosition = new Map([...views].map(([view, targets]) => [view, new Map(targets.map((t) => [t.position, t]))]));
 
   const follow = (target: ViewColumnSource, visited: ReadonlySet<number>): ViewColumnSource | null => {
     const view = byPosition.get(target.table);
     if (!view) return target;
-    // `create or replace view` can make a view that shows itself; Postgres refuses to run it, not to define it.
+    // `create or replace view` can create a view that selects from itself: Postgres only rejects its execution.
     if (visited.has(target.table)) return null;
     const next = view.get(target.column);
     return next ? follow(next, new Set(visited).add(target.table)) : null;
@@ -68,19 +69,19 @@ export function resolveToTables(views: ViewColumnSources): ViewColumnSources {
   );
 }
 
-/** A column of a query that is a table's column, unchanged. */
+/** A column of a view that shows a column of a table or view unchanged. */
 type ViewColumnSource = { readonly position: number; readonly table: number; readonly column: number };
 
 /**
- * The columns that a view takes over from its tables, read from its query tree as `pg_rewrite.ev_action` spells it:
+ * Parses a view's query tree in the format of `pg_rewrite.ev_action`, and returns the columns that it takes from its tables:
  * `({QUERY … :targetList ({TARGETENTRY … :resno 1 … :resorigtbl 16385 :resorigcol 2 :resjunk false} …) …})`.
- * Takes the tree, or only what follows the words `:targetList ` of its outermost query.
- * In names a backslash stands before blanks and brackets, so that plain ones are always structure.
+ * Takes the whole tree, or the text after `:targetList ` of its outermost query.
+ * In names, blanks and brackets are escaped with a backslash; unescaped ones are structure.
  */
 export function parseViewColumns(tree: string): ViewColumnSource[] {
   const start = tree.startsWith("({QUERY") ? findTargetList(tree) : 0;
   const targets: ViewColumnSource[] = [];
-  // An empty list is spelled `<>`.
+  // An empty list is written as `<>`.
   if (tree[start] !== "(") return targets;
   for (let at = start + 1; tree[at] === "{" || tree[at] === " "; ) {
     if (tree[at] === " ") {
@@ -144,7 +145,7 @@ function parseTargetEntry(entry: string): ViewColumnSource | null {
   return { position, table, column };
 }
 
-/** A table outside the schemas that are read, known only because a view shows it or a foreign key points to it. */
+/** A table outside the schemas that are read, which a view shows or a foreign key refers to. */
 type HiddenTable = QualifiedName & { readonly columns: ReadonlyMap<number, HiddenColumn> };
 type HiddenColumn = { readonly name: string; readonly nullable: boolean };
 
