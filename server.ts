@@ -25,9 +25,9 @@ for (const warning of warnings) log.warn(warning);
 
 const print = (text: string) => standardOutput().write(`${text}\n`);
 const report = (step: string) => print(`  … ${step}`);
-/** npm and a terminal tell both of one Ctrl-C. */
+/** npm and the terminal both send SIGINT for one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
-/** `npm run dev`: the files of `current/` are applied at each change of them. */
+/** `npm run dev`: the files in `current/` are applied whenever they change. */
 const isDevelopment = process.argv.includes("--dev");
 const isSingleProcess = config.workers === 1 || isDevelopment;
 let service: RunningService | null = null;
@@ -38,17 +38,17 @@ let stoppingSince: number | null = null;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     if (stoppingSince !== null && performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
-    // Nothing is in flight yet, or somebody asks twice: the embedded Postgres ends with us in any case.
+    // Not started yet, or the second signal: exit at once. The embedded Postgres ends with this process in any case.
     if (!service || stoppingSince !== null) process.exit(1);
     void shutDown(0, `${signal} received, stopping`);
   });
 }
-// Not SIGHUP: a terminal that is closed sends it, and ends what runs there.
+// Not SIGHUP, because terminals send it on close.
 process.on("SIGUSR2", () => void reload());
 
 try {
   print("content-service");
-  // Grafast reads this when it is loaded: with anything else it checks itself at each step, which costs time.
+  // Grafast reads this on import; in other modes it runs slow self-checks.
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
   await checkMailFolder(config);
@@ -64,7 +64,7 @@ try {
 } catch (error) {
   reportFailure(error);
   await admin?.close();
-  // Whatever is still open: who looks after this process waits for its end to start it again.
+  // Exits even if handles are open, so that the supervisor can restart the process.
   process.exit();
 }
 
@@ -77,7 +77,7 @@ function readConfigOrExit(): LoadedConfig {
   }
 }
 
-/** A user of a container may have neither HOME nor a name, and graphile-worker cannot be loaded without. */
+/** graphile-worker needs a home directory on import, which a container's user may not have. */
 function hasHome(): boolean {
   try {
     return homedir() !== "";
@@ -101,7 +101,7 @@ ${isDevelopment ? `  migration  ${currentFolder(running)}, applied on every save
   ready in ${seconds} s`);
 }
 
-/** Where the project's next migration is written. */
+/** The folder of the project's current migration. */
 function currentFolder({ postgres }: RunningService): string {
   return displayPath(join(postgres.migrate.histories.at(-1)!.folder, "current"));
 }
@@ -113,7 +113,7 @@ async function reload(): Promise<void> {
     await service.reload();
     report("reloaded");
   } catch (error) {
-    // Who stops meanwhile ends the successor too.
+    // A stop during the reload is not an error.
     if (stoppingSince !== null) return;
     log.error({ err: error }, "reload failed; the service keeps running as before");
   }
@@ -123,7 +123,7 @@ async function shutDown(code: number, reason: string): Promise<void> {
   stoppingSince = performance.now();
   process.exitCode = code;
   report(reason);
-  // Workers let go first; whoever of them hangs is ended before that time is over twice.
+  // Workers close first, and those that hang are ended within twice the time.
   exitAfter(config.drainTimeout * 1000 + (isSingleProcess ? 1 : 2) * CLOSE_TIMEOUT_MS);
   await migrationWatch?.stop();
   await service?.stop().catch(reportFailure);

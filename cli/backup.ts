@@ -4,7 +4,7 @@ import { withClient } from "../engine/pg-client/with-client.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 
-/** What is done to the file; what is done to a connection fails otherwise. */
+/** System calls on files; errors with others concern the connection. */
 const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];
 
 await runCommand({

@@ -11,13 +11,13 @@ const SOURCES = ["engine", "http", "plugins", "processes", "realtime", "rest-gat
 await rm(DIST, { recursive: true, force: true });
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
 for (const folder of SOURCES) {
-  // What is read beside the code: lists, pages, styles.
+  // Files that the code reads: word lists, pages, styles.
   const filter = (path: string) => !path.endsWith(".ts");
   await cp(join(ROOT, folder), join(DIST, folder), { recursive: true, filter });
 }
-// The page of errors is made from it.
+// The error reference is generated from it.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
-// The project's own migrations are where the package is used, not in it.
+// Without the project's own migrations, which are not part of the package.
 for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
 }

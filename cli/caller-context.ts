@@ -14,7 +14,7 @@ import { UsageError } from "./command.ts";
 type AssumedCaller = { readonly role: string; readonly claims: Claims };
 type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
 
-/** A caller whom nobody has called for, as their request would appear to Postgres. */
+/** Makes the role and settings with which a request of a given caller would run. */
 export function makeCallerContexts(catalog: Catalog, config: Config) {
   const contextOf = makeCallerSettings(config);
   const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
@@ -27,7 +27,7 @@ export function makeCallerContexts(catalog: Catalog, config: Config) {
   };
 }
 
-/** `--claims` as JSON, `--sub` for the one that is asked for most. */
+/** Parses `--claims` (JSON) and `--sub` (the claim that is used most). */
 export function parseClaimOptions({ claims, sub }: Readonly<Record<string, unknown>>): Claims {
   const subClaim = sub === undefined ? {} : { sub };
   if (claims === undefined) return subClaim;

@@ -2,26 +2,26 @@ import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { type Config, ConfigError, readConfig } from "../engine/config/config.ts";
 
-/** A mistake of the person at the keyboard: told in words, without a stack. */
+/** A usage error: printed as a message, without a stack. */
 export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** What a script can tell from how a command ends. */
+/** The exit codes of commands. */
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 const EXIT_CODES = `Exit codes: 0 success, ${EXIT_FAILURE} failure, ${EXIT_USAGE} usage error.`;
 
 type CommandDefinition = {
-  /** Each form with what it does, and examples. */
+  /** The forms of the command, what they do, and examples. */
   readonly usage: string;
   readonly options?: NonNullable<Parameters<typeof parseArgs>[0]>["options"];
-  /** Leaves the words to another program; only --help alone is ours. */
+  /** Passes all arguments to another program, except a single --help. */
   readonly passThrough?: boolean;
   run(config: Config, args: readonly string[], options: Readonly<Record<string, unknown>>): Promise<void>;
 };
 
-/** Runs a command line: `--help`, the settings, one message and an exit code when something is wrong. */
+/** Runs a command: handles `--help`, reads the settings, prints errors and sets the exit code. */
 export async function runCommand({ usage, options = {}, passThrough = false, run }: CommandDefinition): Promise<void> {
   try {
     const { values, positionals } = passThrough ? passArguments() : parseCommandLine(options);
@@ -40,7 +40,7 @@ export async function runCommand({ usage, options = {}, passThrough = false, run
   }
 }
 
-/** Of a command that does several things: what its first word names. */
+/** The action that the first argument names. */
 export function findAction<Action>(actions: Readonly<Record<string, Action>>, command: string, word: string): Action {
   if (word === "") throw new UsageError(`Specify an action: ${Object.keys(actions).join(", ")}.`);
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
@@ -56,7 +56,7 @@ function parseCommandLine(options: NonNullable<CommandDefinition["options"]>) {
   }
 }
 
-/** What Node says of an option, without its advice on words that begin with a dash. */
+/** The error message of parseArgs, without its advice on arguments that start with a dash. */
 function optionErrorMessage({ message }: Error): string {
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
   return unknown ? `Unknown option ${unknown}.` : message.split("\n", 1)[0]!;
@@ -67,7 +67,7 @@ function passArguments(): { values: Record<string, unknown>; positionals: string
   return { values: { help: positionals.length === 1 && positionals[0] === "--help" }, positionals };
 }
 
-/** Errors made for people; anything else is a fault of the program and shows its stack. */
+/** Errors with a message for users; others are defects, and printed with their stack. */
 function isExpectedError(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   return [Error, ConfigError, UsageError].some((plain) => error.constructor === plain);
@@ -78,21 +78,21 @@ function isOptionError(error: unknown): error is Error {
 }
 
 type CommandLineOptions = {
-  /** Without what npm says of its own, for output that a program reads. */
+  /** Suppresses npm's own output, for output that a program reads. */
   readonly silent?: boolean;
 };
 
-/** A line that calls one of our commands in the way in which this one was called: an npm script, or the package's one command. */
+/** The command line for one of the commands, as an npm script or by `content-service`, whichever was used for this process. */
 export function commandLine(name: string, args = "", { silent = false }: CommandLineOptions = {}): string {
   const program = packageCommand();
   if (program !== null) return joinParts(program, name, args);
   if (name === "start") return joinParts("npm start", args);
-  // What the shell reads itself needs no dashes before it.
+  // Redirections and pipes are for the shell, so no dashes are needed.
   const dashes = args === "" || /^[<>|]/.test(args) ? "" : "--";
   return joinParts(silent ? "npm run --silent" : "npm run", name, dashes, args);
 }
 
-/** `content-service`, by npx where npx called it; null in a script of a clone. */
+/** `content-service`, with npx if it was used; null for an npm script of a clone. */
 function packageCommand(): string | null {
   const program = basename(process.argv[1] ?? "", ".js");
   if (program !== "content-service") return null;
@@ -103,7 +103,7 @@ function joinParts(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** Whether the service is to start: it takes settings, and no words but `--dev`. Anything else is answered here. */
+/** Whether the service should start: `--dev` is the only argument. For others, prints the usage or an error. */
 export function acceptsStartArguments(args: readonly string[]): boolean {
   const [arg] = args.filter((each) => each !== "--dev");
   if (arg === undefined) return true;

@@ -1,7 +1,7 @@
 import { findClosestName } from "../engine/edit-distance.ts";
 import { EXIT_USAGE } from "./command.ts";
 
-/** What the one command does, by its first word. */
+/** The commands, by the first argument. */
 const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {
   start: { about: "starts the service", run: () => startServer() },
   dev: {
@@ -40,8 +40,8 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
   "database-url": { about: "prints the owner's connection string", run: () => import("./database-url.ts") },
 };
 
-async function startServer(...ours: readonly string[]): Promise<void> {
-  process.argv.push(...ours);
+async function startServer(...args: readonly string[]): Promise<void> {
+  process.argv.push(...args);
   await import("../server.ts");
 }
 
@@ -55,7 +55,7 @@ ${Object.entries(COMMANDS)
 
 In a clone, npm run <command> does the same.`;
 
-// The command reads what follows its name as if it had been called by itself.
+// Removes the name of the command, so that it finds its own arguments.
 const [name] = process.argv.splice(2, 1);
 if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
   await COMMANDS[name]!.run();

@@ -31,12 +31,12 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
   const { requestUrl, ownerUrl } = postgres;
   const login = await withClient(requestUrl, (client) => readLoginFacts(client, { catalog }));
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [stream, server, hasTrigger] = await withClient(ownerUrl, async (client) => [
+  const [replication, server, hasTrigger] = await withClient(ownerUrl, async (client) => [
     await readReplicationFacts(client, REALTIME_PUBLICATION),
     await readServerFacts(client, { catalog, clients, searched: config.extraSearchPath }),
     !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
   ]);
-  const missingWatch = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
+  const missingTriggerSql = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
   const replicas = await Promise.all(
     (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
   );
@@ -48,9 +48,9 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
     clients,
     servesUsers,
     login,
-    replication: stream,
+    replication,
     server,
-    missingTriggerSql: missingWatch,
+    missingTriggerSql,
     replicas,
   });
   const { omitted } = await buildGraphQL(catalog, config, postgres);
@@ -60,7 +60,7 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
 
 function printFindings(findings: readonly DoctorFinding[]): void {
   if (findings.length === 0) console.log("No problems found.");
-  for (const { kind, problem: what, fix } of findings) console.log(`${kind.padEnd(6)}  ${what}\n        ${fix}\n`);
+  for (const { kind, problem, fix } of findings) console.log(`${kind.padEnd(6)}  ${problem}\n        ${fix}\n`);
 }
 
 await runCommand({
@@ -87,7 +87,7 @@ ${commandLine("doctor", "--names")}
   },
 });
 
-/** Tables at another address than that of their name. */
+/** Tables whose path differs from their name. */
 export function addressFindings(catalog: Catalog): DoctorFinding[] {
   return displacedTables(catalog).map(({ table, address, holder }) => ({
     kind: "advice",
@@ -100,7 +100,7 @@ function commentTarget({ kind }: CatalogTable): string {
   return kind === "partitioned table" ? "table" : kind;
 }
 
-/** Before what its comment says already. */
+/** The table's comment with an address tag. */
 function commentWithAddress({ comment }: CatalogTable): string {
   return pg.escapeLiteral(["@address another-name", ...(comment === null ? [] : [comment])].join("\n"));
 }
@@ -109,14 +109,14 @@ function qualifiedNameOf({ schema, name }: CatalogTable): string {
   return quotedName(schema, name);
 }
 
-/** What callers may use and GraphQL does not have. */
+/** Objects that are missing in the GraphQL schema. */
 export function graphqlFindings(omitted: readonly OmittedObject[]): DoctorFinding[] {
   return omitted.map(({ object, reason, fix }) => {
     return { kind: "advice", problem: `GraphQL is served without ${object}: ${reason}.`, fix };
   });
 }
 
-/** What every interface calls each exposed table: a line for each, by its name in SQL. */
+/** The name of each exposed table in SQL, REST and GraphQL, one line per table. */
 export function formatTableNames(catalog: Catalog, inGraphQL: readonly GraphqlTableNames[]): string[] {
   const graphqlNames = new Map(inGraphQL.map((names) => [quotedName(names.schema, names.table), names]));
   const rows = [...tableAddresses(catalog).tables].map(([address, { schema, name }]) => {

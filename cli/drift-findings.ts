@@ -6,10 +6,10 @@ import type { PostgresUrls } from "../engine/postgres/served-postgres.ts";
 
 export type SchemaDrift =
   | { readonly differences: readonly SchemaDifference[] }
-  /** Why it is not known. */
+  /** Why the schema could not be compared. */
   | { readonly unknown: string };
 
-/** How the database differs from its migrations, if it has all of them. */
+/** Compares the database with its migrations, if all are applied. */
 export async function readDrift({ ownerUrl, migrate }: PostgresUrls): Promise<SchemaDrift> {
   const { kind } = await withClient(ownerUrl, (client) => readMigrationState(client, migrate.histories));
   if (kind !== "current") return { differences: [] };
@@ -26,10 +26,10 @@ export function driftFindings(drift: SchemaDrift): DoctorFinding[] {
       "Allow the owner to create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
     return [{ kind: "advice", problem: drift.unknown, fix }];
   }
-  return drift.differences.map(({ description: what, keepSql: keep, undoSql: undo }) => ({
+  return drift.differences.map(({ description, keepSql, undoSql }) => ({
     kind: "advice",
-    problem: `The schema differs from the migrations: ${what}.`,
-    fix: `To keep it, add to a migration:\n${indent(keep)}\n        To undo it:\n${indent(undo)}`,
+    problem: `The schema differs from the migrations: ${description}.`,
+    fix: `To keep it, add to a migration:\n${indent(keepSql)}\n        To undo it:\n${indent(undoSql)}`,
   }));
 }
 

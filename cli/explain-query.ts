@@ -24,7 +24,7 @@ import { buildServableSchema } from "../plugins/server/resilient-build.ts";
 import type { BuiltSchema } from "../plugins/server/stepwise-build.ts";
 import { UsageError } from "./command.ts";
 
-/** One statement of a GraphQL query, and what comes of it for the caller and for somebody whom no policy binds. */
+/** One statement of a GraphQL query, with its rows for the caller and for the owner, who bypasses row-level security. */
 export type ExplainedStatement = {
   readonly tables: readonly CatalogTable[];
   readonly seen: StatementRows;
@@ -38,12 +38,12 @@ type ExplainQueryDependencies = {
   readonly built: Pick<BuiltSchema, "schema" | "resolvedPreset">;
   readonly catalog: Catalog;
   readonly context: StatementContext;
-  /** As the login of requests. */
+  /** A connection with the login role of requests. */
   readonly login: pg.ClientBase;
   readonly owner: pg.ClientBase;
 };
 
-/** Runs a query as the caller, and each of its statements again as the owner. */
+/** Runs a query as the caller, and each of its statements as the owner too. */
 export async function explainQuery(
   text: string,
   dependencies: ExplainQueryDependencies,
@@ -92,7 +92,7 @@ function parseDocument(text: string, schema: GraphQLSchema): DocumentNode {
   }
 }
 
-/** Asks one client, and remembers what it was asked. */
+/** Runs statements on one client, and records them. */
 function makeRecorder(client: pg.ClientBase, statements: Statement[]): CallerDatabase {
   const run = (statement: Statement) => {
     statements.push(statement);
@@ -105,7 +105,7 @@ function makeRecorder(client: pg.ClientBase, statements: Statement[]): CallerDat
   };
 }
 
-/** Values as Postgres writes them, as the engine reads them. */
+/** Runs a statement without parsing values, like the engine. */
 async function runStatement(client: pg.ClientBase, { text, values }: Statement): Promise<StatementResult> {
   const types = { getTypeParser: () => (value: unknown) => value };
   const { rows, rowCount } = await client.query({ text, values: [...values], rowMode: "array", types: types as never });
@@ -119,7 +119,7 @@ function tablesOf({ text }: Statement, catalog: Catalog): CatalogTable[] {
     .filter(({ schema, name }) => named.has(quotedName(schema, name)));
 }
 
-/** The schema that GraphQL would serve, built as the service does. */
+/** Builds the GraphQL schema as the service does. */
 export async function buildGraphQL(
   catalog: Catalog,
   { maxPageSize }: Pick<Config, "maxPageSize">,

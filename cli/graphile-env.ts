@@ -1,2 +1,2 @@
-// Grafast reads this when it is loaded: unset, it says so at length on standard error. To be imported before it.
+// Must be imported before Grafast, which prints a long warning if the variable is not set.
 process.env.GRAPHILE_ENV ??= "production";

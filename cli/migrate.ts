@@ -10,7 +10,7 @@ import { joinPostgres, type PostgresUrls, reachPostgres } from "../engine/postgr
 import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
 import { driftFindings, readDrift } from "./drift-findings.ts";
 
-/** A package has what was built of the sources, and migrations that the next release replaces. */
+/** The package contains built files, and migrations that the next release replaces. */
 const isClone = extname(import.meta.filename) === ".ts";
 
 type MigrateOptions = { readonly message: string; readonly history: MigrationHistory["name"] };
@@ -22,15 +22,15 @@ const HISTORIES: readonly string[] = ["project", "content", "platform"] satisfie
 
 const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   async migrate(postgres) {
-    // A login that may not see what is applied is refused with the setting that is missing.
+    // Fails with advice if the login role may not read the record of migrations.
     await withClient(postgres.ownerUrl, (client) => readMigrationState(client, postgres.migrate.histories));
     await runMigrations({ name: "migrate" }, postgres.migrate);
     await printStatus(postgres);
   },
   async status(postgres) {
     await printStatus(postgres);
-    for (const { problem: what, fix } of driftFindings(await readDrift(postgres)))
-      console.log(`\n${what}\n        ${fix}`);
+    for (const { problem, fix } of driftFindings(await readDrift(postgres)))
+      console.log(`\n${problem}\n        ${fix}`);
   },
   async commit({ migrate }, { message, history }) {
     if (!message) {
@@ -52,7 +52,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   },
 };
 
-/** For a database that is served as it is: creates the event trigger, and nothing else. */
+/** Creates only the event trigger, for a database that is served as it is. */
 async function createTrigger({ ownerUrl }: PostgresUrls, { channel }: Config): Promise<void> {
   await withClient(ownerUrl, async (client) => {
     if (await hasSchemaChangeTrigger(client, channel)) {
@@ -95,18 +95,18 @@ async function printStatus({ ownerUrl, migrate }: PostgresUrls): Promise<void> {
   }
 }
 
-/** What the owner was not allowed to set up; the migrations go on without it. */
+/** Advice about what migrations left out because the owner lacked privileges. */
 async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query<{ bypasses: boolean; told: boolean }>(
+  const { rows } = await client.query<{ bypasses: boolean; hasTrigger: boolean }>(
     `select (select rolbypassrls from pg_roles where rolname = 'service_role') as bypasses,
-      exists (select from pg_event_trigger where evtname = 'schema_changed') as told`,
+      exists (select from pg_event_trigger where evtname = 'schema_changed') as "hasTrigger"`,
   );
-  const { bypasses, told } = rows[0]!;
+  const { bypasses, hasTrigger } = rows[0]!;
   return [
     ...(bypasses
       ? []
       : ["service_role does not bypass row-level security. As a superuser, run: alter role service_role bypassrls"]),
-    ...(told
+    ...(hasTrigger
       ? []
       : [
           "Schema changes are detected by polling every few seconds. As a superuser, run: " +
@@ -171,7 +171,7 @@ Example:
   },
 });
 
-/** Why a release's own migrations cannot be written here; null in a clone, where they are kept. */
+/** Why the release's histories cannot be changed here; null in a clone. */
 export function refuseOutsideClone(option: string): string | null {
   if (isClone) return null;
   return `${option} works only in a clone of the repository. Omit --history to write migrations of your project.`;

@@ -35,7 +35,7 @@ function printMatrix(rows: readonly PolicyMatrixRow[], contexts: readonly Statem
   console.log(formatColumns([head, ...body]));
 }
 
-/** `refresh materialized view` has not been run. */
+/** The materialized view is not populated. */
 function isUnpopulated(outcome: AttemptOutcome): boolean {
   return outcome.kind === "failed" && outcome.code === "55000";
 }
@@ -55,7 +55,7 @@ function formatOutcome(outcome: AttemptOutcome, total: number | null): string {
   }
 }
 
-/** Says once a second how far it has come, to whom output alone would be silence. */
+/** Prints the progress once a second. */
 function makeProgress() {
   let saidAt = performance.now();
   return (done: number, of: number) => {
@@ -65,10 +65,10 @@ function makeProgress() {
   };
 }
 
-/** Roles of Postgres itself, which no token should name. */
+/** Predefined roles of Postgres, which tokens should not name. */
 const PREDEFINED_ROLE = /^pg_/;
 
-/** Those that were named, or else every role that a caller can be, the anonymous one first. */
+/** The given roles, or else all roles that callers can have, the anonymous role first. */
 function selectRoles({ roles }: Catalog, anonRole: string, { loginRole, named }: MatrixRequest): readonly string[] {
   if (named.length > 0) return named;
   const others = [...roles.keys()].filter(
@@ -77,7 +77,7 @@ function selectRoles({ roles }: Catalog, anonRole: string, { loginRole, named }:
   return [anonRole, ...others];
 }
 
-/** As the requests of each appear to Postgres. */
+/** The role and settings of each caller's requests. */
 function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest): StatementContext[] {
   const { claims, interfaceName } = request;
   const contextOf = makeCallerContexts(catalog, config);

@@ -15,7 +15,7 @@ import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
 import { formatRecords } from "./text-table.ts";
 import { tryReadDatabaseSettings, withOwner } from "./with-database.ts";
 
-/** As the table has it. */
+/** The constraint of the column. */
 const PROVIDER_NAME = /^[a-z][a-z0-9-]*$/;
 const PROVIDER_KINDS: readonly ProviderKind[] = ["oidc", "oauth2", "saml"];
 const MAPPED_CLAIMS = ["subject", "email", "email_verified", "name"] as const;
@@ -28,7 +28,7 @@ const TEXT_OPTIONS = [
 ];
 const FLAG_OPTIONS = ["no-sign-ups", "trust-email", "trust-factor", "private-network"];
 
-/** How a line says what a new provider is. */
+/** The options of `provider add`. */
 export const PROVIDER_OPTIONS = Object.fromEntries([
   ...TEXT_OPTIONS.map((name) => [name, { type: "string" }] as const),
   ...FLAG_OPTIONS.map((name) => [name, { type: "boolean" }] as const),
@@ -110,7 +110,7 @@ Example:
 type ProviderFlags = Readonly<Record<string, unknown>>;
 type TextOption = (name: string) => string | null;
 
-/** Refuses what is no provider of its kind; reads the files that are named. */
+/** Validates the options of a new provider, and reads the files that they name. */
 export async function parseProvider(options: ProviderFlags): Promise<NewProvider> {
   const text: TextOption = (name) => (typeof options[name] === "string" && options[name] !== "" ? options[name] : null);
   const kind = PROVIDER_KINDS.find((each) => each === options.kind);
@@ -140,14 +140,14 @@ export async function parseProvider(options: ProviderFlags): Promise<NewProvider
   };
 }
 
-/** What cannot be asked is refused here: otherwise the first who signs in would find out. */
+/** Checks the URL now, not at the first sign-in. */
 function requireHttps(option: string, address: string): void {
   const url = URL.parse(address);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url))) return;
   throw new UsageError(`--${option} must be an https URL, or a loopback URL.`);
 }
 
-/** From a file, or a pipe, it does not stand in the list of processes. Of SAML it is the key that signs our requests. */
+/** Reading it from a file keeps it out of process lists. For SAML it is the private key that signs requests. */
 async function readSecret(kind: ProviderKind, text: TextOption): Promise<string | null> {
   const file = text("client-secret-file") ?? text("key");
   const secret = file === null ? text("client-secret") : (await readFile(file, "utf8")).trim();
@@ -201,9 +201,13 @@ async function readSamlSettings(text: TextOption): Promise<ProviderSettings> {
   );
   if (!certificates) throw new UsageError("There is no certificate in PEM form in that file.");
   for (const each of certificates) requirePem(() => new X509Certificate(each), "There is no certificate");
-  const [logoutUrl, ours, nameIdFormat] = [text("logout-url"), text("our-certificate"), text("name-id-format")];
+  const [logoutUrl, ownCertificate, nameIdFormat] = [
+    text("logout-url"),
+    text("our-certificate"),
+    text("name-id-format"),
+  ];
   for (const [option, address] of Object.entries({ "entry-point": entryPoint, "logout-url": logoutUrl })) {
-    // The browser asks there, and not we.
+    // Only the browser requests these URLs.
     if (address !== null && !/^https?:$/.test(URL.parse(address)?.protocol ?? ""))
       throw new UsageError(`--${option} must be an http or https URL.`);
   }
@@ -211,7 +215,7 @@ async function readSamlSettings(text: TextOption): Promise<ProviderSettings> {
     entry_point: entryPoint,
     certificates,
     ...(logoutUrl !== null && { logout_url: logoutUrl }),
-    ...(ours !== null && { certificate: await readFile(ours, "utf8") }),
+    ...(ownCertificate !== null && { certificate: await readFile(ownCertificate, "utf8") }),
     ...(nameIdFormat !== null && { name_id_format: nameIdFormat }),
   };
 }

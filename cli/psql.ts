@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
 import { commandLine, runCommand } from "./command.ts";
 
-/** A process list shows arguments to everybody, and the environment to the same user alone. */
+/** Process lists show arguments to all users, but the environment only to the same user. */
 function splitPassword(url: string): { address: string; password: string | null } {
   const match = /^(\w+:\/\/[^:@/]*):([^@/]*)@/.exec(url);
   if (!match) return { address: url, password: null };
@@ -20,7 +20,7 @@ Example:
   async run(config, args) {
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
-      // Ctrl-C is psql's: it cancels a statement there, and must not end us.
+      // Ctrl-C cancels a statement in psql and must not end this process.
       process.on("SIGINT", () => {});
       const { address, password } = splitPassword(postgres.clientUrl);
       const env = { ...process.env, ...(password && { PGPASSWORD: password }) };

@@ -5,7 +5,7 @@ import { reachPostgres } from "../engine/postgres/served-postgres.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 import { formatCell, formatColumns } from "./text-table.ts";
 
-/** What each statement gave: rows, or how many it changed. */
+/** Prints the rows of a statement, or the number of rows that it changed. */
 function printResult({ command, rowCount, rows, fields }: pg.QueryResult): void {
   if (fields.length > 0) {
     console.log(formatColumns([fields.map(({ name }) => name), ...rows.map((row: unknown[]) => row.map(formatCell))]));
@@ -16,7 +16,7 @@ function printResult({ command, rowCount, rows, fields }: pg.QueryResult): void 
 const OPEN_TRANSACTION =
   "The SQL begins a transaction and does not end it, so it was rolled back. Add commit, or remove begin.";
 
-/** ` (line 3)`, where there are several. */
+/** ` (line 3)` if the SQL has several lines. */
 function formatLine({ position }: pg.DatabaseError, statements: string): string {
   const before = Array.from(statements)
     .slice(0, Number(position ?? 0))

@@ -1,4 +1,4 @@
-/** Records of one kind below the names of their fields. */
+/** A table with the records' field names as header. */
 export function formatRecords(records: readonly Readonly<Record<string, unknown>>[]): string {
   return formatColumns([
     Object.keys(records[0] ?? {}),
@@ -12,7 +12,7 @@ export function formatCell(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Lines of cells, one column below the other. */
+/** Aligns cells in columns. */
 export function formatColumns(lines: readonly (readonly string[])[]): string {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   return lines.map((line) => padCells(line, widths)).join("\n");

@@ -38,7 +38,7 @@ function parseUserName(name: string | undefined, others: readonly string[]): str
   return name;
 }
 
-/** Random letters may lack a kind that the policy asks for. */
+/** The suffix satisfies the password policy, which random characters may not. */
 function randomPassword(): string {
   return `${generateSecret().slice(0, 20)}-Aa1`;
 }

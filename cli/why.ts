@@ -28,11 +28,12 @@ const GRAPHQL_QUERY = /^\s*(?:\{|query\b)/;
 const GRAPHQL_REQUEST = { interfaceName: "graphql", path: "/graphql" } as const;
 
 function printExplainedRead(
-  { table, visible: seen, total, hidden, policies, unreadableColumns: closedColumns, plan }: ReadExplanation,
+  { table, visible, total, hidden, policies, unreadableColumns, plan }: ReadExplanation,
   role: string,
 ): void {
-  console.log(`${role} sees ${seen} of ${total} rows.`);
-  if (closedColumns.length > 0) console.log(`Columns that ${role} may not select: ${closedColumns.join(", ")}.`);
+  console.log(`${role} sees ${visible} of ${total} rows.`);
+  if (unreadableColumns.length > 0)
+    console.log(`Columns that ${role} may not select: ${unreadableColumns.join(", ")}.`);
   printPolicies(table, policies, role);
   for (const { key, verdicts } of hidden) {
     const results = verdicts.map(
@@ -65,7 +66,7 @@ function printStatement({ tables, seen, all, plan }: ExplainedStatement, role: s
   console.log(`\n${plan}\n`);
 }
 
-/** Of a table that is not published nobody hears, whatever policies say. */
+/** Warns if the table is not published, since its changes are then not sent to anybody. */
 async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogTable): Promise<void> {
   const { rowCount } = await owner.query(
     "select from pg_publication_tables where pubname = $1 and schemaname = $2 and tablename = $3",
@@ -101,9 +102,8 @@ Examples:
       const printAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
         const dependencies = { catalog, context, login, owner };
         if (!addressed) {
-          // Other requests need not wait until PostGraphile is loaded.
-          const { buildGraphQL } = await import("./explain-query.ts");
-          const { explainQuery } = await import("./explain-query.ts");
+          // Imported here, because loading PostGraphile is slow.
+          const { buildGraphQL, explainQuery } = await import("./explain-query.ts");
           const built = await buildGraphQL(catalog, config, postgres);
           for (const each of await explainQuery(address, { ...dependencies, built }))
             printStatement(each, role, catalog);
@@ -118,7 +118,7 @@ Examples:
           if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
           const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });
           const answer = `${role} gets ${status} ${code}: ${message}`;
-          // Clients are not told what is wrong with a policy, and who asks here is to mend it.
+          // The message for clients hides errors in policies; here they must be shown.
           const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";
           const grants = findMissingGrants(error.message, role, catalog).map((grant) => `\nMissing: ${grant}`);
           throw new Error(`${answer}${more}${grants.join("")}`, { cause: error });
@@ -128,7 +128,7 @@ Examples:
   },
 });
 
-/** A request by any interface that has rows at addresses; what is not planned yet throws what it would be answered. */
+/** A request to an interface with rows at paths. `rows` throws the error that the request would get. */
 export type ExplainableRequest = {
   readonly interfaceName: InterfaceName;
   readonly path: string;
@@ -157,7 +157,7 @@ export function parseAddress(address: string): ExplainableRequest {
   };
 }
 
-/** The rows whose changes a subscription is sent, as a request to the table interface. */
+/** A subscription to changes, as a /rest/v1 request for the same rows. */
 function toTableRequest(parameters: URLSearchParams): [schema: string, request: string] {
   const table = parameters.get("table");
   const filter = parameters.get("filter") ?? "";

@@ -21,17 +21,17 @@ import { commandLine } from "./command.ts";
 const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
 /** Insufficient privilege. */
 const INSUFFICIENT_PRIVILEGE = "42501";
-/** Codes of our own SQL, whose words are meant for people. */
+/** SQLSTATEs of the service's own functions, whose messages are for users. */
 const OWN_SQLSTATE = /^[A-Z]{5}$/;
 
 type CatalogCommandContext = {
   readonly catalog: Catalog;
-  /** With what the database says of the settings. */
+  /** Including the settings in the database. */
   readonly config: Config;
   readonly postgres: PostgresUrls;
 };
 
-/** Reads the database as the service would, migrated if it is ours, and hands it to the work. */
+/** Migrates the database if it is the service's own, loads the catalogue, and runs the work. */
 export async function withCatalog<T>(
   baseConfig: Config,
   work: (means: CatalogCommandContext) => Promise<T>,
@@ -39,7 +39,7 @@ export async function withCatalog<T>(
   const report = (step: string) => console.error(step);
   const postgres = await reachPostgres(baseConfig, report);
   try {
-    // Without OWNER_DATABASE_URL the login is the owner, who has just been reached.
+    // Without OWNER_DATABASE_URL the login role is the owner, whose connection was just tested.
     if (baseConfig.ownerDatabaseUrl) await awaitLogin(baseConfig, report, 0);
     await bringUpToDate({
       settings: postgres.migrate,
@@ -58,7 +58,7 @@ export async function withCatalog<T>(
   }
 }
 
-/** Does what only the database's owner may do; what is refused is told in words. */
+/** Runs the work as the database owner, and converts errors to messages for users. */
 export async function withOwner<T>(config: Config, work: (asOwner: AsOwner) => Promise<T>): Promise<T> {
   const postgres = await reachPostgres(config, (step) => console.error(step));
   try {
@@ -88,7 +88,7 @@ function detailMessages({ details }: ApiError): string[] {
   return faults.flatMap((fault) => ("message" in fault ? [String(fault.message)] : []));
 }
 
-/** What the database says of the settings; nothing, with a word about it, where it cannot be asked. */
+/** The settings in the database; empty, with a warning, if they cannot be read. */
 export async function tryReadDatabaseSettings(config: Config): Promise<DatabaseSettings> {
   if (!config.databaseConfig) return new Map();
   try {

@@ -2,7 +2,7 @@ import { isJsonObject } from "../json/json-values.ts";
 
 type ClaimComparison = keyof typeof COMPARISONS;
 
-/** The name of a member, the place in a list, or which text of a list. */
+/** A step of a claim path: the name of a member, an array index, or a condition on strings of an array. */
 export type ClaimStep = string | number | { readonly comparison: ClaimComparison; readonly text: string };
 export type ClaimPath = readonly ClaimStep[];
 
@@ -16,7 +16,7 @@ const COMPARISONS = {
   match: (found: string, text: string) => new RegExp(`^(?:${text})$`, "u").test(found),
 } as const;
 
-/** A text in double quotes, or in single ones as RFC 9535 has it, with escapes as in JSON. */
+/** A string in double quotes, or in single quotes (RFC 9535), with JSON escapes. */
 const QUOTED_TEXT = String.raw`(?<quote>["'])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>`;
 const COMPARISON = String.raw`@ *(?<operator>[\^*]?==|==\^|!=) *`;
 const FUNCTION_CALL = String.raw`(?<called>search|match)\( *@ *, *`;
@@ -53,7 +53,7 @@ function toClaimStep(groups: Readonly<Record<string, string | undefined>>): Clai
   return index === undefined ? (word ?? quoted ?? key ?? singleQuoted)! : Number(index);
 }
 
-/** A pattern that no text can be held against is a mistake of who has set it. */
+/** An invalid pattern is an error in the setting. */
 function isValidStep(step: ClaimStep): boolean {
   if (typeof step !== "object") return true;
   try {
@@ -64,7 +64,7 @@ function isValidStep(step: ClaimStep): boolean {
   }
 }
 
-/** Undefined where the claims have no such place. */
+/** Undefined if the claims have no value at the path. */
 export function claimAt(claims: unknown, path: ClaimPath): unknown {
   return path.reduce(followStep, claims);
 }
@@ -77,7 +77,7 @@ function followStep(value: unknown, step: ClaimStep): unknown {
   return value.find((found) => typeof found === "string" && isMeant(found, step.text));
 }
 
-/** The claims with that text at that place, and whatever leads to it. */
+/** Claims with that value at the path, including all parents. */
 export function withClaimAt(claims: object, path: ClaimPath, text: string): object {
   return withValueAt(claims, path, text) as object;
 }

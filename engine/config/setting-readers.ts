@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { findTlsError } from "../pg-client/connection-string.ts";
 import { type ClaimPath, parseClaimPath } from "./claim-path.ts";
 
-/** Turns a setting's text into its value, or throws an Error that says what is allowed. */
+/** Parses the text of a setting, or throws an error that describes the allowed values. */
 export type SettingReader<T> = (text: string) => T;
 
 export const text: SettingReader<string> = (value) => value;
@@ -42,7 +42,7 @@ export const list: SettingReader<readonly string[]> = (value) =>
     .map((item) => item.trim())
     .filter((item) => item !== "");
 
-/** `name=value,name=value`, values percent-encoded as in W3C Baggage; what OpenTelemetry's settings are written in. */
+/** `name=value,name=value` with percent-encoded values (W3C Baggage), the format of OpenTelemetry's settings. */
 export const keyValues: SettingReader<Readonly<Record<string, string>>> = (value) =>
   Object.fromEntries(
     list(value).map((pair) => {
@@ -67,11 +67,11 @@ export const nonEmptyList: SettingReader<readonly string[]> = (value) => {
 };
 
 export const postgresUrl: SettingReader<string> = (value) => {
-  // A socket's address has no host, which a URL must have.
+  // The connection string of a socket has no host, which a URL requires.
   const url = /^postgres(ql)?:\/\/\S+$/.test(value)
     ? URL.parse(value.replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
     : null;
-  // With what stands behind a sign of the password, which is no database.
+  // An unescaped special character in the password makes the rest of it look like the database.
   if (!url || url.pathname.length < 2 || url.pathname.includes("@") || url.hash !== "") {
     const advice = /[?#/].*@/.test(value.replace(/^\w+:\/\//, ""))
       ? ", in which a password's signs are percent-encoded: %2F for /, %3F for ?, %23 for #"
@@ -94,10 +94,10 @@ function canRead(file: string): boolean {
 
 export const postgresUrls: SettingReader<readonly string[]> = (value) => list(value).map(postgresUrl);
 
-/** HS256 wants at least 256 bits; a shorter secret can be guessed from one token. */
+/** HS256 requires at least 256 bits; a shorter secret can be found by brute force from one token. */
 export const jwtSecret: SettingReader<string> = (value) => {
   if (value.length < 32) throw new Error("at least 32 characters");
-  // PostgREST would read a key set or a file here; taken as they stand they would be secrets that others know.
+  // PostgREST accepts a key set or a file name here; used literally they would be guessable secrets.
   if (/^\s*(\{|\[|@|-----BEGIN)/.test(value)) {
     throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY for RS256)");
   }
@@ -106,7 +106,7 @@ export const jwtSecret: SettingReader<string> = (value) => {
 
 const BASE64 = /^[\w+/-]+[=.]*$/;
 
-/** What is no base64 is left out by who decodes it: it would stand for a shorter secret, or for none. */
+/** Decoders skip invalid characters, which would result in a shorter secret or an empty one. */
 export function isBase64Secret(text: string): boolean {
   if (!BASE64.test(text.trim())) return false;
   try {
@@ -125,7 +125,7 @@ export const privateKey: SettingReader<string> = (value) => {
   return pem;
 };
 
-/** Keys from before may be given as they were, private: what is public is made of them. */
+/** Private keys are accepted too; their public keys are derived. */
 export const publicKeys: SettingReader<readonly string[]> = (value) => {
   const keys = value.replaceAll("\\n", "\n").match(/-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g) ?? [];
   if (keys.length === 0 || !keys.every((pem) => isRsaKey(pem, createPublicKey))) {
@@ -156,7 +156,7 @@ export const smtpUrl: SettingReader<string> = (value) => {
   return value;
 };
 
-/** A program of a phone has a scheme of its own; these are no places but texts and scripts. */
+/** Mobile apps have their own URL schemes; schemes that contain data or scripts are not allowed. */
 export const redirectTargets: SettingReader<readonly string[]> = (value) => {
   const items = list(value);
   const isPlace = (item: string) =>
@@ -167,7 +167,7 @@ export const redirectTargets: SettingReader<readonly string[]> = (value) => {
   return items;
 };
 
-/** RFC 9110 §5.6.2; those that say where a message ends are for the server alone. */
+/** A token (RFC 9110 §5.6.2), except headers that frame the message. */
 export const headerName: SettingReader<string> = (value) => {
   const isFraming = /^(connection|content-length|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(value);
   if (isFraming || !/^[\w!#$%&'*+.^`|~-]+$/.test(value)) throw new Error("a header's name such as X-Request-Id");
@@ -187,7 +187,7 @@ export const email: SettingReader<string> = (value) => {
   return value;
 };
 
-/** What Express's "trust proxy" takes: a flag, a number of hops, or addresses and names such as loopback. */
+/** The values of Express's "trust proxy": a flag, a number of hops, or addresses and names such as loopback. */
 export const trustProxy: SettingReader<boolean | number | readonly string[]> = (value) => {
   if (/^\d+$/.test(value)) return Number(value);
   if (YES.includes(value) || NO.includes(value)) return flag(value);

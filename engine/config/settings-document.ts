@@ -12,9 +12,9 @@ export function describeSettings(
   databaseSettings: DatabaseSettings = new Map(),
 ): string {
   return ALL_SETTINGS.map((setting) => {
-    const said = originInDatabase(setting, databaseSettings) ?? originInEnvironment(setting, environment);
-    const { text, origin } = said ?? { text: setting.fallback ?? "", origin: "default" };
-    const value = said && setting.secret && text !== "" ? "********" : text;
+    const found = originInDatabase(setting, databaseSettings) ?? originInEnvironment(setting, environment);
+    const { text, origin } = found ?? { text: setting.fallback ?? "", origin: "default" };
+    const value = found && setting.secret && text !== "" ? "********" : text;
     return `${setting.names[0]}=${value}`.padEnd(48) + ` (${value === "" ? "not set" : origin})`;
   }).join("\n");
 }
@@ -37,7 +37,7 @@ function originInEnvironment(
   return { text: environment[name]!, origin: name === setting.names[0] ? "set" : `from ${name}` };
 }
 
-/** The setting's name in SQL, where it may be said there. */
+/** The setting's name in the database; null if it cannot be set there. */
 function databaseNameOf(names: SettingDefinition<unknown>["names"]): string | null {
   const name = toDatabaseName(names);
   return name !== null && SETTINGS_IN_DATABASE.has(name) ? name : null;

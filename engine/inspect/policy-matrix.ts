@@ -7,14 +7,14 @@ import { quotedName } from "../pg-client/quoted-name.ts";
 export const VERBS = ["select", "insert", "update", "delete"] as const;
 
 const INSUFFICIENT_PRIVILEGE = "42501";
-/** Unique, not null, foreign key, check, exclusion: looked at only after the policies. */
+/** Integrity constraints, which Postgres checks after the policies. */
 const CONSTRAINT_VIOLATION = /^23/;
-/** Each is a subtransaction, and of more than these in one transaction others would notice. */
+/** Each attempt is a subtransaction; more than 64 in one transaction would slow down other sessions. */
 const BATCH_SIZE = 60;
 
 /**
- * Tries the statements of each attempt as its role, up to the first that is not denied, and undoes each. It is one statement, for a
- * round trip for each setting of each caller takes minutes where there are many.
+ * Runs the statements of each attempt with its role until one is not denied, and rolls each back. All in one statement, because a
+ * round trip per setting and caller would take minutes.
  */
 const TRY_BLOCK = `do $try$
 declare
@@ -60,28 +60,28 @@ end $try$`;
 export type PolicyMatrixRow = {
   readonly table: CatalogTable;
   readonly verb: TableVerb;
-  /** How many rows there are; null where the owner cannot tell: a materialized view has no data yet, a foreign server is away. */
+  /** Number of rows; null if it cannot be read: an unpopulated materialized view, an unreachable foreign server. */
   readonly total: number | null;
-  /** In the order of the contexts. */
+  /** In the same order as the contexts. */
   readonly outcomes: readonly AttemptOutcome[];
 };
 
 type PolicyMatrixDependencies = {
   readonly catalog: Catalog;
-  /** Of everybody who could ask. */
+  /** The roles and claims to test. */
   readonly contexts: readonly StatementContext[];
-  /** As the login of requests. */
+  /** A connection with the login role of requests. */
   readonly login: pg.ClientBase;
-  /** As the owner, who sees every row. */
+  /** A connection as the owner, who sees every row. */
   readonly owner: pg.ClientBase;
   /** Called before each table. */
   readonly onProgress?: (done: number, of: number) => void;
 };
 
-/** A row to insert is made from one that is there: this many are tried. */
+/** Inserts are tried with copies of this many existing rows. */
 const MAX_SAMPLES = 5;
 
-/** What each asker reaches of each exposed table, by trying it; everything is undone. */
+/** Tests each command on each exposed table in each context, and rolls everything back. */
 export async function readPolicyMatrix({
   catalog,
   contexts,
@@ -122,12 +122,12 @@ async function readSamples(name: string, owner: pg.ClientBase): Promise<TableSam
 type TableVerb = (typeof VERBS)[number];
 
 export type AttemptOutcome =
-  /** So many rows were reached. */
+  /** The number of rows that the statement read or changed. */
   | { readonly kind: "rows"; readonly count: number }
-  /** Privileges and policies let it pass; what they do not judge may have stopped it. */
+  /** Privileges and policies allow it; a constraint may still have rejected the row. */
   | { readonly kind: "allowed" }
   | { readonly kind: "denied" }
-  /** A trigger or the database itself refused, in words of its own. */
+  /** Another error, for example of a trigger. */
   | { readonly kind: "failed"; readonly code: string };
 
 type AccessAttempt = {
@@ -137,23 +137,23 @@ type AccessAttempt = {
 };
 
 type AttemptDependencies = {
-  /** As the login of requests, outside any transaction. */
+  /** A connection with the login role of requests, outside a transaction. */
   readonly client: pg.ClientBase;
   readonly catalog: Catalog;
-  /** Rows of the table that are there, as JSON, from which one to insert is made. */
+  /** Existing rows as JSON, which inserts are made from. */
   readonly samples: readonly string[];
 };
 
 type TriedStatement = {
   readonly text: string;
-  /** Whether it tells how many rows there are, instead of reaching them. */
+  /** Whether its result is a count of rows. */
   readonly counts?: boolean;
   readonly sample?: string;
 };
 
 type AttemptResult = { readonly reached: number } | { readonly code: string };
 
-/** Really does each as somebody, and undoes it. */
+/** Runs each attempt with its role, and rolls it back. */
 async function runAttempts(
   attempts: readonly AccessAttempt[],
   dependencies: AttemptDependencies,
@@ -176,7 +176,7 @@ async function runBatch(
     const { role, settings } = attempt.context;
     return { role, settings, statements: statementsFor(attempt, dependencies) };
   });
-  // The login's own time limit is for a single statement of a caller.
+  // The login role's statement_timeout is meant for single statements.
   await client.query("begin; set local statement_timeout = 0");
   try {
     await client.query("select set_config('content_service.attempts', $1, true)", [JSON.stringify(input)]);
@@ -196,11 +196,11 @@ function toOutcome(result: AttemptResult, verb: TableVerb): AttemptOutcome {
     if (code === INSUFFICIENT_PRIVILEGE) return { kind: "denied" };
     return CONSTRAINT_VIOLATION.test(code) ? { kind: "allowed" } : { kind: "failed", code };
   }
-  // What was inserted is one row or none.
+  // An insert affects one row at most.
   return verb === "insert" ? { kind: "allowed" } : { kind: "rows", count: result.reached };
 }
 
-/** From the most harmless on; the first that is not denied counts. None: there is no privilege to try. */
+/** The least intrusive first; the first that is not denied counts. Empty if the role lacks the privilege. */
 function statementsFor(
   { verb, table, context: { role } }: AccessAttempt,
   { catalog, samples }: AttemptDependencies,

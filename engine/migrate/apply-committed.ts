@@ -13,24 +13,24 @@ import {
 import { findErrorOffset, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 
-/** What the child process is sent. */
+/** The message to the child process. */
 export type RunnerJob = {
   readonly url: string;
   readonly rootUrl: string;
   readonly histories: readonly MigrationHistory[];
 };
 
-/** What it answers, where Postgres or graphile-migrate refused. */
+/** The child process's message about an error of Postgres or graphile-migrate. */
 export type RunnerError = {
   readonly history: MigrationHistory["name"];
-  /** Fields of Postgres's error. */
+  /** The fields of the Postgres error. */
   readonly error: { readonly message: string } & Record<string, unknown>;
 };
 
-/** With the ending that this file has: it may have been built. */
+/** Has the extension of this file: `.ts`, or `.js` in a build. */
 const RUNNER = join(import.meta.dirname, `runner${extname(import.meta.filename)}`);
 
-/** Applies the committed migrations that the database does not have, history by history. */
+/** Applies the pending committed migrations, history by history. */
 export async function applyCommitted(
   url: string,
   rootUrl: string,
@@ -41,7 +41,7 @@ export async function applyCommitted(
     if (state.kind === "diverged") throw new Error(explainDivergence(state));
     await createRecord(client);
   });
-  // graphile-migrate would make the folder of a history that has none.
+  // graphile-migrate would create the folder of a history without migrations.
   const committed = await Promise.all(histories.map(committedMigrations));
   const fault = await runInChildProcess({
     url,
@@ -52,8 +52,8 @@ export async function applyCommitted(
 }
 
 /**
- * In a process of its own: graphile-migrate ends the whole process when one of its idle connections is lost.
- * The connection strings travel by a message, where no process list shows them.
+ * Runs in a child process, because graphile-migrate exits the process when it loses an idle connection.
+ * Connection strings are sent by a message, so that process lists do not show them.
  */
 async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
   const child = fork(RUNNER, { execArgv: [], stdio: ["ignore", "ignore", "pipe", "ipc"] });
@@ -67,7 +67,7 @@ async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
   return fault;
 }
 
-/** The migration that failed is the first one of its history that is not recorded. */
+/** The failed migration is the first of its history that is not recorded as applied. */
 async function toMigrationError(
   url: string,
   histories: readonly MigrationHistory[],
@@ -88,7 +88,7 @@ async function toMigrationError(
   });
 }
 
-/** The body with the lines of the file. */
+/** The body, with the line numbers in the file. */
 async function readSource({ file, body }: CommittedMigration): Promise<MigrationSource> {
   const text = await readFile(file, "utf8");
   const sql = body.trim();
@@ -97,7 +97,7 @@ async function readSource({ file, body }: CommittedMigration): Promise<Migration
   return { sql, origins };
 }
 
-/** As graphile-migrate does in committed migrations. */
+/** Replaces the placeholders that graphile-migrate replaces in committed migrations. */
 export async function fillPlaceholders(client: pg.ClientBase, sql: string): Promise<string> {
   const { rows } = await client.query<{ database: string; owner: string }>(
     "select current_database() as database, session_user as owner",

@@ -16,12 +16,12 @@ const COMMIT_COMMAND = 'npm run migrate -- commit "what it does"';
 
 type ReportLine = (line: string) => void;
 
-/** How often files are looked at: what watches files misses changes in containers and on network drives. */
+/** Files are polled, because file watchers miss changes in containers and on network drives. */
 const POLL_MS = 250;
 
 export type MigrationWatch = { stop(): Promise<void> };
 
-/** Applies the files of `current/` at each change, until it is stopped. */
+/** Applies the files in `current/` whenever they change, until stopped. */
 export function watchMigrations(settings: Required<MigrateSettings>, report: ReportLine): MigrationWatch {
   const stopped = Promise.withResolvers<void>();
   let isStopped = false;
@@ -59,8 +59,8 @@ export function watchMigrations(settings: Required<MigrateSettings>, report: Rep
 }
 
 /**
- * Applies the files of `current/` that have changed since they were last applied to this database, and those after them; each in
- * a transaction of its own.
+ * Applies the files in `current/` that have changed since they were last applied to this database, and all later files, each in
+ * its own transaction.
  */
 export async function applyCurrent(
   { url, histories }: Required<MigrateSettings>,
@@ -115,7 +115,7 @@ async function appliedContents(client: pg.ClientBase): Promise<Map<string, strin
   return new Map(rows.map(({ filename, content }) => [filename, content]));
 }
 
-/** Without the comments between statements: whoever changes one wants to keep the rows. */
+/** Ignores comments between statements, so that changing one does not apply the file again. */
 function statementsKey(sql: string | undefined): string | null {
   return sql === undefined ? null : JSON.stringify(splitStatements(sql).map((statement) => statement.sql));
 }
@@ -124,19 +124,19 @@ function recordKeyOf({ history, name }: CurrentFile): string {
   return `${history}/${name}`;
 }
 
-/** A file of `current/`, with the functions that it includes. */
+/** A file in `current/`, with the files that it includes. */
 export type CurrentFile = MigrationSource & {
   readonly history: MigrationHistory["name"];
   /** `0010-tags.sql`. */
   readonly name: string;
   readonly file: string;
-  /** Whether it runs in a transaction; one that does not begins with `--! no-transaction`. */
+  /** False if the file starts with `--! no-transaction`. */
   readonly transaction: boolean;
 };
 
 type CurrentLine = SourceLine & { readonly text: string };
 
-/** The migration that is being written, in the order of the files' numbers. Files without a statement are left out. */
+/** The files of the current migration, ordered by number, without files that contain no statement. */
 export async function currentFiles(history: MigrationHistory): Promise<CurrentFile[]> {
   const folder = join(history.folder, "current");
   const names = (await listFiles(folder)).filter((name) => name.endsWith(".sql") && !name.startsWith("."));
@@ -169,7 +169,7 @@ async function readCurrentFile(history: MigrationHistory, name: string): Promise
   return { history: history.name, name, file, transaction, sql, origins: lines };
 }
 
-/** With the text of files that are included between two lines that name them, as graphile-migrate writes it. */
+/** Replaces include lines with the included files, between the marker lines that graphile-migrate writes. */
 async function expandIncludes(
   history: MigrationHistory,
   file: string,

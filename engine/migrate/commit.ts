@@ -20,8 +20,8 @@ const NO_TRANSACTION = "--! no-transaction";
 const MAX_NAME_LENGTH = 60;
 
 /**
- * Turns the files of `current/` into the next migrations of the history: one, or several where files run without a transaction,
- * each of which is one by itself. Nothing is left of it when they cannot be applied to an empty database and to this one.
+ * Turns the files in `current/` into the next migration of the history, or into several if some run without a transaction,
+ * each of which is its own migration. If they cannot be applied to an empty database and to this one, everything is reverted.
  */
 export async function commitCurrent(
   history: MigrationHistory,
@@ -42,7 +42,7 @@ export async function commitCurrent(
     await removeMigrations(history, written, settings.url);
     throw error;
   }
-  // Last of all, so that the SQL is always in one of the two folders.
+  // Done last, so that the SQL is always in at least one of the two folders.
   await clearCurrentRecord(history, settings.url);
   for (const { file } of files) await rm(file);
   return changed;
@@ -50,7 +50,7 @@ export async function commitCurrent(
 
 type CommitSettings = Required<MigrateSettings>;
 
-/** Turns the last migration of the history into files of `current/` again. */
+/** Turns the last migration of the history back into files in `current/`. */
 export async function uncommitLast(history: MigrationHistory, settings: CommitSettings): Promise<string[]> {
   const current = join(history.folder, "current");
   const last = (await committedMigrations(history)).at(-1);
@@ -89,7 +89,7 @@ async function writeMigrations(
   return written;
 }
 
-/** Each file without a transaction by itself, and those between two of them together. */
+/** Files without a transaction are migrations of their own; the files between them are grouped. */
 function groupIntoMigrations(files: readonly CurrentFile[]): CurrentFile[][] {
   const migrations: CurrentFile[][] = [];
   let group: CurrentFile[] | null = null;
@@ -107,14 +107,14 @@ function groupIntoMigrations(files: readonly CurrentFile[]): CurrentFile[][] {
 
 function bodyOf(files: readonly CurrentFile[]): string {
   const [first] = files;
-  // graphile-migrate looks for it in the first line.
+  // graphile-migrate expects the marker in the first line.
   if (!first!.transaction)
     return `${NO_TRANSACTION}\n${splitMark(first!)}${first!.sql.slice(NO_TRANSACTION.length).trim()}`;
   if (files.length === 1) return first!.sql;
   return files.map((file) => `${splitMark(file)}${file.sql}\n`).join("\n");
 }
 
-/** graphile-migrate's mark of where a file of `current/` begins. */
+/** graphile-migrate's marker for the start of a file of `current/`. */
 function splitMark({ name }: CurrentFile): string {
   return `--! split: ${name}\n`;
 }
@@ -146,7 +146,7 @@ async function removeMigrations(
   );
 }
 
-/** What `npm run dev` remembers of the files. */
+/** Deletes the record of files that `npm run dev` has applied. */
 async function clearCurrentRecord({ name }: MigrationHistory, url: string): Promise<void> {
   await withClient(url, (client) =>
     client.query("delete from graphile_migrate.current where filename like $1", [`${name}/%`]),
@@ -163,15 +163,15 @@ function slugOf(message: string): string {
 
 type ScratchDatabases = { readonly shadowUrl: string; readonly rootUrl: string };
 
-/** Where what the migrations make is written as text: beside those of a release, and all of it beside the project's. */
+/** The `schema.sql` of a history: one for the release's histories, and one with everything for the project's. */
 export function schemaFileOf({ name, folder }: MigrationHistory): string {
   return join(name === "project" ? folder : dirname(folder), "schema.sql");
 }
 
-/** By file; null where there are no migrations any more. */
+/** By file; null if there are no migrations. */
 type SchemaTexts = ReadonlyMap<string, string | null>;
 
-/** What all committed migrations make of an empty database. */
+/** The schema after all committed migrations are applied to an empty database. */
 export async function makeSchemaTexts(
   { shadowUrl, rootUrl }: ScratchDatabases,
   histories: readonly MigrationHistory[],
@@ -189,7 +189,7 @@ export async function makeSchemaTexts(
   return schemas;
 }
 
-/** Writes the files `schema.sql`. Gives those that have changed. */
+/** Writes the `schema.sql` files. Returns those that have changed. */
 export async function writeSchemaFiles(schemas: SchemaTexts): Promise<string[]> {
   const changed: string[] = [];
   for (const [file, schema] of schemas) {

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, resolve } from "node:path";
 
-/** `db` beside the program: in a clone its root, in a package `dist`. */
+/** The folder `db` of the clone, or of `dist` in the package. */
 const DB_FOLDER = join(import.meta.dirname, "../../db");
-/** A package has what was built of the sources. */
+/** The package contains built files. */
 const isClone = extname(import.meta.filename) === ".ts";
 
 /** A file of `committed/`. */
@@ -15,7 +15,7 @@ export type CommittedMigration = {
   readonly name: string;
   readonly file: string;
   readonly hash: string;
-  /** The hash of the one before. */
+  /** The hash of the previous migration. */
   readonly previous: string | null;
   readonly message: string | null;
   readonly body: string;
@@ -23,10 +23,10 @@ export type CommittedMigration = {
 
 type NewMigration = Pick<CommittedMigration, "previous" | "message" | "body">;
 
-/** What graphile-migrate writes above the SQL of a committed migration. */
+/** The header lines that graphile-migrate writes above a committed migration. */
 const HEADER = /^--! ([A-Z]\w*)(?::([^\n]*))?\n/gm;
 
-/** In order. A migration that was changed after it was committed is refused. */
+/** The committed migrations in order. Throws if one was changed after it was committed. */
 export async function committedMigrations({ name: history, folder }: MigrationHistory): Promise<CommittedMigration[]> {
   const committed = join(folder, "committed");
   const names = (await listFiles(committed)).filter((name) => /^\d+.*\.sql$/.test(name)).sort();
@@ -46,7 +46,7 @@ export async function committedMigrations({ name: history, folder }: MigrationHi
       if (hash !== computeHash(body, previous) && !headers.has("AllowInvalidHash")) {
         throw new Error(
           `${displayPath(file)} was changed after it was committed, and databases that have it would not learn of it. ` +
-            "Put it back as it was, line ends too, and write what is to change as a new migration.",
+            "Restore the original file, including line ends, and write the change as a new migration.",
         );
       }
       return { history, name, file, hash, previous, message: headers.get("Message") ?? null, body };
@@ -54,20 +54,20 @@ export async function committedMigrations({ name: history, folder }: MigrationHi
   );
 }
 
-/** The text of the file, as graphile-migrate writes it. */
+/** The text of the file, in graphile-migrate's format. */
 export function writeMigration({ previous, message, body }: NewMigration): { readonly hash: string; text: string } {
   const hash = computeHash(body, previous);
   const headers = [`Previous: ${previous ?? "-"}`, `Hash: ${hash}`, ...(message ? [`Message: ${message}`] : [])];
   return { hash, text: `${headers.map((header) => `--! ${header}\n`).join("")}\n${body.trim()}\n` };
 }
 
-/** As people see it: from the working directory where it is below it. */
+/** The path for messages: relative if it is inside the working directory. */
 export function displayPath(file: string): string {
   const path = relative(process.cwd(), file);
   return path.startsWith("..") ? file : path;
 }
 
-/** None where there is no such folder. */
+/** Empty if the folder does not exist. */
 export async function listFiles(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
@@ -83,13 +83,13 @@ function parseMigration(text: string): { readonly headers: ReadonlyMap<string, s
   return { headers: new Map(headers), body: text.slice(head.length) };
 }
 
-/** As graphile-migrate computes it: each depends on the one before. */
+/** Computed as graphile-migrate does; each hash depends on the previous one. */
 function computeHash(body: string, previous: string | null): string {
   const chained = `${previous ?? ""}\n${body.trim()}`;
   return `sha1:${createHash("sha1").update(`${chained.trim()}\n`).digest("hex")}`;
 }
 
-/** Made in two branches that were merged; graphile-migrate would name their hashes only. */
+/** Happens when two branches are merged; graphile-migrate's error would only contain hashes. */
 function requireUniqueNumbers(history: string, names: readonly string[]): void {
   const number = (name: string) => Number.parseInt(name, 10);
   const duplicate = names.findIndex((name, index) => index > 0 && number(name) === number(names[index - 1]!));
@@ -101,27 +101,27 @@ function requireUniqueNumbers(history: string, names: readonly string[]): void {
 }
 
 /**
- * A sequence of migrations that is numbered by itself: that of the platform, that of the example application, and that of
- * the project that is built on them. A release adds to the first two, a deployment to the third.
+ * A sequence of migrations with its own numbers: of the platform, of the example application, or of the project that is
+ * built on them. Releases add to the first two, a deployment to the third.
  */
 export type MigrationHistory = {
   readonly name: "platform" | "content" | "project";
-  /** Has `committed/`, `current/` and `functions/`. */
+  /** The folder with `committed/`, `current/` and `functions/`. */
   readonly folder: string;
 };
 
 export type MigrateSettings = {
-  /** The database's owner. */
+  /** Connection string of the database owner. */
   readonly url: string;
-  /** A scratch database of the same server. */
+  /** Connection string of a scratch database on the same server. */
   readonly shadowUrl: string;
-  /** A database that always exists, to create and drop the others from. */
+  /** Connection string of a database that always exists, for creating and dropping the others. */
   readonly rootUrl: string;
-  /** Those of the release where they are left out. */
+  /** Default: those of the release. */
   readonly histories?: readonly MigrationHistory[];
 };
 
-/** Those of this release, in the order in which they are applied. */
+/** The histories of this release, in the order in which they are applied. */
 export function releaseHistories(): MigrationHistory[] {
   const histories: MigrationHistory[] = [
     { name: "platform", folder: join(DB_FOLDER, "platform") },
@@ -130,7 +130,7 @@ export function releaseHistories(): MigrationHistory[] {
   return histories.filter(({ folder }) => existsSync(folder));
 }
 
-/** Those of this release, and the project's in the folder of MIGRATIONS_DIR. */
+/** The histories of this release, and the project's in MIGRATIONS_DIR. */
 export function allHistories(migrationsDir: string | null): MigrationHistory[] {
   const defaultDir = isClone ? join(DB_FOLDER, "migrations") : "db/migrations";
   return [...releaseHistories(), { name: "project", folder: resolve(migrationsDir ?? defaultDir) }];

@@ -13,10 +13,10 @@ const QUALIFIED_PATTERN = `${NAME_PATTERN}(?:\\.${NAME_PATTERN})*`;
 
 /** `title text default 'x'::text not null`. */
 const COLUMN_PATTERN = new RegExp(`^(${NAME_PATTERN}) (.+?)(?: default (.+?))?( not null)?$`);
-/** Such a column has to be made anew. */
+/** A generated column must be dropped and added again. */
 const GENERATED_COLUMN = / generated (always|by default) as /;
 
-/** What a statement of the dump is about, and how it is taken back. */
+/** The name of what a statement of the dump creates, and the SQL that removes it. */
 const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: string) => DescribedObject][] = [
   [
     new RegExp(`^CREATE (?:UNIQUE )?INDEX (${NAME_PATTERN}) ON (?:ONLY )?(${NAME_PATTERN})\\.`),
@@ -68,14 +68,14 @@ const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: str
   [/^(comment on .+?) is '/, ([, comment]) => ({ name: `the ${comment}`, remove: `${comment} is null;` })],
 ];
 
-/** What the service makes beside the migrations: its queue, its record of migrations, and the trigger of `--watch-only`. */
+/** Objects that the service creates without migrations: the task queue, the record of migrations, the trigger of `--watch-only`. */
 const SERVICE_OBJECTS =
   /(^schema | )"?(graphile_worker|graphile_migrate|content_service)\b|^event trigger content_service_/;
 const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 /**
- * What a database has that its migrations do not make, and the other way round: it is compared with a scratch database that all
- * migrations, those of `current/` too, are applied to, and that is dropped afterwards.
+ * Compares a database with its migrations: creates a scratch database, applies all migrations including `current/`, and compares
+ * the schemas of both.
  */
 export async function findDrift(settings: Required<MigrateSettings>): Promise<SchemaDifference[]> {
   const { url, shadowUrl, rootUrl, histories } = settings;
@@ -88,7 +88,7 @@ export async function findDrift(settings: Required<MigrateSettings>): Promise<Sc
   );
 }
 
-/** Without what the service makes beside the migrations. */
+/** The schema without objects that the service creates without migrations. */
 export async function readDumpedSchema(url: string): Promise<DumpedSchema> {
   return withClient(url, async (client) => {
     const isCompared = ({ object }: SchemaStatement) => !SERVICE_OBJECTS.test(object);
@@ -97,13 +97,13 @@ export async function readDumpedSchema(url: string): Promise<DumpedSchema> {
   });
 }
 
-/** Something in which a database is not what its migrations make. */
+/** A difference between a database and its migrations. */
 export type SchemaDifference = {
   /** `index notes_text of table public.notes is not created by a migration`. */
   readonly description: string;
-  /** SQL that makes the migrations agree with the database, for the next migration. */
+  /** SQL for the next migration, which keeps the difference. */
   readonly keepSql: string;
-  /** SQL that makes the database agree with the migrations. */
+  /** SQL that reverts the database to what the migrations create. */
   readonly undoSql: string;
 };
 
@@ -113,7 +113,7 @@ type DumpedSchema = {
   readonly tableLines: readonly SchemaStatement[];
 };
 
-/** Objects that only one of the two has are told as a whole, others statement by statement. */
+/** Objects that exist in only one schema are reported as a whole, others statement by statement. */
 export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema): SchemaDifference[] {
   const here = groupByObject(database.statements);
   const there = groupByObject(migrations.statements);
@@ -136,7 +136,7 @@ export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema)
   }
   const common = [...here.keys()].filter((object) => there.has(object));
   for (const object of common) {
-    // A table is compared line by line.
+    // Tables are compared line by line below.
     const rest = (statements: readonly string[]) => statements.filter((statement) => !CREATE_TABLE.test(statement));
     differences.push(...compareStatements(object, rest(here.get(object)!), rest(there.get(object)!)));
   }
@@ -178,7 +178,7 @@ function compareStatements(object: string, here: readonly string[], there: reado
   return differences;
 }
 
-/** Columns and constraints. */
+/** Compares columns and constraints. */
 function compareTableLines(object: string, here: readonly string[], there: readonly string[]): SchemaDifference[] {
   const table = object.replace(/^(foreign )?table /, "");
   const added = here.filter((line) => !there.includes(line));
@@ -255,7 +255,7 @@ function describeStatement(object: string, statement: string): DescribedObject {
   return { name: object, remove: `drop ${object};` };
 }
 
-/** A statement that changes what is there without dropping it, and its grants with it; null where there is none. */
+/** A statement that replaces an object and keeps its grants; null if there is none. */
 function toReplacement(statement: string): string | null {
   if (statement.startsWith("create view ")) return `${statement.replace("create view", "create or replace view")};`;
   return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement) ? `${statement};` : null;

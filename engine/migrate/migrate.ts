@@ -21,26 +21,26 @@ const MIN_MAJOR_VERSION = 14;
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
-  /** Applies `current/` once. */
+  /** Applies the files in `current/` once. */
   | { readonly name: "current" }
   | { readonly name: "commit"; readonly message: string; readonly history: MigrationHistory["name"] }
   | { readonly name: "uncommit"; readonly history: MigrationHistory["name"] }
   | { readonly name: "dump" }
   | { readonly name: "reset" };
 
-/** One process migrates, the others wait for it: graphile-migrate itself fails when it is locked out. */
+/** Other processes wait for this lock; graphile-migrate alone would fail in that case. */
 const MIGRATION_LOCK = 7_446_309;
 
-/** Gives the files that were written. */
+/** Returns the files that were written. */
 export async function runMigrations(command: MigrateCommand, options: MigrateSettings): Promise<string[]> {
   const settings = { ...options, histories: options.histories ?? releaseHistories() };
-  // A committed migration that was changed is refused before anything is done.
+  // Throws if a committed migration was changed, before anything is done.
   await Promise.all(settings.histories.map(committedMigrations));
   if (command.name === "reset") await recreateDatabase(settings.url, settings.rootUrl);
   return withMigrationLock(settings.url, () => runCommand(command, settings));
 }
 
-/** One at a time, on a database that can be migrated. */
+/** Runs the work while no other process migrates the database, after checking that it can be migrated. */
 export async function withMigrationLock<T>(url: string, work: () => Promise<T>): Promise<T> {
   return withClient(url, async (client) => {
     await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
@@ -78,20 +78,20 @@ function findHistory(histories: readonly MigrationHistory[], wanted: MigrationHi
 
 type UpToDateOptions = {
   readonly settings: Required<MigrateSettings>;
-  /** As the login that requests use. */
+  /** Connection string with the login role of requests. */
   readonly requestUrl: string;
-  /** Whether this process owns the database and may change it by itself. */
+  /** Whether the database is the service's own, which it migrates without being asked. */
   readonly isOwnDatabase: boolean;
   readonly report: (step: string) => void;
 };
 
-/** Migrates our own database; a database of somebody else is only judged, and refused when it is half migrated. */
+/** Migrates the service's own database. Checks another database, and throws if it is partially migrated. */
 export async function bringUpToDate(options: UpToDateOptions): Promise<MigrationState> {
   const { settings, requestUrl } = options;
   const found = await readState(settings);
   await checkDatabase(settings.url, found);
   const state = await migrateIfNeeded(found, options);
-  // The first migration makes the login of our own database.
+  // In the service's own database, the first migration creates the login role.
   if (requestUrl !== settings.url) await checkDatabase(requestUrl, state);
   return state;
 }
@@ -136,7 +136,7 @@ function readState({ url, histories }: Required<MigrateSettings>): Promise<Migra
   return withClient(url, (client) => readMigrationState(client, histories));
 }
 
-/** Half of the migrations would be applied before one of them is not understood. */
+/** On older versions some migrations would be applied before one fails. */
 async function requireSupportedVersion(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ number: number; release: string }>(
     "select current_setting('server_version_num')::int as number, current_setting('server_version') as release",
@@ -149,7 +149,7 @@ async function requireSupportedVersion(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** What the migrations hold does not fit into other encodings, and half of them would be applied. */
+/** With other encodings some migrations would be applied before one fails. */
 async function requireUtf8(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; begun: boolean }>(
     `select current_setting('server_encoding') as encoding,
@@ -163,7 +163,7 @@ async function requireUtf8(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** Texts in SQL that is ours, or a function's, would be read as others than were written. */
+/** Otherwise Postgres would parse string literals of the service and of functions differently. */
 async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ login: string; is_standard: boolean }>(
     "select session_user as login, current_setting('standard_conforming_strings')::bool as is_standard",
@@ -176,7 +176,7 @@ async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** Our schemas are written at a start already: by the queue of tasks, and by limits. */
+/** The start already writes to the service's schemas: the task queue and rate limits. */
 async function requireWritable(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ login: string; reads_only: boolean; is_standby: boolean }>(
     `select session_user as login, current_setting('transaction_read_only')::bool as reads_only,

@@ -1,15 +1,15 @@
 import type pg from "pg";
 import { splitStatements } from "./split-statements.ts";
 
-/** A line of a file; the first is 1. */
+/** A line of a file, counted from 1. */
 export type SourceLine = { readonly file: string; readonly line: number };
 
-/** SQL as it is sent to Postgres, and where each of its lines was written. */
+/** SQL as it is sent to Postgres, with the file and line of each of its lines. */
 export type MigrationSource = { readonly sql: string; readonly origins: readonly SourceLine[] };
 
 const CONTEXT_LINES = 2;
 
-/** A migration that Postgres refused: the file, the line and an excerpt of it, as compilers print them. */
+/** A failed migration. The message has the file, line and an excerpt, like that of a compiler. */
 export class MigrationError extends Error {
   constructor(error: Error, source: MigrationSource, offset: number) {
     super(formatError(error, source, offset), { cause: error });
@@ -17,8 +17,8 @@ export class MigrationError extends Error {
 }
 
 /**
- * Where in the script Postgres found the fault. It does not say so of a statement that it understood and could not execute: then
- * the statements are executed one by one until one fails, in a transaction that is rolled back.
+ * The offset of the error in the script. For run-time errors Postgres reports no position; then the statements are executed one
+ * by one until one fails, in a transaction that is rolled back.
  */
 export async function findErrorOffset(client: pg.ClientBase, sql: string, error: Error): Promise<number> {
   const position = Number((error as Partial<pg.DatabaseError>).position ?? 0);
@@ -39,7 +39,7 @@ export async function findErrorOffset(client: pg.ClientBase, sql: string, error:
   return statements[0]?.start ?? 0;
 }
 
-/** Postgres counts characters, JavaScript UTF-16 units. */
+/** Postgres counts characters, JavaScript UTF-16 code units. */
 function toUtf16Offset(sql: string, position: number): number {
   return Array.from(sql)
     .slice(0, position - 1)

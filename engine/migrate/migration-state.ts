@@ -8,12 +8,12 @@ export const SINGLE_HISTORY_ADVICE =
   "The database was made by an earlier version, which had one history of migrations. Back it up " +
   "(npm run backup), start on a new DATA_DIR or an empty database, and restore the backup there (npm run restore).";
 
-/** The history whose migrations graphile-migrate sees on a connection. */
+/** The setting that selects the history whose migrations graphile-migrate sees. */
 export const HISTORY_SETTING = "content_service.history";
 
 /**
- * graphile-migrate knows one table of migrations. Here it is a view of the history that the connection names, so that
- * each is applied and recorded by itself.
+ * graphile-migrate uses one table of migrations. Here it is a view of the history that the connection selects, so that
+ * each history is applied and recorded separately.
  */
 const CREATE_RECORD = `
   create schema if not exists graphile_migrate;
@@ -35,17 +35,17 @@ const CREATE_RECORD = `
     date     timestamptz not null default now()
   )`;
 
-/** How a database stands to the migrations of this program and its project. Migrations are named `content/000007-tags.sql`. */
+/** The state of a database relative to the migrations of the release and the project. Names are like `content/000007-tags.sql`. */
 export type MigrationState =
-  /** None of them: a database that was never ours. */
+  /** No migration is applied: not a database of the service. */
   | { readonly kind: "foreign" }
-  /** Made by the single history of an earlier version. */
+  /** Migrated by an early version that had a single history. */
   | { readonly kind: "single history" }
   | { readonly kind: "current"; readonly applied: number }
   | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
-  /** All of ours and later ones: a newer release has migrated it. */
+  /** All known migrations and others: a newer release has migrated it. */
   | { readonly kind: "ahead"; readonly unknown: readonly string[] }
-  /** Another migration was applied in the place of one that is here. */
+  /** A different migration was applied in place of a known one. */
   | { readonly kind: "diverged"; readonly applied: string; readonly committed: string };
 
 export async function readMigrationState(
@@ -75,7 +75,7 @@ export async function readMigrationState(
   return { kind: "current", applied: recognized.size };
 }
 
-/** What to do about a database whose history is not ours. */
+/** Explains what to do about a diverged database. */
 export function explainDivergence({
   applied,
   committed,
@@ -85,7 +85,7 @@ export function explainDivergence({
 }): string {
   return (
     `The database has ${applied} where ${committed} is here: it was committed again, or renumbered, after it was applied. ` +
-    "Put the file back as the database has it, and write what is to change as a new migration."
+    "Restore the file as the database has it, and write the change as a new migration."
   );
 }
 
@@ -97,16 +97,16 @@ function compareNames(one: AppliedMigration, other: AppliedMigration): number {
   return one.name < other.name ? -1 : 1;
 }
 
-/** A migration that a database has, as its record says. */
+/** A migration that is recorded as applied. */
 type AppliedMigration = {
-  /** Null in a database of the single history that releases had at first. */
+  /** Null in a database with a single history. */
   readonly history: string | null;
   /** `000007.sql`. */
   readonly name: string;
   readonly hash: string;
 };
 
-/** Makes the record where there is none, in the same transaction or not at all. */
+/** Creates the record of migrations if it does not exist, in one transaction. */
 export async function createRecord(client: pg.ClientBase): Promise<void> {
   const { histories, migrations } = await findRecordTables(client);
   if (histories) return;
@@ -120,7 +120,7 @@ export async function createRecord(client: pg.ClientBase): Promise<void> {
   await client.query(CREATE_RECORD);
 }
 
-/** In the order in which they were applied. */
+/** The applied migrations, in the order in which they were applied. */
 export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedMigration[]> {
   try {
     const { histories, migrations } = await findRecordTables(client);
@@ -143,7 +143,7 @@ export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedM
   }
 }
 
-/** Postgres refuses to look into a schema that is closed to the login. */
+/** Fails if the login role has no `usage` on the schema. */
 async function findRecordTables(client: pg.ClientBase): Promise<{ histories: boolean; migrations: boolean }> {
   const { rows } = await client.query<{ histories: boolean; migrations: boolean }>(
     `select to_regclass('graphile_migrate.histories') is not null as histories,

@@ -5,7 +5,7 @@ import { HISTORY_SETTING } from "./migration-state.ts";
 
 const [{ url, rootUrl, histories }] = (await once(process, "message")) as [RunnerJob];
 
-// The process that asked for this is gone, however it ended.
+// The parent process has ended.
 process.once("disconnect", () => process.exit(1));
 
 for (const { name, folder } of histories) {
@@ -24,5 +24,5 @@ for (const { name, folder } of histories) {
   }
 }
 
-// graphile-migrate would hold on to its connections for a while.
+// graphile-migrate would keep its connections open for a while.
 process.exit(0);

@@ -1,6 +1,6 @@
 import { withClient } from "../pg-client/with-client.ts";
 
-/** Drops the database of that connection string, if there is one, and creates it empty. */
+/** Drops the database if it exists, and creates it empty. */
 export async function recreateDatabase(url: string, rootUrl: string): Promise<void> {
   await withClient(rootUrl, async (client) => {
     const name = client.escapeIdentifier(databaseNameIn(url));
@@ -11,7 +11,7 @@ export async function recreateDatabase(url: string, rootUrl: string): Promise<vo
   });
 }
 
-/** Lends a database that is empty at first and gone afterwards. */
+/** Creates an empty database for the work, and drops it afterwards. */
 export async function withScratchDatabase<T>(url: string, rootUrl: string, work: () => Promise<T>): Promise<T> {
   await requireScratchDatabase(url, rootUrl);
   await recreateDatabase(url, rootUrl);
@@ -24,7 +24,7 @@ export async function withScratchDatabase<T>(url: string, rootUrl: string, work:
   }
 }
 
-/** A database that was left behind has the record of its migrations. Any other one with tables is somebody's data. */
+/** A scratch database of an aborted run has a record of migrations. Another database with tables contains somebody's data. */
 async function requireScratchDatabase(url: string, rootUrl: string): Promise<void> {
   const name = databaseNameIn(url);
   const exists = await withClient(rootUrl, (client) =>
@@ -44,7 +44,7 @@ async function requireScratchDatabase(url: string, rootUrl: string): Promise<voi
   );
 }
 
-// Of a unix socket the host is empty, which URL refuses.
+// The host of a unix socket is empty, which URL does not allow.
 function databaseNameIn(url: string): string {
   return decodeURIComponent(/^\w+:\/\/[^/?]*\/([^?]*)/.exec(url)?.[1] ?? "");
 }

@@ -1,5 +1,5 @@
 export type SqlStatement = {
-  /** Where it begins in the text. */
+  /** Offset in the script. */
   readonly start: number;
   readonly sql: string;
 };
@@ -8,7 +8,7 @@ const TOKEN = new RegExp(
   [
     "--[^\\n]*",
     "/\\*",
-    // A text with escapes, which a word would otherwise take the first letter of.
+    // A string with escapes; must precede words, which would match its first letter.
     "[eE]'(?:[^'\\\\]|\\\\[\\s\\S]|'')*'",
     "'(?:[^']|'')*'",
     '"(?:[^"]|"")*"',
@@ -19,14 +19,14 @@ const TOKEN = new RegExp(
   "g",
 );
 
-/** The statements of an SQL script, without comments before and after them and without their semicolons. */
+/** Splits an SQL script into statements, without semicolons and without comments before and after them. */
 export function splitStatements(script: string): SqlStatement[] {
   const statements: SqlStatement[] = [];
   const token = new RegExp(TOKEN);
   let start: number | null = null;
   let end = 0;
   let parentheses = 0;
-  /** Of `begin atomic … end`, with the `case … end` within it. */
+  /** Nesting depth of `begin atomic … end` and of `case … end` inside it. */
   let blocks = 0;
   let word = "";
   const finish = () => {
@@ -72,7 +72,7 @@ function endOf(script: string, delimiter: string, from: number): number {
   return end < 0 ? script.length : end + delimiter.length;
 }
 
-/** Comments of this kind can be nested. */
+/** Block comments can be nested. */
 function endOfComment(script: string, from: number): number {
   const mark = /\/\*|\*\//g;
   mark.lastIndex = from;

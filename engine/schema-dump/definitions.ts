@@ -1,4 +1,4 @@
-/** Postgres's own catalogues, and what graphile-migrate keeps about itself, are not part of a schema. */
+/** Excludes the schemas of Postgres and of graphile-migrate. */
 const FOREIGN_SCHEMAS = "namespace.nspname !~ '^pg_|^information_schema$|^graphile_migrate$'";
 
 const schemas = `
@@ -55,7 +55,7 @@ const ranges = `
   from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}
   join pg_range on rngtypid = type.oid`;
 
-/** Those of identity and serial columns are part of their tables. */
+/** Without sequences of identity and serial columns, which are part of their tables. */
 const sequences = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -96,7 +96,7 @@ const columns = `
   ) as fallback on true
   where attrelid = class.oid and attnum > 0 and not attisdropped`;
 
-/** Since Postgres 18 "not null" is a constraint too; it is written at its column. */
+/** Without not-null constraints (since Postgres 18), which are written with their column. */
 const constraints = `
   select
     format('  constraint %I %s', conname, pg_get_constraintdef(oid)) as line,
@@ -127,7 +127,7 @@ const tables = `
   from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   where relkind in ('r', 'p', 'f')`;
 
-/** The lines of tables, one by one: `statement` is what stands between the parentheses. */
+/** The columns and constraints of tables, one per row. */
 export const tableLines = `
   select ${objectLabel("pg_class", "class.oid")} as object, ltrim(line) as statement
   from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
@@ -147,7 +147,7 @@ const views = `
   from pg_class as class ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   where relkind in ('v', 'm')`;
 
-/** An aggregate has no definition that Postgres would print. */
+/** Postgres has no function that prints the definition of an aggregate. */
 const functions = `
   select
     ${objectLabel("pg_proc", "proc.oid")} as object,
@@ -182,7 +182,7 @@ export const definitions = [
   eventTriggers,
 ];
 
-/** Those behind a constraint are written with the table. */
+/** Without indexes of constraints, which are written with the table. */
 export const indexes = `
   select ${objectLabel("pg_class", "class.oid")} as object, pg_get_indexdef(indexrelid) as statement
   from pg_index
@@ -202,7 +202,7 @@ export const triggers = `
   join pg_class as class on class.oid = tgrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
   where not tgisinternal`;
 
-/** What `alter table` says about rows: who is bound by policies, and how much of an old row the WAL keeps. */
+/** Row-level security and replica identity. */
 export const rowSettings = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -237,7 +237,7 @@ export const policies = `
   from pg_policy
   join pg_class as class on class.oid = polrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}`;
 
-/** What was never granted has the grants that Postgres gives by itself: none, but for functions execute to everybody. */
+/** Without grants, the defaults of Postgres apply: none, except `execute` on functions to PUBLIC. */
 const granted = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -267,7 +267,7 @@ const granted = `
 const roleName = (oid: string) => `case ${oid} when 0 then 'public' else quote_ident(pg_get_userbyid(${oid})) end`;
 const withOption = "case when is_grantable then ' with grant option' else '' end";
 
-/** One line for those who were granted the same: `grant insert (title), select on public.notes to anon, authenticated`. */
+/** One statement per set of grantees with the same privileges: `grant insert (title), select on public.notes to anon, authenticated`. */
 export const grants = `
   with privilege as (
     select object, target, ${roleName("grantee")} as grantee, ${withOption} as option,
@@ -287,7 +287,7 @@ export const grants = `
   ) as statement
   from grantee group by object, target, privileges, option`;
 
-/** One line for each: `grant insert (title) on public.notes to anon`. */
+/** One statement per privilege, column and grantee: `grant insert (title) on public.notes to anon`. */
 export const singleGrants = `
   select object, format(
     'grant %s%s on %s to %s%s', lower(privilege_type), ' (' || "column" || ')', target, ${roleName("grantee")}, ${withOption}
@@ -300,8 +300,8 @@ const objectKind = `case defaclobjtype
   end`;
 
 /**
- * What is said for one schema adds to what is said for all. Only the latter can take away what Postgres gives by
- * itself: execute on functions, usage on types.
+ * Default privileges of a schema add to the global ones. Only the global ones can revoke what Postgres grants by default:
+ * execute on functions, usage on types.
  */
 const builtInAcl = 'case when defaclnamespace = 0 then acldefault(lower(defaclobjtype::text)::"char", defaclrole) end';
 
@@ -317,7 +317,7 @@ export const defaultPrivileges = `
     select format('revoke %s from %s', privilege, role) from (${entriesOnlyIn(builtInAcl, "defaclacl")}) as taken
   ) as changes`;
 
-/** What belongs to a table (a constraint, an index, …) is read with the table. */
+/** Comments on parts of a table (constraints, indexes, …) are listed with the table. */
 const commentedObject = `
   case classoid
     when 'pg_constraint'::regclass then (
@@ -359,7 +359,7 @@ export const comments = `
       where membership.classid = classoid and membership.objid = objoid and membership.deptype = 'e'
     )`;
 
-/** What `table public.notes` and the like are called; `catalogue` is where the object is listed, such as pg_class. */
+/** The name of an object, such as `table public.notes`; `catalogue` is its system catalogue, such as pg_class. */
 function objectLabel(catalogue: string, oid: string): string {
   return `(
     select type || ' ' || replace(identity, 'pg_catalog.', '')
@@ -367,7 +367,7 @@ function objectLabel(catalogue: string, oid: string): string {
   )`;
 }
 
-/** Joins an object's schema and leaves out what is not the database's own: see above, and members of extensions. */
+/** Joins the object's schema, and excludes objects of the schemas above and of extensions. */
 function joinOwnSchema(catalogue: string, oid: string, schema: string): string {
   return `
     join pg_namespace as namespace on namespace.oid = ${schema} and ${FOREIGN_SCHEMAS}
@@ -377,7 +377,7 @@ function joinOwnSchema(catalogue: string, oid: string, schema: string): string {
       )`;
 }
 
-/** How a trigger was set to fire; null when it fires as triggers do. */
+/** When a trigger fires, if that is not the default; else null. */
 function triggerFiring(enabled: string): string {
   return `case ${enabled} when 'D' then 'disable' when 'R' then 'enable replica' when 'A' then 'enable always' end`;
 }

@@ -5,10 +5,10 @@ import { quotedName } from "../../pg-client/quoted-name.ts";
 import { VERBS } from "../policy-matrix.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 
-/** Schemas of ours and of Postgres that clients must never be served. */
+/** Internal schemas of the service and of Postgres, which must not be exposed. */
 const INTERNAL_SCHEMAS = ["auth", "private", "pg_catalog", "information_schema"];
 
-/** The login that requests use: it should be nobody until it becomes the caller's role. */
+/** The login role of requests should have no privileges before `set role`. */
 export function loginFindings({ login, catalog, config }: DoctorFacts): DoctorFinding[] {
   const findings: DoctorFinding[] = [];
   const name = quotedName(login.name);
@@ -46,7 +46,7 @@ export function loginFindings({ login, catalog, config }: DoctorFacts): DoctorFi
   return findings;
 }
 
-/** What a role has that strangers, or whoever signs in, become. */
+/** Attributes of the roles of anonymous and signed-in callers. */
 export function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
   return server.clients.flatMap(({ name, superuser, bypassesRowSecurity, mayLogIn }): DoctorFinding[] => {
     const role = quotedName(name);
@@ -65,12 +65,12 @@ export function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
       return [{ kind: "danger", problem: `Callers become ${role}, which bypasses row-level security.`, fix }];
     }
     if (!mayLogIn) return [];
-    const what = `Clients can log in as ${role} directly, without the service.`;
-    return [{ kind: "advice", problem: what, fix: `alter role ${role} nologin;` }];
+    const problem = `Clients can log in as ${role} directly, without the service.`;
+    return [{ kind: "advice", problem, fix: `alter role ${role} nologin;` }];
   });
 }
 
-/** Tables and views that clients reach past all policies. */
+/** Tables and views whose rows no policy restricts. */
 export function exposureFindings(facts: DoctorFacts): DoctorFinding[] {
   return exposedTables(facts.catalog).flatMap((table) => {
     const verbs = grantedVerbs(table, facts);
@@ -78,19 +78,19 @@ export function exposureFindings(facts: DoctorFacts): DoctorFinding[] {
   });
 }
 
-function describeExposure(table: CatalogTable, who: string, { catalog, clients }: DoctorFacts): DoctorFinding[] {
+function describeExposure(table: CatalogTable, exposure: string, { catalog, clients }: DoctorFacts): DoctorFinding[] {
   const name = quotedName(table.schema, table.name);
   switch (table.kind) {
     case "table":
     case "partitioned table":
-      return tableFindings(table, name, who);
+      return tableFindings(table, name, exposure);
     case "view":
-      return table.securityInvoker ? [] : [viewFinding(name, who, catalog.server.version)];
+      return table.securityInvoker ? [] : [viewFinding(name, exposure, catalog.server.version)];
     case "materialized view":
     case "foreign table": {
-      const what = `Row-level security does not apply to ${name}, a ${table.kind}: every row is accessible (${who}).`;
+      const problem = `Row-level security does not apply to ${name}, a ${table.kind}: every row is accessible (${exposure}).`;
       const roles = clients.map((role) => quotedName(role)).join(", ");
-      return [{ kind: "danger", problem: what, fix: `revoke all on ${name} from public, ${roles};` }];
+      return [{ kind: "danger", problem, fix: `revoke all on ${name} from public, ${roles};` }];
     }
   }
 }
@@ -135,7 +135,7 @@ function grantedVerbs(table: CatalogTable, { catalog, clients }: DoctorFacts): s
   });
 }
 
-/** Functions that act with their owner's rights, and can be called by clients. */
+/** SECURITY DEFINER functions that clients may execute. */
 export function routineFindings({ catalog, clients }: DoctorFacts): DoctorFinding[] {
   const routines = exposedSchemas(catalog).flatMap((schema) => [...schema.routines.values()].flat());
   return routines
@@ -168,7 +168,7 @@ function signatureOf({ schema, name, arguments: all }: Routine): string {
   return `${quotedName(schema, name)}(${all.map(({ type }) => type.sqlName).join(", ")})`;
 }
 
-/** Functions that clients do not call by themselves, but which policies, triggers and other functions call for them. */
+/** SECURITY DEFINER functions that policies, triggers and other functions call. */
 export function internalRoutineFindings({ server }: DoctorFacts): DoctorFinding[] {
   return server.looseDefiners.map(({ signature, owner }) => ({
     kind: "advice",
@@ -177,7 +177,7 @@ export function internalRoutineFindings({ server }: DoctorFacts): DoctorFinding[
   }));
 }
 
-/** Settings that are meant for development, or for nobody. */
+/** Settings that are unsafe, or only meant for development. */
 export function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFinding[] {
   const findings: DoctorFinding[] = config.schemas
     .filter((name) => INTERNAL_SCHEMAS.includes(name))
@@ -189,21 +189,21 @@ export function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFin
   const isDeployed = config.databaseUrl !== null;
   if (isDeployed && config.nodeEnv !== "production") {
     const users = servesUsers ? `: /users is ${config.usersAccess}` : "";
-    const what = `DATABASE_URL is set, but NODE_ENV is not production${users}.`;
-    findings.push({ kind: "advice", problem: what, fix: "NODE_ENV=production" });
+    const problem = `DATABASE_URL is set, but NODE_ENV is not production${users}.`;
+    findings.push({ kind: "advice", problem, fix: "NODE_ENV=production" });
   } else if (isDeployed && servesUsers && config.usersAccess === "open") {
     findings.push({ kind: "danger", problem: "Everybody may change and delete users.", fix: "USERS_ACCESS=owner" });
   }
   if (isDeployed && config.publicUrl === null) {
-    const what = "Links in emails and redirects contain the address that the service listens on.";
-    findings.push({ kind: "advice", problem: what, fix: "PUBLIC_URL=https://…" });
+    const problem = "Links in emails and redirects contain the address that the service listens on.";
+    findings.push({ kind: "advice", problem, fix: "PUBLIC_URL=https://…" });
   }
   if (config.rateLimit === 0) {
     findings.push({ kind: "advice", problem: "There is no rate limit.", fix: "RATE_LIMIT=6000" });
   }
   if (!config.safeWrites) {
-    const what = "An UPDATE or DELETE without a filter changes every row.";
-    findings.push({ kind: "advice", problem: what, fix: "REST_SAFE_WRITES=true" });
+    const problem = "An UPDATE or DELETE without a filter changes every row.";
+    findings.push({ kind: "advice", problem, fix: "REST_SAFE_WRITES=true" });
   }
   return findings;
 }

@@ -27,7 +27,7 @@ const CHECKS = [
 ];
 const SEVERITIES = ["danger", "advice", "slow"];
 
-/** Everything that there is to mend, the gravest first. */
+/** Runs all checks. Returns the problems, the most severe first. */
 export function runChecks(facts: DoctorFacts): DoctorFinding[] {
   return sortBySeverity(CHECKS.flatMap((check) => check(facts)));
 }

@@ -4,18 +4,18 @@ import type { Config } from "../../config/config.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 
-/** What the examination looks at. */
+/** What the checks examine. */
 export type DoctorFacts = {
   readonly catalog: Catalog;
   readonly config: Config;
-  /** Roles that requests can have without special rights: strangers and whoever signs in. */
+  /** The roles of anonymous and of signed-in callers. */
   readonly clients: readonly string[];
-  /** Whether there is a collection at `/users`, which USERS_ACCESS is about. */
+  /** Whether the collection `/users` exists, which USERS_ACCESS applies to. */
   readonly servesUsers: boolean;
   readonly login: LoginFacts;
   readonly replication: ReplicationFacts;
   readonly server: ServerFacts;
-  /** SQL of an event trigger that tells of changes of the schema; null: there is one, or nobody would listen. */
+  /** SQL that creates the event trigger for schema changes; null if it exists, or if the service does not listen. */
   readonly missingTriggerSql: string | null;
   readonly replicas: readonly ReplicaFacts[];
 };
@@ -25,33 +25,33 @@ type LoginFacts = {
   readonly superuser: boolean;
   readonly bypassesRowSecurity: boolean;
   readonly inherits: boolean;
-  /** Whether it owns what is served, and is thereby not bound by policies. */
+  /** Whether it owns exposed tables, and therefore bypasses their policies. */
   readonly ownsTables: boolean;
-  /** Somebody stands between, who lends sessions of their own. */
+  /** Whether a connection pooler is used. */
   readonly isPooled: boolean;
-  /** Over a network, without TLS. */
+  /** Whether the connection goes over a network without TLS. */
   readonly isInTheOpen: boolean;
 };
 
-type ReplicationFacts = {
+export type ReplicationFacts = {
   readonly walLevel: string;
-  /** False: a slot keeps as much of the log as there is, until the disk is full. */
+  /** False: max_slot_wal_keep_size is unlimited. */
   readonly isBounded: boolean;
-  /** Whether the owner may read the log. */
+  /** Whether the owner may use logical replication. */
   readonly mayReplicate: boolean;
-  /** Whether new tables are left unpublished: the migrations' owner may not have event triggers. */
+  /** Whether new tables are not published automatically, because the owner may not create event triggers. */
   readonly isByHand: boolean;
-  /** Tables whose changes are published, as `schema.name`, with the columns that are; null: all, as before Postgres 15. */
+  /** Published tables, as `schema.name`, with their published columns; null: all columns, as before Postgres 15. */
   readonly published: ReadonlyMap<string, readonly string[] | null> | null;
-  /** Whether stored generated columns are among them, since Postgres 18. */
+  /** Whether stored generated columns are published (since Postgres 18). */
   readonly hasGenerated: boolean;
-  /** Whether a partitioned table is published under its own name; null: there is no publication. */
+  /** `publish_via_partition_root`; null if there is no publication. */
   readonly isViaRoot: boolean | null;
   readonly isPooled: boolean;
 };
 
 type ServerFacts = {
-  /** Where names are looked up, and every role may make some. */
+  /** Schemas of the search path in which every role may create objects. */
   readonly openSchemas: readonly string[];
   readonly clients: readonly {
     readonly name: string;
@@ -66,7 +66,7 @@ type ServerFacts = {
     readonly retainedBytes: number;
   }[];
   readonly spareSlots: { readonly slots: number; readonly senders: number };
-  /** Functions outside of what is served that act as their owner, without a search path of their own. */
+  /** SECURITY DEFINER functions in other schemas without a fixed search_path. */
   readonly looseDefiners: readonly { readonly signature: string; readonly owner: string }[];
 };
 
@@ -132,7 +132,7 @@ const SLOTS = `
 const SPARE_SLOTS = `
   select current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots)::int as slots,
     current_setting('max_wal_senders')::int - (select count(*) from pg_stat_replication)::int as senders`;
-/** What belongs to an extension is its authors' business. */
+/** Functions of extensions are left out. */
 const LOOSE_DEFINERS = `
   select oid::regprocedure::text as signature, pg_get_userbyid(proowner) as owner
   from pg_proc
@@ -182,17 +182,17 @@ export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   }
 }
 
-/** A pooler tells its clients of sessions that are none of Postgres's. */
+/** A pooler sends its clients process ids that are not those of Postgres backends. */
 async function isPooled(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
   return rows[0]!.pid !== (client as pg.ClientBase & { readonly processID: number }).processID;
 }
 
-/** Something to mend, and how. */
+/** A problem, and how to fix it. */
 export type DoctorFinding = {
-  /** `danger`: rows or rights are open that should not be. `slow`: it works, and could be faster. */
+  /** `danger`: rows or privileges are accessible that should not be. `slow`: a performance problem. */
   readonly kind: "danger" | "slow" | "advice";
   readonly problem: string;
-  /** SQL, or a setting. */
+  /** SQL, or a setting to change. */
   readonly fix: string;
 };

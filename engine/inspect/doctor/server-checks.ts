@@ -2,19 +2,19 @@ import { exposedTables } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { REALTIME_PUBLICATION } from "../../replication/replication-slots.ts";
-import type { DoctorFacts, DoctorFinding, ReplicaFacts } from "./facts.ts";
+import type { DoctorFacts, DoctorFinding, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
 /** `server_version_num` of the first release that publishes generated columns. */
 const PUBLISHES_GENERATED_SINCE = 180_000;
 
 const REPLICATED_KINDS: readonly string[] = ["table", "partitioned table"];
 
-/** What somebody who is away may keep of the log without being missed. */
+/** An inactive slot that retains more is reported. */
 const MAX_RETAINED_BYTES = 2 ** 30;
-/** One for reading, one for a successor. */
+/** One for the gateway, one for its successor during a restart. */
 const SLOTS_NEEDED = 2;
 
-/** Slots, and who may make what where: the server rather than what it holds. */
+/** Replication slots, schema change detection, and schemas that every role may create objects in. */
 export function serverFindings({ server, missingTriggerSql }: DoctorFacts): DoctorFinding[] {
   return [
     ...(missingTriggerSql === null ? [] : [triggerFinding(missingTriggerSql)]),
@@ -32,7 +32,7 @@ function triggerFinding(sql: string): DoctorFinding {
   };
 }
 
-/** Postgres before 15 made `public` so. */
+/** The default for `public` before Postgres 15. */
 function openSchemaFinding(schema: string): DoctorFinding {
   const name = quotedName(schema);
   return {
@@ -49,11 +49,11 @@ function slotFindings({
   retainedBytes,
 }: DoctorFacts["server"]["slots"][number]): DoctorFinding[] {
   if (isActive || (!isLost && retainedBytes < MAX_RETAINED_BYTES)) return [];
-  const what = isLost
+  const problem = isLost
     ? `The replication slot ${name} is lost: the WAL that it needs was removed.`
     : `The replication slot ${name} keeps ${(retainedBytes / 2 ** 30).toFixed(1)} GB of WAL and is inactive.`;
   const fix = `select pg_drop_replication_slot('${name.replaceAll("'", "''")}');`;
-  return [{ kind: isLost ? "advice" : "danger", problem: what, fix }];
+  return [{ kind: isLost ? "advice" : "danger", problem, fix }];
 }
 
 function spareSlotFindings({ slots, senders }: DoctorFacts["server"]["spareSlots"]): DoctorFinding[] {
@@ -68,10 +68,10 @@ function spareSlotFindings({ slots, senders }: DoctorFacts["server"]["spareSlots
   }));
 }
 
-/** What lies between the service and Postgres. */
-export function connectionFindings({ config, login, replication: stream }: DoctorFacts): DoctorFinding[] {
+/** The connections between the service and Postgres. */
+export function connectionFindings({ config, login, replication }: DoctorFacts): DoctorFinding[] {
   const findings: DoctorFinding[] = [];
-  if (stream.isPooled) {
+  if (replication.isPooled) {
     findings.push({
       kind: "danger",
       problem:
@@ -96,7 +96,7 @@ export function connectionFindings({ config, login, replication: stream }: Docto
   return findings;
 }
 
-/** The servers that reads may go to. */
+/** The replicas of READ_DATABASE_URLS. */
 export function replicaFindings({ replicas }: DoctorFacts): DoctorFinding[] {
   return replicas.flatMap((replica, index) => describeReplica(replica, `Replica ${index + 1} of READ_DATABASE_URLS`));
 }
@@ -121,88 +121,115 @@ function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFi
   }
 }
 
-/** What stands between a change of a row and its subscribers. */
-export function replicationFindings({ catalog, replication: stream }: DoctorFacts): DoctorFinding[] {
-  const findings: DoctorFinding[] = [];
-  if (stream.walLevel !== "logical") {
-    findings.push({
-      kind: "advice",
-      problem: `Row changes are unavailable: wal_level is ${stream.walLevel}.`,
-      fix: "alter system set wal_level = 'logical';  -- and restart Postgres",
-    });
-  } else if (!stream.mayReplicate) {
-    findings.push({
-      kind: "advice",
-      problem: "Row changes are unavailable: the database owner lacks the REPLICATION attribute.",
-      fix: "alter role … replication;  -- the login of OWNER_DATABASE_URL, as a superuser",
-    });
-  } else if (!stream.isBounded) {
-    findings.push({
+/** Prerequisites of subscriptions to row changes. */
+export function replicationFindings({ catalog, replication }: DoctorFacts): DoctorFinding[] {
+  const tables = exposedTables(catalog);
+  const partitioned = tables.filter(({ kind }) => kind === "partitioned table");
+  const unpublished = replication.isViaRoot === false ? partitioned : [];
+  return [
+    ...walFindings(replication),
+    ...partitionFindings(unpublished),
+    ...tables
+      .filter((table) => !unpublished.includes(table))
+      .flatMap((table) => publishedTableFindings(table, replication, catalog.server.version)),
+  ];
+}
+
+function walFindings({ walLevel, mayReplicate, isBounded }: ReplicationFacts): DoctorFinding[] {
+  if (walLevel !== "logical") {
+    return [
+      {
+        kind: "advice",
+        problem: `Row changes are unavailable: wal_level is ${walLevel}.`,
+        fix: "alter system set wal_level = 'logical';  -- and restart Postgres",
+      },
+    ];
+  }
+  if (!mayReplicate) {
+    return [
+      {
+        kind: "advice",
+        problem: "Row changes are unavailable: the database owner lacks the REPLICATION attribute.",
+        fix: "alter role … replication;  -- the login of OWNER_DATABASE_URL, as a superuser",
+      },
+    ];
+  }
+  if (isBounded) return [];
+  return [
+    {
       kind: "danger",
       problem: "max_slot_wal_keep_size is unlimited: an inactive replication slot can fill the disk.",
       fix: "alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();",
-    });
-  }
-  const partitioned = exposedTables(catalog).filter(({ kind }) => kind === "partitioned table");
-  if (stream.isViaRoot === false && partitioned.length > 0) {
-    const names = partitioned.map(({ schema, name }) => quotedName(schema, name)).join(", ");
-    findings.push({
+    },
+  ];
+}
+
+function partitionFindings(unpublished: readonly CatalogTable[]): DoctorFinding[] {
+  if (unpublished.length === 0) return [];
+  const names = unpublished.map(({ schema, name }) => quotedName(schema, name)).join(", ");
+  return [
+    {
       kind: "advice",
       problem: `Changes cannot be subscribed to: ${names}. The publication publishes partitions under their own names.`,
       fix: `alter publication ${REALTIME_PUBLICATION} set (publish_via_partition_root = true);`,
-    });
-  }
-  for (const table of exposedTables(catalog)) {
-    if (stream.isViaRoot === false && partitioned.includes(table)) continue;
-    const isPublished = stream.published?.has(`${table.schema}.${table.name}`) ?? false;
-    const name = quotedName(table.schema, table.name);
-    const coverage = publishedPart(table, stream, catalog.server.version);
-    const publishGenerated = `alter publication ${REALTIME_PUBLICATION} set (publish_generated_columns = stored);`;
-    const showOldRows = {
-      whole: `alter table ${name} replica identity full;`,
-      "without generated columns": `${publishGenerated} alter table ${name} replica identity full;`,
-      // Postgres would refuse to change its rows.
-      "in part": null,
-    }[coverage];
-    if (!isPublished && stream.isByHand && REPLICATED_KINDS.includes(table.kind)) {
-      const publish = `alter publication ${REALTIME_PUBLICATION} add table ${name};`;
-      findings.push({
-        kind: "advice",
-        problem: `Changes cannot be subscribed to: ${name} is not published.`,
-        fix: showOldRows ? `${showOldRows} ${publish}` : publish,
-      });
-    }
-    if (!isPublished) continue;
-    if (table.replicaIdentity === "full" && coverage !== "whole") {
-      const byKey =
-        table.primaryKey.length > 0
-          ? `alter table ${name} replica identity default;`
-          : `alter publication ${REALTIME_PUBLICATION} drop table ${name};`;
-      findings.push({
-        kind: "danger",
-        problem: `Postgres rejects UPDATE and DELETE of ${name}: its replica identity is full, but the publication does not have all columns.`,
-        fix: coverage === "in part" ? byKey : publishGenerated,
-      });
-    }
-    if (table.replicaIdentity === "full" || !showOldRows) continue;
+    },
+  ];
+}
+
+function publishedTableFindings(
+  table: CatalogTable,
+  replication: ReplicationFacts,
+  serverVersion: number,
+): DoctorFinding[] {
+  const findings: DoctorFinding[] = [];
+  const isPublished = replication.published?.has(`${table.schema}.${table.name}`) ?? false;
+  const name = quotedName(table.schema, table.name);
+  const coverage = publishedPart(table, replication, serverVersion);
+  const publishGenerated = `alter publication ${REALTIME_PUBLICATION} set (publish_generated_columns = stored);`;
+  const showOldRows = {
+    whole: `alter table ${name} replica identity full;`,
+    "without generated columns": `${publishGenerated} alter table ${name} replica identity full;`,
+    // With `replica identity full` Postgres would reject updates of its rows.
+    "in part": null,
+  }[coverage];
+  if (!isPublished && replication.isByHand && REPLICATED_KINDS.includes(table.kind)) {
+    const publish = `alter publication ${REALTIME_PUBLICATION} add table ${name};`;
     findings.push({
       kind: "advice",
-      problem: `Change events do not contain the old rows of ${name}.`,
-      fix: showOldRows,
+      problem: `Changes cannot be subscribed to: ${name} is not published.`,
+      fix: showOldRows ? `${showOldRows} ${publish}` : publish,
     });
   }
+  if (!isPublished) return findings;
+  if (table.replicaIdentity === "full" && coverage !== "whole") {
+    const byKey =
+      table.primaryKey.length > 0
+        ? `alter table ${name} replica identity default;`
+        : `alter publication ${REALTIME_PUBLICATION} drop table ${name};`;
+    findings.push({
+      kind: "danger",
+      problem: `Postgres rejects UPDATE and DELETE of ${name}: its replica identity is full, but the publication does not have all columns.`,
+      fix: coverage === "in part" ? byKey : publishGenerated,
+    });
+  }
+  if (table.replicaIdentity === "full" || !showOldRows) return findings;
+  findings.push({
+    kind: "advice",
+    problem: `Change events do not contain the old rows of ${name}.`,
+    fix: showOldRows,
+  });
   return findings;
 }
 
-/** What the publication has of a table's columns, or would have if the table were added. */
+/** Which of the table's columns the publication contains, or would contain if the table were added. */
 function publishedPart(
   { schema, name, columns }: CatalogTable,
-  { published, hasGenerated }: DoctorFacts["replication"],
+  { published, hasGenerated }: ReplicationFacts,
   version: number,
 ): "whole" | "without generated columns" | "in part" {
   const publishedColumns = published?.get(`${schema}.${name}`) ?? null;
   const isMissing = ({ name, generated }: CatalogColumn) => {
-    // Until Postgres 18 no publication has generated columns, and none is missed.
+    // Before Postgres 18 generated columns cannot be published.
     if (generated !== null && version < PUBLISHES_GENERATED_SINCE) return false;
     if (publishedColumns !== null) return !publishedColumns.includes(name);
     return generated !== null && !(generated.kind === "stored" && hasGenerated);

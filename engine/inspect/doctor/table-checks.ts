@@ -5,16 +5,16 @@ import { baseTypeOf, type DataType } from "../../catalog/types.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 
-/** What Postgres prints where a function or a setting is asked for once per row, and not once per statement. */
+/** A call that is evaluated once per row unless it is in a sub-select. */
 const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
 
 const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
 const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
-/** As Postgres prints a length that has an upper limit; group 1 is what is measured. A lower limit is no bound. */
+/** A length with an upper limit, as Postgres prints it; group 1 is the measured expression. */
 const LIMITED_LENGTH =
   /\b(?:length|char_length|character_length|octet_length|bit_length|pg_column_size)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\) <=? /g;
 
-/** Columns that every request or every delete looks rows up by, without an index to do it with. */
+/** Foreign keys and columns in policies that have no index. */
 export function indexFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   return exposedTables(catalog)
     .filter(({ kind }) => kind === "table" || kind === "partitioned table")
@@ -51,7 +51,7 @@ function isComparedBy(column: string, expression: string): boolean {
   return new RegExp(String.raw`(?<![\w."])${escaped} = |= ${escaped}(?![\w"(])`).test(expression);
 }
 
-/** An index that begins with these columns, in any order among themselves. */
+/** Whether an index starts with these columns, in any order. */
 function isIndexed({ indexes }: CatalogTable, columns: readonly string[]): boolean {
   return indexes.some(({ columns: indexed, predicate }) => {
     const leading = new Set(indexed.slice(0, columns.length));
@@ -67,7 +67,7 @@ function qualifiedNameOf({ schema, name }: CatalogTable): string {
   return quotedName(schema, name);
 }
 
-/** Policies that ask who the caller is anew for each row. */
+/** Policies that evaluate who the caller is once per row. */
 export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   return exposedTables(catalog).flatMap((table) =>
     table.policies
@@ -85,7 +85,7 @@ function isEvaluatedPerRow(expression: string | null): boolean {
   return [...expression.matchAll(CALLER_FUNCTIONS)].some(({ index }) => !isInSelect(expression.slice(0, index)));
 }
 
-/** Whether a sub-select has been begun that is not yet ended. */
+/** Whether the end of the text is inside a sub-select. */
 function isInSelect(before: string): boolean {
   const begun: boolean[] = [];
   for (const [sign] of before.matchAll(/\(\s*SELECT\b|\(|\)/g)) {
@@ -95,7 +95,7 @@ function isInSelect(before: string): boolean {
   return begun.includes(true);
 }
 
-/** Columns in which anonymous or signed-in callers may write texts as long as a request. Each page that holds such a row is as large. */
+/** Text columns without a maximum length that anonymous or signed-in callers may write. Long values make every response with the row large. */
 export function textBoundFindings(facts: DoctorFacts): DoctorFinding[] {
   return exposedTables(facts.catalog)
     .filter(({ kind }) => kind === "table" || kind === "partitioned table")
@@ -146,7 +146,7 @@ function isText(type: DataType): boolean {
   return base.kind === "array" ? isText(base.element) : base.kind === "base" && TEXT_TYPES.has(base.name);
 }
 
-/** By its type, by a check, or because it repeats a value of another table. */
+/** Whether the type, a check or a foreign key limits its length. */
 function isBounded({ checks, foreignKeys }: CatalogTable, { name, type, maxLength }: CatalogColumn): boolean {
   if (maxLength !== null || domainChecks(type).some((expression) => limitsLength(expression, "VALUE"))) return true;
   return (
@@ -161,9 +161,9 @@ function domainChecks(type: DataType): string[] {
   return [...type.checks.map(({ expression }) => expression), ...domainChecks(type.over)];
 }
 
-/** Whether a check, as Postgres prints it, lets only so many characters of the value pass. */
+/** Whether a check expression, as Postgres prints it, limits the length of the value. */
 function limitsLength(expression: string, value: string): boolean {
-  // Postgres quotes more names than it must: those that are key words.
+  // Postgres quotes names that are key words, too.
   const names = [value, quotedName(value)].map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const name = String.raw`(?<![\w."])(?:${names.join("|")})(?![\w"])`;
   const isMeasured = [...expression.matchAll(LIMITED_LENGTH)].some(([, measured]) => new RegExp(name).test(measured!));
@@ -176,7 +176,7 @@ function limitsLength(expression: string, value: string): boolean {
   );
 }
 
-/** Whether the regular expression describes the whole text and repeats nothing without end. */
+/** Whether the regular expression is anchored at both ends and has no unlimited repetition. */
 function matchesBoundedLength(pattern: string): boolean {
   let bare = pattern.replace(/\\./g, "x").replace(/\[\^?\]?[^\]]*\]/g, "x");
   for (let before = ""; before !== bare; ) {
