@@ -51,75 +51,82 @@ const ACCEPTED: BroadcastResponse = { status: 202, headers: {}, body: null };
 
 type AddressedBroadcast = { readonly channelTopic: ChannelTopic; readonly broadcast: BroadcastMessage };
 
-/** Broadcasts by HTTP. */
-export function makeHttpBroadcast({
-  authenticator,
-  authorization,
-  broadcaster,
-  bodyLimitOf,
-}: HttpBroadcastDependencies) {
-  const identify = async (request: BroadcastRequest): Promise<Caller> => {
-    const { headers, rawQuery } = request;
-    const { authorization = null } = headers;
-    const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
-    // A client without a token sends its key twice, and a key need not be a token.
-    const token = authorization === `Bearer ${apiKey}` ? null : authorization;
-    const caller = await authenticator().authenticate({ authorization: token, apiKey });
-    if (caller.kind === "anonymous") {
-      throw unauthorized(
-        "AUTH_REQUIRED",
-        "An API key or a token is required: send the apikey header.",
-        "no credential",
-      );
-    }
-    request.admit(caller);
-    return caller;
-  };
-
-  const mayWrite = async (caller: Caller, { channelTopic }: AddressedBroadcast): Promise<boolean> =>
-    !channelTopic.isPrivate || authorization.mayWrite(caller, channelTopic.name, "broadcast");
-
-  const sendBatch = async (request: BroadcastRequest): Promise<BroadcastResponse> => {
-    const caller = await identify(request);
-    const messages = parseBatch(await readJsonBody(request, bodyLimitOf(caller)));
-    const permissions = new Map<string, boolean>();
-    for (const addressed of messages) {
-      const key = topicKey(addressed.channelTopic);
-      const isAllowed = permissions.get(key) ?? (await mayWrite(caller, addressed));
-      permissions.set(key, isAllowed);
-      if (isAllowed) await broadcaster.send(addressed.channelTopic, addressed.broadcast, null)();
-    }
-    return ACCEPTED;
-  };
-
-  const sendSingle = async (request: BroadcastRequest, topic: string, event: string): Promise<BroadcastResponse> => {
-    const caller = await identify(request);
-    const isPrivate = parsePrivate(new URLSearchParams(request.rawQuery).get("private"));
-    const encoding = payloadEncoding(request.headers);
-    const payload = await request.readBody(bodyLimitOf(caller));
-    if (encoding === "json") await checkJson(payload, MAX_MESSAGE_DEPTH);
-    const addressed: AddressedBroadcast = {
-      channelTopic: { name: decodePathSegment(topic), isPrivate },
-      broadcast: { event: decodePathSegment(event), encoding, payload },
-    };
-    if (!(await mayWrite(caller, addressed))) {
-      throw new HttpError(
-        403,
-        "PERMISSION_DENIED",
-        "The policies on realtime.messages do not allow you to write to this topic.",
-      );
-    }
-    await broadcaster.send(addressed.channelTopic, addressed.broadcast, null)();
-    return ACCEPTED;
-  };
-
+/** Handles broadcasts by HTTP. */
+export function makeHttpBroadcast(dependencies: HttpBroadcastDependencies) {
   return async (request: BroadcastRequest): Promise<BroadcastResponse> => {
     const single = SINGLE_PATH.exec(request.path)?.groups;
     if (!single && request.path !== BATCH_PATH) throw notFound();
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: ALLOWED_METHODS }, body: null };
     if (request.method !== "POST") throw methodNotAllowed(request.method, ALLOWED_METHODS);
-    return single ? sendSingle(request, single.topic!, single.event!) : sendBatch(request);
+    const caller = await authenticate(request, dependencies);
+    if (single) await sendSingle(request, caller, single as SingleTarget, dependencies);
+    else await sendBatch(request, caller, dependencies);
+    return ACCEPTED;
   };
+}
+
+type SingleTarget = { readonly topic: string; readonly event: string };
+
+async function authenticate(request: BroadcastRequest, { authenticator }: HttpBroadcastDependencies): Promise<Caller> {
+  const { headers, rawQuery } = request;
+  const { authorization = null } = headers;
+  const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
+  // A client without a token sends its key twice, and a key need not be a token.
+  const token = authorization === `Bearer ${apiKey}` ? null : authorization;
+  const caller = await authenticator().authenticate({ authorization: token, apiKey });
+  if (caller.kind === "anonymous") {
+    throw unauthorized("AUTH_REQUIRED", "An API key or a token is required: send the apikey header.", "no credential");
+  }
+  request.admit(caller);
+  return caller;
+}
+
+/** Messages to topics that the caller may not write to are left out. */
+async function sendBatch(
+  request: BroadcastRequest,
+  caller: Caller,
+  dependencies: HttpBroadcastDependencies,
+): Promise<void> {
+  const { broadcaster, bodyLimitOf } = dependencies;
+  const messages = parseBatch(await readJsonBody(request, bodyLimitOf(caller)));
+  const permissions = new Map<string, boolean>();
+  for (const { channelTopic, broadcast } of messages) {
+    const key = topicKey(channelTopic);
+    const isAllowed = permissions.get(key) ?? (await mayWrite(caller, channelTopic, dependencies));
+    permissions.set(key, isAllowed);
+    if (isAllowed) await broadcaster.send(channelTopic, broadcast, null)();
+  }
+}
+
+async function sendSingle(
+  request: BroadcastRequest,
+  caller: Caller,
+  { topic, event }: SingleTarget,
+  dependencies: HttpBroadcastDependencies,
+): Promise<void> {
+  const { broadcaster, bodyLimitOf } = dependencies;
+  const isPrivate = parsePrivate(new URLSearchParams(request.rawQuery).get("private"));
+  const encoding = payloadEncoding(request.headers);
+  const payload = await request.readBody(bodyLimitOf(caller));
+  if (encoding === "json") await checkJson(payload, MAX_MESSAGE_DEPTH);
+  const channelTopic = { name: decodePathSegment(topic), isPrivate };
+  const broadcast = { event: decodePathSegment(event), encoding, payload };
+  if (!(await mayWrite(caller, channelTopic, dependencies))) {
+    throw new HttpError(
+      403,
+      "PERMISSION_DENIED",
+      "The policies on realtime.messages do not allow you to write to this topic.",
+    );
+  }
+  await broadcaster.send(channelTopic, broadcast, null)();
+}
+
+async function mayWrite(
+  caller: Caller,
+  { name, isPrivate }: ChannelTopic,
+  { authorization }: HttpBroadcastDependencies,
+): Promise<boolean> {
+  return !isPrivate || authorization.mayWrite(caller, name, "broadcast");
 }
 
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are validated before any is sent. */
