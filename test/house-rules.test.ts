@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { REPOSITORY, repositoryFiles } from "./repository.ts";
-import { moduleOf } from "./source-figures.ts";
+import { measureSource, moduleOf } from "./source-figures.ts";
 
 const files = repositoryFiles();
 const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples)\//.test(file));
@@ -40,6 +40,11 @@ describe("the rules of the house", () => {
         return layerOf(to) > layerOf(from) || (from !== to && interfaces.includes(from) && interfaces.includes(to));
       });
     expect(offenders(programs, climbs)).toEqual([]);
+  });
+
+  test("neither files nor modules import each other in a circle, not even types", () => {
+    const { circles, moduleCircles } = measureSource();
+    expect({ circles, moduleCircles }).toEqual({ circles: [], moduleCircles: [] });
   });
 
   test("claims go to Postgres as they were spelled: JSON.parse would round their numbers", () => {
