@@ -22,7 +22,6 @@ import { collectionsOf } from "../rest-gateway/resource/collections.ts";
 import { displacedTables, tableAddresses } from "../rest-gateway/resource/table-addresses.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 import { driftFindings, readDrift } from "./drift-findings.ts";
-import { buildGraphQL } from "./explain-query.ts";
 import { withCatalog } from "./with-database.ts";
 
 const SIGNED_IN = "authenticated";
@@ -53,6 +52,7 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
     missingTriggerSql,
     replicas,
   });
+  const { buildGraphQL } = await import("./explain-query.ts");
   const { omitted } = await buildGraphQL(catalog, config, postgres);
   const drift = driftFindings(await readDrift(postgres));
   return sortBySeverity([...checked, ...addressFindings(catalog), ...graphqlFindings(omitted), ...drift]);
@@ -73,9 +73,10 @@ ${commandLine("doctor", "--names")}
   async run(baseConfig, args, { names }) {
     if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     if (names) {
-      const lines = await withCatalog(baseConfig, async ({ catalog, config, postgres }) =>
-        formatTableNames(catalog, (await buildGraphQL(catalog, config, postgres)).tableNames()),
-      );
+      const lines = await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
+        const { buildGraphQL } = await import("./explain-query.ts");
+        return formatTableNames(catalog, (await buildGraphQL(catalog, config, postgres)).tableNames());
+      });
       for (const line of lines) console.log(line);
       return;
     }

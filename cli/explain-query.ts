@@ -1,4 +1,3 @@
-import "./graphile-env.ts";
 import type pg from "pg";
 import { execute } from "postgraphile/grafast";
 import {

@@ -3,8 +3,7 @@ import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
 import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
 import { makeRoleKey } from "../engine/identity/tokens.ts";
 import { readSecrets } from "../engine/secrets.ts";
-import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
-import { formatRecords } from "./text-table.ts";
+import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./with-database.ts";
 
 type KeysOptions = Readonly<Record<string, unknown>>;

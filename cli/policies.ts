@@ -7,8 +7,7 @@ import { type AttemptOutcome, type PolicyMatrixRow, readPolicyMatrix } from "../
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { loginRoleOf } from "../engine/postgres/served-postgres.ts";
 import { makeCallerContexts, parseClaimOptions } from "./caller-context.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
-import { formatColumns } from "./text-table.ts";
+import { commandLine, formatColumns, runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./with-database.ts";
 
 const INTERFACES: readonly InterfaceName[] = ["table", "resource", "graphql", "realtime"];

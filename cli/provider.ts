@@ -11,8 +11,7 @@ import { isLoopback } from "../engine/accounts/federation/safe-fetch.ts";
 import { withDatabaseSettings } from "../engine/config/config.ts";
 import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
 import { readSecrets } from "../engine/secrets.ts";
-import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
-import { formatRecords } from "./text-table.ts";
+import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./with-database.ts";
 
 /** The constraint of the column. */

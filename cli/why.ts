@@ -102,7 +102,7 @@ Examples:
       const printAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
         const dependencies = { catalog, context, login, owner };
         if (!addressed) {
-          // Imported here, because loading PostGraphile is slow.
+          // Imported here, because loading PostGraphile is slow, and after withCatalog has set GRAPHILE_ENV.
           const { buildGraphQL, explainQuery } = await import("./explain-query.ts");
           const built = await buildGraphQL(catalog, config, postgres);
           for (const each of await explainQuery(address, { ...dependencies, built }))

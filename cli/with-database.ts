@@ -36,6 +36,8 @@ export async function withCatalog<T>(
   baseConfig: Config,
   work: (means: CatalogCommandContext) => Promise<T>,
 ): Promise<T> {
+  // For commands that import Grafast later, which prints a long warning if the variable is not set.
+  process.env.GRAPHILE_ENV ??= "production";
   const report = (step: string) => console.error(step);
   const postgres = await reachPostgres(baseConfig, report);
   try {

@@ -6,6 +6,9 @@ import type { CatalogSchema, DatabaseExtension, ServerVersion } from "./schemas.
 import type { CatalogTable } from "./tables.ts";
 import type { DomainRepresentation, QualifiedName } from "./types.ts";
 
+/** Smart tags of PostGraphile, such as `@behavior -insert`, at the start of a comment. */
+const SMART_TAGS = /^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i;
+
 /**
  * The schema of the database, read in one snapshot, from which all interfaces are generated. Immutable: when the
  * schema changes, there is a new object with the next version.
@@ -52,4 +55,15 @@ export function exposedTables(catalog: Pick<Catalog, "schemas">): CatalogTable[]
   return exposedSchemas(catalog)
     .flatMap(({ tables }) => [...tables.values()])
     .filter(({ isPartition, extension }) => !isPartition && extension === null);
+}
+
+/** The comment without smart tags; null if nothing remains. */
+export function publicComment(comment: string | null): string | null {
+  return comment?.replace(SMART_TAGS, "") || null;
+}
+
+/** Whether the comment has the smart tag, such as `@notNull`. */
+export function hasSmartTag(comment: string | null, tag: string): boolean {
+  const lines = SMART_TAGS.exec(comment ?? "")?.[0] ?? "";
+  return lines.split("\n").some((line) => line.split(/\s/, 1)[0] === `@${tag}`);
 }

@@ -1,6 +1,5 @@
 import type { DatabaseError } from "pg";
-import type { Catalog } from "./catalog.ts";
-import { publicComment } from "./comments.ts";
+import { type Catalog, publicComment } from "./catalog.ts";
 import type { CatalogTable } from "./tables.ts";
 
 /** What people are told of an error of Postgres, and which column of the input it is about. */

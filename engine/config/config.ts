@@ -1,6 +1,5 @@
 import { findClosestName } from "../edit-distance.ts";
-import type { SettingDefinition } from "./setting-definition.ts";
-import { isBase64Secret } from "./setting-readers.ts";
+import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";

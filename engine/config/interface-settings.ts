@@ -1,4 +1,3 @@
-import { optional, type SettingDefinition, secret, withDefault } from "./setting-definition.ts";
 import {
   claimPath,
   email,
@@ -11,11 +10,15 @@ import {
   mailAddress,
   nonEmptyList,
   oneOf,
+  optional,
   privateKey,
   publicKeys,
   redirectTargets,
+  type SettingDefinition,
+  secret,
   smtpUrl,
   text,
+  withDefault,
 } from "./setting-readers.ts";
 
 export const ACCOUNT_SETTINGS = {

@@ -1,16 +1,19 @@
-import { optional, type SettingDefinition, secret, withDefault } from "./setting-definition.ts";
 import {
   flag,
   httpUrl,
   integer,
   keyValues,
   oneOf,
+  optional,
   origins,
   postgresUrl,
   postgresUrls,
   ratio,
+  type SettingDefinition,
+  secret,
   text,
   trustProxy,
+  withDefault,
 } from "./setting-readers.ts";
 
 export const SERVER_SETTINGS = {

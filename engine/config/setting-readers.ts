@@ -5,7 +5,7 @@ import { findTlsError } from "../pg-client/connection-string.ts";
 import { type ClaimPath, parseClaimPath } from "./claim-path.ts";
 
 /** Parses the text of a setting, or throws an error that describes the allowed values. */
-export type SettingReader<T> = (text: string) => T;
+type SettingReader<T> = (text: string) => T;
 
 export const text: SettingReader<string> = (value) => value;
 
@@ -217,3 +217,40 @@ export const claimPath: SettingReader<ClaimPath> = (value) => {
   if (path === null) throw new Error('a path such as .role or .app_metadata."user role"[0]');
   return path;
 };
+
+export type SettingDefinition<T> = {
+  /** The canonical name, then aliases such as PostgREST's names. */
+  readonly names: readonly [string, ...string[]];
+  readonly read: SettingReader<T>;
+  /** The default as text; null if there is none. */
+  readonly fallback: string | null;
+  readonly description: string;
+  readonly secret: boolean;
+};
+
+type SettingNames = string | readonly [string, ...string[]];
+
+export function withDefault<T>(
+  names: SettingNames,
+  read: SettingReader<T>,
+  fallback: string,
+  description: string,
+): SettingDefinition<T> {
+  return { names: typeof names === "string" ? [names] : names, read, fallback, description, secret: false };
+}
+
+export function optional<T>(
+  names: SettingNames,
+  read: SettingReader<T>,
+  description: string,
+): SettingDefinition<T | null> {
+  return { names: typeof names === "string" ? [names] : names, read, fallback: null, description, secret: false };
+}
+
+export function secret<T>(
+  names: SettingNames,
+  read: SettingReader<T>,
+  description: string,
+): SettingDefinition<T | null> {
+  return { ...optional(names, read, description), secret: true };
+}

@@ -1,5 +1,5 @@
 import { type DatabaseSettings, findInEnvironment } from "./config.ts";
-import type { SettingDefinition } from "./setting-definition.ts";
+import type { SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, SETTING_GROUPS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
 const ALL_SETTINGS: readonly SettingDefinition<unknown>[] = Object.values(SETTINGS);

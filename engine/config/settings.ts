@@ -12,7 +12,7 @@ import {
   POSTGRES_SETTINGS,
   SERVER_SETTINGS,
 } from "./service-settings.ts";
-import type { SettingDefinition } from "./setting-definition.ts";
+import type { SettingDefinition } from "./setting-readers.ts";
 
 /** The settings by subject, in the order of `docs/settings.md`. */
 export const SETTING_GROUPS: readonly {

@@ -1,5 +1,4 @@
-import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
-import { hasSmartTag } from "../../engine/catalog/comments.ts";
+import { type Catalog, exposedSchemas, hasSmartTag } from "../../engine/catalog/catalog.ts";
 import type { DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { Routine, RoutineArgument } from "../../engine/catalog/routines.ts";
 import type { CatalogSchema } from "../../engine/catalog/schemas.ts";

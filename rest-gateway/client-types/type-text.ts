@@ -1,5 +1,4 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { hasSmartTag } from "../../engine/catalog/comments.ts";
+import { type Catalog, hasSmartTag } from "../../engine/catalog/catalog.ts";
 import type { Routine } from "../../engine/catalog/routines.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { BaseType, DataType, TypeAttribute } from "../../engine/catalog/types.ts";

@@ -1,5 +1,4 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { publicComment } from "../../engine/catalog/comments.ts";
+import { type Catalog, publicComment } from "../../engine/catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
 import type { QualifiedName } from "../../engine/catalog/types.ts";
 import type { VisibleSchema } from "./visible-schema.ts";

@@ -1,5 +1,4 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { hasSmartTag, publicComment } from "../../engine/catalog/comments.ts";
+import { type Catalog, hasSmartTag, publicComment } from "../../engine/catalog/catalog.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { GatewayRoutes } from "../http/router.ts";

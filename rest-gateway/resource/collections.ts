@@ -1,7 +1,6 @@
 import { memoize, memoizePerObject } from "../../engine/cache/memoize.ts";
 import { applicablePolicies } from "../../engine/catalog/access.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { publicComment } from "../../engine/catalog/comments.ts";
+import { type Catalog, publicComment } from "../../engine/catalog/catalog.ts";
 import type { Routine, RoutineArgument } from "../../engine/catalog/routines.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";

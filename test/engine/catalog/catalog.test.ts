@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hasSmartTag, publicComment } from "../../../engine/catalog/comments.ts";
+import { hasSmartTag, publicComment } from "../../../engine/catalog/catalog.ts";
 
 describe("spokenComment", () => {
   test("leaves out the lines for GraphQL at the beginning, and only there", () => {

@@ -1,2 +1,0 @@
-// Must be imported before Grafast, which prints a long warning if the variable is not set.
-process.env.GRAPHILE_ENV ??= "production";
