@@ -26,7 +26,8 @@ const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
 export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): DatabaseErrorMessage | null {
   const code = error.code ?? "";
   if (code.startsWith("23")) return constraintMessage(error, catalog);
-  if (code === "55P03" && error.table) return { message: `"${error.table}" is locked by somebody else; try again.` };
+  if (code === "55P03" && error.table)
+    return { message: `"${error.table}" is locked by another transaction; try again.` };
   const sentence = MESSAGES_BY_SQLSTATE[code] ?? MESSAGES_BY_SQLSTATE[code.slice(0, 2)];
   if (sentence) return { message: sentence };
   if (!isMeantForUsers(code)) return null;

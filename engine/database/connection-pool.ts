@@ -8,36 +8,36 @@ import { LONG_MS } from "./statement-shape.ts";
 const IDLE_TIMEOUT_MS = 60_000;
 const MAX_WAITING = 10_000;
 
-/** Something that wants a link. */
+/** A request for a connection of the pool. */
 export type ConnectionRequest = ShareHolder &
   QueuedItem & {
-    /** When it gives up waiting, by `performance.now()`. */
+    /** The deadline for waiting, as `performance.now()`. */
     readonly expires: number;
-    /** Others may wait for it, since that costs less than to be sent by themselves. */
+    /** Whether to batch it with others on a connection: that costs less than a write of its own. */
     readonly isBrief: boolean;
     start(connection: PostgresConnection): void;
     refuse(error: ApiError): void;
   };
 
 export type ConnectionPoolOptions = {
-  /** How many exchanges a link may have in flight. */
+  /** The maximum number of batches in flight per connection. */
   readonly depth: number;
-  /** How many links stay open when there is nothing to do. */
+  /** The number of connections that stay open when idle. */
   readonly least: number;
-  /** Resolves with null when nobody wants the link any more. */
+  /** Resolves with null when the connection is no longer needed. */
   readonly open: (events: ConnectionEvents, isWanted: () => boolean) => Promise<PostgresConnection | null>;
-  /** What to tell those who have waited too long. */
+  /** The error for requests that waited too long. */
   readonly refusal: () => ApiError;
   readonly tally?: ConnectionCounters;
-  /** The shares that tickets take, by how many links there may be; without it there are no shares. */
+  /** The limits of the shares, by the maximum number of connections. Without it, shares are not limited. */
   readonly limitsFor?: (max: number) => ShareLimits;
-  /** For how many milliseconds a link may run what can run again while others wait for it. */
+  /** How many milliseconds a read may run while other requests wait; longer reads are interrupted. */
   readonly slice?: number;
-  /** Called when something starts, so that `look` is too. */
+  /** Called when a request starts, so that the owner schedules `interruptLongReads`. */
   readonly onStart?: () => void;
 };
 
-/** Links of one kind and those who wait for one. */
+/** A pool of connections with a fair queue of waiting requests. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly counters: ConnectionCounters;
@@ -70,7 +70,7 @@ export class ConnectionPool {
     return this.#maxConnections;
   }
 
-  /** Opens what is wanted at once; what is too many closes as it falls idle. */
+  /** Opens missing connections at once; closes surplus connections when they become idle. */
   resize(max: number): void {
     this.#maxConnections = max;
     if (this.#shares) this.#shares.limits = this.#options.limitsFor!(max);
@@ -82,7 +82,7 @@ export class ConnectionPool {
     if (this.#draining) request.refuse(shuttingDown());
     else if (this.#waiting.length >= MAX_WAITING) this.#refuse(request);
     else {
-      // Whoever waits already can start on none of the links that have room.
+      // Requests in the queue cannot start on any connection that has room, so they are not overtaken.
       const connection = this.#chooseConnection(request);
       if (connection && this.#mayStart(request)) this.#start(request, connection);
       else this.#waiting.push(request);
@@ -90,18 +90,18 @@ export class ConnectionPool {
     }
   }
 
-  /** It no longer wants to be started. */
+  /** Removes a request from the queue. */
   withdraw(request: ConnectionRequest): void {
     this.#waiting.remove(request);
   }
 
-  /** Gives back a link that was leased. */
+  /** Returns a leased connection. */
   release(connection: PostgresConnection): void {
     connection.leased = false;
     this.#onReady(connection);
   }
 
-  /** Whoever waits is not served here. */
+  /** Refuses all waiting requests. */
   refuseWaiting(): void {
     for (const request of this.#waiting.takeWhile(() => true)) this.#refuse(request);
   }
@@ -110,7 +110,7 @@ export class ConnectionPool {
     for (const connection of this.#connections) connection.forgetStatements();
   }
 
-  /** To be called now and then. */
+  /** Called periodically: refuses expired requests, detects unresponsive connections, closes surplus and old ones. */
   sweep(now: number): void {
     this.#shares?.forget(now);
     for (const request of this.#waiting.takeWhile(({ expires }) => expires <= now)) this.#refuse(request);
@@ -125,9 +125,9 @@ export class ConnectionPool {
   }
 
   /**
-   * To be called every few milliseconds while something runs. Notes what takes long. Where others wait, or nobody waits for it, the read that has
-   * been running for longest is interrupted and goes where it is in nobody's way. Few at a time, since all are slow where
-   * the server is.
+   * Called every few milliseconds while statements run. Marks shares of long statements as long. If other requests
+   * wait, or if the caller is gone, interrupts the longest-running reads; they continue in the slow pool. At most a
+   * quarter of the connections at a time, since every read is slow when the server is.
    */
   interruptLongReads(now: number): void {
     for (const connection of this.#connections) {
@@ -140,7 +140,7 @@ export class ConnectionPool {
 
   #interruptReads(now: number, slice: number): void {
     const isCrowded = !this.#hasRoom && this.#waiting.find(this.#mayStart) !== null;
-    // While it drains, others take nothing any more that goes on there.
+    // While draining, the slow pool accepts no more requests.
     const mayMove = !this.#draining;
     const isInTheWay = (connection: PostgresConnection) =>
       connection.isAbandoned || (mayMove && (isCrowded || connection.load > 1));
@@ -159,7 +159,7 @@ export class ConnectionPool {
       });
   }
 
-  /** Takes no more tickets, waits for the last answer and closes. */
+  /** Refuses new requests, waits for the running ones and closes the connections. */
   async drain(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#draining = resolve;
@@ -199,7 +199,7 @@ export class ConnectionPool {
   readonly #mayStart = (request: ConnectionRequest): boolean => this.#shares?.admits(request) ?? true;
 
   #start(request: ConnectionRequest, connection: PostgresConnection): void {
-    // It may still have that of a ticket which goes on elsewhere.
+    // The connection may still hold the share of a request that continues in another pool.
     this.#returnShare(connection);
     if (this.#shares?.take(request)) {
       connection.shareHolder = request;
@@ -231,8 +231,8 @@ export class ConnectionPool {
   }
 
   /**
-   * What is brief goes along with what is about to be sent: one write, and one awakening of the server, for several. All
-   * else goes where there is the least to do.
+   * A brief request joins a batch that is about to be written: one write for several. Other requests go to the
+   * connection with the least load.
    */
   #chooseConnection({ isBrief }: ConnectionRequest): PostgresConnection | undefined {
     let best: PostgresConnection | undefined;
@@ -252,7 +252,7 @@ export class ConnectionPool {
   #needsConnection(): boolean {
     if (this.#connections.length + this.#opening < this.#options.least) return this.#draining === null;
     if (this.#waiting.length > this.#opening) return true;
-    // Links that share their time among several exchanges get company, one at a time.
+    // Connections with several batches in flight get help, one connection at a time.
     return (
       this.#opening === 0 && this.#options.depth > 1 && this.#connections.every((connection) => connection.load > 1)
     );
@@ -265,7 +265,7 @@ export class ConnectionPool {
     const connection = await this.#options.open(this.#events, isWanted);
     this.#opening--;
     if (!connection) return;
-    // Lost on its way here, when there was nothing to remove yet.
+    // The connection was lost before it was added to the pool.
     if (connection.isClosed) return this.#openMissing();
     if (this.#draining && !isWanted()) return connection.close();
     this.#connections.push(connection);

@@ -13,20 +13,20 @@ import { type ConnectionCounters, makeConnectionCounters } from "./prepared-stat
 const SWEEP_INTERVAL_MS = 250;
 const SIZE_QUERY_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** How many connections will do until the server has said how many it can spare. */
+/** The number of connections until the server has reported how many it can spare. */
 const INITIAL_CONNECTIONS = 8;
 const MAX_PREPARED_STATEMENTS = 250;
 
-/** How often it is looked whether something keeps others waiting. */
+/** How often long reads are looked for while statements run. */
 const TICK_INTERVAL_MS = 25;
 
 type PoolTerms = {
-  /** For how many milliseconds a read may keep others waiting on a link, or for one. */
+  /** How many milliseconds a read may run while other requests wait. */
   readonly slice?: number;
   readonly limitsFor?: (connections: number) => ShareLimits;
 };
 
-/** Reads that are known to be fast may have several in flight on one link; for all others a link is theirs alone. */
+/** Only the read pool pipelines: its statements are known to be fast. In the other pools each statement has a connection to itself. */
 const TERMS_BY_POOL: Readonly<Record<PoolName, PoolTerms>> = {
   read: { slice: 50 },
   write: { limitsFor: sharesForWrites },
@@ -41,7 +41,7 @@ export type ConnectionPoolsOptions = {
   readonly onState: (condition: DatabaseAvailability) => void;
   readonly size: number;
   readonly preparedStatements: boolean;
-  /** Most reads that are in flight on one link. */
+  /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth: number;
 };
 
@@ -58,7 +58,7 @@ export type ConnectionPoolsState = DatabaseAvailability & {
   readonly lanes: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
 
-/** The requests' connections: as many as the server can spare, kept alive, and brought back when they are lost. */
+/** The connection pools for requests: as many connections as the server can spare; lost connections are reopened. */
 export class ConnectionPools {
   readonly pools: Readonly<Record<PoolName, ConnectionPool>>;
   readonly #options: ConnectionPoolsOptions;
@@ -101,7 +101,7 @@ export class ConnectionPools {
     this.#connector.close();
   }
 
-  /** Whoever waits for a connection is not served here. */
+  /** Refuses all requests that wait for a connection. */
   refuseWaiting(): void {
     for (const pool of this.#allPools) pool.refuseWaiting();
   }
@@ -132,7 +132,7 @@ export class ConnectionPools {
       ...TERMS_BY_POOL[name],
       depth,
       tally: counters,
-      // One link is always there, so that we know whether the database is.
+      // One connection stays open, so that the availability of the database is known.
       least: name === "read" ? 1 : 0,
       open: (events, isWanted) => this.#openConnection({ depth, tally: counters }, events, isWanted),
       refusal: () => this.#refusal(),
@@ -141,7 +141,7 @@ export class ConnectionPools {
   }
 
   readonly #keepTicking = (): void => {
-    // What has been answered meanwhile is read first: what we have not read is no fault of the server's.
+    // Responses that have arrived are processed first, so that our own delay is not counted as the server's.
     this.#ticker ??= setTimeout(() => setImmediate(this.#tick), TICK_INTERVAL_MS);
   };
 
@@ -185,7 +185,7 @@ export class ConnectionPools {
     if (this.#availability.current.status === "up") void this.#adaptSizes();
   }
 
-  /** Fits the lanes into what the server can spare, once each time that it comes up. */
+  /** Sizes the pools to the connections the server can spare, each time the server becomes available. */
   async #adaptSizes(): Promise<void> {
     const now = performance.now();
     if (this.#areSizesKnown || now - this.#sizesAskedAt < SIZE_QUERY_INTERVAL_MS) return;
@@ -214,11 +214,11 @@ function stateOf(pool: ConnectionPool): ConnectionPoolState {
 type ConnectionOpenerOptions<Connection> = {
   readonly connect: () => Promise<Connection>;
   readonly onFailure: (error: Error) => void;
-  /** Whether a request waits for a connection: then the next attempt comes sooner. */
+  /** Whether a request waits for a connection: then it retries sooner. */
   readonly isAwaited: () => boolean;
 };
 
-/** Opens connections. While that fails one caller tries again and again, and the others wait for how it ends. */
+/** Opens connections. While attempts fail, one caller retries and the others wait for its result. */
 export class ConnectionOpener<Connection> {
   readonly #options: ConnectionOpenerOptions<Connection>;
   #failures = 0;
@@ -255,7 +255,7 @@ export class ConnectionOpener<Connection> {
   }
 
   async #attempt(): Promise<Connection | null> {
-    // Those who fail at the same time count as one.
+    // Concurrent failures count as one.
     const failures = this.#failures + 1;
     try {
       const connection = await this.#options.connect();
@@ -268,7 +268,7 @@ export class ConnectionOpener<Connection> {
     }
   }
 
-  /** In steps, as a request may come while nobody has waited yet. */
+  /** Sleeps in steps, as a request may start to wait meanwhile. */
   async #pause(): Promise<void> {
     const { signal } = this.#closed;
     const end = performance.now() + retryDelay(this.#failures);
@@ -287,11 +287,11 @@ export type DatabaseLog = {
 export type DatabaseAvailability = {
   readonly status: "connecting" | "up" | "down";
   readonly since: Date;
-  /** Why the latest attempt to reach it failed. */
+  /** The error message of the latest failed attempt. */
   readonly reason: string | null;
 };
 
-/** Whether the database can be reached. Each change is told once, however many requests meet it. */
+/** Tracks and logs whether the database can be reached. Reports each change once, however many requests fail. */
 export class AvailabilityMonitor {
   #current: DatabaseAvailability = { status: "connecting", since: new Date(), reason: null };
   #isExhausted = false;
@@ -316,14 +316,14 @@ export class AvailabilityMonitor {
     this.#change({ status: "up", since: new Date(), reason: null });
   }
 
-  /** A further connection was refused while others work. */
+  /** The server refused another connection while others are open. */
   exhausted(error: Error): void {
     if (this.#isExhausted) return;
     this.#isExhausted = true;
     this.#log.warn({ err: error }, "cannot open another database connection; going on with those that are open");
   }
 
-  /** There is no connection and none was to be had. */
+  /** No connection is open and none could be opened. */
   down(error: Error): void {
     const reason = error.message;
     if (this.#current.status === "down") this.#current = { ...this.#current, reason };

@@ -13,44 +13,44 @@ import {
   PreparedStatements,
 } from "./prepared-statements.ts";
 
-/** What a server that was asked to cancel gets before it counts as gone. */
+/** The time that a server gets to react to a cancel request before the connection is destroyed. */
 const CANCEL_GRACE_MS = 5_000;
 
 const LIFETIME_MS = 3_600_000;
 
-/** So many may be in flight whatever they take. */
+/** This many batches may be in flight regardless of their expected duration. */
 const ALWAYS_PIPELINED = 4;
-/** So many go into one write; more on one link would make others of its processes idle. */
+/** The maximum number of batches per write; more on one connection would leave other backends idle. */
 const MAX_BATCHES_PER_WRITE = 8;
-/** Milliseconds that those in flight may be expected to take together before further ones go elsewhere, or wait. */
+/** The maximum expected duration of all batches in flight on one connection; further ones go to other connections, or wait. */
 const MAX_EXPECTED_MS = 10;
 
 /** SQLSTATE query_canceled. */
 const QUERY_CANCELED = "57014";
 
 export type ConnectionEvents = {
-  /** It may have room for another exchange, or be done for good. */
+  /** The connection may have room for another batch, or has retired. */
   ready(link: PostgresConnection): void;
   lost(link: PostgresConnection, reason: Error): void;
 };
 
 type ConnectionOptions = {
-  /** How many exchanges may be in flight, while they are expected to be brief. */
+  /** The maximum number of batches in flight, while they are expected to be brief. */
   readonly depth: number;
   readonly mostPrepared: number;
   readonly tally?: ConnectionCounters;
 };
 
-/** One session. Exchanges are answered in the order in which they were sent. */
+/** One session. Batches are answered in the order in which they were sent. */
 export class PostgresConnection {
   readonly openedAt = performance.now();
-  /** When it has served long enough: a backend's memory only ever grows. */
+  /** When the connection is replaced: a backend's memory only ever grows. */
   readonly retiresAt = this.openedAt + LIFETIME_MS * (0.9 + Math.random() * 0.2);
-  /** Lent to a transaction as a whole. */
+  /** Reserved for one transaction. */
   leased = false;
-  /** Takes nothing more, and is to be closed when it is idle. */
+  /** Accepts no more batches, and is closed when idle. */
   retiring = false;
-  /** Whose shares what runs on it takes, if anybody's. */
+  /** The holder of the shares that the running statement occupies, if any. */
   shareHolder: ShareHolder | null = null;
   shareTakenAt = 0;
 
@@ -61,21 +61,21 @@ export class PostgresConnection {
   readonly #prepared: PreparedStatements;
   readonly #outbox = new MessageEncoder();
   readonly #inFlight: BatchProgress[] = [];
-  /** Milliseconds that those in flight are expected to take. */
+  /** The expected duration of all batches in flight, in milliseconds. */
   #expectedMs = 0;
-  /** How many of those in flight are still in the outbox. */
+  /** The number of batches in flight that are still in the outbox. */
   #unsent = 0;
-  /** Since when the server has had nothing else to do than the head of those in flight. */
+  /** Since when the server works on the first batch in flight, or is idle. */
   #headSince = performance.now();
   #hasReceived = true;
   #quietSince = 0;
   #paused = false;
   #cancelWanted = false;
   #cancelling = false;
-  /** Whoever is hit by the cancel may run again. Until all in flight have ended nothing is added. */
+  /** The batch that the cancel hits may run again. No batch is added until all in flight have ended. */
   #interrupted = false;
   #isClosed = false;
-  /** Reported settings that differ from what they were at the start. */
+  /** Reported settings that differ from their initial values. */
   readonly #changedParameters = new Set<string>();
 
   constructor(
@@ -102,7 +102,7 @@ export class PostgresConnection {
     return !this.leased && !this.retiring && !this.#cancelling && !this.#interrupted;
   }
 
-  /** Has not sent yet what it was given, and takes more. */
+  /** Whether unsent batches are queued and another one can join their write. */
   get hasUnsentBatches(): boolean {
     return this.#unsent > 0 && this.#unsent < MAX_BATCHES_PER_WRITE;
   }
@@ -111,7 +111,7 @@ export class PostgresConnection {
     return this.#inFlight.length === 0 && !this.leased && !this.#cancelling;
   }
 
-  /** Nobody waits for what the server is at. */
+  /** Whether the caller of the running batch is gone. */
   get isAbandoned(): boolean {
     return this.#inFlight[0]?.exchange.isAbandoned ?? false;
   }
@@ -132,7 +132,7 @@ export class PostgresConnection {
     this.#prepared.dropAll();
   }
 
-  /** Of the session, as the server has it. */
+  /** The process ID of the backend. */
   get pid(): number {
     return this.#socket.processId;
   }
@@ -149,7 +149,7 @@ export class PostgresConnection {
       this.#inFlight.push(progress);
       this.#expectedMs += progress.expected;
       this.#unsent++;
-      // One write for all that comes up in this turn of the event loop; writing each at once costs 10 to 15 %.
+      // One write for all batches of this turn of the event loop; separate writes cost 10 to 15 %.
       if (this.#depth === 1 && !this.leased) this.#flush();
       else if (this.#unsent === 1) setImmediate(this.#flush);
     }
@@ -166,8 +166,8 @@ export class PostgresConnection {
   }
 
   /**
-   * A cancel hits whatever the session runs when it arrives there: so nothing happens on links that are shared, and this
-   * one has no room before the server has taken the cancel.
+   * A cancel request hits whatever the session runs when it arrives. So shared connections are never cancelled, and
+   * this one has no room until the server has processed the cancel request.
    */
   cancel(): void {
     if (this.#depth > 1 || this.#inFlight.length === 0) return;
@@ -175,7 +175,7 @@ export class PostgresConnection {
     if (!this.#cancelling) this.#beginCancel();
   }
 
-  /** For how many milliseconds the server has been at what it is at. */
+  /** How many milliseconds the server has worked on the current batch. */
   busyFor(now: number): number {
     return this.#unsent < this.#inFlight.length ? now - this.#headSince : 0;
   }
@@ -184,7 +184,10 @@ export class PostgresConnection {
     return !this.#cancelling && (this.#inFlight[0]?.exchange.isInterruptible ?? false);
   }
 
-  /** Cancels what is running, for others to go on. When it has ended by itself meanwhile, the cancel hits the next one, which runs again too. */
+  /**
+   * Cancels the running batch in favor of others. If it ends before the cancel arrives, the cancel hits the next batch,
+   * which runs again too.
+   */
   interrupt(): void {
     this.#interrupted = true;
     this.#counters.interrupted++;
@@ -193,13 +196,13 @@ export class PostgresConnection {
 
   #beginCancel(): void {
     this.#cancelling = true;
-    // Postgres does not notice a cancel while it waits for somebody to read.
+    // Postgres does not process a cancel while it blocks on a write to us.
     if (this.#paused) this.resume();
-    // Behind the write of what is to be cancelled.
+    // After the write of the batch to cancel.
     setImmediate(() => this.#sendCancel());
   }
 
-  /** To be called now and then: notices a server that has fallen silent, and a cancel that came too early to hit. */
+  /** Called periodically: detects a server that stopped responding, and repeats a cancel that arrived too early. */
   checkSilence(now: number): void {
     const head = this.#inFlight[0];
     if (this.#hasReceived || this.#paused || !head) {
@@ -224,7 +227,7 @@ export class PostgresConnection {
       if (this.#inFlight.length === 0) this.#interrupted = false;
       if (!this.#isClosed) this.#events.ready(this);
     } catch (error) {
-      // It may still arrive, and hit what comes next.
+      // The cancel may still arrive, and hit the next batch.
       this.#destroy(error as Error);
     }
   }
@@ -285,7 +288,7 @@ export class PostgresConnection {
     }
   };
 
-  /** A function has changed the session, not only its transaction: such a session is not used again. */
+  /** A function changed a setting for the session, not only for its transaction: the session is not reused. */
   #onParameter(buffer: Buffer, start: number): void {
     const [name, value] = readPair(buffer, start);
     if (this.#socket.parameters.get(name) === value) this.#changedParameters.delete(name);
@@ -320,7 +323,7 @@ export class PostgresConnection {
     if (failure) exchange.end({ kind: "refused", milliseconds, error: failure, isStale, isInterrupted });
     else exchange.end({ kind: "done", milliseconds, fields });
 
-    // Those behind it ran inside the transaction that it left open, so they must end with it.
+    // The batches after it ran inside the transaction that it left open, so they fail with it.
     if (isAstray) this.#destroy(unexpectedTransactionState());
     else {
       if (status === message.IDLE && this.#changedParameters.size > 0) this.retiring = true;
@@ -341,23 +344,23 @@ export class PostgresConnection {
     const sent = lostBatches.length - this.#unsent;
     this.#events.lost(this, reason);
     for (const [index, { exchange, error }] of lostBatches.entries()) {
-      // Once refused it cannot have been committed.
+      // A batch that failed cannot have been committed.
       if (error) exchange.end({ kind: "refused", milliseconds: 0, error, isStale: false, isInterrupted: false });
       else exchange.end({ kind: "lost", cause: reason, sent: index < sent });
     }
   }
 }
 
-/** A statement that Postgres works on, or has been sent. */
+/** A statement that was sent to Postgres and has not ended. */
 export type RunningStatement = {
-  /** Of the session, as `pg_stat_activity` has it. Behind a pooler it means nothing. */
+  /** The process ID as in `pg_stat_activity`. Meaningless behind a pooler. */
   readonly pid: number;
-  /** How long the session has been at what is first in line. */
+  /** How long the session has worked on its current batch. */
   readonly milliseconds: number;
   readonly role: string | null;
   readonly interface: string | null;
   readonly request: string | null;
-  /** Without its values. */
+  /** The text, without parameter values. */
   readonly statement: string;
 };
 

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { ApiError, unavailable } from "../errors.ts";
 
-/** Undefined column, table and schema. */
+/** SQLSTATE undefined_column, undefined_table and invalid_schema_name. */
 const UNDEFINED_OBJECT_CODES: ReadonlySet<string | undefined> = new Set(["42703", "42P01", "3F000"]);
 
 export const SCHEMA_CHANGED_MESSAGE = "The database has just been changed; try again in a moment.";
@@ -9,18 +9,18 @@ export const SCHEMA_CHANGED_MESSAGE = "The database has just been changed; try a
 const RETRY_AFTER_SECONDS = 1;
 const REDUCE_RESPONSE_HINT = "Ask for fewer rows, fewer columns or fewer nested lists.";
 
-/** Postgres refused the role or a setting, before the statement began. */
+/** Postgres rejected the role or a setting, before the statement ran. */
 export class ContextError extends pg.DatabaseError {}
 
-/** Whether there is no such role, or the login may not become it. */
+/** Whether the role does not exist, or the login is not a member of it. */
 export function isRoleRefused({ message }: ContextError): boolean {
   return /^(?:role .* does not exist|permission denied to set role .*)$/s.test(message);
 }
 
-/** What callers without credentials are told where there is no role for them. */
+/** The message for anonymous callers when no anonymous role is configured. */
 export const ANONYMOUS_NOT_SERVED = "Sign in first: callers without credentials are not served here.";
 
-/** PostgREST's code and words for a database that cannot be reached. */
+/** PostgREST's code and message for a database that cannot be reached. */
 export function databaseUnreachable(cause: unknown): ApiError {
   return new ApiError("unavailable", "PGRST000", "Database connection error. Retrying the connection.", {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
@@ -34,7 +34,7 @@ export function isAcquireTimeout(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code === ACQUIRE_TIMEOUT_CODE;
 }
 
-/** The database is there, but every connection was busy for too long. */
+/** All connections were busy for longer than the acquire timeout. */
 export function acquireTimeout(): ApiError {
   return new ApiError("timeout", ACQUIRE_TIMEOUT_CODE, "Timed out acquiring connection from connection pool.", {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
@@ -47,12 +47,15 @@ export function shuttingDown(): ApiError {
 
 const UNANSWERED_CODES: ReadonlySet<string> = new Set(["PGRST000", "PGRST001", "PGRST003"]);
 
-/** Whatever was asked had no part in it: the database is away, too busy, or was lost. */
+/**
+ * Whether the error is about the database's availability and not about the statement: unreachable, overloaded, or the
+ * connection was lost.
+ */
 export function isUnanswered(error: unknown): boolean {
   return error instanceof ApiError && UNANSWERED_CODES.has(error.code);
 }
 
-/** Nothing was applied, so asking again is safe. */
+/** Nothing was changed, so a retry is safe. */
 export function connectionLost(cause: unknown): ApiError {
   return unavailable("The database connection was lost. Nothing was changed; try again.", cause);
 }
@@ -67,12 +70,12 @@ export function outcomeUnknown(cause: unknown): ApiError {
   });
 }
 
-/** SQLSTATE query_canceled: by statement_timeout, or because somebody asked for it. */
+/** SQLSTATE query_canceled: by statement_timeout or by a cancel request. */
 export function isQueryCanceled(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === "57014";
 }
 
-/** Nothing of it is kept. */
+/** For reads and rolled-back statements: nothing was committed. */
 export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): ApiError {
   return new ApiError("invalid", "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {
     details: "Nothing was changed.",
@@ -80,7 +83,7 @@ export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): Ap
   });
 }
 
-/** It had been committed when its answer came. */
+/** The change was committed before its response was received. */
 export function changedButResponseTooLarge(): ApiError {
   return new ApiError("invalid", "ANSWER_TOO_LARGE", "The change was made, but its answer is too large to be told.", {
     hint: "Do not repeat it: read what you need of it.",
@@ -91,7 +94,7 @@ export function isResponseTooLarge(error: unknown): boolean {
   return error instanceof ApiError && error.code === "ANSWER_TOO_LARGE";
 }
 
-/** Each of them may be as large as it is, but not all at once. */
+/** Each response is within its limit, but their sum exceeds the total limit. */
 export function tooManyLargeResponses(): ApiError {
   return unavailable("Too many large answers are being made at once; try again shortly.");
 }
@@ -105,7 +108,7 @@ export function unexpectedTransactionState(): ApiError {
   );
 }
 
-/** Somebody who does not read keeps a connection and the database's old rows occupied. */
+/** A client that does not read occupies a connection and prevents vacuum from removing old rows. */
 export function readerStalled(): ApiError {
   return new ApiError("timeout", "57014", "The rows were not read for too long; the query was cancelled.");
 }
@@ -116,8 +119,8 @@ export function transactionFailed(): ApiError {
 }
 
 /**
- * Whether a statement names what is there no more: it was made by a schema that is about to be replaced. Those that people
- * write, in functions, have a context; and a value that is taken for a name, in a row say, has no place in the statement.
+ * Whether a statement refers to an object that no longer exists: it was built from an outdated catalogue. Errors inside
+ * functions have a `where`, and a value that is cast to a name has no position, so neither counts.
  */
 export function isSchemaOutdated(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.where || error.position === undefined) return false;

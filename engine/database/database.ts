@@ -38,75 +38,75 @@ import { combinedPace, StatementShape, StatementShapes } from "./statement-shape
 import { type QueryInTransaction, runTransaction } from "./transaction.ts";
 
 const STALL_TIMEOUT_MS = 30_000;
-/** For how long it is looked which lock a statement has waited for. */
+/** Timeout of the query that finds the blocking lock. */
 const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
-/** How many of the largest answers may be in the making at once. */
+/** The total response budget, as a multiple of the largest response. */
 const LARGE_RESPONSES = 8;
 
 export type DatabaseOptions = {
-  /** The login of all requests, a member of the callers' roles. */
+  /** The login for requests, a member of the callers' roles. */
   readonly url: string;
   readonly ownerUrl: string;
   readonly log: DatabaseLog;
-  /** Told of each change, once. */
+  /** Called once per change of availability. */
   readonly onState?: (condition: DatabaseAvailability) => void;
-  /** How many connections requests may use, within half of what the server has free; the owner's few come on top. */
+  /** The maximum number of connections for requests, within half of what the server can spare; the owner's few come on top. */
   readonly poolSize?: number;
-  /** False behind a pooler that cannot keep statements prepared. */
+  /** False behind a pooler that does not support prepared statements. */
   readonly preparedStatements?: boolean;
-  /** Most reads that are in flight on one connection. */
+  /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth?: number;
-  /** Milliseconds for one statement; 0 is no limit. */
+  /** Statement timeout in milliseconds; 0 is no limit. */
   readonly statementTimeout?: number;
-  /** Milliseconds that a statement waits for one lock; 0 is no limit. */
+  /** Lock timeout in milliseconds; 0 is no limit. */
   readonly lockTimeout?: number;
-  /** Callers without credentials: their role, and how long a statement of theirs may take where that is less. */
+  /** The role of anonymous callers, and their statement timeout if it is shorter. */
   readonly anonymous?: { readonly role: string; readonly statementTimeout: number } | null;
-  /** For how many milliseconds a request waits for a connection. */
+  /** How many milliseconds a request waits for a connection. */
   readonly acquireTimeout?: number;
-  /** The most bytes that are held of one answer, and of one row of a stream. */
+  /** The maximum number of bytes of one response, and of one row of a stream. */
   readonly maxAnswerBytes?: number;
   readonly applicationName?: string;
   readonly observe?: StatementObserver | null;
   /** Streaming replicas, for reads of contexts with a read-your-writes position. */
   readonly replicaUrls?: readonly string[];
-  /** How many seconds a replica may be behind. */
+  /** The maximum lag of a replica, in seconds. */
   readonly mostReplicaLag?: number;
 };
 
 export type RunStatementOptions = {
-  /** Postgres refuses to write (25006); and the statement may run again when its connection is lost. */
+  /** Runs in a read-only transaction; the statement may run again when its connection is lost. */
   readonly readOnly?: boolean;
-  /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
+  /** By default, reads run in the read pool once they have proved fast, otherwise in the slow pool; all else runs in the write pool. */
   readonly lane?: "read" | "write" | "slow";
-  /** The caller executes it in the same transaction before the statement; its rows are of no interest. */
+  /** A statement that runs before, in the same transaction; its rows are discarded. */
   readonly before?: Statement | undefined;
-  /** Does everything, checks deferred constraints too, and undoes it. */
+  /** Runs the statement, checks deferred constraints, and rolls back. */
   readonly rollback?: boolean;
-  /** Instead of the database's and the role's own limit; 0 is no limit. */
+  /** Overrides the statement timeout of the database and the role; 0 is no limit. */
   readonly timeoutMs?: number;
-  /** Names and types of the columns are wanted too. */
+  /** Whether to return the names and types of the columns. */
   readonly fields?: boolean;
   /**
-   * What may be held of the answer, instead of the database's own limit. Without it, what writes has none: it is committed
-   * by the time that its answer comes, and to refuse that would undo nothing.
+   * The memory budget of the response; overrides the default limit. By default writes have no limit: they are committed
+   * before the response arrives, so a refusal would undo nothing.
    */
   readonly budget?: ResponseBudget | undefined;
-  /** Ends the wait; and the statement, where it does not share its connection. */
+  /** Aborts the wait; cancels the statement if it does not share its connection. */
   readonly signal?: AbortLike | undefined;
 };
 
-/** The budget is shared too; without one, each statement may hold as much as an answer may. */
+/** The budget is shared by all statements; by default each has its own. */
 export type SharedRunOptions = Pick<RunStatementOptions, "budget" | "signal">;
 
-/** Values of more than 32 kB come as Buffers. */
+/** Returns values of more than 32 kB as Buffers. */
 export type LargeValueOptions = { readonly largeValues: "buffer" };
 
 export type StreamRowsOptions = Pick<RunStatementOptions, "readOnly" | "before" | "signal"> & {
   readonly separator: string;
-  /** For how many milliseconds the server may send nothing; a role's own statement_timeout counts as well. */
+  /** How many milliseconds the server may be silent; the role's own statement_timeout applies as well. */
   readonly timeoutMs?: number;
-  /** For how many milliseconds nobody may read while chunks wait. */
+  /** How many milliseconds chunks may wait for the reader. */
   readonly stallMs?: number;
 };
 
@@ -128,7 +128,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return new Database(options);
 }
 
-/** The only way to Postgres: as a caller, or as the owner. */
+/** Runs statements as a caller (pipelined, with its role and settings) or as the owner. */
 export class Database {
   readonly #pools: ConnectionPools;
   readonly #owner: OwnerPool;
@@ -178,10 +178,10 @@ export class Database {
   }
 
   /**
-   * The caller's settings and one statement in one write and one implicit transaction. Resolves only after
-   * ReadyForQuery, since deferred constraints fail there. Rejects with Postgres's own DatabaseError when Postgres
-   * refuses (a ContextError when it refuses the role or a setting) and with an ApiError when it cannot be asked, or when
-   * its answer is larger than may be held.
+   * Sends the caller's settings and one statement in one write and one implicit transaction. Resolves only after
+   * ReadyForQuery, since deferred constraints fail at commit. Rejects with pg's DatabaseError if Postgres rejects the
+   * statement (a ContextError if it rejects the role or a setting), and with an ApiError if no connection is available
+   * or the response exceeds its budget.
    */
   run(
     context: StatementContext,
@@ -245,8 +245,8 @@ export class Database {
   }
 
   /**
-   * Reads of one caller that come up together. Where all of them are known to be fast they share one transaction, which
-   * saves each of the others its settings and its way; but nobody's failure is another one's: then each is asked by itself.
+   * Runs several reads of one caller. If all are known to be fast, they share one transaction, which saves settings and
+   * round trips. If that transaction fails, each statement runs again by itself, so that they fail independently.
    */
   runEach(
     context: StatementContext,
@@ -309,15 +309,15 @@ export class Database {
   }
 
   /**
-   * The statement's first column, a text, row by row as it comes; what else the first row holds comes with the first
-   * chunk. Begins with the first `next()`.
+   * Streams the first column, a text, row by row; the other columns of the first row come with the first chunk. Starts
+   * at the first `next()`.
    */
   stream(context: StatementContext, statement: Statement, options: StreamRowsOptions): AsyncIterableIterator<RowChunk> {
     const limits = this.#limitsFor(context);
     const { readOnly = true, timeoutMs = limits.statementTimeout, stallMs = STALL_TIMEOUT_MS } = options;
     const { separator, before, signal } = options;
     const shape = this.#shapes.shapeFor(context.role, statement.text);
-    // A slow reader is no slow statement: what is limited is the silence, and we do that.
+    // Limits the server's silence instead of statement_timeout, which would also count the time that a slow reader takes.
     const earlier = this.#stepsBefore(context, before);
     const terms = { ...limits, statementTimeout: 0, readOnly, timeoutMs: undefined, before: earlier };
     const steps = makeRequestSteps(shape, statement, context, terms);
@@ -351,7 +351,7 @@ export class Database {
     });
   }
 
-  /** Several statements of one caller between a real BEGIN and COMMIT; undone when the work rejects. */
+  /** Runs several statements of one caller between BEGIN and COMMIT; rolls back if `work` rejects. */
   transaction<T>(
     context: StatementContext,
     work: (query: QueryInTransaction) => Promise<T>,
@@ -376,7 +376,7 @@ export class Database {
     return readOnly ? result : this.#recordWrite(context, result);
   }
 
-  /** What its caller reads next must see what it wrote, from a replica too. */
+  /** Records the WAL position of a write, so that the caller's later reads see it on replicas too. */
   async #recordWrite<T>({ readYourWrites }: StatementContext, work: Promise<T>): Promise<T> {
     if (!this.#replicas || !readYourWrites) return work;
     try {
@@ -384,13 +384,13 @@ export class Database {
       await this.#replicas.recordWrite(readYourWrites);
       return result;
     } catch (error) {
-      // It may have been committed when the connection was lost, and not when Postgres has refused it.
+      // If the connection was lost, the write may have been committed; if Postgres rejected it, it was not.
       if (!(error instanceof DatabaseError)) this.#replicas.recordPossibleWrite(readYourWrites);
       throw error;
     }
   }
 
-  /** Goes on with the error, which says which lock it was about if that can be found out. */
+  /** Adds the blocking lock to a lock timeout, if it can be found, and passes the error on. */
   #explainLockTimeout(
     error: unknown,
     context: StatementContext,
@@ -414,23 +414,23 @@ export class Database {
     return before ? [makeStatementStep(this.#shapes.shapeFor(role, before.text), before, { sync: false })] : [];
   }
 
-  /** For what no caller may do: private functions, the catalogue, migrations. */
+  /** Runs work as the owner: private functions, the catalogue, migrations. */
   asOwner<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     return this.#owner.lend(work);
   }
 
-  /** To be called after DDL: statements are prepared anew, those in flight excepted. */
+  /** Called after DDL: statements are prepared again, except those in flight. */
   forgetStatements(): void {
     this.#pools.forgetStatements();
     this.#replicas?.schemaChanged();
   }
 
-  /** One by one, in the order of their addresses. */
+  /** The state of each replica, in the order of `replicaUrls`. */
   replicas(): readonly ReplicaState[] {
     return this.#replicas?.state ?? [];
   }
 
-  /** What Postgres is asked at this moment. */
+  /** The statements that run at this moment. */
   runningStatements(): readonly RunningStatement[] {
     return this.#pools.runningStatements();
   }
@@ -439,7 +439,7 @@ export class Database {
     return this.#pools.state;
   }
 
-  /** Refuses what is new, waits for what is under way, then closes everything. */
+  /** Refuses new requests, waits for the running ones, then closes all connections. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -455,7 +455,7 @@ export class Database {
     return wanted === "read" && !shape.isFast ? "slow" : wanted;
   }
 
-  /** To a replica that is far enough, if there is one. */
+  /** Chooses the pools of a replica that is far enough, if any, else of the primary. */
   #choosePools({ readYourWrites }: StatementContext, name: PoolName, readOnly: boolean): ChosenPools {
     const { pools: lanes } = this.#pools;
     const isShared = name === "read" || name === "slow";

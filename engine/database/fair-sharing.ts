@@ -1,11 +1,11 @@
 import type { StatementContext } from "./statement.ts";
 
-/** Whose shares of a pool a statement takes. */
+/** The owner of shares of a pool: a statement's caller and relations. */
 export type ShareHolder = {
   readonly caller: string;
   readonly isAnonymous: boolean;
   readonly relations: readonly string[];
-  /** Known to take long. */
+  /** Whether the statement is known to run long. */
   readonly isLong: boolean;
 };
 
@@ -13,31 +13,31 @@ export function callerKeyOf({ role, callerKey }: Pick<StatementContext, "role" |
   return callerKey ? `${role} ${callerKey()}` : role;
 }
 
-/** How many connections of a pool may be occupied at a time. */
+/** The maximum number of connections of a pool that may be occupied. */
 export type ShareLimits = {
-  /** By all together. */
+  /** By all statements. */
   readonly all: number;
   /** By anonymous callers. */
   readonly anonymous: number;
-  /** By one caller who has statements that take long. */
+  /** By one caller with statements that run long. */
   readonly caller: number;
-  /** The same where that is an anonymous one. */
+  /** The same for an anonymous caller. */
   readonly anonymousCaller: number;
-  /** By statements that name a relation of which some take long: when it is locked, all of them wait for it. */
+  /** By statements that name a relation with long-running statements: if it is locked, all of them wait. */
   readonly relation: number;
-  /** Whether only statements count that are known to take long. */
+  /** Whether only statements that are known to run long count. */
   readonly longOnly: boolean;
 };
 
 /**
- * Statements that take long leave at least one connection to those of which that is not known. A relation's share is less
- * than a caller's, so that a caller who waits for a locked table can still read others.
+ * Long statements leave at least one connection to the others. A relation's share is smaller than a caller's, so that a
+ * caller who waits for a locked table can still read other tables.
  */
 export function sharesForReads(connections: number): ShareLimits {
   return { ...fractionsOf(connections), all: atLeastOne(connections - 1), longOnly: true };
 }
 
-/** A write cannot be interrupted for others, so that each counts as soon as one takes long. */
+/** A write cannot be interrupted, so each write counts as soon as one runs long. */
 export function sharesForWrites(connections: number): ShareLimits {
   return { ...fractionsOf(connections), all: connections, longOnly: false };
 }
@@ -52,21 +52,21 @@ function atLeastOne(connections: number): number {
   return Math.max(1, connections);
 }
 
-/** For how long it is remembered of whom and of what statements take long. */
+/** How long callers and relations with long-running statements are remembered. */
 const CONGESTION_MEMORY_MS = 10_000;
 const MAX_CONGESTED = 1_000;
 
-/** Counts who occupies the connections of a pool. */
+/** Counts the occupied connections of a pool, by caller and by relation. */
 export class ConnectionShares {
   limits: ShareLimits;
   #all = 0;
   #anonymous = 0;
   /**
-   * By caller, and by relation, whose names are quoted. Those who occupy none are removed now and then only: V8 makes a
-   * Map anew where entries come and go, and takes what the earlier ones held for used.
+   * By caller key and by quoted relation name. Zero entries are removed periodically only: frequent insertion and
+   * deletion makes V8 rehash the Map, which retains memory.
    */
   readonly #occupied = new Map<string, number>();
-  /** Callers and relations of which statements take long, and until when that is remembered. */
+  /** Callers and relations with long-running statements, and until when they are remembered. */
   #congested = new Map<string, number>();
 
   constructor(limits: ShareLimits) {
@@ -84,7 +84,7 @@ export class ConnectionShares {
     return !this.#isUsedUp(holder.caller, isAnonymous ? anonymousCaller : caller);
   }
 
-  /** Whether it counts: then its share is to be given back, whatever becomes of it. */
+  /** Returns whether a share was taken; it must then be given back in every case. */
   take(holder: ShareHolder): boolean {
     if (this.limits.longOnly && !holder.isLong) return false;
     this.#count(holder, 1);
@@ -95,27 +95,27 @@ export class ConnectionShares {
     this.#count(holder, -1);
   }
 
-  /** It takes long, and its like may do so too. */
+  /** Marks the caller and the relations of a long-running statement. */
   noteLong(holder: ShareHolder, now: number): void {
     if (this.#congested.size >= MAX_CONGESTED) this.#congested.clear();
     for (const key of shareKeysOf(holder)) this.#congested.set(key, now + CONGESTION_MEMORY_MS);
   }
 
-  /** Whether of somebody statements take long. */
+  /** Whether any caller or relation has long-running statements. */
   get isCongested(): boolean {
     return this.#congested.size > 0;
   }
 
   /**
-   * It did not take long. So a disk that stalls once does not slow down those who write for as long as is remembered of
-   * them; but who still has statements that take long keeps to a share.
+   * Unmarks the caller and the relations of a statement that ended quickly, unless they have others that still run
+   * long. So one stall of the disk does not limit writers for the whole retention time.
    */
   noteShort(holder: ShareHolder, stillLong: readonly ShareHolder[]): void {
     const kept = new Set(stillLong.flatMap(shareKeysOf));
     for (const key of shareKeysOf(holder)) if (!kept.has(key)) this.#congested.delete(key);
   }
 
-  /** To be called now and then. */
+  /** Called periodically: removes expired marks and zero counts. */
   forget(now: number): void {
     for (const [key, until] of this.#congested) if (until < now) this.#congested.delete(key);
     for (const [key, count] of this.#occupied) if (count === 0) this.#occupied.delete(key);
@@ -143,15 +143,18 @@ function shareKeysOf({ caller, relations }: ShareHolder): string[] {
 }
 
 export type QueuedItem = {
-  /** Takes turns with the others. */
+  /** Callers take turns. */
   readonly caller: string;
-  /** Of one kind a caller's are served in their order. */
+  /** Items of one caller and kind are served in order. */
   readonly kind: object;
 };
 
-/** Takes turns between callers, and for each of them between kinds of statements, so that nobody stands behind all of another's. */
+/**
+ * Serves callers in turn and, for each caller, kinds of statements in turn, so that no statement waits for all
+ * statements of another caller.
+ */
 export class FairQueue<Item extends QueuedItem> {
-  /** Whoever was served last is last. */
+  /** Ordered by turn: the caller served last comes last. */
   readonly #callers = new Map<string, Map<object, FifoQueue<Item>>>();
   #length = 0;
 
@@ -168,7 +171,7 @@ export class FairQueue<Item extends QueuedItem> {
     this.#length++;
   }
 
-  /** The first whose turn it is, of those that may be served. */
+  /** The next item in turn that can be served. */
   find(isServable: (item: Item) => boolean): Item | null {
     for (const kinds of this.#callers.values()) {
       for (const queue of kinds.values()) if (isServable(queue.first()!)) return queue.first()!;
@@ -176,7 +179,7 @@ export class FairQueue<Item extends QueuedItem> {
     return null;
   }
 
-  /** It was its turn. */
+  /** Removes an item and moves its caller and kind to the end. */
   serve(item: Item): void {
     const { caller, kind } = item;
     const kinds = this.#callers.get(caller)!;
@@ -199,7 +202,7 @@ export class FairQueue<Item extends QueuedItem> {
     if (kinds.size === 0) this.#callers.delete(caller);
   }
 
-  /** Removes those at the front of which this is true, and returns them. */
+  /** Removes and returns the items at the front of each queue that match. */
   takeWhile(isTaken: (item: Item) => boolean): Item[] {
     const taken: Item[] = [];
     for (const kinds of [...this.#callers.values()]) {
@@ -219,7 +222,7 @@ function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): vo
   map.set(key, value);
 }
 
-/** First in, first out; unlike an array it does not move everybody when the first one leaves. */
+/** First in, first out; unlike an array's `shift`, it does not move all items. */
 export class FifoQueue<Item> {
   #items: Item[] = [];
   #head = 0;

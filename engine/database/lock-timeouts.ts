@@ -4,16 +4,16 @@ import { quotedName } from "../pg-client/quoted-name.ts";
 import { isAcquireTimeout } from "./database-errors.ts";
 import type { ResultRow, Statement } from "./statement.ts";
 
-/** Whoever waits for the lock itself finds it anew within DB_LOCK_TIMEOUT_SECONDS, which are rarely more. */
+/** Longer than DB_LOCK_TIMEOUT_SECONDS usually is, within which a statement that waits for the lock itself renews the entry. */
 const LOCK_MEMORY_MS = 10_000;
 const MAX_LOCKS = 1_000;
 
-/** Those that keep out who reads. */
+/** Lock modes that conflict with reads. */
 const LOCKS_AGAINST_READS = ["AccessExclusiveLock"];
-/** Those that keep out who writes. */
+/** Lock modes that conflict with writes. */
 const LOCKS_AGAINST_WRITES = [...LOCKS_AGAINST_READS, "ExclusiveLock", "ShareRowExclusiveLock", "ShareLock"];
 
-/** A policy may read other relations, which are none of the caller's business: only what the statement names is looked at. */
+/** Considers only relations that the statement names and the caller may access: policies may read others. */
 const FIND_BLOCKING_LOCK = `
   select namespace.nspname, class.relname, lock.mode, lock.granted
     from pg_catalog.json_array_elements_text($1) as named(relation)
@@ -36,13 +36,13 @@ export function isLockTimeout(error: unknown): error is DatabaseError {
 
 export type BlockedStatement = { readonly relations: readonly string[]; readonly readOnly: boolean };
 
-/** Asks as the caller, who is not told of what she may not use. */
+/** Runs as the caller, so that it reveals no relation without privileges. */
 export function findBlockingLock({ relations, readOnly }: BlockedStatement): Statement {
   const modes = readOnly ? LOCKS_AGAINST_READS : LOCKS_AGAINST_WRITES;
   return { text: FIND_BLOCKING_LOCK, values: [JSON.stringify(relations), JSON.stringify(modes)] };
 }
 
-/** Postgres does not say which lock it was. */
+/** Adds the relation and the mode to a lock timeout, which Postgres does not report. */
 export function describeLock(error: DatabaseError, [found]: readonly ResultRow[]): void {
   if (!found) return;
   const [schema, table, mode, granted] = found as readonly string[];
@@ -60,9 +60,9 @@ type LockDescription = {
   readonly until: number;
 };
 
-/** Locks that statements have met lately: those that wait for a connection behind them are told of the same. */
+/** Locks that recent statements timed out on, to explain the timeouts of statements that wait for a connection behind them. */
 export class RecentLockTimeouts {
-  /** By role, which may see the relation, and by the relation. */
+  /** By role, since privileges differ, and by relation. */
   readonly #known = new Map<string, LockDescription>();
 
   remember(role: string, { schema, table, detail, hint }: DatabaseError): void {
@@ -76,13 +76,13 @@ export class RecentLockTimeouts {
     });
   }
 
-  /** The refusal of who has waited in vain for a connection, with the lock that this was for. */
+  /** Adds the lock to the error of a statement that got no connection, if its relation is known to be locked. */
   explain(error: unknown, role: string, relations: readonly string[]): unknown {
     if (this.#known.size === 0 || !isAcquireTimeout(error)) return error;
     const lock = relations.map((relation) => this.#find(lockKey(role, relation))).find((found) => found !== null);
     if (!lock) return error;
     const { kind, code, message: tableMessage, retryAfterSeconds } = error;
-    const message = `"${lock.table}" is locked by somebody else; try again.`;
+    const message = `"${lock.table}" is locked by another transaction; try again.`;
     const { detail: details, hint } = lock;
     return new ApiError(kind, code, message, { tableMessage, details, hint, retryAfterSeconds });
   }

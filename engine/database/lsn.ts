@@ -1,4 +1,4 @@
-/** A place in the write-ahead log. */
+/** A position in the write-ahead log (pg_lsn). */
 export type Lsn = bigint;
 
 const LSN_PATTERN = /^([\dA-F]{1,8})\/([\dA-F]{1,8})$/i;

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { ResultField } from "./statement.ts";
 
 const HEADER_BYTES = 5;
-/** Postgres allocates no message beyond this; a longer one means that we have lost the thread. */
+/** Postgres sends no longer message; a longer length means that the stream is out of sync. */
 const MAX_MESSAGE_BYTES = 0x3fffffff;
 
 /**
@@ -11,10 +11,10 @@ const MAX_MESSAGE_BYTES = 0x3fffffff;
  */
 export type OnMessage = (type: number, buffer: Buffer, start: number, end: number, owned: boolean) => void;
 
-/** Whether a message may be collected that does not come in one piece; asked when its length is known. */
+/** Decides by its length whether a message that spans several chunks is collected or dropped. */
 export type AcceptMessage = (type: number, bytes: number) => boolean;
 
-/** Cuts what arrives into messages. A message that came in pieces is collected once, in memory of its own, or dropped. */
+/** Splits the stream into messages. A message that spans several chunks is collected in memory of its own, or dropped. */
 export class MessageReader {
   readonly #deliver: OnMessage;
   readonly #admit: AcceptMessage;
@@ -22,7 +22,7 @@ export class MessageReader {
   #headerBytes = 0;
   #body: Buffer | null = null;
   #bodyBytes = 0;
-  /** How much is still to come of a message that was not admitted. */
+  /** The bytes still to skip of a dropped message. */
   #dropping = 0;
 
   constructor(deliver: OnMessage, admit: AcceptMessage = () => true) {
@@ -44,7 +44,7 @@ export class MessageReader {
     if (at < length) this.#continue(chunk.subarray(at, length), length - at);
   }
 
-  /** Begins or goes on with a message that does not end in its first chunk; returns where the next one begins. */
+  /** Starts or continues a message that spans several chunks; returns the offset of the next message. */
   #continue(chunk: Buffer, length: number): number {
     const at = chunk.copy(this.#header, this.#headerBytes, 0, length);
     this.#headerBytes += at;
@@ -70,7 +70,7 @@ export class MessageReader {
     return at + copied;
   }
 
-  /** Returns how much of so many bytes belongs to what is dropped. */
+  /** Skips bytes of a dropped message; returns how many. */
   #drop(bytes: number): number {
     const dropped = Math.min(bytes, this.#dropping);
     this.#dropping -= dropped;
@@ -156,7 +156,7 @@ export function readFields(buffer: Buffer, start: number): ResultField[] {
   let at = start + 2;
   for (let index = 0; index < count; index++) {
     const end = buffer.indexOf(0, at);
-    // Behind the name: table oid (4), column (2), type oid (4), size (2), modifier (4), format (2).
+    // After the name: table oid (4), column (2), type oid (4), size (2), modifier (4), format (2).
     fields.push({ name: buffer.toString("utf8", at, end), type: readInt32(buffer, end + 7) >>> 0 });
     at = end + 19;
   }
@@ -190,7 +190,7 @@ const FIELD_NAMES = {
 
 type ErrorClass = new (message: string, length: number, name: "error") => pg.DatabaseError;
 
-/** ErrorResponse as the class that pg itself throws, or one made of it. */
+/** Decodes ErrorResponse to pg's own error class, or to a subclass. */
 export function readError(
   buffer: Buffer,
   start: number,

@@ -2,7 +2,7 @@ import type { ParameterValue } from "./statement.ts";
 
 // The first byte of each message (https://www.postgresql.org/docs/current/protocol-message-formats.html).
 
-/** From us to the server. */
+/** From the client to the server. */
 export const BIND = 0x42;
 export const CLOSE = 0x43;
 export const DESCRIBE = 0x44;
@@ -10,7 +10,7 @@ export const EXECUTE = 0x45;
 export const PARSE = 0x50;
 export const SYNC = 0x53;
 
-/** From the server to us. */
+/** From the server to the client. */
 export const PARSE_COMPLETE = 0x31;
 export const BIND_COMPLETE = 0x32;
 export const CLOSE_COMPLETE = 0x33;
@@ -25,7 +25,7 @@ export const ROW_DESCRIPTION = 0x54;
 export const READY_FOR_QUERY = 0x5a;
 export const NO_DATA = 0x6e;
 
-/** What Describe and Close are about. */
+/** Target of Describe and Close. */
 export const PORTAL = 0x50;
 export const STATEMENT = 0x53;
 
@@ -41,8 +41,9 @@ const DESCRIBE_MESSAGE = Buffer.from([DESCRIBE, 0, 0, 0, 6, PORTAL, 0]);
 const SYNC_MESSAGE = Buffer.from([SYNC, 0, 0, 0, 4]);
 
 /**
- * Messages of the extended protocol, collected until somebody takes them. All parameters and results are in text format.
- * Small messages share one slab; a large value becomes a chunk of its own and is not copied, so it must not change until it is sent.
+ * Encodes messages of the extended query protocol and collects them until `take`. All parameters and results are in
+ * text format. Small messages share one slab; a large value becomes a chunk of its own and is not copied, so it must
+ * not change until it is sent.
  */
 export class MessageEncoder {
   readonly #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
@@ -158,7 +159,7 @@ export class MessageEncoder {
     this.#used = start + message.length;
   }
 
-  /** Writes the type byte and the length, and returns where the length stands. */
+  /** Writes the type byte and the length; returns the offset of the length. */
   #begin(type: number, length: number): number {
     this.#byte(type);
     this.#int32(length);
@@ -172,7 +173,7 @@ export class MessageEncoder {
     this.#used = end;
   }
 
-  /** Statement names are ours and plain ASCII. */
+  /** Statement names are generated and plain ASCII. */
   #name(name: string): void {
     for (let index = 0; index < name.length; index++) this.#byte(name.charCodeAt(index));
     this.#byte(0);
@@ -200,7 +201,7 @@ export class MessageEncoder {
     if (bytes > SLAB_BYTES - this.#used) this.#spill();
   }
 
-  /** A copy, because the socket may keep what it cannot send at once while the slab is written anew. */
+  /** Copies the slab, because the socket may keep the chunk while the slab is overwritten. */
   #spill(): void {
     if (this.#used === 0) return;
     const chunk = Buffer.allocUnsafe(this.#used);

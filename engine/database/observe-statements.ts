@@ -1,28 +1,31 @@
 import type { Logger } from "../output/log.ts";
 import type { StatementContext } from "./statement.ts";
 
-/** Enough to know it by. */
+/** Enough to recognize the statement. */
 const MAX_STATEMENT_CHARACTERS = 2_000;
 
-/** How a statement went. */
+/** The outcome of a statement. */
 type StatementOutcome = {
-  /** Null: it was done. */
+  /** Null if the statement succeeded. */
   readonly error: unknown;
-  /** What Postgres needed of the time since it was asked; the rest it had to wait for a connection. */
+  /** The time in Postgres; the rest was spent waiting for a connection. */
   readonly milliseconds: number;
   readonly rows: number;
   readonly bytes: number;
-  /** Of the session, as `pg_stat_activity` and Postgres's log have it; null where there was none to be had. */
+  /** The process ID as in `pg_stat_activity` and Postgres's log; null if no connection was available. */
   readonly pid: number | null;
 };
 
-/** Told of each statement as it is asked, or of those that are asked in one go; what it returns is told how that went. Values are nobody's business. */
+/**
+ * Called for each statement, or for statements that run as one batch, when submitted; the returned function is called
+ * with the outcome. Never receives parameter values.
+ */
 export type StatementObserver = (
   context: StatementContext,
   texts: readonly string[],
 ) => (outcome: StatementOutcome) => void;
 
-/** One statement, on its way to Postgres and back. */
+/** Collects the measurements of one statement. */
 export class StatementObservation {
   readonly #report: (outcome: StatementOutcome) => void;
   #milliseconds = 0;
@@ -58,12 +61,12 @@ export class StatementObservation {
   }
 }
 
-/** As one text, for those who read it. */
+/** The statements of a batch as one text, for logs. */
 export function joinStatementTexts(texts: readonly string[]): string {
   return texts.join(";\n");
 }
 
-/** Null when there is nobody to tell. */
+/** Null if there are no observers. */
 export function combineObservers(observers: readonly StatementObserver[]): StatementObserver | null {
   if (observers.length < 2) return observers[0] ?? null;
   return (context, texts) => {
@@ -76,7 +79,7 @@ export function combineObservers(observers: readonly StatementObserver[]): State
 
 type SlowStatementOptions = { readonly log: Pick<Logger, "warn">; readonly milliseconds: number };
 
-/** A line for each statement that took so long, with what leads to its request and to its session; never with its values. */
+/** Logs each statement above the threshold with the ids of its request and its session, never with parameter values. */
 export function logSlowStatements({ log, milliseconds: least }: SlowStatementOptions): StatementObserver {
   return ({ role, settings }, texts) => {
     const askedAt = performance.now();

@@ -5,12 +5,12 @@ import type { Logger } from "../output/log.ts";
 import { acquireTimeout, databaseUnreachable, outcomeUnknown } from "./database-errors.ts";
 import { isFatal } from "./message-decoder.ts";
 
-/** Postgres has no such function, or no such schema: a database that is not ours. */
+/** SQLSTATE undefined_function and invalid_schema_name: the database has no schema of this service. */
 const UNDEFINED_FUNCTION_CODES: readonly (string | undefined)[] = ["42883", "3F000"];
 const INSUFFICIENT_PRIVILEGE = "42501";
 
 const MAX_CLIENTS = 4;
-/** pg-pool's words when every client was busy for too long. */
+/** pg-pool's message when all clients were busy for too long. */
 const POOL_EXHAUSTED_MESSAGE = "timeout exceeded when trying to connect";
 
 type OwnerPoolOptions = {
@@ -19,7 +19,7 @@ type OwnerPoolOptions = {
   readonly acquireTimeout: number;
 };
 
-/** Connections of the database's owner, for what no caller may do. */
+/** A pool of connections as the database owner. */
 export class OwnerPool {
   readonly #pool: pg.Pool;
   readonly #lost = new WeakSet<pg.PoolClient>();
@@ -35,9 +35,9 @@ export class OwnerPool {
       idleTimeoutMillis: 30_000,
       keepAlive: true,
     });
-    // An idle client was lost; the pool makes another one when it needs one.
+    // An idle client was lost; the pool opens another one when needed.
     this.#pool.on("error", () => {});
-    // From its first moment: the news of its end may come together with that of its beginning.
+    // Registered at once: the connection may be lost right after it is established.
     this.#pool.on("connect", (client) => client.on("error", () => this.#lost.add(client)));
   }
 
@@ -76,12 +76,12 @@ export class OwnerPool {
   }
 }
 
-/** Lends a connection of the database's owner, for what no caller may do. */
+/** Runs work on a connection of the database owner. */
 export type AsOwner = <T>(work: (client: pg.ClientBase) => Promise<T>) => Promise<T>;
 
 /**
- * Done whole or not at all. Read committed, whatever the database's default is: a statement that has waited for an
- * account is to see what it waited for.
+ * Runs work in one transaction. Read committed regardless of the database's default: a statement that waited for a
+ * locked row must see the new version.
  */
 export function inOwnerTransaction<T>(asOwner: AsOwner, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
   return asOwner(async (client) => {
@@ -91,7 +91,7 @@ export function inOwnerTransaction<T>(asOwner: AsOwner, work: (client: pg.Client
       await client.query("commit");
       return result;
     } catch (error) {
-      // Where the connection was lost, Postgres has rolled back by itself.
+      // If the connection was lost, Postgres has rolled back.
       await client.query("rollback").catch(() => {});
       throw error;
     }
@@ -102,11 +102,11 @@ type OwnerFunctionOptions = {
   readonly asOwner: AsOwner;
   readonly text: string;
   readonly log: Pick<Logger, "warn">;
-  /** Said once where the one who is asked as the owner is not the owner. */
+  /** Logged once if the owner URL's role does not own the function. */
   readonly warning: string;
 };
 
-/** Asks a function of ours. Where there is none, or it cannot be called, nothing is known. */
+/** Calls a function of this service as the owner. Returns no rows if the function does not exist or may not be called. */
 export function makeOwnerFunction<Row extends pg.QueryResultRow>({
   asOwner,
   text,

@@ -14,16 +14,16 @@ const MILLISECONDS_PER_UNIT: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Both leave nothing behind, since Bind failed: the statement is gone (26000), or its columns have changed (0A000). */
+/** Both fail in Bind, without side effects: the prepared statement does not exist (26000), or its result columns have changed (0A000). */
 const STALE_CODES = new Set(["26000", "0A000"]);
-/** What was understood before is not any more: a column has another type now, or is not there. */
+/** SQLSTATE class 42: an object that was valid at Parse has changed since, for example a column's type. */
 const CHANGED_OBJECT = /^42/;
 
 const NETWORK_ALLOWANCE_MS = 5_000;
-/** Bind counts them in 16 bits. */
+/** Bind has a 16-bit parameter count. */
 const MAX_PARAMETERS = 65_535;
 
-/** Parse when needed, Bind, Execute; and Sync where the server shall end the implicit transaction. */
+/** Parse if needed, Bind and Execute; Sync if it ends the implicit transaction. */
 export type BatchStep = {
   readonly shape: StatementShape;
   readonly values: readonly ParameterValue[];
@@ -31,7 +31,7 @@ export type BatchStep = {
   readonly isContext: boolean;
 };
 
-/** Takes what the main steps return. The bytes are valid during the call only, unless `owned`. */
+/** Receives the results of the main steps. The bytes are valid during the call only, unless `owned`. */
 export type ResultCollector = {
   row(buffer: Buffer, start: number, end: number, owned: boolean): void;
   complete(buffer: Buffer, start: number, end: number): void;
@@ -43,37 +43,37 @@ export type BatchOutcome =
       readonly kind: "refused";
       readonly milliseconds: number;
       readonly error: Error;
-      /** It never began, because the prepared statement was gone or outdated; it may run again. */
+      /** It did not start, because the prepared statement was missing or outdated; it may run again. */
       readonly isStale: boolean;
-      /** It was cancelled since others wait; it may run again where it keeps nobody waiting. */
+      /** It was cancelled because other requests wait; it may run again in the slow pool. */
       readonly isInterrupted: boolean;
     }
-  /** `sent` is false when the server cannot have seen it. */
+  /** `sent` is false if the server cannot have received it. */
   | { readonly kind: "lost"; readonly cause: Error; readonly sent: boolean };
 
-/** One write to the server and everything that comes back for it. */
+/** One write to the server and all responses to it. */
 export type PipelinedBatch = {
   readonly steps: readonly BatchStep[];
-  /** The index of the first step whose rows are wanted; and how many of those there are, one behind the other. */
+  /** The index of the first step whose rows are collected, and the number of such steps, in sequence. */
   readonly main: number;
   readonly mains: number;
   readonly collector: ResultCollector;
   readonly wantsFields: boolean;
-  /** Parses by itself, under new names, whatever the link believes to have prepared. */
+  /** Prepares its statements anew, under new names, regardless of the connection's cache. */
   readonly fresh: boolean;
-  /** It is part of a transaction that goes on after it. */
+  /** Whether the transaction stays open after the batch. */
   readonly keepsTransaction: boolean;
-  /** For how many milliseconds the server may be silent. */
+  /** How many milliseconds the server may be silent. */
   readonly patience: number;
-  /** Milliseconds that it is likely to take. */
+  /** The expected duration in milliseconds. */
   readonly expected: number;
-  /** It may be cancelled for others, since it can run again. */
+  /** Whether it may be cancelled in favor of others, and run again. */
   readonly isInterruptible: boolean;
-  /** Nobody waits for it any more. */
+  /** Whether the caller is gone. */
   readonly isAbandoned: boolean;
-  /** Asked about the length of each row of a main step; one that is not admitted is never held, nor shown to the collector. */
+  /** Called with the length of each row of a main step; rejected rows are dropped. */
   admits(bytes: number): boolean;
-  /** Called once; never before ReadyForQuery unless the link is lost. */
+  /** Called once; not before ReadyForQuery unless the connection is lost. */
   end(outcome: BatchOutcome): void;
 };
 
@@ -82,8 +82,8 @@ function makeConstantStep(text: string, { sync }: Pick<BatchStep, "sync">): Batc
 }
 
 /**
- * Ends what a function has set for the session instead of for its transaction. It costs 2 µs of about 25; without it
- * such a setting would wait on the link for somebody else's request.
+ * Resets settings that a function changed for the session instead of for its transaction. Costs 2 of about 25 µs;
+ * without it such a setting would apply to the next caller's request.
  */
 const RESET = makeConstantStep("reset all", { sync: false });
 const BEGIN = makeConstantStep("begin", { sync: false });
@@ -100,16 +100,16 @@ export type IsolationLevel = keyof typeof BEGIN_ISOLATED;
 
 export type StatementLimits = {
   readonly readOnly: boolean;
-  /** What a role's own setting may override. */
+  /** Overridden by the role's own setting. */
   readonly statementTimeout: number;
-  /** How long it may wait for each lock, where it has no time limit of its own; a role's own setting may override this, too. */
+  /** Applies if the statement has no time limit of its own; overridden by the role's own setting. */
   readonly lockTimeout: number;
-  /** What nothing overrides. */
+  /** Overrides every other statement timeout. */
   readonly timeoutMs: number | undefined;
 };
 
 type RequestLimits = StatementLimits & {
-  /** What the caller executes in the same transaction before the statement. */
+  /** Steps to run before the statement in the same transaction. */
   readonly before: readonly BatchStep[];
 };
 
@@ -124,8 +124,8 @@ export function makeRequestSteps(
 }
 
 /**
- * The same, undone. Deferred constraints are checked first, as they would be at commit. The rollback has a Sync of its
- * own, because an error would have the server skip it.
+ * The same, rolled back. Deferred constraints are checked first, as at commit. The rollback has a Sync of its own,
+ * because after an error the server skips to the next Sync.
  */
 export function makeRolledBackSteps(
   shape: StatementShape,
@@ -159,7 +159,7 @@ export function endingStep(how: "commit" | "rollback"): BatchStep {
 
 function makeContextStep({ role, settings }: StatementContext, terms: StatementLimits): BatchStep {
   const { readOnly, statementTimeout, lockTimeout, timeoutMs } = terms;
-  // "none" would mean the login itself. As a name it exists in no database, and neither does "".
+  // The role "none" would select the login itself; "" names no role, so it is rejected.
   const lockLimit = timeoutMs === undefined ? lockTimeout : 0;
   const values = [role === "none" ? "" : role, String(statementTimeout), String(lockLimit)];
   if (readOnly) values.push("on");
@@ -169,7 +169,7 @@ function makeContextStep({ role, settings }: StatementContext, terms: StatementL
   return { shape, values: checkValues(values), sync: false, isContext: true };
 }
 
-/** Nothing that the encoder would choke on in the middle of a message may come as far as that. */
+/** Rejects values that would fail in the encoder in the middle of a message. */
 function checkValues(values: readonly ParameterValue[]): readonly ParameterValue[] {
   if (values.length > MAX_PARAMETERS) throw new RangeError(`A statement takes at most ${MAX_PARAMETERS} values`);
   for (const value of values) {
@@ -180,7 +180,7 @@ function checkValues(values: readonly ParameterValue[]): readonly ParameterValue
   return values;
 }
 
-/** How long the server may take: what it was told, and a while for the way. */
+/** The statement timeout plus an allowance for the network. */
 export function responseTimeoutFor(
   { settings }: StatementContext,
   { statementTimeout, timeoutMs }: StatementLimits,
@@ -193,10 +193,10 @@ export function responseTimeoutFor(
 type ContextStepOptions = { readonly readOnly: boolean; readonly isTimed: boolean };
 type CachedContextShape = ContextStepOptions & { readonly names: readonly string[]; readonly shape: StatementShape };
 
-/** By how many settings there are. */
+/** By number of settings. */
 const contextShapes: CachedContextShape[][] = [];
 
-/** Names are part of the text: Postgres takes a tenth longer for a request whose settings have theirs among the values. */
+/** Setting names are part of the text: as parameters they would make a request 10 % slower. */
 function contextShapeFor(
   settings: StatementContext["settings"],
   { readOnly, isTimed }: ContextStepOptions,
@@ -218,21 +218,21 @@ function contextShapeFor(
   return shape;
 }
 
-/** How far the server has come with an exchange, as its answers tell. */
+/** Tracks the server's progress through a batch from its responses. */
 export class BatchProgress {
   readonly exchange: PipelinedBatch;
-  /** One for each step. */
+  /** One per step. */
   readonly prepared: readonly PreparedStatement[];
-  /** As it was when it was sent. */
+  /** The expected duration when the batch was sent. */
   readonly expected: number;
   error: Error | null = null;
-  /** The error is about a prepared statement and not about what it was to do. */
+  /** Whether the error means that a prepared statement is missing or outdated. */
   isStale = false;
 
   #step = 0;
-  /** The index of the step whose Sync the server will answer next. */
+  /** The index of the step whose Sync is answered next. */
   #sync: number;
-  /** The current step's Bind has been answered. */
+  /** Whether the current step's Bind has completed. */
   #bound = false;
 
   constructor(exchange: PipelinedBatch, prepared: readonly PreparedStatement[]) {
@@ -242,7 +242,7 @@ export class BatchProgress {
     this.#sync = exchange.steps.findIndex(({ sync }) => sync);
   }
 
-  /** What the server is at; behind the last step before a Sync it is the commit. */
+  /** The step that the server executes; undefined during the commit after the last step before a Sync. */
   get step(): BatchStep | undefined {
     return this.#step <= this.#sync ? this.exchange.steps[this.#step] : undefined;
   }
@@ -252,17 +252,17 @@ export class BatchProgress {
     return this.#step >= main && this.#step < main + mains;
   }
 
-  /** Asked before a message is collected that comes in pieces; what is not admitted is dropped as it comes. */
+  /** Decides whether a message that spans several chunks is collected or dropped. */
   admits(type: number, bytes: number): boolean {
     return type !== message.DATA_ROW || !this.#isMain || this.exchange.admits(bytes);
   }
 
-  /** Takes an answer that is neither an error nor ReadyForQuery. */
+  /** Processes a response other than an error or ReadyForQuery. */
   take(type: number, buffer: Buffer, start: number, end: number, owned: boolean): void {
     const isMain = this.#isMain;
     switch (type) {
       case message.DATA_ROW:
-        // What is owned was admitted before it was collected.
+        // An owned message was admitted before it was collected.
         if (isMain && (owned || this.exchange.admits(end - start))) {
           this.exchange.collector.row(buffer, start, end, owned);
         }
@@ -286,12 +286,12 @@ export class BatchProgress {
         this.prepared[this.#step]!.fields = [];
         break;
       default:
-        // COPY, for one, would have us speak another protocol.
+        // For example COPY, which uses another subprotocol.
         throw new Error(`The server sent a message of type ${String.fromCharCode(type)}, which none of ours calls for`);
     }
   }
 
-  /** Returns the prepared statement that is of no use any more, if that is what the error is about. */
+  /** Records the error; returns the prepared statement to drop if the error is about it. */
   fail(error: DatabaseError): PreparedStatement | null {
     this.error ??= error;
     this.isStale = this.step !== undefined && !this.#bound && this.#isOutdated(error.code ?? "");
@@ -302,7 +302,7 @@ export class BatchProgress {
     return STALE_CODES.has(code) || (CHANGED_OBJECT.test(code) && this.prepared[this.#step]!.ready);
   }
 
-  /** ReadyForQuery, to which the server skips after an error; false when another Sync is to be answered. */
+  /** Processes ReadyForQuery, to which the server skips after an error; false if another Sync follows. */
   sync(): boolean {
     const { steps } = this.exchange;
     this.#step = this.#sync + 1;
@@ -312,14 +312,14 @@ export class BatchProgress {
   }
 }
 
-/** A duration as Postgres's settings spell it, in milliseconds: `8000`, `8s`, `1.5 min`. Null when it is none. */
+/** Parses a duration as in Postgres's settings to milliseconds: `8000`, `8s`, `1.5 min`. Null if invalid. */
 export function parseDuration(text: string): number | null {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/.exec(text);
   const unit = MILLISECONDS_PER_UNIT[match?.[2] || "ms"];
   return match && unit !== undefined ? Number(match[1]) * unit : null;
 }
 
-/** The shorter of two limits; 0 is none. */
+/** The shorter of two limits; 0 is no limit. */
 export function shorterLimit(one: number, other: number): number {
   return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
 }

@@ -4,7 +4,7 @@ export type PoolName = "read" | "write" | "slow" | "stream";
 
 export type PoolSizes = Readonly<Record<PoolName, number>>;
 
-/** How many connections this role could still open to this database; the superusers' reserve is not ours. */
+/** The number of connections that this role can still open to this database, without the reserved ones. */
 const FREE_CONNECTIONS = `
   select least(
     current_setting('max_connections')::int
@@ -32,20 +32,20 @@ export async function countFreeConnections(url: string): Promise<number> {
 }
 
 /**
- * Reads share a few links, since each further backend competes for the processors. Writes wait for the disk, which
- * writes for many at once, so they get many.
+ * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which commits
+ * many at once, so they get many.
  */
 export function idealSizes(processors: number): PoolSizes {
   return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
 }
 
-/** From here on what is slow has a second connection, so that a statement that takes long leaves one to others. */
+/** From this total on the slow pool has two connections, so that one long statement leaves one free. */
 const MIN_FOR_TWO_SLOW = 6;
 
-/** The ideal when there is room for it; else each lane's share of the total, but at least one link each. */
+/** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
 export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
   const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
-  // Whoever grants more than that has many writers in mind.
+  // A larger total is meant for writers.
   if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
   const minimum = { read: 1, write: 1, slow: total < MIN_FOR_TWO_SLOW ? 1 : 2, stream: 1 };
   const names = Object.keys(ideal) as PoolName[];

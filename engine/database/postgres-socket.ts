@@ -1,4 +1,4 @@
-// The only file that knows what pg keeps private. Checked against pg 8.23.1, which is pinned for this reason.
+// The only file that uses internals of pg. Checked against pg 8.23.1, which is pinned for this reason.
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
@@ -13,19 +13,22 @@ export type PostgresSocketOptions = {
   readonly connectTimeout: number;
 };
 
-/** An authenticated session: pg has done TLS, SCRAM and the start-up, the messages are ours. */
+/** An authenticated session: pg does TLS, SCRAM and the start-up, this service does the messages. */
 export type PostgresSocket = {
   readonly processId: number;
-  /** The session's settings as the server reported them at the start. */
+  /** The settings that the server reported at the start. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** Takes the stream over from pg. `lost` is called at the end, however it comes. */
+  /** Takes over the stream from pg. `lost` is called when the connection ends for any reason. */
   listen(deliver: OnMessage, lost: (reason: Error) => void, admit?: AcceptMessage): void;
-  /** False as soon as this side knows that the other one has left. */
+  /** False as soon as the end of the connection is known. */
   isWritable(): boolean;
   write(chunks: readonly Buffer[]): void;
   pause(): void;
   resume(): void;
-  /** Stops whatever the session runs when this arrives there. Resolves when the server has taken it, rejects when nobody knows. */
+  /**
+   * Cancels whatever the session runs when the request arrives. Resolves when the server has processed the request,
+   * rejects if that is unknown.
+   */
   cancel(): Promise<void>;
   end(): Promise<void>;
   destroy(): void;
@@ -51,12 +54,12 @@ export async function openPostgresSocket({
   applicationName,
   connectTimeout,
 }: PostgresSocketOptions): Promise<PostgresSocket> {
-  // Until `listen`, what arrives is pg's; afterwards it goes straight from the static read buffer to our reader.
+  // Until `listen`, pg receives the data; afterwards it goes from the static read buffer to our reader.
   let receive: ((bytes: Buffer, length: number) => void) | null = null;
   const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   let plain: Socket | null = null;
   const makeSocket = ({ ssl }: { ssl?: unknown }): Socket => {
-    // TLS reads the socket by itself, without passing through onread.
+    // TLS reads the socket directly and bypasses onread.
     if (ssl) return new Socket();
     plain = new Socket({
       onread: {
@@ -77,7 +80,7 @@ export async function openPostgresSocket({
     connectionTimeoutMillis: connectTimeout,
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
-    // pg calls it with its connection options, which its type does not say.
+    // pg passes its connection options, which its type omits.
     stream: makeSocket as () => Socket,
   });
   const internals = client as unknown as ClientInternals;
@@ -153,7 +156,7 @@ function sendCancel({ processID, secretKey, host, port, connectionParameters }: 
     });
     connection.on("sslconnect", cancel);
     connection.on("error", () => connection.stream.destroy());
-    // The server closes the connection when it has passed the request on.
+    // The server closes the connection after it has processed the cancel request.
     connection.on("end", () => {
       clearTimeout(timer);
       resolve();

@@ -3,9 +3,9 @@ import type { StatementShape } from "./statement-shape.ts";
 
 export type PreparedStatement = {
   readonly shape: StatementShape;
-  /** On the wire; never used twice on one link, so a Parse cannot meet an older statement (42P05). */
+  /** The protocol name; never reused on a connection, so a Parse cannot conflict with an older statement (42P05). */
   readonly name: string;
-  /** The Parse is on its way or has been answered. */
+  /** The Parse has been sent. */
   sent: boolean;
   /** The server has confirmed the Parse. */
   ready: boolean;
@@ -13,7 +13,7 @@ export type PreparedStatement = {
   lastUsed: number;
 };
 
-/** What one link's session has prepared. A backend pays 40 to 80 kB for each, so the least recently used one goes. */
+/** The prepared statements of one session. A backend needs 40 to 80 kB for each, so the least recently used one is evicted. */
 export class PreparedStatements {
   readonly #maxStatements: number;
   readonly #counters: ConnectionCounters;
@@ -21,7 +21,7 @@ export class PreparedStatements {
   #closing: string[] = [];
   #clock = 0;
 
-  /** With 0 every statement is parsed anew, unnamed, as a pooler between us and Postgres may need. */
+  /** With `most` = 0 every statement is parsed unnamed each time, as a pooler may require. */
   constructor(most: number, tally: ConnectionCounters = makeConnectionCounters()) {
     this.#maxStatements = most;
     this.#counters = tally;
@@ -39,7 +39,7 @@ export class PreparedStatements {
     return known;
   }
 
-  /** A new statement under a new name, whatever is known. */
+  /** Prepares the statement again under a new name. */
   replace(shape: StatementShape): PreparedStatement {
     const clock = ++this.#clock;
     this.#counters.parsed++;
@@ -52,7 +52,7 @@ export class PreparedStatements {
     return fresh;
   }
 
-  /** Its Parse failed or was skipped because an earlier step failed: there is nothing to close. */
+  /** Forgets a statement whose Parse failed or was skipped: there is nothing to close. */
   forget(prepared: PreparedStatement): void {
     if (this.#current.get(prepared.shape) === prepared) this.#current.delete(prepared.shape);
   }
@@ -66,7 +66,7 @@ export class PreparedStatements {
     for (const prepared of this.#current.values()) this.drop(prepared);
   }
 
-  /** Names to close, to be sent along with the next request. To close one that does not exist is no error. */
+  /** Names to close with the next request. Closing a missing statement is no error. */
   takeClosing(): readonly string[] {
     if (this.#closing.length === 0) return this.#closing;
     const names = this.#closing;
@@ -88,20 +88,20 @@ export class PreparedStatements {
   }
 }
 
-/** What has happened on the links of one lane since the start. Whoever does it adds to it. */
+/** Counters of one pool's connections since the start. */
 export type ConnectionCounters = {
-  /** Writes to the server and what came back, whatever that was. */
+  /** Batches that were completed, with or without an error. */
   exchanges: number;
-  /** Of the server, for all of them. */
+  /** The server's time for all batches. */
   milliseconds: number;
-  /** Links that were opened, and those that were lost. */
+  /** Connections that were opened, and those that were lost. */
   opened: number;
   lost: number;
-  /** Those who waited for a link too long, or found too many waiting. */
+  /** Requests that waited too long, or were refused because the queue was full. */
   turnedAway: number;
-  /** Reads that were cancelled since others waited, and ran again. */
+  /** Reads that were cancelled in favor of others, and ran again. */
   interrupted: number;
-  /** Statements that were prepared already, those that had to be, and those that were given up for others. */
+  /** Statements that were already prepared, that were parsed, and that were evicted. */
   prepared: number;
   parsed: number;
   evicted: number;

@@ -1,19 +1,19 @@
 import { RecentMap } from "../cache/recent-map.ts";
 import type { Lsn } from "./lsn.ts";
 
-/** A position in the primary's WAL. */
+/** A position in the primary's WAL, and when it was requested. */
 export type WalPosition = { readonly place: Lsn; readonly askedAt: number };
 
-/** Unknown until a place is asked for after `since`. */
+/** With `since`, the floor is unknown until a position requested after that time is available. */
 type LsnFloor = { readonly place: Lsn } | { readonly since: number };
 
 /**
- * How far a replica must be before it may answer somebody. Of whom nothing is known it is everything up to now: they may
- * have written through another process, or through this one a while ago. So forgetting is always safe.
+ * The WAL position that a replica must have replayed, by subject. The floor of an unknown subject is the current
+ * position: it may have written through another process, or earlier through this one. So entries can be evicted safely.
  */
 export class LsnFloors {
   readonly #bySubject: RecentMap<string, LsnFloor>;
-  /** For everybody. */
+  /** The floor of all subjects. */
   #floor: LsnFloor;
 
   constructor(most: number, now: number) {
@@ -21,7 +21,7 @@ export class LsnFloors {
     this.#floor = { since: now };
   }
 
-  /** Null: no place is known yet that would do. */
+  /** Null if no sufficient position is known yet. */
   floorFor(subject: string, sample: WalPosition | null, now: number): Lsn | null {
     const floor = settleFloor(this.#floor, sample);
     this.#floor = floor;
@@ -30,19 +30,19 @@ export class LsnFloors {
     return "place" in floor && "place" in mark ? laterLsn(floor.place, mark.place) : null;
   }
 
-  /** The sample was taken after the write, so it stands for whatever they had written before too. */
+  /** Records a write. The sample was taken after it, so it also covers the subject's earlier writes. */
   wrote(subject: string, sample: WalPosition): void {
     const mark = this.#bySubject.get(subject);
     const known = mark ? settleFloor(mark, sample) : { place: sample.place };
     if ("place" in known) this.#bySubject.set(subject, { place: laterLsn(known.place, sample.place) });
   }
 
-  /** They have written, and nobody knows where. */
+  /** Records a write at an unknown position. */
   requireLater(subject: string, now: number): void {
     this.#bySubject.set(subject, { since: now });
   }
 
-  /** Everybody must see what is there by now. */
+  /** Requires the current position for all subjects. */
   requireLaterForAll(now: number): void {
     this.#floor = { since: now };
   }
@@ -58,9 +58,9 @@ function laterLsn(one: Lsn, other: Lsn): Lsn {
 
 /** Which earlier writes the reads of a request must see; with it, replicas may serve the reads. */
 export type ReadYourWrites = {
-  /** Who wrote: one user, or all callers of a role without a user id. */
+  /** The writer: one user, or all callers of a role without a user id. */
   readonly subject: string;
-  /** Selects the replica: the same one for all requests of a user, so that rows that it returned do not disappear again. */
+  /** Selects the replica: the same one for all requests of a user, so that rows do not disappear between requests. */
   readonly replicaSeed: number;
   /** The position that the client sent, 0 if none; null if it cannot be parsed. */
   readonly minLsn: Lsn | null;

@@ -16,7 +16,7 @@ import type { ResultRow } from "./statement.ts";
 import { StatementExecution } from "./statement-execution.ts";
 import { StatementShape } from "./statement-shape.ts";
 
-/** What is asked again for one who waits for it comes no sooner than this after the last answer. */
+/** The minimum interval between checks of a replica that requests wait for. */
 const MIN_CHECK_INTERVAL_MS = 20;
 
 const SYSTEM_IDENTIFIER = "(select system_identifier::text from pg_catalog.pg_control_system())";
@@ -30,7 +30,7 @@ const CHECK_INTERVAL_MS = 1_000;
 const QUERY_TIMEOUT_MS = 2_000;
 const MAX_SUBJECTS = 100_000;
 
-// What is inserted, not what is written: a commit that is not waited for is in the log all the same.
+// The insert position, not the write position: it includes commits with synchronous_commit = off.
 const CURRENT_LSN = "select pg_catalog.pg_current_wal_insert_lsn()::text";
 const askPrimaryLsn = makeLoginQuery(CURRENT_LSN, QUERY_TIMEOUT_MS);
 const askSystemIdentifier = makeLoginQuery(`select ${SYSTEM_IDENTIFIER}`, QUERY_TIMEOUT_MS);
@@ -38,29 +38,29 @@ const askSystemIdentifier = makeLoginQuery(`select ${SYSTEM_IDENTIFIER}`, QUERY_
 type ReplicasOptions = Omit<ConnectionPoolsOptions, "url" | "onState"> & {
   readonly urls: readonly string[];
   readonly log: DatabaseLog;
-  /** How many seconds a replica may be behind. */
+  /** The maximum lag of a replica, in seconds. */
   readonly mostLag: number;
   readonly primary: ConnectionPool;
 };
 
-/** The replicas, and who may be answered by which. */
+/** The replicas, and the choice of one that a caller may read from. */
 export class Replicas {
   readonly #replicas: readonly Replica[];
   readonly #primary: ConnectionPool;
-  /** One of each second. */
+  /** One sample per second. */
   readonly #samples: WalPosition[] = [];
   #latest: WalPosition | null = null;
   readonly #mostSamples: number;
   readonly #floors = new LsnFloors(MAX_SUBJECTS, performance.now());
   readonly #timer: NodeJS.Timeout;
   #checking: Promise<void> | null = null;
-  /** The primary's own; a standby has it too, whoever is the primary by then. */
+  /** The system identifier of the primary, which its standbys share, also after a failover. */
   #system: string | null = null;
 
   constructor({ urls, primary, ...options }: ReplicasOptions) {
     this.#replicas = urls.map((url, index) => new Replica({ ...options, url, name: `replica ${index + 1}` }));
     this.#primary = primary;
-    // One more than fit into the lag that is allowed, and two for what is on its way.
+    // One more than fit into the maximum lag, and two for delays.
     this.#mostSamples = Math.ceil((options.mostLag * 1000) / CHECK_INTERVAL_MS) + 3;
     this.#timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS);
     void this.check();
@@ -70,7 +70,7 @@ export class Replicas {
     return this.#replicas.map(({ state }) => state);
   }
 
-  /** A replica that is far enough for this request; null when none is. */
+  /** A replica that has replayed far enough for this request, or null. */
   choose(readYourWrites: ReadYourWrites): Replica | null {
     const required = this.#requiredLsn(readYourWrites);
     const serving = this.#replicas.filter(({ isServing }) => isServing);
@@ -81,7 +81,7 @@ export class Replicas {
     return null;
   }
 
-  /** To be awaited before it is answered that something was written: what is read next must see it. */
+  /** Records a write. Awaited before the response, so that the caller's next read sees the write. */
   async recordWrite({ subject, onWrite }: ReadYourWrites): Promise<void> {
     try {
       const sample = await this.#readPrimaryLsn("");
@@ -92,18 +92,18 @@ export class Replicas {
     }
   }
 
-  /** Something may have been written, or not. */
+  /** Records that a write may have been committed. */
   recordPossibleWrite({ subject }: ReadYourWrites): void {
     this.#floors.requireLater(subject, performance.now());
   }
 
-  /** Replicas must know of it before they are asked again. */
+  /** Replicas must replay the schema change before they are used again. */
   schemaChanged(): void {
     this.#floors.requireLaterForAll(performance.now());
     for (const replica of this.#replicas) replica.forgetStatements();
   }
 
-  /** How far everybody is. Done by itself every second. */
+  /** Checks the positions of the primary and the replicas. Runs every second. */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = null;
@@ -117,7 +117,7 @@ export class Replicas {
   }
 
   async #check(): Promise<void> {
-    // When the primary is away nothing is written, so the replicas get no older meanwhile.
+    // While the primary is down nothing is written, so the replicas do not fall behind.
     await this.#takeSample().catch(() => {});
     await Promise.all(this.#replicas.map((replica) => replica.check(this.#samples, this.#system)));
   }
@@ -128,7 +128,7 @@ export class Replicas {
     if (this.#samples.length > this.#mostSamples) this.#samples.shift();
   }
 
-  /** All who have written meanwhile ask together. */
+  /** Concurrent writes share one query. */
   readonly #readPrimaryLsn = batchLookups(async (): Promise<WalPosition> => {
     const askedAt = performance.now();
     const [text] = await askPrimaryLsn(this.#primary);
@@ -144,8 +144,8 @@ export class Replicas {
 }
 
 /**
- * `behind`: it has not replayed for too long. `no standby`: it was promoted, or never was one. `stranger`: it replays
- * the log of another primary.
+ * `behind`: its lag exceeds the maximum. `no standby`: it was promoted, or never was a standby. `stranger`: it replays
+ * the WAL of another primary.
  */
 type ReplicaStatus = "serving" | "behind" | "away" | "no standby" | "stranger";
 
@@ -154,11 +154,11 @@ export type ReplicaState = { readonly status: ReplicaStatus; readonly lagSeconds
 type ReplicaOptions = Omit<ConnectionPoolsOptions, "onState" | "log"> & {
   readonly name: string;
   readonly log: DatabaseLog;
-  /** How many seconds it may be behind. */
+  /** The maximum lag, in seconds. */
   readonly mostLag: number;
 };
 
-/** A streaming replica: its connections, and how far it is. */
+/** A streaming replica: its connection pools and its replay position. */
 class Replica {
   readonly #name: string;
   readonly #log: DatabaseLog;
@@ -201,7 +201,7 @@ class Replica {
     return this.#pools.pools[name];
   }
 
-  /** Asks how far it is; the samples say since when that is behind. */
+  /** Queries the replay position; derives the lag from the samples. */
   check(samples: readonly WalPosition[], system: string | null): Promise<void> {
     this.#checking ??= this.#check(samples, system).finally(() => {
       this.#checking = null;
@@ -210,7 +210,7 @@ class Replica {
     return this.#checking;
   }
 
-  /** Somebody could be answered here if it were a little further by now. */
+  /** Checks the replica before the next interval, since a request could use it if it had replayed a little further. */
   checkSoon(samples: readonly WalPosition[], system: string | null): void {
     if (performance.now() - this.#checkedAt >= MIN_CHECK_INTERVAL_MS) void this.check(samples, system);
   }
@@ -250,14 +250,14 @@ class Replica {
   }
 }
 
-/** How long ago, when the primary was asked last, what has been replayed was all there was; null when that is too long to be known. */
+/** The lag: the age of the newest sample that was replayed, relative to the latest sample; null if it is older than all samples. */
 function lagSeconds(replayed: Lsn, samples: readonly WalPosition[]): number | null {
   const latest = samples.at(-1);
   const reached = samples.findLast(({ place }) => place <= replayed);
   return latest && reached ? (latest.askedAt - reached.askedAt) / 1000 : null;
 }
 
-/** What the login itself asks, as no caller; the answer has one row. Rejects when it takes longer than this. */
+/** Makes a query that runs as the login, with no caller's role, and returns one row. Rejects on timeout. */
 function makeLoginQuery(text: string, milliseconds: number): (lane: ConnectionPool) => Promise<ResultRow> {
   const shape = new StatementShape(text);
   return (lane) => {

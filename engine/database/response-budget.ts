@@ -1,19 +1,19 @@
 import type { ApiError } from "../errors.ts";
 import { responseTooLarge, tooManyLargeResponses } from "./database-errors.ts";
 
-/** Who holds no more than this is not refused because of what others hold. */
+/** A response up to this size is never refused because of others. */
 const SMALL_BYTES = 256 * 1024;
 
-/** How much of an answer may be held. */
+/** Limits the memory of a response. */
 export type MemoryAllowance = {
-  /** False when it is spent. What was refused counts too, until it is given back. */
+  /** Returns false if the limit is exceeded. Refused bytes count too, until they are given back. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
-  /** Why the last one was refused. */
+  /** The error for the latest refusal. */
   refusal(): ApiError;
 };
 
-/** Bytes that are held together: one answer, the statements of one operation, a request's body, or all of these at once. */
+/** A limit for bytes held together: one response, the statements of one operation, a request body, or the total of these. */
 export class ResponseBudget implements MemoryAllowance {
   readonly #maxBytes: number;
   readonly #total: ResponseBudget | null;
@@ -41,14 +41,14 @@ export class ResponseBudget implements MemoryAllowance {
     return this.#taken <= this.#smallBytes;
   }
 
-  /** Nothing of it is held any more. Returns how much was. */
+  /** Releases everything; returns the number of bytes. */
   giveAllBack(): number {
     const taken = this.#taken;
     this.giveBack(taken);
     return taken;
   }
 
-  /** Whether it is spent by what is held of it alone, whatever others hold. */
+  /** Whether it exceeds its own limit, regardless of the total. */
   get isExceeded(): boolean {
     return this.#taken > this.#maxBytes;
   }
@@ -58,10 +58,10 @@ export class ResponseBudget implements MemoryAllowance {
   }
 }
 
-/** For rows that are handed on as they come. */
+/** For streamed rows: limits each row by itself. */
 export function allowRowsOf(most: number): MemoryAllowance {
   return { take: (bytes) => bytes <= most, giveBack: () => {}, refusal: () => responseTooLarge(most) };
 }
 
-/** For what is committed by the time that its answer comes. */
+/** For writes: they are committed before the response arrives. */
 export const UNLIMITED = allowRowsOf(Number.POSITIVE_INFINITY);

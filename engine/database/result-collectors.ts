@@ -3,31 +3,31 @@ import { readerStalled } from "./database-errors.ts";
 import { readInt32, readLargeRow, readRow, readRowCount } from "./message-decoder.ts";
 import type { ExecutionCallbacks, RestartableCollector, StatementExecution } from "./statement-execution.ts";
 
-/** Beyond this a value is handed on as it came: below, a string is faster to send than a Buffer. */
+/** Longer values are passed on as Buffers; shorter ones are faster to send as strings. */
 const LARGE_VALUE_BYTES = 32 * 1024;
 
 const CHUNK_BYTES = 64 * 1024;
 /**
- * When so many chunks wait, 4 MB, the server is made to wait too. Most that is read is shorter than that: a slow reader
- * then keeps no connection, and her slowness is not counted against a role's statement_timeout.
+ * Backpressure starts at 4 MB of waiting chunks. Most results are shorter: then a slow reader occupies no connection,
+ * and its slowness does not count against the role's statement_timeout.
  */
 const MAX_WAITING_CHUNKS = 64;
 
 export type RowChunk = {
   readonly data: Buffer;
-  /** How many rows end in it. */
+  /** The number of rows that end in this chunk. */
   readonly rows: number;
   readonly last: boolean;
-  /** The first chunk alone has what stands in the first row behind its text; null where there is no row. */
+  /** The other columns of the first row, in the first chunk only; null if there is no row. */
   readonly head: readonly (string | null)[] | null;
-  /** Says that the bytes have been sent and may be overwritten; without it they are left to the garbage collector. */
+  /** Allows the buffer to be reused; otherwise it is garbage-collected. */
   release(): void;
 };
 
 type RowStreamOptions = {
-  /** Stands between two rows, also where a new chunk begins between them. */
+  /** Separates rows, also across chunks. */
   readonly separator: string;
-  /** How long nobody may read, in milliseconds. */
+  /** How long chunks may wait for the reader, in milliseconds. */
   readonly stallTimeout: number;
   readonly signal: AbortLike | undefined;
   readonly request: (
@@ -38,8 +38,8 @@ type RowStreamOptions = {
 };
 
 /**
- * The rows' first column, a text, joined, in chunks of 64 kB at most; memory stays flat however many there are. The first
- * chunk comes when 64 kB have, or else everything and ReadyForQuery: so an early error still gets a status of its own.
+ * Joins the first column, a text, into chunks of at most 64 kB, in constant memory. The first chunk comes when 64 kB
+ * are collected, or after ReadyForQuery: so an early error still gets an error status.
  */
 export class RowStream implements RestartableCollector, AsyncIterableIterator<RowChunk> {
   readonly #separator: Buffer;
@@ -55,7 +55,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
   #nextEvent = Promise.withResolvers<void>();
   #stall: NodeJS.Timeout | undefined;
 
-  /** Garbage collection notices external memory late: 64 MB of it would pile up. */
+  /** Reused, because garbage collection is late to free external memory: 64 MB would pile up. */
   readonly #spareBuffers: Buffer[] = [];
   #bytes: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   #used = 0;
@@ -87,7 +87,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
     return { done: false, value: chunk };
   }
 
-  /** Called by `for await` when its body is left early: ends the query. */
+  /** Called by `for await` on an early exit: cancels the query. */
   async return(): Promise<IteratorResult<RowChunk, undefined>> {
     this.#stopper.abort();
     this.#finish({ error: this.#stopper.signal.reason });
@@ -96,7 +96,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
 
   row(buffer: Buffer, start: number, end: number): void {
     if (this.#signal.aborted) return;
-    // Behind the number of columns (2 bytes) stands the first one's length (4).
+    // The column count (2 bytes) is followed by the length of the first column (4).
     const length = Math.max(0, readInt32(buffer, start + 2));
     const separator = this.#isFirstRow ? 0 : this.#separator.length;
     if (this.#used + separator + length > this.#bytes.length) this.#startNextBuffer(separator + length);
@@ -131,7 +131,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
     return this.#spareBuffers.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   }
 
-  /** A row that is larger than a chunk is cut, so that whoever takes it slowly is seen to take it. */
+  /** Splits a row that is larger than a chunk, so that the progress of a slow reader is visible. */
   #emit(last: boolean): void {
     const release = this.#releaseOf(this.#bytes);
     for (let start = 0; start === 0 || start < this.#used; start += CHUNK_BYTES) {
@@ -150,7 +150,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
     this.#wakeReader();
   }
 
-  /** Only what was not cut is used again. */
+  /** Only buffers of the standard size are reused. */
   #releaseOf(bytes: Buffer): () => void {
     let released: Buffer | null = bytes;
     return () => {
@@ -215,7 +215,7 @@ export class CollectedRows<Cell> implements RestartableCollector {
     return new CollectedRows(readRow);
   }
 
-  /** Values of more than 32 kB come as Buffers, which spares their decoding and encoding. */
+  /** Values of more than 32 kB as Buffers, which saves decoding and encoding. */
   static withBuffers(): CollectedRows<string | Buffer | null> {
     return new CollectedRows((buffer, start, owned) => readLargeRow(buffer, start, owned, LARGE_VALUE_BYTES));
   }
@@ -234,7 +234,7 @@ export class CollectedRows<Cell> implements RestartableCollector {
   }
 }
 
-/** The results of several statements, as they come one after the other. */
+/** Collects the results of several statements in sequence. */
 export class CollectedResults implements RestartableCollector {
   readonly results: readonly CollectedRows<string | null>[];
   #index = 0;

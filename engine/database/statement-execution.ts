@@ -11,7 +11,7 @@ import type { ResultField, StatementContext } from "./statement.ts";
 import type { StatementPace } from "./statement-shape.ts";
 
 export type RestartableCollector = ResultCollector & {
-  /** Forgets what has come in so far; false when somebody has seen it already. */
+  /** Discards the rows so far; false if some were already handed out. */
   restart(): boolean;
 };
 
@@ -23,21 +23,21 @@ export type StatementRequest = {
   readonly isAnonymous: boolean;
   readonly steps: readonly BatchStep[];
   readonly main: number;
-  /** One, unless it says more. */
+  /** The number of main steps; 1 by default. */
   readonly mains?: number;
   readonly wantsFields: boolean;
   readonly patience: number;
-  /** It cannot have changed anything, so it may run again when its answer was lost. */
+  /** Whether it changes nothing, and so may run again when its response is lost. */
   readonly readOnly: boolean;
-  /** What of its answer may be held. */
+  /** The memory limit of the response. */
   readonly allowance: MemoryAllowance;
   readonly expires: number;
   readonly signal: AbortLike | undefined;
-  /** Where it goes on when it was interrupted. */
+  /** The pool in which it continues after an interruption. */
   readonly slow?: ConnectionPool | undefined;
-  /** Of the primary, where the request goes to a replica first. */
+  /** The pools of the primary, if the request goes to a replica first. */
   readonly elsewhere?: PrimaryPools | undefined;
-  /** For who wants to know how it goes. */
+  /** Receives the measurements, if statements are observed. */
   readonly watch?: StatementObservation | null;
 };
 
@@ -48,7 +48,7 @@ export type ExecutionCallbacks = {
 
 type OutcomeOfKind<Kind> = Extract<BatchOutcome, { kind: Kind }>;
 
-/** One transaction for one caller: waits for a link of its lane, and may run again where that is safe. */
+/** One transaction of one caller: waits for a connection of its pool, and runs again where that is safe. */
 export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   readonly steps: readonly BatchStep[];
   readonly main: number;
@@ -69,14 +69,14 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   readonly #pace: StatementPace;
   readonly #context: StatementRequest["context"];
   #caller: string | null = null;
-  /** It was interrupted where it had no more time than any other. */
+  /** Whether it was interrupted in the slow pool. */
   #isLong = false;
   readonly #readOnly: boolean;
   readonly #callbacks: ExecutionCallbacks;
   readonly #signal: AbortLike | undefined;
   readonly #allowance: MemoryAllowance;
   readonly #observation: StatementObservation | null;
-  /** How much of the allowance is taken. */
+  /** The bytes taken from the allowance. */
   #heldBytes = 0;
   #budgetError: ApiError | null = null;
   #connection: PostgresConnection | null = null;
@@ -146,7 +146,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     return this.#signal?.aborted ?? false;
   }
 
-  /** The link that works on it, if one does. */
+  /** The connection that runs it, if any. */
   get connection(): PostgresConnection | null {
     return this.#connection;
   }
@@ -164,7 +164,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     if (this.#allowance.take(bytes)) return true;
     this.#budgetError = this.#allowance.refusal();
     this.#discardResult();
-    // Where others share the link nothing is cancelled, nor is a change: what is left of the answer passes by.
+    // Writes and statements on shared connections are not cancelled: the rest of the response is skipped.
     if (this.#readOnly) this.#connection?.cancel();
     return false;
   }
@@ -198,7 +198,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     this.#callbacks.resolve(fields);
   }
 
-  /** What was too large is not asked for again. Of a change it is told what has become of it. */
+  /** A response that was too large is not requested again. For a write the error says whether it was committed. */
   #onBudgetExceeded(outcome: BatchOutcome, budgetError: ApiError): void {
     if (outcome.kind !== "lost") this.#pace.ran(outcome.milliseconds, this);
     if (this.#readOnly) this.#reject(budgetError);
@@ -221,7 +221,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     else this.refuse(connectionLost(cause));
   }
 
-  /** A server that dies takes all its connections along: once more means on one that was opened after the first was lost. */
+  /** A server crash closes all its connections, so the retry is only repeated on a connection that was opened after the first loss. */
   #mayRunAfterLoss({ openedAt }: PostgresConnection): boolean {
     const isFirstLoss = this.#lostAt === null || openedAt < this.#lostAt;
     this.#lostAt ??= performance.now();
@@ -238,7 +238,10 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     return !this.fresh && this.#discardResult();
   }
 
-  /** A replica may be behind, gone or in recovery's way: what it refuses the primary is asked, but for what took its time. */
+  /**
+   * What a replica rejects is retried on the primary, except for timeouts and cancels: the replica may lag, be down or
+   * in a recovery conflict.
+   */
   #mayAskPrimary(error: unknown): boolean {
     return this.#primary !== undefined && !isQueryCanceled(error) && this.#discardResult();
   }

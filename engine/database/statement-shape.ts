@@ -4,10 +4,10 @@ import type { ShareHolder } from "./fair-sharing.ts";
 const SQL_NAME = '(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)';
 const NAMED_RELATION = new RegExp(`\\b(?:from|join|into|update)\\s+(?:only\\s+)?(${SQL_NAME})\\.(${SQL_NAME})`, "gi");
 const SYSTEM_SCHEMA = '"pg_catalog"';
-/** Beyond this it makes no difference which ones. */
+/** Further relations are ignored. */
 const MAX_RELATIONS = 16;
 
-/** Milliseconds from which on a statement takes long. */
+/** A statement that takes this many milliseconds is long. */
 export const LONG_MS = 100;
 const SLOW_AVERAGE_MS = 3;
 const SLOW_RUN_MS = 20;
@@ -18,32 +18,32 @@ const NEWEST_RUN_WEIGHT = 1 / 8;
 const MAX_TEXTS = 2_000;
 const MAX_CALLERS = 100;
 
-/** A statement's text as one role runs it: the key of prepared statements, and what its speed is learnt for. */
+/** A statement's text for one role: the key of prepared statements and of learned durations. */
 export class StatementShape {
   readonly text: string;
   #average = 0;
   #fastRuns = 0;
   #relations: readonly string[] | null = null;
-  /** For whom it took long the last time: with other values it may be fast. */
+  /** The callers for whom the last run was long: with other parameter values it may be fast. */
   #longFor: Set<string> | null = null;
 
   constructor(text: string) {
-    // The protocol ends strings with a zero byte, so what follows one would be read as something else.
+    // The protocol ends strings with a zero byte, so the server would read the rest as another field.
     if (text.includes("\0")) throw new TypeError("A statement's text must not contain a zero byte");
     this.text = text;
   }
 
-  /** A shape that is new, was slow lately or is slow on average may keep others waiting. */
+  /** False if the shape is new, was slow recently or is slow on average. */
   get isFast(): boolean {
     return this.#fastRuns >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE_MS;
   }
 
-  /** Milliseconds that Postgres is likely to take. */
+  /** The expected duration in milliseconds. */
   get expected(): number {
     return this.#average;
   }
 
-  /** For that caller it may occupy only a share of a pool. What has not run yet is not known to be long. */
+  /** Whether the caller's last run was long: then it is limited to a share of the pool. Unknown statements are not long. */
   isLongFor(by: Pick<ShareHolder, "caller">): boolean {
     return this.#longFor?.has(by.caller) ?? false;
   }
@@ -53,14 +53,14 @@ export class StatementShape {
     return this.#relations;
   }
 
-  /** Several in a row keep others waiting no longer than one may. */
+  /** Whether the statements together are as fast as a single fast one. */
   static areFastTogether(shapes: readonly StatementShape[]): boolean {
     return (
       shapes.every((shape) => shape.isFast) && shapes.reduce((sum, shape) => sum + shape.#average, 0) < SLOW_AVERAGE_MS
     );
   }
 
-  /** Several of these in a row take no longer than others take by themselves. */
+  /** Whether it is so short that batching several does not delay others. */
   get isBrief(): boolean {
     return this.isFast && this.#average < BRIEF_AVERAGE_MS;
   }
@@ -79,10 +79,10 @@ export class StatementShape {
   }
 }
 
-/** What is known of the time that a statement takes, and of what it waits for. */
+/** The learned duration of a statement, and the relations it may wait for. */
 export type StatementPace = Pick<StatementShape, "expected" | "isBrief" | "isLongFor" | "relations" | "ran">;
 
-/** That of several in one transaction. */
+/** The pace of several statements in one transaction. */
 export function combinedPace(shapes: readonly StatementShape[]): StatementPace {
   return {
     expected: shapes.reduce((sum, { expected }) => sum + expected, 0),
@@ -96,8 +96,8 @@ export function combinedPace(shapes: readonly StatementShape[]): StatementPace {
 }
 
 /**
- * The shapes seen lately, for all links. Schema USAGE is checked at Parse only and policies are planned for one role,
- * so the same text is another shape for another role.
+ * The recently used shapes, for all connections. Postgres checks USAGE on schemas at Parse only, and plans policies for
+ * one role, so each role has its own shape of a text.
  */
 export class StatementShapes {
   /** By text, then by role. */
@@ -119,8 +119,8 @@ export class StatementShapes {
 }
 
 /**
- * The tables, views and functions that a statement names with their schema, each as SQL spells it; but for those of the
- * system, which are read by most. Views and policies read others.
+ * The tables, views and functions that a statement names with their schema, as quoted names, without system relations.
+ * Relations inside views and policies are not included.
  */
 export function findNamedRelations(text: string): readonly string[] {
   const names = new Set<string>();

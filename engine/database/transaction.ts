@@ -21,7 +21,7 @@ import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
 import type { StatementShape, StatementShapes } from "./statement-shape.ts";
 
-/** The caller's function may have changed the role; whatever it is by now, it is to be the same afterwards. */
+/** The caller's function may have changed the role, so the current role is saved and restored. */
 const BECOME_LOGIN: Statement = {
   text: `select pg_catalog.set_config('engine.role', pg_catalog.current_setting('role'), true),
     pg_catalog.set_config('role', 'none', true)`,
@@ -32,7 +32,7 @@ const BECOME_CALLER: Statement = {
   values: [],
 };
 
-/** A transaction that is kept waiting holds locks and keeps old rows alive; the server then ends its session. */
+/** An idle transaction holds locks and keeps old rows alive; the server ends its session. */
 const IDLE_TIMEOUT_MS = 60_000;
 
 /** SQLSTATE in_failed_sql_transaction. */
@@ -51,13 +51,13 @@ type TransactionRequest = {
   readonly terms: StatementLimits;
   readonly isolation: IsolationLevel | undefined;
   readonly patience: number;
-  /** Until when it may wait for a connection. */
+  /** The deadline for waiting for a connection. */
   readonly deadline: () => number;
-  /** For what each query may hold. Nothing is committed yet, so what writes can be refused too. */
+  /** Makes the memory budget of each query. Nothing is committed yet, so writes can be refused too. */
   readonly makeBudget: () => ResponseBudget;
-  /** Finds out more about an error. */
+  /** Adds details to an error. */
   readonly explain: (error: unknown, shape: StatementShape) => Promise<unknown>;
-  /** Null: nobody wants to know how it goes. */
+  /** Null if statements are not observed. */
   readonly watch?: (statement: Statement) => StatementObservation | null;
 };
 
@@ -110,9 +110,9 @@ type BatchReply = {
 
 class OpenTransaction {
   readonly #request: TransactionRequest;
-  /** None before the first statement says what it is about. */
+  /** Null until the first statement, which selects the share of the pool. */
   #connection: PostgresConnection | null = null;
-  /** The answer to BEGIN, the settings and the first statement, which travel together. */
+  /** The response to BEGIN, the settings and the first statement, which are one batch. */
   #first: Promise<BatchReply> | null = null;
   #failure: Error | null = null;
   #isOver = false;
@@ -147,7 +147,7 @@ class OpenTransaction {
       this.#first = this.#begin(step, wantsFields);
       return this.#first;
     }
-    // Outside of a transaction it would run as the login and not as the caller.
+    // Outside the transaction it would run as the login instead of the caller.
     await this.#requireBegun();
     return this.#send([step], { wantsFields });
   }
@@ -174,7 +174,7 @@ class OpenTransaction {
     this.#isOver = true;
     if (!this.#first || this.#isEnded) return;
     await this.#first.catch(() => {});
-    // When the link is lost, it is undone as well.
+    // If the connection is lost, Postgres rolls back.
     if (this.#connection) await this.#send([endingStep("rollback")], { keepsTransaction: false });
   }
 
@@ -183,7 +183,10 @@ class OpenTransaction {
     this.#connection = null;
   }
 
-  /** Nobody has seen a result yet: when the link is lost, or the statement outdated on it, this may start over. */
+  /**
+   * Begins with the first statement. No result was returned yet, so it starts over if the connection is lost or the
+   * prepared statement is outdated.
+   */
   async #begin(step: BatchStep, wantsFields: boolean): Promise<BatchReply> {
     this.#connection = await leaseConnection(this.#request, step);
     const steps = [...this.#openingSteps(), step];
@@ -227,7 +230,7 @@ class OpenTransaction {
     const { patience } = this.#request;
     const main = steps.length - 1;
     let excess: ApiError | null = null;
-    // Nothing is cancelled: that might hit what ends the transaction.
+    // Does not cancel: the cancel might hit the COMMIT or ROLLBACK.
     const admits = (bytes: number): boolean => {
       if (!excess && !allowance.take(bytes)) excess = allowance.refusal();
       return !excess;
@@ -259,7 +262,7 @@ class OpenTransaction {
     });
   }
 
-  /** Keeps the reason of a failure, and not what merely follows from it. */
+  /** Keeps the first error, not its consequences. */
   #noteFailure(outcome: BatchOutcome): void {
     if (outcome.kind === "done") return;
     const error = outcome.kind === "lost" ? connectionLost(outcome.cause) : outcome.error;
@@ -275,17 +278,17 @@ class OpenTransaction {
   }
 }
 
-/** Asks in a transaction that somebody else has begun. */
+/** Runs a statement in an open transaction. */
 export type RunStatement = (statement: Statement) => Promise<{ readonly rows: readonly ResultRow[] }>;
 
 /**
- * For what belongs into the caller's transaction and is not the caller's to do: each statement is executed by the login
- * itself. Deferred triggers run at commit and must find the caller again, so the role comes back at once.
+ * Runs statements in the caller's transaction as the login, for work that the caller has no privileges for. Deferred
+ * triggers run at commit and must see the caller's role, so it is restored at once.
  */
 export function asLogin(run: RunStatement): RunStatement {
   return async (statement) => {
-    // None waits for the answer to another, but for that to the first one of a transaction. When one fails so do those
-    // behind it, and the transaction with them.
+    // Statements are pipelined; only the first one of a transaction is awaited. If one fails, the following ones and the transaction fail
+    // too.
     const [, result] = await Promise.all([run(BECOME_LOGIN), run(statement), run(BECOME_CALLER)]);
     return result;
   };

@@ -211,7 +211,7 @@ describe("the time that a statement waits for a lock", () => {
     for (const reason of refused) {
       expect(reason).toMatchObject({
         kind: "timeout",
-        message: '"locked" is locked by somebody else; try again.',
+        message: '"locked" is locked by another transaction; try again.',
         tableMessage: "Timed out acquiring connection from connection pool.",
         details: 'Another transaction has locked relation "locked" (AccessExclusiveLock).',
         hint: "Try again when it has ended.",
