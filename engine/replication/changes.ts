@@ -6,7 +6,7 @@ import type { SlotRetention } from "./replication-slots.ts";
 /** The changes that are committed to the database, in commit order: one stream for all followers in this process. */
 export type ReplicationStream = {
   state(): ReplicationState;
-  /** Asks the database. */
+  /** Queries the database. */
   statistics(): Promise<ReplicationStatistics>;
   /**
    * Follows from the next transaction or, with `since`, from the first one whose `commitLsn` is above it. The first
@@ -37,7 +37,7 @@ export type ReplicationStatistics = {
   readonly changes: number;
   /** How often changes were missed. */
   readonly gaps: number;
-  /** How far the stream is behind the database; null while it is unknown. */
+  /** The lag of the stream; null if it is not running, or unknown. */
   readonly lag: ReplicationLag | null;
   /** The WAL that the slots of all processes for this database retain; null while it is unknown. */
   readonly retainedBytes: number | null;
@@ -65,8 +65,8 @@ export type ChangeFollower = {
 
 export type ChangeSubscription = {
   /**
-   * The position from which nothing is missed. With `since` it resolves after the missed transactions were delivered.
-   * Rejects with an ApiError if the stream is refused or the WAL since then is no longer retained.
+   * The position from which nothing is missed. With `since` it resolves when the missed changes have been delivered,
+   * and live transactions follow. Rejects with an ApiError if the stream is refused or `since` is no longer retained.
    */
   readonly from: Promise<Lsn>;
   close(): void;
@@ -75,7 +75,7 @@ export type ChangeSubscription = {
 /** It is in the WAL and will not be undone, but a snapshot taken immediately may not show it yet. */
 export type CommittedTransaction = {
   readonly xid: number;
-  /** Transactions are ordered by it. To resume after this transaction, follow since it; within it, since one less. */
+  /** The order of transactions. To resume after this transaction, follow since it; within it, since one less. */
   readonly commitLsn: Lsn;
   readonly commitTime: Date;
 };
@@ -85,13 +85,13 @@ export type RowChange = {
   readonly relation: ReplicatedRelation;
   /** Null for DELETE and TRUNCATE. */
   readonly new: ReplicatedRow | null;
-  /** Null for INSERT and TRUNCATE, and for an UPDATE without an old row in the WAL. Incomplete unless the replica identity is full. */
+  /** Null for INSERT and TRUNCATE, and for an UPDATE without an old row in the WAL; only partial unless the replica identity is full. */
   readonly old: ReplicatedRow | null;
-  /** Its number in the transaction, counting unwanted changes too: the same each time the transaction is read. */
+  /** Its number in the transaction, which counts unwanted changes too: the same each time the transaction is read. */
   readonly index: number;
 };
 
-/** Values as Postgres writes them, in the order of the relation's columns. Undefined: not in the WAL. */
+/** Values in text format, in the order of the relation's columns. Undefined if not in the WAL. */
 export type ReplicatedRow = readonly (string | null | undefined)[];
 
 /** A new object after each change of the table's definition. */
@@ -106,9 +106,9 @@ export type ReplicatedRelation = {
 export type ReplicatedColumn = {
   readonly name: string;
   readonly typeOid: number;
-  /** As in `pg_type.typname`; of a domain, its base type's. */
+  /** As in `pg_type.typname`; for a domain, that of its base type. */
   readonly typeName: string;
-  /** In the replica identity: with `full` every column is. */
+  /** Whether it is in the replica identity: with `full` every column is. */
   readonly isIdentity: boolean;
 };
 
@@ -140,7 +140,7 @@ export type ReplicationOptions = {
   readonly keep?: SlotRetention;
   /** For how long it is retained, and the stream continues without followers. */
   readonly keptMs?: number;
-  /** How long a follower may take for one call, and Postgres for a response, before the connection is reopened. */
+  /** The timeout for a follower to handle a delivery, and for Postgres to respond; then the connection is reopened. */
   readonly patienceMs?: number;
   readonly applicationName?: string;
   readonly log: Pick<Logger, "info" | "warn" | "error">;

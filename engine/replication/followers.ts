@@ -44,13 +44,13 @@ export class Followers {
     return this.#positions.size;
   }
 
-  add(seat: FollowerPosition): void {
-    this.#positions.add(seat);
+  add(position: FollowerPosition): void {
+    this.#positions.add(position);
   }
 
-  remove(seat: FollowerPosition): void {
-    this.#positions.delete(seat);
-    this.#leaveTransaction(seat);
+  remove(position: FollowerPosition): void {
+    this.#positions.delete(position);
+    this.#leaveTransaction(position);
   }
 
   positions(): FollowerPosition[] {
@@ -60,8 +60,8 @@ export class Followers {
   begin(transaction: CommittedTransaction): void {
     this.#transaction = transaction;
     this.#interestedByRelation.clear();
-    this.#participants = [...this.#positions].filter((seat) => seat.after < transaction.commitLsn);
-    for (const seat of this.#participants) seat.hasBegun = false;
+    this.#participants = [...this.#positions].filter((position) => position.after < transaction.commitLsn);
+    for (const position of this.#participants) position.hasBegun = false;
   }
 
   wants(relation: ReplicatedRelation): boolean {
@@ -71,7 +71,9 @@ export class Followers {
   change(change: RowChange): HandlerResult {
     const transaction = this.#transaction!;
     this.counts.changes++;
-    return this.#notifyEach(this.#interestedIn(change.relation), (seat) => seat.follower.change(change, transaction));
+    return this.#notifyEach(this.#interestedIn(change.relation), (position) =>
+      position.follower.change(change, transaction),
+    );
   }
 
   message(message: Omit<LogicalMessage, "transaction">): HandlerResult {
@@ -79,18 +81,18 @@ export class Followers {
     const whole = { ...message, transaction };
     const listening = transaction
       ? this.#participants
-      : [...this.#positions].filter((seat) => seat.after < message.lsn);
+      : [...this.#positions].filter((position) => position.after < message.lsn);
     return this.#notifyEach(
       listening.filter(({ follower }) => follower.message),
-      (seat) => seat.follower.message!(whole),
+      (position) => position.follower.message!(whole),
     );
   }
 
   commit(): HandlerResult {
     const transaction = this.#transaction!;
-    const begun = this.#participants.filter((seat) => seat.hasBegun);
+    const begun = this.#participants.filter((position) => position.hasBegun);
     if (begun.length > 0) this.counts.transactions++;
-    const handled = this.#notifyEach(begun, (seat) => seat.follower.commit?.(transaction));
+    const handled = this.#notifyEach(begun, (position) => position.follower.commit?.(transaction));
     this.#transaction = null;
     this.#participants = [];
     return handled;
@@ -100,78 +102,78 @@ export class Followers {
     this.counts.gaps++;
     this.#transaction = null;
     this.#participants = [];
-    for (const seat of this.#positions) {
+    for (const position of this.#positions) {
       // May be lower than before.
-      seat.after = gap.until;
-      this.#notifyOfGap(seat, gap);
+      position.after = gap.until;
+      this.#notifyOfGap(position, gap);
     }
   }
 
   #interestedIn(relation: ReplicatedRelation): readonly FollowerPosition[] {
     const known = this.#interestedByRelation.get(relation.oid);
     if (known) return known;
-    const interested = this.#participants.filter((seat) => this.#isInterested(seat, relation));
+    const interested = this.#participants.filter((position) => this.#isInterested(position, relation));
     this.#interestedByRelation.set(relation.oid, interested);
     return interested;
   }
 
-  #isInterested(seat: FollowerPosition, relation: ReplicatedRelation): boolean {
+  #isInterested(position: FollowerPosition, relation: ReplicatedRelation): boolean {
     try {
-      return seat.follower.wants(relation);
+      return position.follower.wants(relation);
     } catch (error) {
-      this.#fail(seat, error);
+      this.#fail(position, error);
       return false;
     }
   }
 
   #notifyEach(
     positions: readonly FollowerPosition[],
-    notify: (seat: FollowerPosition) => HandlerResult,
+    notify: (position: FollowerPosition) => HandlerResult,
   ): HandlerResult {
     let waiting: Promise<void> | null = null;
-    for (const seat of positions) {
-      const handled = this.#notify(seat, notify);
+    for (const position of positions) {
+      const handled = this.#notify(position, notify);
       if (handled) waiting = waiting ? Promise.all([waiting, handled]).then(() => {}) : handled;
     }
     return waiting ?? undefined;
   }
 
   /** An error of one follower does not affect the others. */
-  #notify(seat: FollowerPosition, notify: (seat: FollowerPosition) => HandlerResult): HandlerResult {
+  #notify(position: FollowerPosition, notify: (position: FollowerPosition) => HandlerResult): HandlerResult {
     try {
-      const handled = this.#beginAndNotify(seat, notify);
-      return handled?.catch((error) => this.#fail(seat, error));
+      const handled = this.#beginAndNotify(position, notify);
+      return handled?.catch((error) => this.#fail(position, error));
     } catch (error) {
-      this.#fail(seat, error);
+      this.#fail(position, error);
     }
   }
 
-  #beginAndNotify(seat: FollowerPosition, notify: (seat: FollowerPosition) => HandlerResult): HandlerResult {
-    if (seat.hasBegun || !this.#transaction) return notify(seat);
-    seat.hasBegun = true;
-    const begun = seat.follower.begin?.(this.#transaction);
-    return begun ? begun.then(() => notify(seat)) : notify(seat);
+  #beginAndNotify(position: FollowerPosition, notify: (position: FollowerPosition) => HandlerResult): HandlerResult {
+    if (position.hasBegun || !this.#transaction) return notify(position);
+    position.hasBegun = true;
+    const begun = position.follower.begin?.(this.#transaction);
+    return begun ? begun.then(() => notify(position)) : notify(position);
   }
 
-  #fail(seat: FollowerPosition, error: unknown): void {
+  #fail(position: FollowerPosition, error: unknown): void {
     this.#log.error({ err: error }, "a follower of changes failed");
-    if (!this.#positions.has(seat)) return;
-    const at = this.#transaction?.commitLsn ?? seat.after;
-    this.#leaveTransaction(seat);
-    this.#notifyOfGap(seat, { reason: "what follows the changes has failed", after: at, until: at });
+    if (!this.#positions.has(position)) return;
+    const at = this.#transaction?.commitLsn ?? position.after;
+    this.#leaveTransaction(position);
+    this.#notifyOfGap(position, { reason: "what follows the changes has failed", after: at, until: at });
   }
 
   /** It gets nothing more until the next transaction. */
-  #leaveTransaction(seat: FollowerPosition): void {
-    const others = (positions: readonly FollowerPosition[]) => positions.filter((each) => each !== seat);
+  #leaveTransaction(position: FollowerPosition): void {
+    const others = (positions: readonly FollowerPosition[]) => positions.filter((each) => each !== position);
     this.#participants = others(this.#participants);
     for (const [relation, interested] of this.#interestedByRelation)
       this.#interestedByRelation.set(relation, others(interested));
   }
 
-  #notifyOfGap(seat: FollowerPosition, gap: ReplicationGap): void {
+  #notifyOfGap(position: FollowerPosition, gap: ReplicationGap): void {
     try {
-      seat.follower.gap(gap);
+      position.follower.gap(gap);
     } catch (error) {
       this.#log.error({ err: error }, "a follower of changes failed at a gap");
     }

@@ -8,20 +8,20 @@ import type {
   RowChange,
 } from "./changes.ts";
 
-/** Who is told what the log says. A promise is to be awaited before the next message is read. */
+/** Receives the decoded messages. A returned promise is awaited before the next message is decoded. */
 export type WalHandler = {
   begin(transaction: CommittedTransaction): HandlerResult;
-  /** Whether the relation's rows are to be decoded. */
+  /** Whether to decode the relation's rows. */
   wants(relation: ReplicatedRelation): boolean;
   change(change: RowChange): HandlerResult;
   message(message: Omit<LogicalMessage, "transaction">): HandlerResult;
-  /** `next` is where the log goes on. */
+  /** `next` is the position after the transaction. */
   commit(next: Lsn): HandlerResult;
 };
 
 export type HandlerResult = void | Promise<void>;
 
-/** 2000-01-01, from which Postgres counts microseconds. */
+/** Postgres's epoch, 2000-01-01. */
 const POSTGRES_EPOCH_MS = 946_684_800_000;
 
 const REPLICA_IDENTITIES: Readonly<Record<string, ReplicatedRelation["replicaIdentity"]>> = {
@@ -32,7 +32,7 @@ const REPLICA_IDENTITIES: Readonly<Record<string, ReplicatedRelation["replicaIde
 };
 
 /**
- * Reads the messages of Postgres's output plugin, protocol version 1: what a transaction did comes when it is committed.
+ * Decodes the messages of the output plugin pgoutput, protocol version 1: a transaction arrives when it is committed.
  * https://www.postgresql.org/docs/current/protocol-logicalrep-message-formats.html
  */
 export class PgoutputDecoder {
@@ -42,12 +42,12 @@ export class PgoutputDecoder {
   #at = 0;
   #index = 0;
 
-  /** The names of built-in types; the log tells those of others. */
+  /** `builtIn` has the names of built-in types; the stream names all others. */
   constructor(builtIn: ReadonlyMap<number, string>) {
     this.#typeNames = new Map(builtIn);
   }
 
-  /** Nothing of the bytes is kept. */
+  /** Does not retain the bytes. */
   read(bytes: Buffer, start: number, handler: WalHandler): HandlerResult {
     this.#bytes = bytes;
     this.#at = start + 1;
@@ -72,7 +72,7 @@ export class PgoutputDecoder {
       case "Y":
         return this.#type();
       default:
-        // The origin of what was replicated from elsewhere, and what later versions may add, is of no concern.
+        // Ignores Origin messages, and those of later protocol versions.
         return;
     }
   }
@@ -155,14 +155,14 @@ export class PgoutputDecoder {
     this.#typeNames.set(oid, this.#name());
   }
 
-  /** Of an old row that is not whole, the log shows the columns that are not in the identity as null. */
+  /** In a partial old row, columns outside the replica identity are null. */
   #oldRow(relation: ReplicatedRelation): ReplicatedRow {
     const isWhole = this.#bytes[this.#at++] === WHOLE_OLD_ROW;
     const row = this.#row(relation, null);
     return isWhole ? row : row.map((value, column) => (relation.columns[column]!.isIdentity ? value : undefined));
   }
 
-  /** A long value that an UPDATE left as it was is not logged with the new row. */
+  /** An unchanged TOAST value is not in the new row. */
   #row({ columns }: ReplicatedRelation, old: ReplicatedRow | null): ReplicatedRow {
     const bytes = this.#bytes;
     let at = this.#at + 2;

@@ -10,18 +10,18 @@ import { createTemporarySlot, type ReplicationSlot, type ReplicationSlotOptions 
 export type ReplicationSessionOptions = ReplicationSlotOptions & {
   readonly url: string;
   readonly applicationName: string;
-  /** How long the reader may take for one thing, and Postgres for an answer. */
+  /** The timeout for the reader to handle a message, and for Postgres to respond. */
   readonly patienceMs: number;
 };
 
 export type ReplicationHandler = WalHandler & {
-  /** Nothing of the log below it is still to come. */
+  /** Everything below this position has been received. */
   passed(next: Lsn): HandlerResult;
-  /** Where the log goes on after what was read and needs not be read again. */
+  /** The position from which the WAL must be read again after a reconnect. */
   next(): Lsn;
 };
 
-/** How long a status may wait for more to report. Each one makes Postgres write and wake up. */
+/** The delay of a status update, to combine several. Each one makes Postgres write and wake up. */
 const STATUS_DELAY_MS = 1_000;
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -34,14 +34,14 @@ const FRAME_HEADER_BYTES = 25;
 const WAL_DATA = "w".charCodeAt(0);
 const KEEPALIVE = "k".charCodeAt(0);
 
-/** What output functions heed, so that a value is always written in one way. */
+/** Settings of the output functions, so that values have one format. */
 const OUTPUT_SETTINGS = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set extra_float_digits = 1;
   set bytea_output = 'hex'; set search_path = ''; set statement_timeout = 0; set idle_session_timeout = 0`;
 
-/** One connection that reads the log in a slot of its own, from where it is told to until the connection ends. */
+/** A connection that reads the WAL through a slot of its own until it ends. */
 export class ReplicationSession {
   readonly slot: ReplicationSlot;
-  /** The cluster and its timeline, which is a new one when a standby is promoted: positions mean something else there. */
+  /** The cluster and its timeline. Promoting a standby starts a new timeline, in which positions differ. */
   readonly history: string;
   readonly #client: pg.Client;
   readonly #socket: Duplex;
@@ -66,10 +66,10 @@ export class ReplicationSession {
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
     } as pg.ClientConfig);
-    // Its loss fails what is asked of it; this one would end the process.
+    // A lost connection rejects the pending query; this event would otherwise end the process.
     client.on("error", () => {});
     const destroy = () => client.connection.stream.destroy();
-    // A slot may have to wait for somebody's transaction.
+    // Creating a slot waits for running transactions.
     abandoned.addEventListener("abort", destroy);
     try {
       abandoned.throwIfAborted();
@@ -112,7 +112,7 @@ export class ReplicationSession {
     this.#decoder = new PgoutputDecoder(builtIn);
   }
 
-  /** Reads from there on. The inner promise rejects when that ends, for whatever reason. */
+  /** Starts reading at the reader's position. The inner promise rejects when reading ends for any reason. */
   async start(reader: ReplicationHandler): Promise<{ ended: Promise<never> }> {
     this.#handler = reader;
     this.#reported = reader.next();
@@ -123,14 +123,14 @@ export class ReplicationSession {
     const ended = this.#client.query(command).then(() => {
       throw new Error("The server ended the stream");
     });
-    // Whoever waits for the start is told, and who waits for the end comes later.
+    // A failure before the start is reported by the race below.
     ended.catch(() => this.close());
     await Promise.race([once(this.#client.connection, "replicationStart"), ended]);
     this.#progressTimer = setInterval(() => this.#checkProgress(), this.#options.patienceMs);
     return { ended };
   }
 
-  /** At once; Postgres lets go of the slot. */
+  /** Closes at once; Postgres drops the temporary slot. */
   close(): void {
     clearTimeout(this.#statusTimer);
     clearInterval(this.#progressTimer);
@@ -140,7 +140,7 @@ export class ReplicationSession {
 
   #receive(frame: Buffer): void {
     if (this.#held) {
-      // What the frame lies in is overwritten by the next read.
+      // The buffer of the frame is overwritten by the next read.
       this.#held.push(Buffer.from(frame));
       return;
     }
@@ -162,12 +162,12 @@ export class ReplicationSession {
 
   #keepAlive(frame: Buffer, reader: ReplicationHandler): HandlerResult {
     const passed = reader.passed(frame.readBigUInt64BE(1));
-    // A server that shuts down waits for this answer.
+    // A server that shuts down waits for this reply.
     if (frame[17] === 1) this.#sendStatus();
     return passed;
   }
 
-  /** Postgres waits, when the buffers between it and us are full. */
+  /** Pauses the socket; Postgres waits when the buffers are full. */
   async #pauseUntilHandled(handled: Promise<void>): Promise<void> {
     const held: Buffer[] = [];
     this.#held = held;
@@ -182,17 +182,17 @@ export class ReplicationSession {
     }
   }
 
-  /** Whether it goes on: a wire that was cut says nothing, and a reader may hang. */
+  /** Checks for progress: a broken network sends nothing, and a reader may hang. */
   #checkProgress(): void {
     const goesOn = this.#framesRead !== this.#framesSeen;
     this.#framesSeen = this.#framesRead;
     if (goesOn) {
       this.#isAnswerAwaited = false;
-      // Postgres's own questions are not seen while the socket is not read, and it would give up.
+      // Keepalive requests are not read while the socket is paused, so Postgres would time out.
       if (this.#held) this.#sendStatus();
     } else if (this.#held) {
-      // A connection that nobody reads cannot be ended by Postgres, and checkpoints would wait for that as soon as the slot
-      // has fallen too far behind.
+      // Postgres cannot terminate a connection that blocks on a write, and checkpoints would wait for that once the slot has fallen too far
+      // behind.
       this.#socket.destroy(new Error("What follows the changes does not go on"));
     } else if (this.#isAnswerAwaited) {
       this.#socket.destroy(new Error("Postgres does not answer"));
@@ -223,7 +223,7 @@ export class ReplicationSession {
   }
 }
 
-/** What will not mend itself, in words that say what to do. */
+/** Errors that need an administrator, with advice. */
 function withAdvice(error: unknown): unknown {
   const advice = error instanceof pg.DatabaseError && error.code ? ADVICE[error.code] : undefined;
   return advice ? unavailable(`Changes are not streamed: ${advice}`, error) : error;

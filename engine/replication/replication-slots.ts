@@ -5,12 +5,12 @@ import { unavailable } from "../errors.ts";
 import type { Logger } from "../output/log.ts";
 import { withClient } from "../pg-client/with-client.ts";
 
-/** Whose tables are told of on channels; the name that Supabase gave it. */
+/** The publication for Realtime, as Supabase names it. */
 export const REALTIME_PUBLICATION = "supabase_realtime";
 
-/** And in size: this much is read again within seconds. */
+/** The limit in bytes: this much is read again within seconds. */
 const MAX_RETAINED_BYTES = 256 * 2 ** 20;
-/** The keeper moves in so many steps. */
+/** The number of steps in which the keeper advances over the retention time. */
 const ADVANCE_STEPS = 8;
 
 /**
@@ -23,19 +23,19 @@ export type SlotRetention = "auto" | "always" | "never";
 
 export type ReplicationSlotOptions = {
   readonly publication: string;
-  /** `auto`: where the server bounds what a slot may keep of the log. */
+  /** `auto`: if the server limits what a slot may retain. */
   readonly keep: SlotRetention;
 };
 
 export type ReplicationSlot = {
   readonly name: string;
-  /** Whether a keeper stands behind it. */
+  /** Whether a keeper slot retains the WAL for it. */
   readonly isKept: boolean;
-  /** What the server lets a slot keep of the log; null: whatever it takes. */
+  /** How much WAL the server lets a slot retain; null for no limit. */
   readonly mostBytes: number | null;
-  /** What was committed before it is not in the log any more, as far as this slot knows. */
+  /** Transactions committed before it are not available from this slot. */
   readonly earliest: Lsn;
-  /** What is committed from now on lies behind it. */
+  /** Transactions committed from now on are above it. */
   readonly now: Lsn;
 };
 
@@ -46,13 +46,13 @@ type ServerReplicationSettings = {
   readonly keeper: string;
 };
 
-/** Slots are the server's, and a keeper is a database's. */
+/** Slots belong to the server; there is one keeper per database. */
 const KEEPER_SLOT_NAME = "'changes_' || (select oid from pg_database where datname = current_database())";
 const NO_SIZE_LIMIT = -1;
 const MAX_KEEPER_LAG_BYTES = 2 ** 30;
 const DUPLICATE_OBJECT = "42710";
 
-/** A temporary slot of the connection, which must be one for replication. Rejects with an ApiError where this database cannot have one. */
+/** Creates a temporary slot on a replication connection. Rejects with an ApiError if this database cannot have one. */
 export async function createTemporarySlot(
   client: pg.Client,
   { publication, keep }: ReplicationSlotOptions,
@@ -88,7 +88,7 @@ export async function createTemporarySlot(
   };
 }
 
-/** Lets go of the log up to there, on behalf of whoever reads this database. */
+/** Releases the WAL up to a position, on behalf of all readers of this database. */
 async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   await ensureKeeperSlot(client);
   await client.query(
@@ -97,7 +97,7 @@ async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   );
 }
 
-/** Keeps nothing any more, unless somebody still reads. Resolves with whether that is so. */
+/** Drops the keeper unless a reader is active. Resolves with whether it is gone. */
 async function dropKeeperSlot(client: pg.Client): Promise<boolean> {
   await client.query(
     `select pg_drop_replication_slot(slot_name) from pg_replication_slots
@@ -108,7 +108,7 @@ async function dropKeeperSlot(client: pg.Client): Promise<boolean> {
   return rowCount === 0;
 }
 
-/** How far behind the log a reader is that goes on there, and what the slots of the database keep of it. */
+/** The lag of a reader at `next`, and the WAL that the slots of the database retain. */
 export async function measureWal(
   client: pg.ClientBase,
   next: Lsn | null,
@@ -133,7 +133,7 @@ async function readServerSettings(client: pg.Client, publication: string): Promi
   return rows[0]!;
 }
 
-/** Unless there is one that is good. One that was left alone too long has lost its log, or has too much to be read again. */
+/** Creates the keeper unless a usable one exists. An old one has lost its WAL, or retains too much. */
 async function ensureKeeperSlot(client: pg.Client): Promise<void> {
   await client.query(
     `select pg_drop_replication_slot(slot_name) from pg_replication_slots
@@ -146,21 +146,21 @@ async function ensureKeeperSlot(client: pg.Client): Promise<void> {
        where not exists (select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME})`,
     );
   } catch (error) {
-    // Another process was faster.
+    // Another process created it first.
     if (!(error instanceof pg.DatabaseError && error.code === DUPLICATE_OBJECT)) throw error;
   }
 }
 
 type KeeperSlotOptions = {
   readonly url: string;
-  /** How far behind the keeper stays in time. */
+  /** How far the keeper stays behind, in time. */
   readonly keptMs: number;
   readonly log: Pick<Logger, "warn">;
 };
 
 type KeeperSample = { readonly at: number; readonly next: Lsn };
 
-/** Moves the slot that keeps the log of this database along behind what is read, and costs nothing where nothing is written. */
+/** Advances the keeper slot behind the reader; free of cost if nothing is written. */
 export class KeeperSlot {
   readonly #options: KeeperSlotOptions;
   #samples: KeeperSample[] = [];
@@ -190,7 +190,10 @@ export class KeeperSlot {
     });
   }
 
-  /** Nobody follows here. Resolves with whether nothing is kept any more: others may still read, and what we read ends in a moment. */
+  /**
+   * Drops the keeper when there are no followers. Resolves with whether it is gone: other processes may still read, and
+   * our own reader ends in a moment.
+   */
   async retire(): Promise<boolean> {
     this.#samples = [];
     await this.#pendingQuery;

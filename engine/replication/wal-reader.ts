@@ -62,7 +62,7 @@ export class WalReader implements ReplicationHandler {
     return this.#reason;
   }
 
-  /** Null before it has started. */
+  /** Null before the start. */
   get slot(): ReplicationSlot | null {
     return this.#session?.slot ?? null;
   }
@@ -71,7 +71,7 @@ export class WalReader implements ReplicationHandler {
     return this.#transaction;
   }
 
-  /** Null before it has started. */
+  /** Null before the start. */
   get history(): string | null {
     return this.#history;
   }

@@ -1,8 +1,8 @@
 import type { DirectRelationship } from "../catalog/relationships.ts";
 
 /**
- * What a client asks, whichever dialect it asked in. Names are as the client wrote them: none has been looked up yet,
- * and no value has been read.
+ * What a client requests, regardless of the interface. Names are as the client wrote them; they have not been looked
+ * up, and values have not been parsed.
  */
 export type Intent = ReadIntent | InsertIntent | UpdateIntent | DeleteIntent | CallIntent;
 
@@ -17,7 +17,7 @@ export type AggregateName = "count" | "sum" | "avg" | "min" | "max";
 export type SelectItem = SelectedColumn | SelectedRelation;
 export type SelectedColumn = {
   readonly kind: "column";
-  /** EVERY_COLUMN stands for all of them; an aggregate without a column, count(), has no field. */
+  /** `ALL_COLUMNS` selects all; count() without a column has no field. */
   readonly field: FieldReference | null;
   readonly alias: string | null;
   readonly cast: string | null;
@@ -27,12 +27,12 @@ export type SelectedRelation = {
   readonly kind: "relation";
   readonly name: string;
   readonly alias: string | null;
-  /** The constraint, column or table that tells two relations apart. */
+  /** The constraint, column or table that disambiguates relations. */
   readonly hint: string | null;
-  /** Which relation is meant, where the dialect has looked that up itself: in whatever schema. */
+  /** The relation, if the interface has already looked it up, in any schema. */
   readonly relationship?: DirectRelationship;
   readonly join: "inner" | "left" | null;
-  /** The relation's columns become columns of the row around it. */
+  /** Spread: the relation's columns become columns of the parent row. */
   readonly spread: boolean;
   readonly select: readonly SelectItem[];
 };
@@ -44,11 +44,11 @@ export type RowCondition =
       readonly negated: boolean;
       readonly operation: FilterOperation;
     }
-  /** Some row of the relation, named as in the select or as it would be there, meets the condition. */
+  /** A row of the relation, by its name in the select or its own name, meets the condition. */
   | {
       readonly kind: "related";
       readonly relation: string;
-      /** As of a selected relation. */
+      /** As in a selected relation. */
       readonly found?: DirectRelationship;
       readonly negated: boolean;
       readonly condition: RowCondition;
@@ -61,7 +61,7 @@ export type FilterOperation =
       readonly kind: "compare";
       readonly operator: ComparisonName;
       readonly quantifier: OperatorQuantifier | null;
-      /** Patterns are Postgres's own: where a grammar has another wildcard, it has become `%`. */
+      /** Patterns are in Postgres's syntax: other wildcards have been converted to `%`. */
       readonly value: string;
     }
   | { readonly kind: "in"; readonly values: readonly string[] }
@@ -74,13 +74,13 @@ export type FilterOperation =
       readonly value: string;
     };
 
-/** What is asked of a row as a whole. */
+/** A condition on a whole row. */
 export type RowOperation =
-  /** As JSON of what is selected it has one of these SHA-256 digests, in hexadecimal digits. */
+  /** The SHA-256 digest of the selected columns as JSON is one of these, in hexadecimal. */
   | { readonly kind: "digest"; readonly values: readonly string[] }
-  /** The function is given the value, and the row is among those that it finds. */
+  /** The row is among the rows that the function returns for the value. */
   | { readonly kind: "found"; readonly by: IntentTarget; readonly value: string }
-  /** Policies let the caller do this with it. */
+  /** The policies permit the caller this command on the row. */
   | { readonly kind: "permitted"; readonly command: "update" | "delete" };
 
 export type ComparisonName =
@@ -107,7 +107,7 @@ export type SearchOperator = "fts" | "plfts" | "phfts" | "wfts";
 
 export type OrderTerm = {
   readonly field: FieldReference;
-  /** The to-one relation whose column it is, by alias or name. */
+  /** The to-one relation of the column, by alias or name. */
   readonly relation: string | null;
   readonly direction: "asc" | "desc" | null;
   readonly nulls: "first" | "last" | null;
@@ -115,10 +115,10 @@ export type OrderTerm = {
 
 export type RowRange = { readonly offset: number; readonly limit: number | null };
 
-/** Something that belongs to the row asked for (empty path) or to a relation embedded in it, by alias or name. */
+/** A part of the request for the top-level row (empty path) or for an embedded relation, by alias or name. */
 export type WithEmbedPath<T> = { readonly path: readonly string[]; readonly value: T };
 
-/** Which rows, and what of them. */
+/** The rows to return, and their columns. */
 export type RowSelection = {
   readonly select: readonly SelectItem[];
   readonly conditions: readonly WithEmbedPath<RowCondition>[];
@@ -128,16 +128,16 @@ export type RowSelection = {
 
 export type CountMethod = "exact" | "planned" | "estimated";
 
-/** Rows asked for by their place in the order and not by their number: it is the same whatever came and went before them. */
+/** A page by its position in the order instead of by offset: concurrent inserts and deletes do not shift it. */
 export type CursorPage =
   | { readonly kind: "first" }
   | { readonly kind: "after"; readonly position: CursorPosition }
-  /** What was given is no position. A function may have an argument of that name, and then it need not be one. */
+  /** The cursor cannot be decoded. If a function has a parameter of that name, it need not be a cursor. */
   | { readonly kind: "unreadable" };
 
-/** Where a page ended: by what its last row was ordered, as text. */
+/** The end of a page: the order values of its last row, as text. */
 export type CursorPosition = {
-  /** Of which rows and of which order it speaks: in another one it means nothing. */
+  /** Identifies the rows and the order for which the position is valid. */
   readonly order: string;
   readonly values: readonly (string | null)[];
 };
@@ -152,21 +152,21 @@ export type ReadIntent = {
   readonly page: CursorPage | null;
 };
 
-/** Rows to be written. The text of JSON goes to Postgres as it came. */
+/** Rows to write. The JSON text is passed to Postgres unchanged. */
 export type RowPayload = {
   /** JSON text: an array of objects, or one object. */
   readonly json: Buffer;
-  /** The columns that the payload names: those of its first object, or of the parameter `columns`. */
+  /** The columns of the payload: the keys of its first object, or the parameter `columns`. */
   readonly columns: readonly string[];
   readonly isArray: boolean;
-  /** Where there is one, it has all of the columns. */
+  /** If present, every row has all columns. */
   readonly valueSpans?: JsonValueSpans;
 };
 
-/** Rows of a JSON text that all have the same keys in the same order: where each value stands. */
+/** Positions of the values in a JSON text whose rows all have the same keys in the same order. */
 export type JsonValueSpans = {
   readonly keys: readonly string[];
-  /** Where values begin and end, by turns: row by row, in the order of the keys. */
+  /** Start and end offsets in turn, row by row, in the order of the keys. */
   readonly spans: Uint32Array;
 };
 
@@ -174,7 +174,7 @@ export type ReturnedContent = "nothing" | "headers" | "rows";
 
 type WriteIntentBase = {
   readonly target: IntentTarget;
-  /** What comes back is selected from the rows written; conditions with an empty path choose the rows of update and delete. */
+  /** Selects from the written rows; conditions with an empty path choose the rows of update and delete. */
   readonly selection: RowSelection;
   readonly returned: ReturnedContent;
   readonly count: CountMethod | null;
@@ -183,10 +183,10 @@ type WriteIntentBase = {
 export type InsertIntent = WriteIntentBase & {
   readonly kind: "insert";
   readonly payload: RowPayload;
-  /** Columns that are absent from a row take their default instead of null. */
+  /** Columns missing in a row get their default instead of null. */
   readonly missingAsDefault: boolean;
   readonly upsert: { readonly resolution: "merge" | "ignore"; readonly onConflict: readonly string[] | null } | null;
-  /** PUT: the row is the one that the conditions name by its key. */
+  /** For PUT: writes the one row that the conditions identify by key. */
   readonly single: boolean;
 };
 
@@ -194,7 +194,7 @@ export type UpdateIntent = WriteIntentBase & {
   readonly kind: "update";
   readonly payload: RowPayload;
   readonly missingAsDefault: boolean;
-  /** A payload without columns gives the rows that the caller may update, and changes none; without this it gives none. */
+  /** A payload without columns changes nothing; with this it returns the rows that the caller may update, otherwise none. */
   readonly returnsUnchangedRows?: true;
 };
 
@@ -208,35 +208,35 @@ export type CallIntent = {
   readonly count: CountMethod | null;
   readonly page: CursorPage | null;
   readonly readOnly: boolean;
-  /** The row that the function is given first; without it, it takes none. */
+  /** The row that is passed as first argument; if absent, none is. */
   readonly row?: { readonly of: IntentTarget; readonly conditions: readonly RowCondition[] };
 };
 
 export type CallArgument =
-  /** `?a=1&b=2`: a name may come more than once, for a variadic parameter. */
+  /** `?a=1&b=2`: a name may be repeated for a variadic parameter. */
   | { readonly kind: "query"; readonly values: readonly (readonly [name: string, value: string])[] }
-  /** A JSON object of named arguments, or the whole body for a function of one unnamed json parameter, unless it came as CSV. */
+  /** A JSON object of named arguments, or the body for a function with one unnamed json parameter, unless it was CSV. */
   | { readonly kind: "json"; readonly body: Buffer; readonly names: readonly string[] | null; readonly isCsv?: true }
-  /** The body as it is, for a function of one unnamed parameter of the type. */
+  /** The unchanged body for a function with one unnamed parameter of the type. */
   | { readonly kind: "raw"; readonly body: Buffer; readonly type: "text" | "xml" | "bytea" };
 
-/** How the answer is to look, whatever was asked. */
+/** Options of the response that apply to any intent. */
 export type ResponseOptions = {
-  /** What the client accepts, the best first: the first that can be made is made. */
+  /** The formats that the client accepts, by preference; the first possible one is used. */
   readonly formats: readonly ResponseFormat[];
-  /** False for HEAD: the counts are wanted and not the rows. */
+  /** False for HEAD: only counts are returned. */
   readonly includesBody: boolean;
-  /** More rows than these are not to be changed, or given back by a function. */
+  /** The maximum number of rows that may be changed, or returned by a function. */
   readonly maxAffected: number | null;
 };
 
-/** `type` is the media type in lower case, as it is spelled in Content-Type and in refusals. */
+/** `type` is the media type in lower case, as in Content-Type and error messages. */
 export type ResponseFormat =
   | { readonly kind: "media"; readonly type: string }
   /** Exactly one row, as a JSON object. */
   | { readonly kind: "object"; readonly type: string; readonly nulls: "kept" | "stripped" }
   | { readonly kind: "array"; readonly type: string; readonly nulls: "stripped" }
-  /** How Postgres would make the answer in another format. */
+  /** Returns Postgres's execution plan for the response in another format. */
   | {
       readonly kind: "plan";
       readonly type: string;

@@ -28,7 +28,7 @@ import { type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/streamed-
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 
-/** Most that is selected is selected again. */
+/** Most selections repeat. */
 const selectKey = memoizePerObject((select: readonly SelectItem[]): string =>
   JSON.stringify(select.map(outlineSelectItem)),
 );
@@ -53,7 +53,7 @@ type PlannedStream = {
   readonly history: ShapeHistory;
 };
 
-/** What is known of earlier requests of the same shape. */
+/** The history of requests of the same shape. */
 type ShapeHistory = {
   /** Whether the latest response was too long to be buffered. */
   wasTooLong: boolean;
@@ -137,7 +137,7 @@ export function bindRequest(
     statement: { text: template.text, values },
     stream: stream && {
       plan: stream.plan,
-      // It differs from the statement in its limit only.
+      // Differs from the statement in the limit only.
       probe: { text: stream.probe.text, values },
       rows: () => bindTemplate(stream.rows, intent),
       history: stream.history,
@@ -146,7 +146,7 @@ export function bindRequest(
   };
 }
 
-/** The same in steps, for a body whose values take long to be put together. */
+/** The same in steps, for a body with many values. */
 export function* bindRequestInSteps(planned: PlannedRequest, intent: Intent): Stepwise<PreparedRequest> {
   return bindRequest(planned, intent, yield* bindValuesInSteps(planned.template.parameters, intent));
 }
@@ -156,8 +156,8 @@ function bindTemplate({ text, parameters }: StatementTemplate, intent: Intent): 
 }
 
 /**
- * Equal for intents that differ in their values only: they have one plan, and so one statement. Refuses names that
- * Postgres cannot have.
+ * The key of an intent's shape: equal for intents that differ in values only, which share one plan and statement.
+ * Throws for names with characters that Postgres does not support.
  */
 export function statementShapeKey(
   intent: Intent,
@@ -175,7 +175,7 @@ export function statementShapeKey(
     maxAffected,
   ]);
   const key = selectKey(intent.selection.select) + others;
-  // An odd number of backslashes: the character itself, and not the six characters that spell it.
+  // An odd number of backslashes before `u0000`: the NUL character, not the literal text.
   if (key.includes("u0000") && /(?<!\\)(\\\\)*\\u0000/.test(key)) {
     throw new ApiError("invalid", "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
   }
@@ -204,7 +204,7 @@ function outlineKind(intent: Intent): unknown[] {
   }
 }
 
-/** Rows before and behind a null are found in another way than those of a value. */
+/** The predicate for a position differs between null and a value. */
 function outlinePage(page: CursorPage | null): unknown {
   if (page?.kind !== "after") return page?.kind;
   return [page.position.order, page.position.values.map((value) => value === null)];

@@ -10,28 +10,28 @@ import { MAX_BUFFERED_ROWS, type StreamedPlan } from "./plan/streamed-plan.ts";
 import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
 
-/** An answer of more bytes is not held a second time. */
+/** Larger responses are not buffered a second time. */
 const MAX_BUFFERED_BYTES = 2 * 2 ** 20;
 
 export type StatementRunOptions = {
-  /** Undone when it is over, whatever it was. */
+  /** Whether the transaction is rolled back in any case. */
   readonly rollback: boolean;
-  /** Null: as the database has it. Another one needs a transaction that is begun by itself. */
+  /** Null for the database's default; others require an explicit BEGIN. */
   readonly isolation: IsolationLevel | null;
-  /** Called in the same transaction first. */
+  /** A statement that runs first in the same transaction. */
   readonly before: Statement | undefined;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client is gone. */
   readonly signal: AbortLike;
 };
 
-/** One round trip. Throws Postgres's own error, or that of a guard of the plan. */
+/** Runs a request in one round trip. Throws Postgres's own error, or the error of a guard. */
 export function runRequest(
   { plan, statement, stream, estimate }: PreparedRequest,
   context: StatementContext,
   database: Database,
   options: StatementRunOptions,
 ): Promise<RunResult> {
-  // Rows are streamed in a transaction of the usual kind only.
+  // Only transactions with default options are streamed.
   const canStream = !options.rollback && options.isolation === null;
   const result: Promise<RunResult> =
     stream && canStream
@@ -43,7 +43,7 @@ export function runRequest(
   return estimate ? result.then((known) => withEstimate(known, estimate, context, database)) : result;
 }
 
-/** The same in a transaction that was begun elsewhere. */
+/** The same in an open transaction. */
 export function runInTransaction(
   execute: RunStatement,
   { plan, statement }: Pick<PreparedRequest, "plan" | "statement">,
@@ -87,16 +87,16 @@ function runWholeStatement(
   });
 }
 
-/** As they would be at commit. */
+/** Checks deferred constraints, as at commit. */
 const CHECK_CONSTRAINTS: Statement = { text: "set constraints all immediate", values: [] };
 
-/** Postgres tells its plan line by line. */
+/** EXPLAIN returns one row per line. */
 function readExplainLines(lines: readonly string[]): ResponseRow<string> {
   const body = lines.join("\n");
   return { body, page: 0, total: null, headers: null, status: null, location: null, inserted: null };
 }
 
-/** What Postgres tells. While rows are still coming their number may be unknown. */
+/** The result of a statement. While rows are streamed, their number may be unknown. */
 export type RunResult<Body = string | Buffer | RowBodyStream> = Omit<ResponseRow, "body" | "page"> & {
   readonly body: Body | null;
   readonly page: number | null;
@@ -105,8 +105,8 @@ export type RunResult<Body = string | Buffer | RowBodyStream> = Omit<ResponseRow
 type StreamRunOptions = { readonly before: Statement | undefined; readonly signal: AbortLike };
 
 /**
- * Postgres puts the whole response together, which is fastest, where the latest one of its shape was short. If it turns
- * out to be long, its rows are streamed, and the next time at once.
+ * Lets Postgres aggregate the whole response, which is fastest, if the previous response of its shape was short. If it
+ * turns out to be long, its rows are streamed, and the next time from the start.
  */
 async function runStreamable(
   plan: Plan,
@@ -150,7 +150,7 @@ async function streamRows(
   const chunks = database.stream(context, rows(), { ...options, separator: frame.separator });
   const first: RowChunk = (await chunks.next()).value!;
   history.wasTooLong = !first.last;
-  // The columns beside the rows, such as the count, are only there when a row is.
+  // The further columns, such as the count, exist only with a row.
   if (!first.head) return runStreamable(wholePlan, stream, context, database, options);
   const result = readResponseRow([null, String(first.rows), ...first.head], plan);
   if (first.last) {
@@ -170,7 +170,7 @@ function isTooLong({ rows, bytes }: StreamedSize): boolean {
   return rows > MAX_BUFFERED_ROWS || bytes > MAX_BUFFERED_BYTES;
 }
 
-/** How many rows will have come; null where not all have been counted. */
+/** The expected number of rows; null if not all were counted. */
 function expectedRowCount({ rows, total }: StreamedPlan, counted: number | null): number | null {
   if (counted === null || (total.kind === "counted" && total.most === counted)) return null;
   return Math.min(Math.max(counted - rows.offset, 0), rows.limit ?? counted);
@@ -180,15 +180,15 @@ type StreamPiece = Pick<RowChunk, "data" | "release">;
 export type StreamedSize = { readonly rows: number; readonly bytes: number };
 
 type RowBodyStreamOptions = {
-  /** The one that has been awaited: with it, it is known that there are more. */
+  /** The chunk that was read ahead, to know whether there are more. */
   readonly first: RowChunk;
   readonly chunks: AsyncIterableIterator<RowChunk>;
   readonly frame: BodyFrame;
-  /** Told when the last row is there. */
+  /** Called after the last row. */
   readonly onEnd: (size: StreamedSize) => void;
 };
 
-/** A body whose rows come as they are read. Whoever has one reads it to its end or calls `return`. */
+/** A body that streams rows as they are read. The owner must read it to its end or call `return`. */
 export class RowBodyStream implements AsyncIterableIterator<StreamPiece> {
   readonly #ready: StreamPiece[];
   readonly #chunks: AsyncIterableIterator<RowChunk>;
@@ -235,8 +235,8 @@ function toPiece(text: string): StreamPiece {
 }
 
 /**
- * `count=planned` is Postgres's estimate. `count=estimated` counts up to the largest page and believes the estimate
- * beyond; where pages have no limit the greater of both is returned, as PostgREST does.
+ * `count=planned` is Postgres's estimate. `count=estimated` counts up to the maximum page and uses the estimate beyond;
+ * without a maximum it returns the greater of both, as PostgREST does.
  */
 async function withEstimate<R extends Pick<RunResult, "body" | "total">>(
   result: R,

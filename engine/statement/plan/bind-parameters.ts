@@ -18,7 +18,7 @@ const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET] = [0x7b, 0x7d, 0x5b];
 
 const ARRAY_BYTES_PER_STEP = 16 * 1024;
 
-/** Without an escape a text is quoted there as it is here. */
+/** JSON strings without escapes are quoted the same way in array literals. */
 const writeScalar: WriteElement = (json, start, end, array, at) => {
   const byte = json[start];
   if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return writeQuoted(json, start, end, array, at);
@@ -30,7 +30,7 @@ const writeScalar: WriteElement = (json, start, end, array, at) => {
   return to;
 };
 
-/** A null is the column's, not JSON's. A text of its own is written anew, as Postgres does it. */
+/** A JSON null becomes SQL null. A string value is parsed and serialized anew, as Postgres does. */
 const writeJson: WriteElement = (json, start, end, array, at) => {
   if (json[start] === LETTER_N) return writeScalar(json, start, end, array, at);
   const isText = json[start] === QUOTE;
@@ -51,20 +51,20 @@ const writeQuoted: WriteElement = (json, start, end, array, at) => {
 };
 
 /**
- * Where in the intent the value of a parameter is found. Plans and queries hold slots and never a value: so no value
- * can become part of a statement's text, and one plan serves all requests of its shape.
+ * Where the value of a parameter is in the intent. Plans and queries contain these instead of values: so no value can
+ * become part of a statement's text, and one plan serves all requests of its shape.
  */
 export type BindParameter =
   | { readonly kind: "operand"; readonly index: number }
-  /** Of the position that a page begins at. */
+  /** A value of the position at which the page starts. */
   | { readonly kind: "position"; readonly index: number }
   | { readonly kind: "payload" }
-  /** What all rows of the payload have in one column, as an array. */
+  /** The values of one column of all rows of the payload, as an array. */
   | { readonly kind: "column"; readonly name: string; readonly isJson: boolean }
-  /** Of the values given under the name the last one, or all as an array. */
+  /** The last value of the argument, or all as an array. */
   | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
 
-/** The operations of all conditions that compare with a value, in the order in which slots count them. */
+/** The operations of all conditions with a value, in the order of parameter indexes. */
 export function listOperations(intent: Intent): readonly (FilterOperation | RowOperation)[] {
   const operations: (FilterOperation | RowOperation)[] = [];
   for (const { value } of intent.selection.conditions) collectOperations(value, operations);
@@ -89,13 +89,13 @@ function collectOperations(condition: RowCondition, operations: (FilterOperation
   }
 }
 
-/** What the slots of a query for this intent stand for. */
+/** The parameter values of a query for this intent. */
 export function bindValues(parameters: readonly BindParameter[], intent: Intent): ParameterValue[] {
   const operations = listOperations(intent);
   return parameters.map((parameter) => bindValue(parameter, intent, operations));
 }
 
-/** The same where it may take long: of many rows, or of many bytes. */
+/** The same in steps, for many rows or many bytes. */
 export function* bindValuesInSteps(parameters: readonly BindParameter[], intent: Intent): Stepwise<ParameterValue[]> {
   const operations = listOperations(intent);
   const values: ParameterValue[] = [];
@@ -179,8 +179,8 @@ function toArrayLiteral(values: readonly string[]): string {
 type ArrayColumn = { readonly name: string; readonly isJson: boolean };
 
 /**
- * `{"a",5,null}`: an array whose elements are what Postgres would read for one column from each of the rows. Values
- * are copied as they were written, for a number that has been a number here may not be the same one.
+ * `{"a",5,null}`: an array literal with one column's value of each row, as Postgres reads it. Values are copied
+ * unchanged, since parsing a JSON number could change it.
  */
 export function* buildColumnArray(
   { json, valueSpans: grid }: RowPayload,
@@ -205,7 +205,7 @@ export function* buildColumnArray(
   return array.subarray(0, end);
 }
 
-/** Each byte escaped, with quotes and a comma, between braces. */
+/** The size if each byte is escaped, with quotes, commas and braces. */
 function maxArrayBytes({ spans }: JsonValueSpans, first: number, step: number): number {
   let bytes = 2;
   for (let index = first; index < spans.length; index += step) {

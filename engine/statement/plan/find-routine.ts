@@ -5,7 +5,7 @@ import { ApiError } from "../../errors.ts";
 import type { CallArgument, CallIntent } from "../intent.ts";
 import { mayCallRoutine, suggestName } from "./suggestions.ts";
 
-/** The types of the one unnamed parameter that takes a body of this kind as it is. */
+/** The types of a single unnamed parameter that takes a body of this kind unchanged. */
 const UNNAMED_PARAMETER_TYPES: Readonly<Record<"json" | "text" | "xml" | "bytea", readonly string[]>> = {
   json: ["json", "jsonb"],
   text: ["text"],
@@ -17,10 +17,7 @@ const ALL_UNNAMED_PARAMETER_TYPES = Object.values(UNNAMED_PARAMETER_TYPES).flat(
 const MIN_NAME_SIMILARITY = 0.75;
 const MIN_PARAMETER_SIMILARITY = 0.33;
 
-/**
- * The function that is meant, by its name and the names of its arguments. Refuses what there is not (PGRST202) and what
- * could be several (PGRST203, status 300).
- */
+/** Finds the function by its name and argument names. Throws PGRST202 if there is none, and PGRST203 (status 300) if several match. */
 export function findRoutine({ target, argument }: CallIntent, catalog: Catalog, role: string): Routine {
   const all = catalog.schemas.get(target.schema)?.routines.get(target.name) ?? [];
   const overloads = all.filter(isCallable);
@@ -31,7 +28,7 @@ export function findRoutine({ target, argument }: CallIntent, catalog: Catalog, 
   return found[0];
 }
 
-/** The function of that name that takes a row of the table first, and then what it is given. */
+/** Finds the function of that name whose first parameter is a row of the table. */
 export function findRowRoutine({ target, argument }: CallIntent, of: QualifiedName, catalog: Catalog): Routine {
   const overloads = (catalog.findTable(of)?.rowRoutines ?? []).filter(
     ({ schema, name }) => schema === target.schema && name === target.name,
@@ -45,7 +42,7 @@ export function withoutRowArgument(routine: Routine): Routine {
   return { ...routine, arguments: routine.arguments.slice(1) };
 }
 
-/** As PostgREST lists them: fewest parameters first, then by comment, then by parameters. */
+/** PostgREST's order: fewest parameters first, then by comment, then by parameters. */
 function compareRoutines(a: Routine, b: Routine): number {
   return (
     a.arguments.length - b.arguments.length ||
@@ -74,14 +71,14 @@ function parameterSignature(routine: Routine): string[][] {
   return routine.arguments.map(({ name, type }) => [name ?? "", type.sqlName]);
 }
 
-/** Arguments are given by name; only the body of a request can do without one. */
+/** Arguments are passed by name; only a request body can be an unnamed argument. */
 export function isCallable(routine: Routine): boolean {
   const unnamed = routine.arguments.filter(({ name }) => name === null);
   if (routine.kind !== "function" || unnamed.length > 1) return false;
   return unnamed.every(({ type }) => ALL_UNNAMED_PARAMETER_TYPES.includes(type.sqlName));
 }
 
-/** All that it is given it knows, and all that it requires it is given. */
+/** Whether it has all passed arguments as parameters, and all required parameters are passed. */
 function acceptsNamedArguments(routine: Routine, argument: CallArgument): boolean {
   const parameters = routine.arguments;
   const given = argumentNames(argument);
@@ -93,7 +90,7 @@ function acceptsNamedArguments(routine: Routine, argument: CallArgument): boolea
   );
 }
 
-/** Takes the body as a whole, as its one parameter without a name. */
+/** Whether it takes the whole body as its single unnamed parameter. */
 export function acceptsWholeBody({ arguments: [first, ...others] }: Routine, argument: CallArgument): boolean {
   if (argument.kind === "query" || !first || others.length > 0 || first.name !== null) return false;
   if (argument.kind === "json" && argument.isCsv) return false;
@@ -103,7 +100,7 @@ export function acceptsWholeBody({ arguments: [first, ...others] }: Routine, arg
   );
 }
 
-/** `{"": "x"}`, as clients call what has no name: the body is for that parameter then, whatever its type. */
+/** `{"": "x"}`: clients' notation for an unnamed parameter, of any type. */
 function isUnnamedArgument(argument: CallArgument): boolean {
   return argument.kind === "json" && argument.names?.length === 1 && argument.names[0] === "";
 }

@@ -6,7 +6,7 @@ import { mayNameTable, suggestName } from "./suggestions.ts";
 
 const MIN_SIMILARITY = 0.75;
 
-/** Refuses a table that there is not, or that is not served (PGRST205). */
+/** Throws PGRST205 if the table does not exist or is not served. */
 export function findTable(name: QualifiedName, catalog: Catalog, role: string): CatalogTable {
   const table = catalog.findTable(name);
   if (!table || !isServed(table, catalog)) throw tableNotFound(name, catalog, role);

@@ -21,7 +21,7 @@ import { MAX_BUFFERED_ROWS } from "./streamed-plan.ts";
 
 type KeysetRanges = readonly (readonly WherePredicate[])[];
 
-/** The rows of the page and the one behind them are kept and read twice: to be shown, and for where the next page begins. */
+/** The rows of the page and the next row are materialized and read twice: for the response and for the next cursor. */
 export function planReadPage(
   page: CursorPage,
   { table, node: tree }: { table: CatalogTable; node: SelectNode },
@@ -52,19 +52,19 @@ export function planReadPage(
 
 type CalledRoutine = { readonly routine: QualifiedName; readonly scope: SelectScope; readonly node: SelectNode };
 
-/** A function is called once, and all that it gives is kept. */
+/** The function is called once, and its whole result is materialized. */
 export function planCallPage(page: CursorPage, { routine, scope, node: tree }: CalledRoutine, context: PlanContext) {
   const order = completeOrder(tree.order, { table: scope.table, mayRead: () => true });
   const ordered = { ...tree, order, range: { offset: 0, limit: pageLimit(tree, context) } };
   const { rows: all, result } = planResultRows(ordered, scope, scope.table, context);
   rejectGroupedRows(all);
   const plan = { order: orderFingerprint("call", routine, order), isFirst: page.kind === "first", all };
-  // A function need not heed what holds for the rows of its table.
+  // The constraints of a table do not apply to rows that a function returns.
   const ranges = planKeysetRanges(page, plan, { order, scope, isNullable: () => true });
   return { rows: { ...all, where: [...all.where, ...anyOf(ranges)] }, result, page: plan };
 }
 
-/** Whoever asks for more rows gets as many as are put together at once, and where the others are. */
+/** A page is limited to the number of rows that may be buffered, with a cursor for the next one. */
 function pageLimit(tree: SelectNode, { maxRows }: PlanContext): number {
   if ((tree.range?.offset ?? 0) > 0)
     throw cursorNotPossible("A cursor says where the page begins: offset cannot say it again.");
@@ -88,7 +88,7 @@ function planKeysetRanges(page: CursorPage, plan: KeysetPlan, ordered: OrderCont
   const { order, values } = page.position;
   if (order !== plan.order || values.length !== ordered.order.length) throw cursorMismatch();
   const ranges = keysetPredicate(values.map((value, index) => keysetStep(index, value === null, plan, ordered)));
-  // Nobody was given a position that nothing can be behind.
+  // No page ends at a position without rows after it, so the cursor was not issued here.
   if (ranges.length === 0) throw cursorMismatch();
   return ranges;
 }
@@ -109,7 +109,7 @@ function keysetStep(
   };
 }
 
-/** That of a row, or of a number that stands for the name of something, Postgres would not find by itself. */
+/** Set for composite types and `reg…` types, which Postgres cannot infer. */
 function castTypeOf(term: OrderTerm, scope: SelectScope): QualifiedName | null {
   const type = isPlainColumn(term) ? typeOfField(term.field.name, scope) : null;
   const base = type && baseTypeOf(type);
@@ -132,19 +132,19 @@ function keptOutputs({ wholeRow, names }: KeptColumns, alias: string): OutputCol
   return wholeRow ? [{ kind: "all" }, ...named] : named;
 }
 
-/** One of the values that rows are ordered by, and that of the row at which the page before ended. */
+/** One value of the order, and the value at which the previous page ended. */
 type KeysetStep = {
   readonly value: ValueExpression;
   readonly descending: boolean;
   readonly nullsLast: boolean;
   readonly nullable: boolean;
-  /** Null where the row had none. */
+  /** Null if the row's value was null. */
   readonly operand: PositionOperand | null;
 };
 
 /**
- * The ways in which a row can come after the position, of which each row takes one at most. Each way is one range of an
- * index that has the same order: so none begins to read at the first row.
+ * The disjoint cases in which a row follows the position. Each is one range of an index with the same order, so none
+ * reads from the first row.
  */
 function keysetPredicate(steps: readonly KeysetStep[]): readonly (readonly WherePredicate[])[] {
   const [first] = steps;
@@ -162,7 +162,7 @@ function keysetPredicate(steps: readonly KeysetStep[]): readonly (readonly Where
   return [[after], ...atNull, ...afterEqual];
 }
 
-/** Those that one comparison of rows can decide: they have a value each, and go the same way. */
+/** The leading steps that one row comparison covers: non-null, and all in the same direction. */
 function comparableSteps(steps: readonly KeysetStep[]): readonly KeysetStep[] {
   const end = steps.findIndex(({ operand, descending }) => operand === null || descending !== steps[0]!.descending);
   return end < 0 ? steps : steps.slice(0, end);
@@ -186,25 +186,25 @@ function isNullStep({ value: left }: KeysetStep): WherePredicate {
 }
 
 type OrderedRows = {
-  /** Null when they are of no table. */
+  /** Null if the rows are not of a table. */
   readonly table: CatalogTable | null;
   readonly mayRead: (column: string) => boolean;
 };
 
-/** The client's order, completed by a key, so that no two rows are in the same place. Without a key hers must do. */
+/** The client's order, extended by a key, so that it is total. Without a key it stays unchanged. */
 function completeOrder(order: readonly OrderTerm[], { table, mayRead }: OrderedRows): readonly OrderTerm[] {
   const named = new Set(order.filter(isPlainColumn).map(({ field }) => field.name));
   const keys = (table ? uniqueKeysOf(table) : []).filter((key) => key.every(mayRead));
   if (keys.some((key) => key.every((name) => named.has(name)))) return order;
   const [key = []] = keys;
   if (order.length === 0 && key.length === 0) throw orderNotTotal("There is no order, and no key that could be one.");
-  // Onwards in the same direction, so that one index can serve both.
+  // In the same direction, so that one index can serve both.
   const direction = order.at(-1)?.direction ?? null;
   const more = key.filter((name) => !named.has(name)).map((name) => ({ field: { name, path: [] }, direction }));
   return [...order, ...more.map((term) => ({ ...term, relation: null, nulls: null }))];
 }
 
-/** Short, and the same for all orders that put the rows in the same places. */
+/** A short hash, equal for equal orders of the same rows. */
 function orderFingerprint(kind: "read" | "call", of: QualifiedName, order: readonly OrderTerm[]): string {
   const terms = order.map((term) => [term.relation, term.field, isDescending(term), hasNullsLast(term)]);
   const digest = createHash("sha256")
@@ -225,7 +225,7 @@ function isPlainColumn({ field, relation }: OrderTerm): boolean {
   return relation === null && field.path.length === 0;
 }
 
-/** The primary key first. Of a view it is only likely to be one: its table's rows may be there more than once. */
+/** The primary key first. A view's key need not be unique: a join can repeat the table's rows. */
 function uniqueKeysOf({ primaryKey, uniqueKeys, columns }: CatalogTable): readonly (readonly string[])[] {
   const isNeverNull = (name: string) => columns.get(name)?.nullable === false;
   const others = uniqueKeys.filter((key) => key.predicate === null && key.columns.every(isNeverNull));
@@ -249,7 +249,7 @@ export function cursorNotPossible(details: string): ApiError {
   return new ApiError("invalid", "PGRST192", "A cursor is not possible here", { details });
 }
 
-/** Rows in the same place: which of them were on the page before could not be told. */
+/** Rows with equal order values: the cursor could not tell which were on the previous page. */
 export function orderNotTotal(details: string): ApiError {
   return new ApiError("invalid", "PGRST193", "The order does not tell all rows apart", {
     details,

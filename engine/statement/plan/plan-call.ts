@@ -34,7 +34,7 @@ export function planCall(
   if (response.maxAffected !== null && !routine.returns.set) throw routineNotSetReturning();
   const scope = callScope(routine, catalog);
   const tree = buildSelectTree(shape, context);
-  // The function has run anyway: an estimate of its rows saves nothing.
+  // The function runs in any case: an estimate would save nothing.
   const total = planTotal(count === "estimated" ? "exact" : count, effectiveRange(tree, context.maxRows), options);
   const { call, where } = planRoutineCall(routine, intent, scope.alias, context);
   if (intent.page && (call.isScalar || !routine.returns.set))
@@ -67,7 +67,7 @@ export function planCall(
   };
 }
 
-/** Where a function has an argument called cursor, it is that, as for PostgREST; elsewhere it asks for a page. */
+/** `cursor` is the function's argument if it has one of that name, as in PostgREST; otherwise it requests a page. */
 function resolveCursorArgument(intent: CallIntent, catalog: Catalog): CallIntent {
   const { target, argument } = intent;
   if (intent.page === null || argument.kind !== "query") return intent;
@@ -81,12 +81,12 @@ type CallRows = {
   readonly node: SelectNode;
   readonly scope: SelectScope;
   readonly total: TotalPlan;
-  /** Which row it is given. */
+  /** The condition for the row that is passed. */
   readonly where: readonly WherePredicate[];
 };
 
 function planCallRows(call: RoutineCall, { node: tree, scope, total, where }: CallRows, context: PlanContext) {
-  // Rows that are counted besides are read twice, and the function is to be called once.
+  // Rows that are counted are read twice, but the function must be called once.
   if (total.kind === "counted") return planResultRows(tree, scope, scope.table, context);
   return { rows: planSelection(tree, { scope, source: { kind: "call", call }, join: where }, context), result: null };
 }
@@ -143,13 +143,13 @@ function planArguments(routine: Routine, argument: CallArgument, alias: string):
   return { kind: "record", alias: alias === "arguments" ? "given" : "arguments", isArray, positional, parameters };
 }
 
-/** By name Postgres finds a variadic function only when all its arguments are given. */
+/** Postgres resolves a variadic function by named notation only if all arguments are passed. */
 function isPositional({ arguments: all }: Routine, parameters: readonly RoutineParameter[]): boolean {
   const isPart = parameters.length < all.length && parameters.every(({ name }, at) => all[at]!.name === name);
   return isPart && all.some(({ mode }) => mode === "variadic");
 }
 
-/** `bit` and `character` without a length are of length 1 as a column, and of any length as a parameter. */
+/** `bit` and `character` without a length have length 1 in a column definition, but any length as a parameter. */
 const TYPES_WITHOUT_LENGTH: Readonly<Record<string, string>> = {
   bit: "bit varying",
   "bit[]": "bit varying[]",
@@ -170,7 +170,7 @@ function planCallBody(body: BodyPlan, { returns: { shape, set } }: Routine): Bod
   return { ...body, of: isOne ? "row" : "rows" };
 }
 
-/** Where nothing was written, nothing has to be undone: whoever sends one row can count it. */
+/** Without writes there is nothing to roll back: the format of a single row checks the number itself. */
 function planCallGuards({ maxAffected }: ResponseOptions, isSingular: boolean): RowCountGuard[] {
   const guards: RowCountGuard[] = [];
   if (isSingular) guards.push({ code: "PGRST116", rows: "exactly", count: 1 });

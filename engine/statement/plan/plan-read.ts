@@ -55,7 +55,7 @@ function planRowRange(table: CatalogTable, tree: SelectNode, context: PlanContex
   return planSelection(tree, { scope, source, join: [] }, context);
 }
 
-/** All columns, and nothing besides. */
+/** Whether it selects exactly all columns. */
 export function selectsAllColumns(select: readonly SelectItem[]): boolean {
   const [only, ...others] = select;
   return (
@@ -65,7 +65,7 @@ export function selectsAllColumns(select: readonly SelectItem[]): boolean {
   );
 }
 
-/** Rows that no window holds back are all there are. */
+/** Without a range, the rows of the page are all rows. */
 export function planTotal(
   count: CountMethod | null,
   { limit, offset }: Pick<SelectPlan, "limit" | "offset">,
@@ -73,6 +73,6 @@ export function planTotal(
 ): TotalPlan {
   if (count === null || count === "planned") return { kind: "none" };
   if (limit === null && offset === 0) return { kind: "page" };
-  // One more than a page can have is enough to know that an estimate is needed.
+  // Counting one more than the maximum page suffices to know that an estimate is needed.
   return { kind: "counted", most: count === "estimated" && maxRows !== null ? maxRows + 1 : null };
 }

@@ -53,30 +53,30 @@ import {
   type WherePredicate,
 } from "./selection.ts";
 
-/** What all parts of one plan are made with. */
+/** The context shared by all parts of one plan. */
 export type PlanContext = EmbedNameRules & {
   readonly catalog: Catalog;
   readonly role: string;
-  /** Relations are looked for in the schema of the request. */
+  /** The schema of the request, in which relations are looked up. */
   readonly schema: string;
   /** Whether clients may ask for aggregates. */
   readonly aggregates: boolean;
-  /** No selection gives more rows; null is no limit. */
+  /** The maximum number of rows of a selection; null is no limit. */
   readonly maxRows: number | null;
   parameterFor(operation: FilterOperation | RowOperation): BindParameter;
 };
 
-/** What the conditions and orders of one selection can speak of. */
+/** What conditions and orders of one selection may refer to. */
 type SelectionContext = {
   readonly node: SelectNode;
   readonly scope: SelectScope;
   readonly relations: readonly PlannedRelation[];
   readonly planContext: PlanContext;
-  /** The relation of this name in the select, or the one that it would be there. */
+  /** Finds the relation of this name in the select, or plans it if it is not selected. */
   findRelation(name: string, found?: DirectRelationship): PlannedRelation;
-  /** What is selected of its rows. */
+  /** The selected columns. */
   selectedOutputs(): readonly OutputColumn[];
-  /** Which rows are written is a question about their columns, even where a relation comes back under the name of one. */
+  /** For writes: a name means the column, even if a relation is returned under that name. */
   readonly prefersColumns: boolean;
 };
 
@@ -86,20 +86,20 @@ type PlannedRelation = {
   readonly context: SelectionContext;
   readonly selection: SelectPlan;
   readonly spread: SpreadJoin | null;
-  /** What the rows around it show of it. */
+  /** The columns that the parent row shows of it. */
   readonly columns: readonly NamedSelectColumn[];
 };
 
-/** The rows asked for, with everything that is embedded in them. */
+/** Plans the requested rows with all embedded relations. */
 export function planSelection(root: SelectNode, start: JoinedSource, planContext: PlanContext): SelectPlan {
-  // `select=` means everything, as long as nothing is embedded.
+  // `select=` selects all columns unless something is embedded.
   const isEmpty = root.columns.length === 0 && root.children.length === 0;
   const node = isEmpty ? { ...root, columns: [ALL_COLUMNS_ITEM] } : root;
   const context = makeSelectionContext(node, start.scope, planContext);
   return toSelectPlan(context, start, toOutputs(planColumns(context, { isSpread: false })), planContext.maxRows);
 }
 
-/** The conditions of rows that are not read but written. */
+/** Plans the conditions that choose rows to write. */
 export function planConditions(node: SelectNode, scope: SelectScope, planContext: PlanContext): WherePredicate[] {
   const context: SelectionContext = { ...makeSelectionContext(node, scope, planContext), prefersColumns: true };
   return node.conditions.map((condition) => planCondition(condition, context));
@@ -137,7 +137,7 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
   }
 }
 
-/** One of them would be lost in the client's object: refused in the words of Postgres, as PostgREST's statement is. */
+/** Duplicate names would overwrite one another in the client's object: rejected with Postgres's error, as by PostgREST. */
 function rejectDuplicateEmbeds({ children }: SelectNode, { name, depth }: SelectScope): void {
   const embedNames = children.filter((branch) => !branch.relation.spread && !isEmptyNode(branch)).map(embedName);
   const duplicate = embedNames.find((one, index) => embedNames.indexOf(one) < index);
@@ -174,7 +174,7 @@ function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext
   return { branch, toOne, context, selection, spread, columns };
 }
 
-/** A foreign key leads to one row at most; that a function or a view does is only a promise. */
+/** A foreign key refers to at most one row; for a function or a view this is not guaranteed. */
 function relationLimit(relationship: Relationship, { catalog, maxRows }: PlanContext): number | null {
   if (!isToOne(relationship)) return maxRows;
   const isView = catalog.findTable(relationship.target)?.kind.endsWith("view");
@@ -227,7 +227,7 @@ function existsCondition({ selection }: PlannedRelation): WherePredicate {
   return { kind: "exists", negated: false, selection, and: [] };
 }
 
-/** Nothing of it is in the answer: it is there for conditions alone. */
+/** Whether nothing is selected: the relation serves conditions only. */
 function isEmptyNode({ columns, children }: SelectNode): boolean {
   return columns.length === 0 && children.every(isEmptyNode);
 }
@@ -246,7 +246,7 @@ function unselectedBranch(name: string, relationship?: DirectRelationship): Embe
   return { columns: [], children: [], conditions: [], order: [], range: null, relation };
 }
 
-/** How many rows a window leaves, where no selection gives more than so many. */
+/** The range of a selection, limited to the maximum number of rows. */
 export function effectiveRange(
   { range: window }: SelectNode,
   maxRows: number | null,
@@ -291,7 +291,7 @@ function planFilter(
   const embedded =
     field.path.length === 0 && isEmbeddedRelation(field.name, context) && !(isColumn && context.prefersColumns);
   if (embedded && operation.kind === "is" && (operation.value === "null" || operation.value === "not_null")) {
-    // `clients=is.null` asks for rows without any, and `not.is.null` for rows with some.
+    // `clients=is.null` selects parents without related rows, and `not.is.null` those with some.
     const { selection } = context.findRelation(field.name);
     return { kind: "exists", negated: (operation.value === "null") !== negated, selection, and: [] };
   }
@@ -388,7 +388,7 @@ function planRelatedOrder(
   return spreadColumnValue(related, field) ?? lookupExpression(related, field);
 }
 
-/** Where rows are grouped, they can be ordered by a spread column only as that column. */
+/** Grouped rows can be ordered by a spread column only through its output. */
 function spreadColumnValue({ spread, columns }: PlannedRelation, field: FieldReference): ValueExpression | null {
   if (!spread) return null;
   return (findColumnByName(columns, field) ?? columns.find((one) => isSameField(one.field, field)))?.value ?? null;
@@ -405,7 +405,7 @@ function findColumnByName(
   return path.length === 0 ? columns.find((one) => one.aggregate === null && one.name === name) : undefined;
 }
 
-/** A name is first the one that something has in the answer, and then that of a column. */
+/** A name refers to an output of the response first, then to a column. */
 function planSelectedField(field: FieldReference, { node, scope, relations }: SelectionContext): ValueExpression {
   const selected = node.columns.find(
     (one) => one.field && one.aggregate === null && (one.alias ?? fieldOutputName(one.field)) === field.name,
@@ -431,7 +431,7 @@ function relationNotToOne(from: string, to: string): ApiError {
 
 type ResultRowsPlan = { readonly rows: SelectPlan; readonly result: KeptColumns };
 
-/** Rows read from what a statement has done before: only what is needed of them is kept for that. */
+/** Plans the selection from the result of a write or a call; only the needed columns are kept there. */
 export function planResultRows(
   tree: SelectNode,
   scope: SelectScope,
@@ -445,7 +445,7 @@ export function planResultRows(
   const computed = [...scope.usedNames].filter((name) => scope.computed.has(name) && !scope.columns.has(name));
   const columns = [...scope.usedNames].filter((name) => scope.columns.has(name));
   return {
-    // What was computed lies beside the columns, but is none of them.
+    // Computed values are in the result but are not columns of the table.
     rows:
       computed.length > 0
         ? { ...rows, outputs: rows.outputs.flatMap((output) => expandAllColumns(output, scope)) }
@@ -465,8 +465,8 @@ function expandAllColumns(output: OutputColumn, { columns, alias }: SelectScope)
 }
 
 /**
- * SQL that says of a row whether policies let the role update or delete it, as the catalogue has the policies. One that names
- * what the role cannot, in a schema that it may not use, permits nothing here.
+ * SQL for whether the policies in the catalogue permit the role to update or delete a row. False if a policy refers to
+ * objects in a schema that the role may not use.
  */
 function policyConditionSql(catalog: Catalog, table: CatalogTable, role: string, command: "update" | "delete"): string {
   const policies = applicablePolicies(catalog, table, role, command);

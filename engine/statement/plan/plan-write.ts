@@ -22,10 +22,7 @@ import { type PlanContext, planConditions, planResultRows } from "./plan-selecti
 import { findRepresentation, tableScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
 
-/**
- * Their values are read from an array as they are from JSON: by the input function, which needs to know of no modifier
- * that the column does not see to itself.
- */
+/** Types whose input function reads values from an array as from JSON, and does not depend on a type modifier. */
 const ARRAY_READABLE_TYPES = new Set([
   ...["bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "uuid"],
   ...["date", "time", "timetz", "timestamp", "timestamptz"],
@@ -41,7 +38,7 @@ export function planWrite(
   const { selection: shape, returned, count } = intent;
   const table = findTable(intent.target, catalog, role);
   const tree = buildSelectTree(shape, context);
-  // Which rows are written is one question, and what comes back of them another.
+  // The rows to write and the columns to return are planned separately.
   const change = planChange(intent, table, tree, context, options);
   const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() });
   const { rows, result } = planResultRows({ ...tree, conditions: [], range: null }, scope, table, context);
@@ -83,7 +80,7 @@ type WriteIntent = InsertIntent | UpdateIntent | DeleteIntent;
 
 type ChangeOptions = { readonly safeWrites: boolean };
 
-/** `node` has the conditions that choose rows, and the relations that they may speak of. */
+/** `node` has the conditions that choose rows, and the relations that they refer to. */
 function planChange(
   intent: WriteIntent,
   table: CatalogTable,
@@ -114,7 +111,7 @@ function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanCont
   return { kind: "insert", table: { schema, name }, records, where: [], conflict };
 }
 
-/** PUT: the one row whose key the conditions name, and the payload repeats. */
+/** For PUT: the one row whose key is in the conditions and in the payload. */
 function planReplacement(
   intent: InsertIntent,
   table: CatalogTable,
@@ -149,7 +146,7 @@ function haveSameNames(names: ReadonlySet<string>, others: readonly string[]): b
   return names.size === others.length && others.every((name) => names.has(name));
 }
 
-/** In the words of the extension pg-safeupdate. */
+/** The error message of the extension pg-safeupdate. */
 function whereRequired(command: "UPDATE" | "DELETE"): ApiError {
   return new ApiError("invalid", "21000", `${command} requires a WHERE clause`);
 }
@@ -168,7 +165,7 @@ function filtersMustBeKey(): ApiError {
 
 type IntentWithPayload = Pick<InsertIntent | UpdateIntent, "payload" | "missingAsDefault">;
 
-/** Refuses columns that the table does not have (PGRST204). */
+/** Throws PGRST204 for unknown columns. */
 function planRecords(
   { payload, missingAsDefault }: IntentWithPayload,
   table: CatalogTable,
@@ -182,7 +179,7 @@ function planRecords(
     return { name, sqlType: column.sqlType, element: planArrayElement(column.type), reader, missingValue: fallback };
   });
   return {
-    // The table stands beside its records in one statement.
+    // The table and its records are in one statement.
     alias: table.name === "payload" ? "records" : "payload",
     isArray: payload.isArray,
     byColumn: payload.valueSpans !== undefined && columns.every(canBeReadFromArray),
@@ -190,7 +187,7 @@ function planRecords(
   };
 }
 
-/** No row can do without the column there, and so with its default. */
+/** In arrays every row has the column, so its default is not used. */
 function canBeReadFromArray({ element, reader }: RecordColumn): boolean {
   return element !== null && reader === null;
 }
@@ -205,10 +202,10 @@ function findJsonReader({ sqlType, baseType }: CatalogColumn, catalog: Catalog):
 }
 
 function planArrayElement({ kind, schema, name, sqlName }: DataType): ArrayElementPlan | null {
-  // A prepared statement keeps to the types of its parameters, and this one may be dropped and made anew.
+  // A prepared statement keeps its parameter types, but an enum may be dropped and recreated.
   if (kind === "enum") return { sqlType: "text", cast: sqlName, isJson: false };
   if (kind !== "base" || schema !== "pg_catalog") return null;
-  // What it takes to read an element is kept until all are read: of JSON that is 3 kB each.
+  // Memory for reading an element is kept until all are read: 3 kB each for JSON.
   if (name === "json" || name === "jsonb") return { sqlType: "text", cast: name, isJson: true };
   return ARRAY_READABLE_TYPES.has(name) ? { sqlType: sqlName, cast: null, isJson: false } : null;
 }

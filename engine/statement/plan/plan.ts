@@ -12,9 +12,9 @@ export type Plan = ReadPlan | WritePlan | CallPlan;
 export type ReadPlan = CommonPlan & {
   readonly kind: "read";
   readonly table: CatalogTable;
-  /** Postgres is to be asked how many rows it expects. */
+  /** Whether to query Postgres's estimate of the number of rows. */
   readonly needsEstimate: boolean;
-  /** What is read of the table before the rows are: in each of these ways those of a page. Empty: the rows are read from it. */
+  /** The ranges of a keyset page to materialize; empty if the rows are read from the table. */
   readonly keptPages: readonly SelectPlan[];
 };
 export type WritePlan = CommonPlan & {
@@ -22,28 +22,28 @@ export type WritePlan = CommonPlan & {
   readonly table: CatalogTable;
   readonly change: ChangePlan;
   readonly result: KeptColumns;
-  /** The columns that tell a new row from others; null when nobody wants to know where it is. */
+  /** The key columns for the Location of a new row; null if not requested. */
   readonly location: readonly string[] | null;
 };
 export type CallPlan = CommonPlan & {
   readonly kind: "call";
   readonly routine: Routine;
   readonly call: RoutineCall;
-  /** Null: the function is called where its rows are read. */
+  /** Null if the function is called in the FROM clause of the selection. */
   readonly result: KeptColumns | null;
 };
 
 type CommonPlan = {
-  /** Of those that the client accepts the one that is made. */
+  /** The chosen format. */
   readonly format: ResponseFormat;
   readonly body: BodyPlan;
   readonly rows: SelectPlan;
-  /** Absent: there are none. */
+  /** Absent if there are none. */
   readonly legacyTargets?: readonly LegacyTarget[];
-  /** Null: it is no page, or one by its number. */
+  /** Null if there is no page, or a page by offset. */
   readonly keyset: KeysetPlan | null;
   readonly total: TotalPlan;
-  /** Postgres may be told that nothing will be written. */
+  /** Whether the transaction can be read-only. */
   readonly readOnly: boolean;
   readonly guards: readonly RowCountGuard[];
 };
@@ -57,13 +57,13 @@ export type KeysetPlan = {
   readonly all: SelectPlan;
 };
 
-/** How many rows there are beyond the page: not asked; as many as on the page; counted, up to a limit. */
+/** The total number of rows: not requested; the rows of the page; or counted, up to a limit. */
 export type TotalPlan =
   | { readonly kind: "none" }
   | { readonly kind: "page" }
   | { readonly kind: "counted"; readonly most: number | null };
 
-/** What a change or a call leaves for the rows to be read from; other names than columns are computed. */
+/** The columns of the result that are kept for the selection; names that are no columns are computed. */
 export type KeptColumns = { readonly wholeRow: boolean; readonly names: readonly string[] };
 
 /** What a write does to its table. The conditions of an insert speak of its records, the others of the table. */
@@ -113,7 +113,7 @@ export type ArrayElementPlan = {
   readonly isJson: boolean;
 };
 
-/** Refuses, and undoes what was written, when the number of rows is another than this or above this. */
+/** Fails and rolls back if the number of rows differs from or exceeds this. */
 export type RowCountGuard = {
   readonly code: "PGRST115" | "PGRST116" | "PGRST124";
   readonly rows: "exactly" | "at most";
@@ -121,18 +121,18 @@ export type RowCountGuard = {
 };
 
 export type PlanOptions = {
-  /** The caller, who is told of nothing that she may not see. */
+  /** The caller's role: errors do not disclose objects that it may not see. */
   readonly role: string;
   readonly aggregates: boolean;
   readonly maxRows: number | null;
-  /** Update and delete need a condition. */
+  /** Whether update and delete require a condition. */
   readonly safeWrites: boolean;
   readonly legacyTargetNames: boolean;
-  /** Whether clients may see how Postgres would make an answer. */
+  /** Whether clients may request execution plans. */
   readonly explainEnabled: boolean;
 };
 
-/** PUT, with a payload that names another row than the URL. */
+/** For PUT with a payload whose key differs from the URL. */
 export function keyMismatch(): ApiError {
   return new ApiError("invalid", "PGRST115", "Payload values do not match URL in primary key column(s)");
 }

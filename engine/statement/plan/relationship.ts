@@ -8,24 +8,24 @@ import { mayNameTable, suggestName } from "./suggestions.ts";
 
 const MIN_SIMILARITY_RELATION = 0.33;
 
-/** Which relation is meant: `target` is a table, a constraint, a column or a function; `hint` tells several apart. */
+/** The name of a relation: `target` is a table, a constraint, a column or a function; `hint` disambiguates. */
 type RelationName = {
   readonly source: CatalogTable | null;
-  /** What the source is called in refusals. */
+  /** The name of the source in error messages. */
   readonly sourceName: string;
   readonly schema: string;
   readonly target: string;
   readonly hint: string | null;
 };
 
-/** PostgREST's rules. Refuses what there is not (PGRST200) and what could be several (PGRST201, status 300). */
+/** Finds the relationship by PostgREST's rules. Throws PGRST200 if there is none, and PGRST201 (status 300) if several match. */
 export function findRelationship(relation: RelationName, catalog: Catalog, role: string): Relationship {
   const found = listCandidates(relation, catalog).filter((relationship) =>
     matchesName(relationship, relation, catalog),
   );
   if (found.length === 0) throw relationshipNotFound(relation, catalog, role);
   if (found.length === 1) return found[0]!;
-  // What leads through tables of which the caller knows nothing is no choice of hers.
+  // Relationships through tables that the caller may not see are not offered.
   const choices = found.filter((relationship) => isVisibleRelationship(relationship, catalog, role));
   if (choices.length > 1) throw ambiguousRelationship(relation, choices);
   return choices[0] ?? found[0]!;
@@ -64,7 +64,7 @@ function matchesName(relationship: Relationship, { target, hint }: RelationName,
     );
   }
   if (isTarget) return true;
-  // A view shares the constraints and columns of its table, and must be called by its own name.
+  // A view has the constraints and columns of its table, so it is matched by its own name only.
   if (isView(relationship, catalog)) return false;
   return hasConstraint(relationship, target) || hasSourceColumn(relationship, target);
 }
@@ -107,7 +107,7 @@ function relationshipSchema(relationship: Relationship): string {
   return relationship.kind === "computed" ? relationship.routine.schema : relationship.target.schema;
 }
 
-/** Whether the role may be told of it: of its target, and of the table that leads there. */
+/** Whether errors may name it to the role: its target and its junction table are visible. */
 function isVisibleRelationship(relationship: Relationship, catalog: Catalog, role: string): boolean {
   const tables = [relationship.target, ...(relationship.kind === "many-to-many" ? [relationship.junction] : [])];
   return tables.every((name) => {
@@ -135,7 +135,7 @@ function relationshipNotFound(relation: RelationName, catalog: Catalog, role: st
 function relationshipHint(relation: RelationName, catalog: Catalog, role: string): string | null {
   const { source, schema, target } = relation;
   const related = source ? catalog.relationshipsOf(source).filter((other) => relationshipSchema(other) === schema) : [];
-  // That there is a junction is not told, nor that the name of the source might be wrong.
+  // Does not disclose a hidden junction by suggesting another source name.
   if (source && related.length === 0 && catalog.hiddenJunctions.has(source.oid)) return null;
   if (!source || related.length === 0) return sourceTableHint(relation, catalog, role);
   const all = [...related, ...related.flatMap((there) => throughJunction(source, there, catalog))];
@@ -145,7 +145,7 @@ function relationshipHint(relation: RelationName, catalog: Catalog, role: string
     minSimilarity: MIN_SIMILARITY_RELATION,
     mayName,
   });
-  // It is known by that name: then it is the hint that is wrong.
+  // The name exists, so the hint is wrong.
   if (suggestion === null || suggestion.toLowerCase() === target.toLowerCase()) return null;
   return `Perhaps you meant '${suggestion}' instead of '${target}'.`;
 }
@@ -161,7 +161,7 @@ function sourceTableHint({ sourceName, schema }: RelationName, catalog: Catalog,
   return suggestion && `Perhaps you meant '${suggestion}' instead of '${sourceName}'.`;
 }
 
-/** What a table that points to the source leads to, if it is a junction. */
+/** The relationships through a table that references the source, if it is a junction. */
 function throughJunction(source: CatalogTable, there: Relationship, catalog: Catalog): Relationship[] {
   const junction = there.kind === "one-to-many" ? catalog.findTable(there.target) : undefined;
   if (!junction) return [];
@@ -227,7 +227,7 @@ function relationshipColumns(relationship: Relationship): string {
   return `${constraint} using ${ends.join(" and ")}`;
 }
 
-/** Where a selection starts, and what ties its rows to the rows around it. */
+/** The source of a selection, and the join condition to the parent rows. */
 export type JoinedSource = {
   readonly scope: SelectScope;
   readonly source: RowSource;

@@ -4,23 +4,23 @@ import { baseTypeOf, type DataType, type TypeAttribute } from "../../catalog/typ
 import type { FieldReference } from "../intent.ts";
 import { type CompositeRow, columnExpression, type ValueExpression } from "./selection.ts";
 
-/** The rows that names in one selection are about. */
+/** The rows that names in one selection refer to. */
 export type SelectScope = {
-  /** What the rows are called in the statement; Postgres tells it to the client in its refusals. */
+  /** The alias in the statement; Postgres includes it in error messages. */
   readonly alias: string;
-  /** What they are called in ours. */
+  /** The name in our error messages. */
   readonly name: string;
-  /** Null when they are of no table: then nothing is related to them. */
+  /** Null if the rows are not of a table: then they have no relationships. */
   readonly table: CatalogTable | null;
   readonly columns: ReadonlyMap<string, TypeAttribute>;
-  /** The types of what functions compute from a row. */
+  /** The types of computed fields. */
   readonly computed: ReadonlyMap<string, DataType>;
   readonly depth: number;
-  /** The aliases of this and all selections around it. */
+  /** The aliases of this and all outer selections. */
   readonly takenAliases: ReadonlySet<string>;
-  /** How a function gets the row when the rows have lost their type. */
+  /** How to pass the row to a function if it has lost its type. */
   readonly composite: CompositeRow | null;
-  /** The names that the selection turns out to need; that of EVERY_COLUMN for all columns. */
+  /** The names that the selection uses; that of `ALL_COLUMNS` for all columns. */
   readonly usedNames: Set<string>;
 };
 
@@ -34,7 +34,7 @@ export function tableScope(
   return { ...rowScope(alias, table.columns, outer), name: table.name, table, computed };
 }
 
-/** Of rows that are no table's. */
+/** The scope of rows that are not of a table. */
 export function rowScope(
   alias: string,
   columns: SelectScope["columns"],
@@ -53,16 +53,16 @@ export function rowScope(
   };
 }
 
-/** A name of a row, known or not. */
+/** Refers to a name of the row, whether or not it is a known column. */
 export function useColumn(scope: SelectScope, name: string): ValueExpression {
   scope.usedNames.add(name);
   return columnExpression(scope.alias, name);
 }
 
-/** Postgres cuts longer names off, and two could become one. */
+/** Postgres truncates longer names, so two could become equal. */
 const MAX_NAME_BYTES = 63;
 
-/** A name that no selection around it has: `films`, or `films_1` within another. */
+/** An alias that no outer selection uses: `films`, or `films_1` if nested. */
 export function chooseAlias(preferred: string, depth: number, takenAliases: ReadonlySet<string>): string {
   const suffix = depth === 0 ? "" : `_${depth}`;
   let alias = appendSuffix(preferred, suffix);
@@ -76,38 +76,38 @@ function appendSuffix(name: string, suffix: string): string {
   return text + suffix;
 }
 
-/** A column, or what its JSON path leads to. Postgres refuses names that the catalogue does not know (42703). */
+/** A column, or the value at its JSON path. Postgres rejects unknown names (42703). */
 export function planField({ name, path }: FieldReference, scope: SelectScope): ValueExpression {
   const whole = useColumn(scope, name);
   if (path.length === 0) return whole;
   return { kind: "json", of: whole, convert: !isJsonType(typeOfField(name, scope)), path };
 }
 
-/** As it is sent to clients: a domain may have a representation as JSON. */
+/** The value for clients: a domain may have a cast to JSON. */
 export function planOutput(field: FieldReference, scope: SelectScope, catalog: Catalog): ValueExpression {
   const value = planField(field, scope);
   const by = field.path.length === 0 ? findRepresentation(catalog, sqlTypeOfField(field.name, scope), "json") : null;
   return by === null ? value : { kind: "represented", by, of: value };
 }
 
-/** The function that reads a filter's text as the field's domain. */
+/** The function that parses a filter's text to the field's domain. */
 export function filterReader({ name, path }: FieldReference, scope: SelectScope, catalog: Catalog): string | null {
   return path.length === 0 ? findRepresentation(catalog, "text", sqlTypeOfField(name, scope)) : null;
 }
 
-/** The function that turns the one type into the other, where the database has one. */
+/** The function of the cast between the types, if any. */
 export function findRepresentation(catalog: Catalog, source: string | null, target: string | null): string | null {
   return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
 }
 
-/** The schema that `=` and `<>` of the type are named with, so that they need not be on the search path. */
+/** The schema of the type's `=` and `<>`, so that they need not be on the search path. */
 export function operatorSchemaOf(
   type: DataType | null | undefined,
   { catalog, role }: { readonly catalog: Catalog; readonly role: string },
 ): string | null {
   const base = type && baseTypeOf(type);
   const schema = base?.kind === "base" ? base.operatorSchema : null;
-  // Without usage of the schema Postgres refuses its name, and else compares values as the types that they are taken for.
+  // Without USAGE on the schema Postgres rejects the qualified name; unqualified, it compares the values as their base types.
   return schema && catalog.hasPrivilege(role, "usage", schema) ? schema.name : null;
 }
 
@@ -116,9 +116,9 @@ export function needsTsvectorConversion({ name }: FieldReference, scope: SelectS
   return type === null || baseTypeOf(type).name !== "tsvector";
 }
 
-/** The name that it has in the answer: `data->a->>b` is b, and `data->0` is data. */
+/** The name in the response: `data->a->>b` is b, and `data->0` is data. */
 export function fieldOutputName({ name, path }: FieldReference): string {
-  // A key may be empty, and a name may not.
+  // A key may be empty, but a name may not.
   const key = path.findLast((step) => typeof step.key === "string" && step.key !== "")?.key;
   return typeof key === "string" ? key : name;
 }

@@ -4,17 +4,17 @@ import { ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent
 import { fieldOutputName, findRepresentation, planOutput, type SelectScope } from "./scope.ts";
 import { columnExpression, type OutputColumn, type SpreadJoin, type ValueExpression } from "./selection.ts";
 
-/** A column of an answer, before it is known whether its aggregate is worked out here or by the rows around it. */
+/** A selected column, before it is known whether its aggregate is computed here or in the parent. */
 export type SelectColumn = { readonly kind: "all" } | NamedSelectColumn;
 export type NamedSelectColumn = {
   readonly kind: "value";
   readonly name: string;
-  /** Null: rows are counted. */
+  /** Null for a count of rows. */
   readonly value: ValueExpression | null;
   readonly aggregate: SelectedColumn["aggregate"];
-  /** Made by us as json, for which Postgres knows no equality. */
+  /** Whether it is built as json, a type without equality. */
   readonly isJson: boolean;
-  /** What the client called it, if it is that and nothing else. */
+  /** The client's field, if it is a plain field. */
   readonly field: FieldReference | null;
 };
 
@@ -33,7 +33,7 @@ type SelectColumnOptions = {
   readonly aggregates: boolean;
 };
 
-/** `expand`: each column has to be named. So it has where one has a representation of its own. */
+/** With `expand` all columns are listed; also if one has a cast to JSON. */
 export function planSelectColumns(selected: SelectedColumn, options: SelectColumnOptions): SelectColumn[] {
   const { expand, scope, catalog } = options;
   if (!isStar(selected)) return [planSelectColumn(selected, options)];
@@ -76,10 +76,10 @@ function planSelectColumn(
   };
 }
 
-/** PostgREST documents it without parentheses, and serves it where aggregates are off: supabase-js users write `posts(count)`. */
+/** Allowed without parentheses, as PostgREST documents it, even with aggregates disabled: supabase-js users write `posts(count)`. */
 const ALLOWED_AGGREGATE_NAME = "count";
 
-/** Postgres would take the name for an aggregate of the row. */
+/** Whether Postgres would parse the name as an aggregate of the row. */
 function isAggregateName(name: string, { scope, catalog }: SelectColumnOptions): boolean {
   if (name === ALLOWED_AGGREGATE_NAME) return false;
   return !scope.columns.has(name) && !scope.computed.has(name) && catalog.rowAggregates.has(name);
@@ -89,7 +89,7 @@ function aggregatesNotAllowed(): ApiError {
   return new ApiError("invalid", "PGRST123", "Use of aggregate functions is not allowed");
 }
 
-/** As a column of the rows that are sent. */
+/** The column as an output of the response. */
 export function toOutput(one: SelectColumn, { grouped }: { readonly grouped: boolean }): OutputColumn {
   if (one.kind === "all") return one;
   const { name, value, aggregate, isJson } = one;
@@ -100,12 +100,12 @@ export function toOutput(one: SelectColumn, { grouped }: { readonly grouped: boo
   return { kind: "value", name, value: grouped && isJson ? castTo(value!, "jsonb") : value!, isAggregate: false };
 }
 
-/** As a column for the rows around it: under a name of our own, since two relations may have columns of one name. */
+/** The column as an output for the parent, under a generated name, since two relations may have equal column names. */
 export function toSpreadOutput({ value }: NamedSelectColumn, index: number): OutputColumn {
   return { kind: "value", name: spreadColumnName(index), value: value ?? { kind: "one" }, isAggregate: false };
 }
 
-/** The same column as the rows around it have it. */
+/** The same column in the parent. */
 export function fromSpreadOutput(
   one: NamedSelectColumn,
   index: number,

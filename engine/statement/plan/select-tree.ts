@@ -9,7 +9,7 @@ import type {
   WithEmbedPath,
 } from "../intent.ts";
 
-/** A selection as the client described it: what it asks of its own rows, and what is embedded in them. */
+/** A selection as requested: columns, conditions and order of its rows, and the embedded relations. */
 export type SelectNode = {
   readonly columns: readonly SelectedColumn[];
   readonly children: readonly EmbedNode[];
@@ -20,16 +20,16 @@ export type SelectNode = {
 export type EmbedNode = SelectNode & { readonly relation: SelectedRelation };
 
 export type EmbedNameRules = {
-  /** A relation with an alias is also found by its own name. */
+  /** Whether a relation with an alias is also found by its own name. */
   readonly legacyTargetNames: boolean;
-  /** Told of each that was found so. */
+  /** Called for each relation found that way. */
   readonly onLegacyName?: (target: LegacyTarget) => void;
 };
 
-/** A relation that has an alias, and was called by its own name. */
+/** A relation with an alias that was referred to by its own name. */
 export type LegacyTarget = { readonly name: string; readonly alias: string };
 
-/** Conditions, orders and windows, each brought to the relation that it is about. */
+/** Assigns conditions, orders and ranges to their relations. */
 export function buildSelectTree(
   { select, conditions, orders, ranges }: RowSelection,
   rules: EmbedNameRules,
@@ -41,7 +41,7 @@ export function buildSelectTree(
   return root;
 }
 
-/** The name under which the relation is in the answer. */
+/** The relation's name in the response. */
 export function embedName({ relation }: EmbedNode): string {
   return relation.alias ?? relation.name;
 }

@@ -9,16 +9,16 @@ import type {
 } from "../intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
 
-/** One `select`, of what was asked for or of a relation embedded in it: every name is resolved, nothing is spelled. */
+/** One SELECT, of the requested rows or of an embedded relation: all names are resolved, no SQL is generated yet. */
 export type SelectPlan = {
   readonly source: RowSource;
-  /** What its rows are called in the statement. */
+  /** The alias in the statement. */
   readonly alias: string;
   readonly outputs: readonly OutputColumn[];
-  /** Relations whose columns become columns of this one. */
+  /** Spread relations, whose columns become columns of this one. */
   readonly spreads: readonly SpreadJoin[];
   readonly where: readonly WherePredicate[];
-  /** Rows with the same values in all outputs that are no aggregates become one. */
+  /** Whether rows are grouped by all outputs that are not aggregates. */
   readonly grouped: boolean;
   readonly order: readonly OrderExpression[];
   readonly offset: number;
@@ -29,7 +29,7 @@ export function columnExpression(of: string, name: string): ValueExpression {
   return { kind: "column", of, name };
 }
 
-/** The same rows, and of them only this. Relations spread into them stay where they are ordered by one. */
+/** The same rows with other outputs. Spread relations are kept if the order uses them. */
 export function withOutputs(outputs: readonly OutputColumn[], rows: SelectPlan): SelectPlan {
   const isOrderedBy = (alias: string) => rows.order.some(({ value }) => value.kind === "column" && value.of === alias);
   return { ...rows, outputs, spreads: rows.spreads.filter(({ alias }) => isOrderedBy(alias)) };
@@ -37,10 +37,10 @@ export function withOutputs(outputs: readonly OutputColumn[], rows: SelectPlan):
 
 export type RowSource =
   | { readonly kind: "table"; readonly name: QualifiedName; readonly through: JunctionJoin | null }
-  /** A function of a row of the relation around it. */
+  /** A function of the parent row. */
   | { readonly kind: "row function"; readonly routine: QualifiedName; readonly row: RowReference }
   | { readonly kind: "call"; readonly call: RoutineCall }
-  /** What the statement has changed or called before. */
+  /** The result of the write or the call. */
   | { readonly kind: "result" };
 
 export type JunctionJoin = {
@@ -53,7 +53,7 @@ export type JunctionJoin = {
   }[];
 };
 
-/** A whole row; of a result it is put together again, since there it has lost its type. */
+/** A whole row; from a result it is rebuilt, since it has lost its type there. */
 export type RowReference = { readonly of: string; readonly as: CompositeRow | null };
 export type CompositeRow = { readonly type: QualifiedName; readonly columns: readonly string[] };
 
@@ -63,25 +63,25 @@ export type OutputColumn =
 
 export type ValueExpression =
   | { readonly kind: "column"; readonly of: string; readonly name: string }
-  /** Something that every row has, to be counted. */
+  /** A constant, to count rows. */
   | { readonly kind: "one" }
-  /** Json and jsonb have steps of their own; other types become jsonb first. */
+  /** json and jsonb have path operators; other types are converted to jsonb first. */
   | {
       readonly kind: "json";
       readonly of: ValueExpression;
       readonly convert: boolean;
       readonly path: readonly JsonPathStep[];
     }
-  /** The function is as the catalogue spells it. */
+  /** The function name is as in the catalogue. */
   | { readonly kind: "represented"; readonly by: string; readonly of: ValueExpression }
   | { readonly kind: "cast"; readonly of: ValueExpression; readonly type: string }
   | { readonly kind: "aggregate"; readonly name: AggregateName; readonly of: ValueExpression | null }
-  /** A value of the row, if there is one, that the selection finds. */
+  /** A value of the row that the selection finds, if any. */
   | { readonly kind: "lookup"; readonly value: ValueExpression; readonly from: SelectPlan }
   /** The rows of a relation as JSON. */
   | { readonly kind: "embedded"; readonly form: "object" | "array"; readonly from: SelectPlan };
 
-/** `arrays`: the values of all its rows, one array for each column. */
+/** With `arrays`, the values of all rows, one array per column. */
 export type SpreadJoin = {
   readonly alias: string;
   readonly form: "columns" | "arrays";
@@ -94,7 +94,7 @@ export type WherePredicate =
       readonly negated: boolean;
       readonly left: ValueExpression;
       readonly operator: ComparisonName;
-      /** Null: Postgres looks for the operator on the search path. */
+      /** Null for the operator on the search path. */
       readonly operatorSchema: string | null;
       readonly quantifier: OperatorQuantifier | null;
       readonly operand: ParameterOperand;
@@ -122,7 +122,7 @@ export type WherePredicate =
       readonly kind: "search";
       readonly negated: boolean;
       readonly left: ValueExpression;
-      /** The text is not yet one that can be searched. */
+      /** Whether the value must be converted to tsvector. */
       readonly convert: boolean;
       readonly operator: SearchOperator;
       readonly language: string | null;
@@ -141,21 +141,21 @@ export type WherePredicate =
       readonly operatorSchema: string | null;
       readonly right: ValueExpression;
     }
-  /** Where the row is to the position that a page begins at: of several columns the first that differs decides. */
+  /** The row's order relative to the start of the page: the first column that differs decides. */
   | {
       readonly kind: "position";
       readonly left: readonly ValueExpression[];
       readonly operator: "eq" | "gt" | "lt";
       readonly right: readonly PositionOperand[];
     }
-  /** Of what the outputs show of the row. */
+  /** Compares the digest of the row's outputs. */
   | {
       readonly kind: "digest";
       readonly negated: boolean;
       readonly outputs: readonly OutputColumn[];
       readonly slot: BindParameter;
     }
-  /** Among the rows that the function finds is one with this key. */
+  /** Whether the function returns a row with this key. */
   | {
       readonly kind: "found";
       readonly negated: boolean;
@@ -163,15 +163,15 @@ export type WherePredicate =
       readonly by: QualifiedName;
       readonly slot: BindParameter;
     }
-  /** By the text of policies, whose columns are those of the table itself. */
+  /** The SQL of the policies, whose columns are the table's own. */
   | { readonly kind: "permitted"; readonly negated: boolean; readonly text: string }
-  /** As an order sees it: a row of nothing but nulls is there, while `is null` holds for it. */
+  /** As ORDER BY treats it: a row of only nulls is not null, although `is null` is true. */
   | { readonly kind: "presence"; readonly left: ValueExpression; readonly present: boolean };
 
-/** Without a function Postgres itself finds the type, from what the value is compared with. */
+/** Without a function Postgres infers the type from the other operand. */
 export type ParameterOperand = { readonly slot: BindParameter; readonly by: string | null };
 
-/** With a type where Postgres would not take that of what it is compared with. */
+/** With a type where Postgres would not infer that of the other operand. */
 export type PositionOperand = { readonly slot: BindParameter; readonly type: QualifiedName | null };
 
 export type OrderExpression = Pick<OrderTerm, "direction" | "nulls"> & { readonly value: ValueExpression };

@@ -2,18 +2,18 @@ import type { BodyPlan } from "./negotiate-format.ts";
 import type { CallPlan, Plan, ReadPlan, TotalPlan } from "./plan.ts";
 import { columnExpression, type OutputColumn } from "./selection.ts";
 
-/** More rows than these are not put together by Postgres but sent as they come. */
+/** Responses with more rows are streamed instead of aggregated by Postgres. */
 export const MAX_BUFFERED_ROWS = 5_000;
 
-/** Of an answer that can be put together from rows that come one by one. */
+/** The plan of a response that can be streamed row by row. */
 export type StreamedPlan = (ReadPlan | CallPlan) & { readonly body: StreamedBody };
 type StreamedBody = Extract<BodyPlan, { kind: "csv" } | { kind: "json" }>;
 
-/** Null: the answer is in one piece, or short whatever happens. */
+/** Returns null if the response is a single piece or always short. */
 export function toStreamedPlan(plan: Plan): StreamedPlan | null {
-  // What was written is undone when something fails later: so nothing of it is told before it is over.
+  // A write is rolled back on a later error, so nothing may be sent before it has ended.
   if (plan.kind === "write" || !plan.readOnly || plan.guards.length > 0 || plan.format.kind === "plan") return null;
-  // Where a page ends stands in the headers, and so before its rows.
+  // The cursor is in the headers, which precede the rows.
   if (plan.keyset) return null;
   const { body } = plan;
   const isJson = body.kind === "json" && body.of === "rows";
@@ -22,14 +22,14 @@ export function toStreamedPlan(plan: Plan): StreamedPlan | null {
     if (body.kind === "csv") return { ...plan, rows: nameAllColumns(plan), body, total };
     return isJson ? { ...plan, body, total } : null;
   }
-  // To count a function's rows before they come would be to call it twice.
+  // Counting a function's rows beforehand would call it twice.
   return isJson && plan.total.kind !== "page" ? { ...plan, body } : null;
 }
 
-/** How many there are is told before the last one is there. */
+/** The count is sent before the last row. */
 const COUNT_ALL: TotalPlan = { kind: "counted", most: null };
 
-/** The same, but of no more rows than show that there are too many. */
+/** The same plan, limited to one row more than may be buffered. */
 export function toProbePlan(plan: Plan): Plan {
   const { limit } = plan.rows;
   return limit !== null && limit <= MAX_BUFFERED_ROWS
@@ -37,7 +37,7 @@ export function toProbePlan(plan: Plan): Plan {
     : { ...plan, rows: { ...plan.rows, limit: MAX_BUFFERED_ROWS + 1 } };
 }
 
-/** The first line of CSV names the columns before Postgres has said which there are: so they must be these. */
+/** The CSV header precedes the result, so the columns are listed explicitly. */
 function nameAllColumns({ rows, table }: ReadPlan): ReadPlan["rows"] {
   const all = [...table.columns.keys()].map(
     (name): OutputColumn => ({ kind: "value", name, value: columnExpression(rows.alias, name), isAggregate: false }),

@@ -8,19 +8,19 @@ const TABLE_PRIVILEGES = ["select", "insert", "update", "delete"] as const;
 const MIN_PIECE_LENGTH = 2;
 const MAX_PIECE_LENGTH = 3;
 const MAX_RANKED = 50;
-/** To compare a name with all of more than these takes too long for a refusal. */
+/** Comparing with more names would make the error too slow. */
 const MAX_CANDIDATES = 500;
 
 type SuggestionRules = {
-  /** From 0 to 1: how much alike they have to be. */
+  /** The minimum similarity, from 0 to 1. */
   readonly minSimilarity: number;
-  /** Whether the caller may be told of it. */
+  /** Whether the error may disclose the name to the caller. */
   readonly mayName: (known: string) => boolean;
 };
 
 /**
- * The known name that is most like this one, as PostgREST's library for it (fuzzyset) judges: of names that share pieces
- * of three letters, or else of two, the one that differs in the fewest.
+ * The most similar known name, as computed by PostgREST's library fuzzyset: among names that share trigrams, or else
+ * bigrams, the one with the least edit distance.
  */
 export function suggestName(
   name: string,
@@ -56,7 +56,7 @@ function countPieces(text: string, size: number): Map<string, number> {
   return counts;
 }
 
-/** The cosine of the angle between two counts of pieces. */
+/** The cosine similarity of two gram counts. */
 function cosineSimilarity(a: Map<string, number>, b: Map<string, number>): number {
   let product = 0;
   for (const [piece, count] of a) product += count * (b.get(piece) ?? 0);
@@ -71,7 +71,7 @@ function editSimilarity(a: string, b: string): number {
   return 1 - editDistance(a, b, { swaps: false }) / Math.max(a.length, b.length);
 }
 
-/** Whether a refusal may name the table to the role: only if the role can do something with it. */
+/** Whether an error may name the table to the role: only if the role has a privilege on it. */
 export function mayNameTable(catalog: Catalog, role: string, table: CatalogTable): boolean {
   if (!mayUseSchema(catalog, role, table.schema)) return false;
   return TABLE_PRIVILEGES.some(

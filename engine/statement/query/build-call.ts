@@ -2,23 +2,23 @@ import type { KeptColumns } from "../plan/plan.ts";
 import type { RoutineCall, RoutineParameter } from "../plan/selection.ts";
 import { catalogSql, identifier, join, NOTHING, parameter, qualifiedIdentifier, type Sql, sql } from "./sql.ts";
 
-/** What a value that is no row is called as a column. */
+/** The column name of a scalar result. */
 export const SCALAR_COLUMN = "pgrst_scalar";
 
 const PAYLOAD_PARAMETER = { kind: "payload" } as const;
 
-/** What is kept of what the function gives. */
+/** Selects the kept columns of a function's result. */
 export function buildCall(call: RoutineCall, { wholeRow, names }: KeptColumns): Sql {
   const columns = names.map((name) => identifier(call.alias, name));
   const kept = wholeRow ? [sql`${identifier(call.alias)}.*`, ...columns] : columns;
   return sql`select ${kept.length > 0 ? join(kept, ", ") : sql`1`} from ${callFromItem(call)}`;
 }
 
-/** The function called, where its rows are read from. */
+/** The function call as a FROM item. */
 export function callFromItem(call: RoutineCall): Sql {
   const { routine, alias, isScalar } = call;
   const called = sql`${qualifiedIdentifier(routine)}(${argumentList(call)})`;
-  // In the list of a select a function may give what is not allowed in a from clause, such as records of any kind.
+  // A SELECT list allows functions that FROM does not, such as those that return arbitrary records.
   const rows = isScalar ? sql`(select ${called} as ${identifier(SCALAR_COLUMN)})` : called;
   const source = sql`${rows} as ${identifier(alias)}`;
   const routineArguments = call.arguments;
@@ -29,7 +29,7 @@ export function callFromItem(call: RoutineCall): Sql {
   return before.length > 0 ? sql`${join(before, ", ")}, lateral ${source}` : source;
 }
 
-/** What is passed by its place stands before what is passed by name. */
+/** Positional arguments precede named ones. */
 function argumentList(call: RoutineCall): Sql {
   const row = call.row ? [sql`${identifier(call.row.alias)}.*`] : [];
   const others = call.arguments.kind === "none" ? [] : [remainingArguments(call)];

@@ -32,27 +32,27 @@ import {
   sql,
 } from "./sql.ts";
 
-/** Without the quotes, which are not the same in all of the server's languages. */
+/** Without the quotes, which depend on the server's language. */
 const GUARD_MESSAGE = /(?<code>PGRST1\d\d) (?<rows>\d+)/;
 
-/** As PostgREST writes it: a record's text without its parentheses. */
+/** PostgREST's format: a record's text without its parentheses. */
 const CSV_LINE = sql`substring((${ROW})::text, 2, length((${ROW})::text) - 2)`;
 const CSV_LINES = sql`coalesce(string_agg(${CSV_LINE}, chr(10)), '')`;
 const CSV_NAMES = sql`select json_object_keys(row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first"`;
 const CSV_HEADER = sql`(select coalesce(string_agg("name", ','), '') from (${CSV_NAMES}) "names")`;
 
 /**
- * One statement for the whole answer: it gives one row, with the columns that `toAnswer` reads. The plan was checked
- * against the catalogue; this only spells it out. An explained one gives the lines of Postgres's plan instead.
+ * Builds one statement for the whole response: one row with the columns that `readResponseRow` reads. The plan was
+ * checked against the catalogue. For an execution plan the rows are the lines of EXPLAIN.
  */
 export function buildQuery(plan: Plan): StatementTemplate {
   return compile(sql`${explainPrefix(plan.format)}${buildStatement(plan)}`);
 }
 
 /**
- * Rows one by one, each as a text of its own, for answers that are too long to be held. Behind it stands what `toAnswer`
- * reads behind the number of rows. Nothing of that speaks of the row: Postgres works it out once, when the first one is
- * there and so whatever a function may set has been set.
+ * Builds a statement with one text per row, for responses that are too long to buffer. The further columns, which
+ * `readResponseRow` reads after the number of rows, do not depend on the row: Postgres evaluates them once, with the
+ * first row, so after a function has set its settings.
  */
 export function buildRowsQuery(plan: StreamedPlan): StatementTemplate {
   const { rows, body, total } = plan;
@@ -62,7 +62,7 @@ export function buildRowsQuery(plan: StreamedPlan): StatementTemplate {
   return compile(withCtes(before, sql`select ${columns} from (${buildSelect(rows)}) "_"`));
 }
 
-/** How many rows Postgres expects, window aside: in JSON, as `Plan Rows` of the plan. */
+/** Builds the EXPLAIN of the rows without their range; the estimate is `Plan Rows` in its JSON. */
 export function buildEstimateQuery({ rows, keyset: page }: ReadPlan): StatementTemplate {
   return compile(sql`explain (format json) ${matchingRows(page?.all ?? rows)}`);
 }
@@ -103,7 +103,7 @@ function buildWriteStatement(plan: WritePlan): Sql {
 
 const NO_CTES: readonly Sql[] = [];
 
-/** `rows` are called "_", and "page" where they are read twice. */
+/** `rows` have the alias "_", or "page" where they are read twice. */
 function buildResponseRow(plan: Plan, rows: Sql, before: readonly Sql[], more: readonly Sql[]): Sql {
   const isPage = plan.body.kind === "csv";
   const tables = isPage ? [...before, sql`"page" as (${rows})`] : before;
@@ -120,7 +120,7 @@ function buildResponseRow(plan: Plan, rows: Sql, before: readonly Sql[], more: r
   return withCtes(tables, list);
 }
 
-/** For HEAD nobody looks at what a function gives. It is called all the same: it may refuse, or say a header. */
+/** For HEAD a function's result is discarded, but the function is called: it may fail, or set headers. */
 function rowCountColumn(plan: Plan): Sql {
   const isUnseen = plan.kind === "call" && plan.call.isScalar && plan.body.kind === "none";
   return isUnseen ? sql`count(${ROW})` : sql`count(*)`;
@@ -145,17 +145,17 @@ function totalColumn(total: TotalPlan, rows: SelectPlan): Sql {
   return sql`(select count(*) from (${matchingRows(rows)}${most}) "_")`;
 }
 
-/** A row for each that there is, without what it takes to show it. */
+/** One empty row per matching row, to count. */
 function matchingRows(rows: SelectPlan): Sql {
   return rows.grouped ? buildUnorderedSelect(rows) : sql`select 1${fromClause(rows)}${whereClause(rows)}`;
 }
 
-/** Read after everything else has run, functions and triggers included. After its first use a setting is empty, not null. */
+/** Evaluated last, after functions and triggers. After its first use a setting is empty, not null. */
 function readSetting(name: string): Sql {
   return sql`nullif(current_setting(${literal(name)}, true), '')`;
 }
 
-/** The values of the columns, as JSON has them, when one row was written. */
+/** The key of the written row as a JSON array, if one row was written. */
 function locationColumn(columns: readonly string[]): Sql {
   const values = columns.map((name) => sql`row_to_json(${RESULT_CTE}.*)->>${literal(name)}`);
   return sql`case when count(*) = 1 then (select json_build_array(${join(values, ", ")}) from ${RESULT_CTE}) end`;
@@ -176,8 +176,8 @@ function explainPrefix(format: ResponseFormat): Sql {
 }
 
 /**
- * Nothing that SQL offers everywhere raises an error of one's own, and what was written is to be undone. So a setting
- * is asked for that there is not: its name says what is wrong, and comes back in the message (42704).
+ * Plain SQL has no function that raises an error, which is needed to roll back. So the guard reads an unknown setting
+ * whose name states the error; Postgres repeats it in the message (42704).
  */
 function guardColumn(guards: readonly RowCountGuard[]): Sql {
   const cases = guards.map(({ code, rows, count }) => {
@@ -187,7 +187,7 @@ function guardColumn(guards: readonly RowCountGuard[]): Sql {
   return sql`case ${join(cases, " ")} end`;
 }
 
-/** What a guard says by its error; null for all other errors. */
+/** The error of a guard; null for all other errors. */
 export function guardError(error: unknown): ApiError | null {
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
   const match = code === "42704" && typeof message === "string" ? GUARD_MESSAGE.exec(message)?.groups : undefined;
@@ -204,7 +204,7 @@ export function guardError(error: unknown): ApiError | null {
   }
 }
 
-/** No row is found in two ways, and of each way no more are read than a page can have. */
+/** The ranges are disjoint; each is limited to the size of the page. */
 function keptPageRows(ranges: readonly SelectPlan[]): Sql {
   if (ranges.length === 1) return buildSelect(ranges[0]!);
   return join(
@@ -213,7 +213,7 @@ function keptPageRows(ranges: readonly SelectPlan[]): Sql {
   );
 }
 
-/** By what the last row is ordered, as a JSON array of texts, if there is a next one; an empty array if both are in one place. */
+/** The order values of the last row as a JSON array of texts, if there is a next row; an empty array if both are equal. */
 function positionColumn(rows: SelectPlan): Sql {
   const limit = rows.limit!;
   const names = rows.order.map((_, index) => `c${index + 1}`);
@@ -231,10 +231,10 @@ function positionColumn(rows: SelectPlan): Sql {
   }
 }
 
-/** What stands before the rows of a body, between them and behind them. */
+/** The text before, between and after the rows of a body. */
 export type BodyFrame = { readonly opening: string; readonly separator: string; readonly closing: string };
 
-/** What is made of the rows that are called "_". */
+/** The body, built from the rows with the alias "_". */
 function bodyColumn(body: BodyPlan): Sql {
   switch (body.kind) {
     case "none":
@@ -270,19 +270,19 @@ function jsonBody(what: Sql, isOne: boolean, nulls: "kept" | "stripped"): Sql {
   return isOne ? sql`coalesce(${json}->0, 'null')` : sql`coalesce(${json}, '[]')`;
 }
 
-/** Bytes travel as hexadecimal digits, whatever `bytea_output` says. */
+/** Binary bodies are sent as hexadecimal, independent of `bytea_output`. */
 function textBody(value: Sql, isBinary: boolean): Sql {
   return isBinary ? sql`encode(${value}, 'hex')` : value;
 }
 
-/** One of the rows, as it stands in the body. */
+/** The text of one row in the body. */
 function rowText(body: StreamedPlan["body"]): Sql {
   if (body.kind === "csv") return CSV_LINE;
   const json = sql`row_to_json(${ROW})`;
   return body.nulls === "stripped" ? sql`json_strip_nulls(${json})` : json;
 }
 
-/** What `bodyOf` writes around the rows. */
+/** The frame of a streamed body, as `bodyColumn` builds it. */
 export function bodyFrame({ body, rows }: StreamedPlan): BodyFrame {
   if (body.kind === "csv") {
     const names = rows.outputs.flatMap((output) => (output.kind === "value" ? [output.name] : []));
@@ -291,22 +291,22 @@ export function bodyFrame({ body, rows }: StreamedPlan): BodyFrame {
   return { opening: "[", separator: body.nulls === "stripped" ? "," : ", \n ", closing: "]" };
 }
 
-/** What the one row of an answering statement says. */
+/** The columns of the response row. */
 export type ResponseRow<Cell = string | null> = {
-  /** Binary ones as hexadecimal digits; null when none was wanted. */
+  /** Binary bodies in hexadecimal; null if none was requested. */
   readonly body: Cell | null;
-  /** Rows read, written or given back. */
+  /** The number of rows read, written or returned. */
   readonly page: number;
-  /** Rows that there are, if that was asked and is known without an estimate. */
+  /** The total number of rows, if requested and exact. */
   readonly total: number | null;
-  /** What SQL has to say of the response: JSON, and digits. */
+  /** The settings response.headers (JSON) and response.status (digits). */
   readonly headers: string | null;
   readonly status: string | null;
   /** The key of the row inserted, in the order of the plan's `location`. */
   readonly location: readonly (string | null)[] | null;
-  /** Of the rows written by a merge those that are new. */
+  /** The number of new rows of a merge. */
   readonly inserted: number | null;
-  /** By what the last row of the page is ordered, when others follow; empty when the next one is in the same place. */
+  /** The order values of the last row if there is a next page; empty if the next row has the same. */
   readonly position?: CursorPosition["values"] | null;
 };
 

@@ -75,19 +75,19 @@ const AGGREGATE_FUNCTIONS: Readonly<Record<AggregateName, Sql>> = {
 const ORDER_DIRECTIONS = { asc: sql` asc`, desc: sql` desc` };
 const NULLS_PLACEMENT = { first: sql` nulls first`, last: sql` nulls last` };
 
-/** The CTE of what was changed or called before. */
+/** The CTE with the result of the write or the call. */
 export const RESULT_CTE = identifier("result");
 
 export function buildSelect(selection: SelectPlan): Sql {
   const { order, offset, limit } = selection;
   const orderBy = order.length > 0 ? sql` order by ${join(order.map(orderTerm), ", ")}` : NOTHING;
-  // Literals: for a limit that is a parameter Postgres plans anew each time.
+  // Literals: with a parameter Postgres would plan the statement anew each time.
   const limitSql = limit === null ? NOTHING : sql` limit ${integer(limit)}`;
   const offsetSql = offset === 0 ? NOTHING : sql` offset ${integer(offset)}`;
   return sql`${buildUnorderedSelect(selection)}${orderBy}${limitSql}${offsetSql}`;
 }
 
-/** All of its rows, whatever its window. */
+/** All rows, without order and range. */
 export function buildUnorderedSelect(selection: SelectPlan): Sql {
   const { source, alias, outputs, spreads } = selection;
   const list = outputs.map((output) => sql` ${outputClause(output, alias)}`);
@@ -137,7 +137,7 @@ function outputClause(output: OutputColumn, alias: string): Sql {
 function spreadClause({ alias, form, subquery: selection }: SpreadJoin, { kind }: RowSource): Sql {
   const rows = buildSelect(selection);
   const columns = form === "columns" ? rows : spreadArrays(selection, rows);
-  // The rows of a function come in an order of its own, which any join but a nested loop could change.
+  // A function's rows have an order, which joins other than a nested loop could change.
   const apart = kind === "table" || selection.offset > 0 ? NOTHING : sql` offset 0`;
   return sql` left join lateral (${columns}${apart}) as ${identifier(alias)} on true`;
 }
@@ -157,7 +157,7 @@ function groupByClause({ grouped, outputs }: SelectPlan): Sql {
   return grouped && keys.length > 0 ? sql` group by ${join(keys, ", ")}` : NOTHING;
 }
 
-/** By position: a name could mean a column that is not in the list. JSON knows no equality, but what it is made of does. */
+/** By position: a name could refer to an input column. JSON has no equality, but the value it is made of does. */
 function groupKey(output: OutputColumn, index: number): Sql {
   const isRepresented = output.kind === "value" && output.value.kind === "represented";
   return isRepresented ? buildExpression(output.value.of) : integer(index + 1);
@@ -178,7 +178,7 @@ export function buildConjunction(conditions: readonly WherePredicate[]): Sql {
   return join(conditions.map(buildPredicate), " and ");
 }
 
-/** Values are parameters without a type: as for a quoted literal, Postgres takes the type of what they are compared with. */
+/** Parameters are untyped: like for a quoted literal, Postgres infers the type from the other operand. */
 function buildPositivePredicate(where: WherePredicate): Sql {
   switch (where.kind) {
     case "compare": {
@@ -227,7 +227,7 @@ function buildPositivePredicate(where: WherePredicate): Sql {
   }
 }
 
-/** Of the text that the row has in a body, so that who was sent it can compute the same. */
+/** The digest of the row's text in a body, so that it equals the client's ETag. */
 function rowDigest(outputs: readonly OutputColumn[]): Sql {
   const shown = join(
     outputs.map((output) => outputClause(output, "")),
@@ -237,13 +237,13 @@ function rowDigest(outputs: readonly OutputColumn[]): Sql {
   return sql`encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
 }
 
-/** Most windows leave a row if there is one. Those are left out, so that Postgres can join instead. */
+/** Only a range that can exclude all rows is included, so that Postgres can use a join otherwise. */
 function emptyingRange({ limit, offset }: SelectPlan): Sql {
   if (limit === 0) return sql` limit 0`;
   return offset > 0 ? sql` offset ${integer(offset)}` : NOTHING;
 }
 
-/** Postgres would take a number for an OID, and fail where there is none such. */
+/** Quoted, since Postgres would read a number as an OID. */
 function configurationName(language: string): string {
   return /^\d+$/.test(language) ? `"${language}"` : language;
 }
@@ -264,7 +264,7 @@ function operandSql({ slot, by }: ParameterOperand): Sql {
   return by === null ? parameter(slot) : sql`${catalogSql(by)}(${parameter(slot)})`;
 }
 
-/** Of rows as a whole Postgres finds the first that differs, and an index finds where that is. */
+/** A row comparison, which an index supports. */
 function rowSql(values: readonly Sql[]): Sql {
   return values.length === 1 ? values[0]! : sql`(${join(values, ", ")})`;
 }
@@ -273,7 +273,7 @@ function positionOperandSql({ slot, type }: PositionOperand): Sql {
   return type === null ? parameter(slot) : sql`${parameter(slot)}::${qualifiedIdentifier(type)}`;
 }
 
-/** Each of the texts is read by the function, if the type has one. */
+/** Each text is converted by the function, if the type has one. */
 function listOperandSql({ slot, by }: ParameterOperand): Sql {
   return by === null ? parameter(slot) : sql`array(select ${catalogSql(by)}(unnest(${parameter(slot)}::text[])))`;
 }
@@ -303,15 +303,15 @@ function jsonValue(value: ValueExpression, convert: boolean): Sql {
   return convert ? sql`to_jsonb(${buildExpression(value)})` : buildExpression(value);
 }
 
-/** Keys are part of what is asked, as column names are: so an index on the expression can serve it. */
+/** Keys are part of the text, like column names, so that an index on the expression can be used. */
 function jsonPathStep({ arrow, key }: JsonPathStep): Sql {
   const step = typeof key === "number" ? integer(key) : literal(key);
   return arrow === "->" ? sql`->${step}` : sql`->>${step}`;
 }
 
 /**
- * Looked up for each row, and not joined: what is joined is so before the rows are sorted and cut off (for 20 of 300,000
- * rows 993 ms instead of 57 ms), and may change the order in which a function gives its rows.
+ * A sub-select per row instead of a join: a join runs before the rows are sorted and limited (993 ms instead of 57 ms
+ * for 20 of 300,000 rows), and may change the order of a function's rows.
  */
 function embeddedRows({ form, from }: ValueExpression & { kind: "embedded" }): Sql {
   const rows = buildSelect(from);
@@ -320,7 +320,7 @@ function embeddedRows({ form, from }: ValueExpression & { kind: "embedded" }): S
     : sql`(select coalesce(json_agg(${ROW}), '[]') from (${rows}) "_")`;
 }
 
-/** The row as an argument. One of a result gets its type back. */
+/** The row as a function argument. A row of a result is cast back to its type. */
 function rowArgument({ of, as }: RowReference): Sql {
   if (!as) return sql`${identifier(of)}.*`;
   const values = as.columns.map((name) => identifier(of, name));

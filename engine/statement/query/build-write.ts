@@ -25,7 +25,7 @@ import {
 
 const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::json`;
 
-/** The change, giving what is wanted of the rows that it writes. */
+/** The INSERT, UPDATE or DELETE with the kept columns of the written rows. */
 export function buildChange(change: ChangePlan, result: KeptColumns): Sql {
   switch (change.kind) {
     case "insert":
@@ -51,8 +51,8 @@ function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumn
 }
 
 /**
- * How many of the rows are new, and not changes of what was there: all are counted, and those that meet a conflict
- * taken off again. No privilege is needed for that, and views can do it too, which have no xmax.
+ * The number of inserted rows of an upsert: all rows minus those with a conflict. Needs no privilege and works for
+ * views, which have no xmax.
  */
 const INSERTED_COUNT = sql`coalesce(nullif(current_setting('pgrst.inserted', true), '')::int, 0)`;
 const COUNT_UP = sql`set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::text, true) <> '0'`;
@@ -70,7 +70,7 @@ function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan)
 
 function buildUpdate(change: ChangePlan & { kind: "update" }, result: KeptColumns): Sql {
   const { table, records, findsUnchanged, where } = change;
-  // Nothing to set is no update in SQL. To lock a row is allowed by the same privileges and policies.
+  // SQL has no UPDATE without columns. Locking rows requires the same privileges and policies.
   if (records.columns.length === 0) {
     const from = sql`select ${keptColumns(change, result)} from ${qualifiedIdentifier(table)}`;
     return findsUnchanged ? sql`${from}${writeWhereClause(where)} for no key update` : sql`${from} where false`;
@@ -84,7 +84,7 @@ function writeWhereClause(where: readonly WherePredicate[]): Sql {
   return where.length > 0 ? sql` where ${buildConjunction(where)}` : NOTHING;
 }
 
-/** To return a column needs the privilege to select it: so nothing but what is wanted. */
+/** RETURNING requires SELECT on the column: so only the needed ones. */
 function returning(change: ChangePlan, result: KeptColumns): Sql {
   return sql` returning ${keptColumns(change, result)}`;
 }
@@ -95,7 +95,7 @@ function keptColumns({ table }: ChangePlan, { wholeRow, names }: KeptColumns): S
   return kept.length > 0 ? join(kept, ", ") : sql`1`;
 }
 
-/** The payload as rows that bear the columns' types. */
+/** The payload as rows with the columns' types. */
 function recordsFromItem(records: RecordsPlan): Sql {
   const { alias, isArray, byColumn, columns } = records;
   if (byColumn) return unnestedColumns(records);
@@ -110,8 +110,8 @@ function recordsFromItem(records: RecordsPlan): Sql {
 }
 
 /**
- * The payload's objects, and beside each the defaults of its columns. One that has no need of them draws the next numbers
- * all the same, as with PostgREST, where clients may know which they are.
+ * The payload's objects with the defaults of its columns. Sequences advance also for rows that do not need the default,
+ * as in PostgREST.
  */
 function eachRecord({ isArray, columns }: RecordsPlan): Sql {
   const objects = isArray ? sql`json_array_elements(${PAYLOAD_JSON})` : sql`(select ${PAYLOAD_JSON})`;
@@ -126,7 +126,7 @@ function defaultName(index: number): Sql {
   return identifier(`default_${index + 1}`);
 }
 
-/** The same, from an array for each column. */
+/** The same, from one array per column. */
 function unnestedColumns({ alias, columns }: RecordsPlan): Sql {
   const names = columns.map(({ name }) => identifier(name));
   const arrays = columns.map(({ name, element }) => columnArrayParameter(name, element!));
@@ -153,7 +153,7 @@ function columnTypes(columns: readonly RecordColumn[]): Sql {
   return join(types, ", ");
 }
 
-/** A key that is there with null is null; one that is not there leaves the column its default. */
+/** A key with null is null; a missing key gets the column's default. */
 function recordValue({ name, sqlType, reader, missingValue: fallback }: RecordColumn, index: number): Sql {
   const column = identifier("row", name);
   const value = reader ? readJsonValue(reader, sqlType, column) : column;
@@ -169,12 +169,12 @@ function defaultSql(fallback: ColumnDefaultPlan): Sql {
   return sql`nextval(pg_get_serial_sequence(${name}, ${literal(column)}))`;
 }
 
-/** What the JSON says, as a value of the type. */
+/** The JSON value converted to the type. */
 function readJsonValue(reader: JsonReader, sqlType: string, json: Sql): Sql {
   if (reader.kind === "function") return sql`${catalogSql(reader.name)}(${json})`;
   const { schema, isList } = reader;
   const as = sql`::${catalogSql(sqlType)}`;
-  // What is neither an object nor a list is a text as the type's input function reads it, or null.
+  // Other JSON values are read by the type's input function, or are null.
   const asText = sql`(${json} #>> '{}')${as}`;
   if (!isList)
     return sql`case json_typeof(${json}) when 'object' then ${jsonToHstore(schema, json)}${as} else ${asText} end`;

@@ -2,7 +2,7 @@ import type { QualifiedName } from "../../catalog/types.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import type { BindParameter } from "../plan/bind-parameters.ts";
 
-/** Names that are words of SQL and not names of types: quoted they would mean nothing, or something else. */
+/** Type names that are SQL keywords: quoted they would not be found, or mean another type. */
 const SQL_TYPE_KEYWORDS: ReadonlyMap<string, Sql> = new Map([
   ["bigint", sql`bigint`],
   ["bit", sql`bit`],
@@ -29,13 +29,13 @@ const SQL_TYPE_KEYWORDS: ReadonlyMap<string, Sql> = new Map([
   ["timestamp without time zone", sql`timestamp without time zone`],
 ]);
 
-/** A piece of SQL. Only the functions of this file make one, so that text from outside is always quoted. */
+/** A fragment of SQL. Only the functions of this file create it, so external text is always quoted. */
 export type Sql = { readonly parts: readonly (string | BindParameter | Sql)[] };
 
-/** A statement without its values. */
+/** The text of a statement and its parameters, without values. */
 export type StatementTemplate = { readonly text: string; readonly parameters: readonly BindParameter[] };
 
-/** Its own text is SQL; what is put in must be SQL already. */
+/** Template tag for SQL; interpolated values must be SQL fragments. */
 export function sql(strings: TemplateStringsArray, ...inserted: readonly Sql[]): Sql {
   const parts: (string | Sql)[] = [];
   for (let index = 0; index < strings.length; index++) {
@@ -47,7 +47,7 @@ export function sql(strings: TemplateStringsArray, ...inserted: readonly Sql[]):
 
 export const NOTHING: Sql = { parts: [] };
 
-/** The whole of a row that is called "_", even if it has a column of that name. */
+/** The whole row with the alias "_", even if it has a column of that name. */
 export const ROW: Sql = sql`"_".*`;
 
 /** `"name"` or `"name"."part"` */
@@ -64,7 +64,7 @@ export function operatorIn(schema: string | null, operator: Sql): Sql {
   return schema === null ? operator : sql`operator(${identifier(schema)}.${operator})`;
 }
 
-/** Safe whatever `standard_conforming_strings` is set to. */
+/** Safe for both values of `standard_conforming_strings`. */
 export function literal(text: string): Sql {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return { parts: [text.includes("\\") ? ` E${quoted.replaceAll("\\", "\\\\")}` : quoted] };
@@ -74,7 +74,7 @@ export function integer(value: number): Sql {
   return { parts: [String(Math.trunc(value))] };
 }
 
-/** SQL that Postgres itself wrote into its catalogue: the name of a type, a default. */
+/** SQL text from the catalogue: the name of a type, a default. */
 export function catalogSql(text: string): Sql {
   return { parts: [text] };
 }
@@ -87,7 +87,7 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
   return { parts: pieces.flatMap((piece, index) => (index === 0 ? [piece] : [separator, piece])) };
 }
 
-/** Numbers the parameters; what comes twice is one parameter. */
+/** Numbers the parameters; equal ones share a number. */
 export function compile(whole: Sql): StatementTemplate {
   const parameters: BindParameter[] = [];
   const parameterNumber = (slot: BindParameter): number => {
@@ -112,7 +112,7 @@ function isSameParameter(a: BindParameter, b: BindParameter): boolean {
   return a.kind === b.kind;
 }
 
-/** A type as a client writes it, in any case as SQL allows; one that there is not is refused by Postgres (42704). */
+/** A type name from a client, case-insensitive as in SQL; Postgres rejects an unknown one (42704). */
 export function typeName(written: string): Sql {
   const name = written.trim().replace(/\s+/g, " ").toLowerCase();
   return SQL_TYPE_KEYWORDS.get(name) ?? identifier(name);
