@@ -1,5 +1,10 @@
-import { type BroadcastMessage, encodeBroadcastFrame, encodeBroadcastPayload } from "./protocol/broadcast-frame.ts";
-import { encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";
+import {
+  type BroadcastMessage,
+  encodeBroadcastFrame,
+  encodeBroadcastPayload,
+  encodeMessage,
+  type ProtocolVersion,
+} from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox, Pacer } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 

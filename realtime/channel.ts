@@ -8,7 +8,6 @@ import type { ChannelExtension, TopicAuthorization, TopicReadAccess } from "./au
 import type { Broadcaster, ChannelTopic, TopicMember, TopicMembers } from "./broadcast.ts";
 import { assignBindingIds } from "./changes/binding.ts";
 import type { Presence } from "./presence.ts";
-import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
 import { ChannelError, errorReason } from "./protocol/channel-error.ts";
 import {
   type ClientLimits,
@@ -18,7 +17,7 @@ import {
 } from "./protocol/client-limits.ts";
 import type { RealtimeCounters } from "./protocol/counters.ts";
 import { type JoinRequest, parseToken } from "./protocol/join-request.ts";
-import { encodeMessage, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
+import { type BroadcastMessage, encodeMessage, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 import { Subscription, type SubscriptionDependencies } from "./subscription.ts";
 

@@ -2,7 +2,6 @@ import type { Caller } from "../engine/identity/caller.ts";
 import { isJsonObject } from "../engine/json/json-values.ts";
 import type { ByteQuota } from "../engine/memory/byte-quota.ts";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
-import type { BroadcastMessage, BroadcastPush } from "./protocol/broadcast-frame.ts";
 import {
   ChannelError,
   errorReason,
@@ -15,6 +14,8 @@ import { RateLimiter } from "./protocol/client-limits.ts";
 import { type ClientFrame, FrameReader } from "./protocol/frame-reader.ts";
 import { parseJoinRequest } from "./protocol/join-request.ts";
 import {
+  type BroadcastMessage,
+  type BroadcastPush,
   type ClientMessage,
   encodeMessage,
   type MessageEnvelope,

@@ -10,9 +10,8 @@ import type { BodyLimit, FindBodyLimit } from "../http/body-limit.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { TopicAuthorization } from "./authorization.ts";
 import { type Broadcaster, type ChannelTopic, topicKey } from "./broadcast.ts";
-import type { BroadcastMessage } from "./protocol/broadcast-frame.ts";
 import { MAX_MESSAGE_VALUES } from "./protocol/client-limits.ts";
-import { MAX_MESSAGE_DEPTH, readApiKey } from "./protocol/messages.ts";
+import { type BroadcastMessage, MAX_MESSAGE_DEPTH, readApiKey } from "./protocol/messages.ts";
 
 /** The request, as the HTTP server passes it on. */
 export type BroadcastRequest = {

@@ -8,8 +8,7 @@ import type { Binding } from "./binding.ts";
 import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
 import { claimsKey, type FindMissingPolicyColumns, type PolicyClaimsReader } from "./policy-dependencies.ts";
 import type { Publication } from "./publication.ts";
-import { isUnalteredColumn } from "./row-versions.ts";
-import { type RowVisibility, readTableAccess, type TableAccess } from "./row-visibility.ts";
+import { isUnalteredColumn, type RowVisibility, readTableAccess, type TableAccess } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
 export type AudienceDependencies = {

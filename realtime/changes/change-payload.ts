@@ -7,8 +7,7 @@ import type {
   ReplicatedRow,
   RowChange,
 } from "../../engine/replication/changes.ts";
-import { isUnalteredColumn } from "./row-versions.ts";
-import type { TableAccess } from "./row-visibility.ts";
+import { isUnalteredColumn, type TableAccess } from "./row-visibility.ts";
 import { formatResumeToken } from "./subscriber.ts";
 
 const VERBATIM_TYPES = new Set(["int2", "int4", "int8", "json", "jsonb"]);

@@ -8,8 +8,7 @@ import type { Binding } from "./binding.ts";
 import { ChangePayload, type DeliveredChange, type VisibleColumns } from "./change-payload.ts";
 import type { FilterEvaluator, FilterRequest, FilterResult } from "./filter-evaluation.ts";
 import type { CellText } from "./row-filter.ts";
-import { isUnalteredColumn, type RowVersion, readOldRow } from "./row-versions.ts";
-import type { CheckRowVisibility } from "./row-visibility.ts";
+import { type CheckRowVisibility, isUnalteredColumn, type RowVersion, readOldRow } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
 /** A change that is to be delivered. */

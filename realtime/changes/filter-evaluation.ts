@@ -19,8 +19,7 @@ import {
   type RowFilter,
   type TextRows,
 } from "./row-filter.ts";
-import { encodeRowVersions, fromRowVersions, type RowVersion } from "./row-versions.ts";
-import { retryWhileUnavailable } from "./row-visibility.ts";
+import { encodeRowVersions, fromRowVersions, type RowVersion, retryWhileUnavailable } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
 /** The visible rows on which a subscriber's filters are evaluated. */

@@ -2,15 +2,16 @@ import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharin
 import { SequentialReader } from "../../engine/concurrency/sequential-reader.ts";
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import { scanJson } from "../../engine/json/scan-json.ts";
-import { type BroadcastPush, parseBroadcastPush } from "./broadcast-frame.ts";
 import type { ChannelError } from "./channel-error.ts";
 import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";
 import {
+  type BroadcastPush,
   type ClientMessage,
   isJson,
   MAX_MESSAGE_DEPTH,
   type MessageEnvelope,
   type ProtocolVersion,
+  parseBroadcastPush,
   parseClientMessage,
   peekEnvelope,
 } from "./messages.ts";

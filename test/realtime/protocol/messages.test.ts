@@ -2,10 +2,8 @@ import { describe, expect, test } from "vitest";
 import {
   encodeBroadcastFrame,
   encodeBroadcastPayload,
-  parseBroadcastPush,
-} from "../../../realtime/protocol/broadcast-frame.ts";
-import {
   encodeMessage,
+  parseBroadcastPush,
   parseClientMessage,
   parseProtocolVersion,
   sliceExactPayload,
