@@ -54,13 +54,13 @@ const say = (name: string, value: string) =>
 const reload = () => owner.query("notify pgrst, 'reload config'");
 
 describe("settings in the database", () => {
-  test("are in force from the start, before those of the environment", async () => {
+  test("take effect at the start, and take precedence over the environment", async () => {
     await say("pgrst.db_max_rows", "3");
     await start({ PGRST_DB_MAX_ROWS: "5" });
     expect(await rowsOf("/rest/v1/numbers")).toHaveLength(3);
   });
 
-  test("take effect when it is told to reload, and no request fails meanwhile", async () => {
+  test("take effect on NOTIFY, and no request fails meanwhile", async () => {
     await start();
     expect(await rowsOf("/rest/v1/numbers")).toHaveLength(10);
 
@@ -79,7 +79,7 @@ describe("settings in the database", () => {
     expect([...statuses]).toEqual([200]);
   });
 
-  test("say which schemas are served", async () => {
+  test("can set the exposed schemas", async () => {
     await start();
     expect((await ask("/rest/v1/totals")).status).toBe(404);
     await say("pgrst.db_schemas", "public, reports");
@@ -89,7 +89,7 @@ describe("settings in the database", () => {
     expect(await rowsOf("/rest/v1/numbers")).toHaveLength(10);
   });
 
-  test("change the secret: keys of the old one end, those of the new one begin", async () => {
+  test("can change the secret: keys of the old one are rejected, those of the new one accepted", async () => {
     await start();
     expect((await ask("/rest/v1/numbers", { apikey: keyOf(OTHER_SECRET) })).status).toBe(401);
     await say("pgrst.jwt_secret", OTHER_SECRET);
@@ -98,7 +98,7 @@ describe("settings in the database", () => {
     expect((await ask("/rest/v1/numbers")).status).toBe(401);
   });
 
-  test("that are wrong change nothing", async () => {
+  test("that are invalid change nothing", async () => {
     await say("pgrst.db_max_rows", "3");
     await start();
     await say("pgrst.db_max_rows", "many");
@@ -108,7 +108,7 @@ describe("settings in the database", () => {
     expect(await rowsOf("/rest/v1/numbers")).toHaveLength(3);
   });
 
-  test("that name a function which is not there are warned about, at the start and later", async () => {
+  test("that name a missing function are warned about, at the start and later", async () => {
     const warned: string[] = [];
     const log = pino({ level: "warn" }, { write: (line: string) => void warned.push(JSON.parse(line).msg) });
     service = await serve(database, { PGRST_DB_PRE_REQUEST: "reports.check" }, { log });
@@ -135,7 +135,7 @@ describe("settings in the database", () => {
     await until(async () => (await rowsOf("/rest/v1/numbers")).length === 4);
   });
 
-  test("switch time zones off, as if none existed", async () => {
+  test("can disable time zones, as if none existed", async () => {
     const prefer = (more = "") => ask("/rest/v1/numbers", { Prefer: `timezone=Asia/Tokyo${more}` });
     await start();
     expect((await prefer()).headers.get("preference-applied")).toBe("timezone=Asia/Tokyo");
@@ -151,7 +151,7 @@ describe("settings in the database", () => {
   });
 });
 
-test("PGRST_SERVER_TRACE_HEADER is echoed, by every interface and of refusals too", async () => {
+test("PGRST_SERVER_TRACE_HEADER is echoed by every interface, in errors too", async () => {
   await start({ PGRST_SERVER_TRACE_HEADER: "X-Trace" });
   for (const path of ["/rest/v1/numbers", "/rest/v1/nothing", "/health", "/nothing"]) {
     expect((await ask(path, { "x-trace": "abc 1" })).headers.get("X-Trace")).toBe("abc 1");
@@ -159,7 +159,7 @@ test("PGRST_SERVER_TRACE_HEADER is echoed, by every interface and of refusals to
   }
 });
 
-test("a key of auth.api_keys opens the table interface, until it is revoked", async () => {
+test("a key of auth.api_keys gives access to /rest/v1 until it is revoked", async () => {
   await start();
   const key = randomBytes(24).toString("base64url");
   const asKey = () => ask("/rest/v1/numbers", { apikey: key, Authorization: `Bearer ${key}` });

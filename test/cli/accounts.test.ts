@@ -28,7 +28,7 @@ describe("npm run user", () => {
     expect(await roleOf("boss@example.org", /^password: (.*)$/m.exec(stdout)![1]!)).toBe("admin");
   });
 
-  test("adds a user with a password that is given and not shown, disables, enables and promotes", async () => {
+  test("adds a user with a given password, which it does not print, and disables, enables and promotes the user", async () => {
     const { stdout } = await run(`user add --email ada@example.org --name Ada --password ${PASSWORD}`);
     expect(stdout).not.toContain(PASSWORD);
     expect(await roleOf("ada@example.org", PASSWORD)).toBe("authenticated");
@@ -48,14 +48,14 @@ describe("npm run user", () => {
     ["user disable", 2, "Specify a user"],
     ["user disable nobody", 1, 'User "nobody" not found.'],
     ["user role boss@example.org postgres", 1, "no role of that name"],
-  ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
+  ])("%s fails with a message and exit code %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);
     expect(code).toBe(exitCode);
     expect(stderr).toContain(words);
     expect(stderr).not.toMatch(/^ +at /m);
   });
 
-  test("says which setting is missing where it is not the owner who asks", async () => {
+  test("names the missing setting if the login is not the owner", async () => {
     const { url } = opened.database;
     expect(await run("user disable ada@example.org", { url, ownerUrl: url })).toMatchObject({
       code: 1,
@@ -63,7 +63,7 @@ describe("npm run user", () => {
     });
   });
 
-  test("says what to do about a database that is not migrated", async () => {
+  test("explains what to do about a database that is not migrated", async () => {
     const empty = await cloneDatabase("empty");
     expect((await run("user disable nobody", empty)).stderr).toContain("npm run migrate");
     await empty.drop();
@@ -101,7 +101,7 @@ describe("npm run keys", () => {
     ["keys revoke 999999", 1, "no such key"],
     ["keys list all", 2, 'Unexpected argument "all".'],
     ["keys forget", 2, 'has no action "forget"'],
-  ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
+  ])("%s fails with a message and exit code %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);
     expect(code).toBe(exitCode);
     expect(stderr).toContain(words);

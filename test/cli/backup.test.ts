@@ -90,7 +90,7 @@ describe("a database", () => {
     ).rejects.toMatchObject({ code: "23503" });
   });
 
-  test("is not changed by an owner without the privilege to restore, who is told what to grant", async () => {
+  test("is not changed if the owner lacks the privilege to restore; the message says what to grant", async () => {
     const file = join(folder, "content.gz");
     await writeArchive(source.ownerUrl, file);
     const owner = `owner_of_${target.name}`;

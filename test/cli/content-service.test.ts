@@ -28,7 +28,7 @@ afterAll(async () => {
 const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words]);
 
 describe("content-service", () => {
-  test("has every command that npm run has, by the same word", async () => {
+  test("has the same commands as npm run", async () => {
     const { scripts } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
     const developers = ["bench", "build", "check", "prepack", "test"];
     const { stdout } = await inClone("--help");
@@ -40,7 +40,7 @@ describe("content-service", () => {
     );
   });
 
-  test("hands what follows the word to the command, whose help is in the words by which it was called", async () => {
+  test("passes arguments to the command, whose help shows how it was called", async () => {
     const env = { ...process.env, npm_command: "exec" };
     const byPackage = await run(process.execPath, [BIN, "keys", "--help"], { env });
     expect(byPackage.stdout).toMatch(/^npx content-service keys revoke ID\n {2}Revokes an API key\.$/m);
@@ -49,14 +49,14 @@ describe("content-service", () => {
     for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Exit codes: 0 success");
   });
 
-  test("says its version, and that the service itself takes settings and no words", async () => {
+  test("prints its version, and that start takes settings and no arguments", async () => {
     const { version } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
     expect((await inClone("--version")).stdout.trim()).toBe(version);
     expect((await inClone("start", "--help")).stdout).toContain("PORT=8080");
     expect(await inClone("start", "--port", "8080").catch((error) => error)).toMatchObject({ code: 2 });
   });
 
-  test("says which database cannot be reached, without a stack", async () => {
+  test("names the database that cannot be reached, without a stack", async () => {
     const address = "postgres://nobody:hunter2@127.0.0.1:1/nowhere";
     const env = { PATH: process.env.PATH, DATABASE_URL: address, JWT_SECRET: SECRET };
     const { stderr, code } = await run(process.execPath, [BIN, "types"], { env }).catch((error) => error);
@@ -65,7 +65,7 @@ describe("content-service", () => {
     expect(code).toBe(1);
   });
 
-  test("ends with the shell that npm started it by, which passes no signal on", async () => {
+  test("ends with the shell that npm started it in, which passes no signals on", async () => {
     const shell = spawn("sh", ["-c", '"$0" "$1" start; :', process.execPath, BIN], {
       env: { ...servingEnvironment(), npm_command: "exec" },
       stdio: ["ignore", "pipe", "inherit"],
@@ -79,7 +79,7 @@ describe("content-service", () => {
     expect(lines.at(-1)).toContain("SIGTERM received, stopping");
   });
 
-  test("says what there is to somebody who mistypes", async () => {
+  test("lists the commands after a typing error", async () => {
     const { stderr, code } = await inClone("strat").catch((error) => error);
     expect(stderr).toContain('content-service has no command "strat"; did you mean start?');
     expect(stderr).toContain("  start ");

@@ -13,7 +13,7 @@ const PRODUCTION = { NODE_ENV: "production", PUBLIC_URL: "https://content.exampl
 const doctor = () => runCommand("doctor", [], database, PRODUCTION);
 
 describe("npm run doctor", () => {
-  test("finds no danger in the database that we make, and tells of a table that is left open by its exit code", async () => {
+  test("finds no danger in a migrated database, and fails for a table without row-level security", async () => {
     const well = await doctor();
     expect([well.code, well.stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
     expect(well.stderr).toBe("");
@@ -26,7 +26,7 @@ describe("npm run doctor", () => {
     expect(code).toBe(1);
   });
 
-  test("names what GraphQL is served without, and why", async () => {
+  test("names the objects that GraphQL is served without, and the reasons", async () => {
     await withClient(database.ownerUrl, (client) =>
       client.query(`
         create function public.search(keyword text, language text) returns int language sql stable as 'select 1';
@@ -44,7 +44,7 @@ describe("npm run doctor", () => {
     );
   });
 
-  test("lists what each table is called, and names those that are not called by their names", async () => {
+  test("lists the names of each table in every interface, and reports tables with another path than their name", async () => {
     await withClient(database.ownerUrl, (client) =>
       client.query(`
         create table public."ARTICLES" (id int primary key);

@@ -9,18 +9,18 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-describe("a login of requests that does not exist yet", () => {
+describe("a login role that does not exist yet", () => {
   const run = (name: string, ...words: string[]) =>
     runCommand(name, words, { url: urlOf("not_made_yet", database.name), ownerUrl: database.ownerUrl });
 
-  test("is not needed to migrate, since the first migration makes it", async () => {
+  test("is not needed to migrate, because the first migration creates it", async () => {
     const { stdout, stderr, code } = await run("migrate");
     expect(stderr).toBe("");
     expect(stdout).toMatch(/^All \d+ migrations are applied\.\n/);
     expect(code).toBe(0);
   });
 
-  test("is told in words by a command that looks as requests do", async () => {
+  test("is reported by a command that connects as requests do", async () => {
     const { stderr, code } = await run("doctor");
     expect(stderr).toContain('(DATABASE_URL) cannot be used: role "not_made_yet" does not exist');
     expect(code).toBe(1);
@@ -36,7 +36,7 @@ describe("npm run migrate -- --watch-only", () => {
   const watchOnly = (...words: string[]) => runCommand("migrate", ["--watch-only", ...words], foreign);
   const doctor = () => runCommand("doctor", [], foreign);
 
-  test("has a foreign database tell of each change of its schema, and changes nothing else", async () => {
+  test("creates a trigger in a foreign database that notifies of each schema change, and changes nothing else", async () => {
     expect((await doctor()).stdout).toContain("create event trigger content_service_changed on ddl_command_end");
     const { stdout, code } = await watchOnly();
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Created an event trigger/)]);
@@ -60,7 +60,7 @@ describe("npm run migrate -- --watch-only", () => {
     expect((await watchOnly()).stdout).toContain("Nothing was changed");
   });
 
-  test("prints the SQL for a superuser to who is none, and stands alone", async () => {
+  test("prints the SQL for a superuser if the owner is none, and accepts no other action", async () => {
     const owned = await cloneDatabase("empty");
     try {
       const { stderr, code } = await runCommand("migrate", ["--watch-only"], { ...owned, ownerUrl: owned.url });
@@ -74,7 +74,7 @@ describe("npm run migrate -- --watch-only", () => {
   });
 });
 
-test("who may not migrate is told which setting is missing", async () => {
+test("a login that may not migrate is told which setting is missing", async () => {
   const migrated = await cloneDatabase("content");
   try {
     const { stderr, code } = await runCommand("migrate", [], { ...migrated, ownerUrl: migrated.url });
@@ -85,7 +85,7 @@ test("who may not migrate is told which setting is missing", async () => {
   }
 });
 
-test("status and doctor name what was made by hand, with the SQL to keep it and to undo it", async () => {
+test("status and doctor name manual changes of the schema, with the SQL to keep and to undo them", async () => {
   const changed = await cloneDatabase("content");
   try {
     await withClient(changed.ownerUrl, (client) =>
@@ -102,7 +102,7 @@ test("status and doctor name what was made by hand, with the SQL to keep it and 
   }
 });
 
-test("status says why it does not compare the schema with the migrations", async () => {
+test("status explains why it cannot compare the schema with the migrations", async () => {
   const unreachable = { SHADOW_DATABASE_URL: urlOf("postgres", "x"), ROOT_DATABASE_URL: urlOf("postgres", "nowhere") };
   const migrated = await cloneDatabase("content");
   try {

@@ -17,7 +17,7 @@ const policies = (...words: string[]) => runCommand("policies", words, database)
 const OURS = ["anon", "admin", "authenticated", "service_role"].flatMap((role) => ["--role", role]);
 
 describe("npm run policies", () => {
-  test("prints what each role reaches of each table: a change of the policies shows here", async () => {
+  test("prints the rows of each table that each role can access, which shows changes of policies", async () => {
     const { stdout } = await policies("--sub", "1", ...OURS);
     expect(`\n${stdout}`).toMatchInlineSnapshot(`
       "
@@ -42,14 +42,14 @@ describe("npm run policies", () => {
     `);
   });
 
-  test("takes claims, and the door by which a request comes", async () => {
+  test("accepts claims and an interface", async () => {
     const { stdout } = await policies("--claims", '{"sub": "2"}', "--interface", "resource");
     expect(stdout.split("\n")[0]).toMatch(/^ +anon .*\badmin +.*authenticated/);
     expect(stdout).not.toContain("pg_");
     expect(stdout).toMatch(/^users +select +all 3 .*\n +insert +yes .*\n +update +all 3 /m);
   });
 
-  test("has names found where requests find them: in the schema that is served", async () => {
+  test("resolves names like requests do: in the exposed schema", async () => {
     await withClient(database.ownerUrl, (client) =>
       client.query(`
         create schema api_of_shop;
@@ -70,7 +70,7 @@ describe("npm run policies", () => {
     expect(stdout).toMatch(/^orders +select +all 1$/m);
   });
 
-  test("goes on behind a materialized view without data, and says how far it has come", async () => {
+  test("continues after an unpopulated materialized view, and prints its progress", async () => {
     const many = Array.from({ length: 40 }, (_, index) => `create table many.t${index} (id int primary key);`);
     await withClient(database.ownerUrl, (client) =>
       client.query(`
@@ -99,7 +99,7 @@ describe("npm run policies", () => {
     [["--claims", "7"], "--claims must be a JSON object"],
     [["--role", "postgres"], 'Requests cannot use the role "postgres"'],
     [["users"], "Unexpected argument"],
-  ])("%j is refused in words", async (words, refusal) => {
+  ])("%j fails with a message", async (words, refusal) => {
     const { stderr, code } = await policies(...words);
     expect(stderr).toContain(refusal);
     expect(code).toBe(2);

@@ -123,7 +123,7 @@ describe("npm run provider", () => {
     ["add --kind oidc --name Capital --issuer https://x.example --client-id c", 2, "lower-case letters"],
     ["remove nobody", 1, "does not exist"],
     ["disable", 2, "Specify the name of a provider"],
-  ])("%s is refused in words, and ends with %i", async (line, exitCode, words) => {
+  ])("%s fails with a message and exit code %i", async (line, exitCode, words) => {
     const { stderr, code } = await run(line);
     expect(code).toBe(exitCode);
     expect(stderr).toContain(words);

@@ -25,26 +25,26 @@ id   content   again
 `);
   });
 
-  test("runs all or nothing, and says what Postgres says, with its hint", async () => {
+  test("runs all statements or none, and prints the error of Postgres with its hint", async () => {
     const { stderr, code } = await sql("create table public.half (); select nam from public.users");
     expect(stderr).toContain('column "nam" does not exist\nPerhaps you meant to reference the column "users.name".');
     expect(code).toBe(1);
     expect((await sql("select to_regclass('public.half') as half")).stdout).toBe("half\n\n(1 row)\n");
   });
 
-  test("tells the line of a mistake, and where a function raised", async () => {
+  test("prints the line of an error, and where a function raised it", async () => {
     expect((await sql("select 1;\n\nselect nam from public.users")).stderr).toContain('"nam" does not exist (line 3)');
     const raised = await sql("do $$ begin raise 'no'; end $$");
     expect(raised.stderr).toContain("no\nPL/pgSQL function inline_code_block line 1 at RAISE");
   });
 
-  test("passes on what Postgres has to say besides", async () => {
+  test("prints notices of Postgres", async () => {
     const { stderr, code } = await sql("drop table if exists public.nowhere; do $$ begin raise warning 'mind'; end $$");
     expect(stderr).toContain('NOTICE: table "nowhere" does not exist, skipping\nWARNING: mind\n');
     expect(code).toBe(0);
   });
 
-  test("is no success when a transaction is left open, since nothing of it is kept", async () => {
+  test("fails if a transaction is left open, because it is rolled back", async () => {
     const left = await sql("begin; create table public.lost ()");
     expect(left).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Add commit") });
     expect(await sql("begin; create table public.kept (); commit")).toMatchObject({ code: 0 });
@@ -52,7 +52,7 @@ id   content   again
     expect(stdout).toContain("kept\n       kept\n");
   });
 
-  test("wants something to run", async () => {
+  test("requires SQL", async () => {
     expect(await sql(" ")).toMatchObject({ code: 2, stderr: expect.stringContaining("No SQL was given.") });
   });
 });

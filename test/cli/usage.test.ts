@@ -24,7 +24,7 @@ describe("a mistyped DATA_DIR", () => {
     ["backup", "/dev/null"],
     ["migrate", "status"],
     ["sql", "select 1"],
-  ])("is named by %s %s, which creates nothing", async (name, ...words) => {
+  ])("is named in the error of %s %s, which creates nothing", async (name, ...words) => {
     const dataDir = join(folder, "mistyped");
     const { code, stdout, stderr } = await runCommandWith(name, words, { DATA_DIR: dataDir });
     expect([code, stdout]).toEqual([1, ""]);
@@ -33,10 +33,10 @@ describe("a mistyped DATA_DIR", () => {
   });
 });
 
-describe("keys that nobody has made", () => {
+describe("keys that do not exist yet", () => {
   const print = (settings: NodeJS.ProcessEnv) => runCommandWith("keys", [], settings);
 
-  test("are not made by printing them, neither in a folder that is not there nor in one that is", async () => {
+  test("are not created by printing them, whether the folder exists or not", async () => {
     for (const dataDir of [join(folder, "mistyped"), folder]) {
       const { code, stdout, stderr } = await print({ DATA_DIR: dataDir });
       expect([code, stdout]).toEqual([1, ""]);
@@ -46,7 +46,7 @@ describe("keys that nobody has made", () => {
     expect(existsSync(join(folder, "mistyped"))).toBe(false);
   });
 
-  test("need none where JWT_SECRET is given", async () => {
+  test("are printed without a database if JWT_SECRET is set", async () => {
     const { code, stdout } = await print({ DATA_DIR: join(folder, "mistyped"), JWT_SECRET: SECRET });
     expect([code, stdout]).toEqual([0, expect.stringContaining("anon key")]);
     expect(existsSync(join(folder, "mistyped"))).toBe(false);
@@ -58,7 +58,7 @@ describe("the service itself", () => {
     ["../server", "--port", "80"],
     ["../server", "--dev", "--port"],
     ["content-service", "start", "--port"],
-  ])("does not start with words that it does not know: %s %s %s", async (program, ...words) => {
+  ])("does not start with unknown arguments: %s %s %s", async (program, ...words) => {
     const { code, stdout, stderr } = await runCommandWith(program, words, { DATA_DIR: join(folder, "none") });
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(/^Unknown option --port\.\n\n.* takes no arguments/);
@@ -66,13 +66,13 @@ describe("the service itself", () => {
   });
 });
 
-describe("a line that cannot be read", () => {
+describe("a usage error", () => {
   test.each<[words: string[], first: string]>([
     [["keys", "--xml"], "Unknown option --xml."],
     [["types", "--outpt", "file"], "Unknown option --outpt."],
     [["user"], "Specify an action: add, disable, enable, role."],
     [["provider"], "Specify an action: add, list, remove, enable, disable."],
-  ])("%j is answered with what is wrong, and how the command is used", async ([name, ...words], first) => {
+  ])("of %j prints the error and the usage", async ([name, ...words], first) => {
     const { code, stderr } = await runCommandWith(name!, words, { DATA_DIR: join(folder, "none") });
     const [said, empty, usage] = stderr.split("\n");
     expect([code, said, empty]).toEqual([2, first, ""]);

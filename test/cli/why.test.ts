@@ -41,7 +41,7 @@ afterAll(() => database.drop());
 const why = (...words: string[]) => runCommand("why", words, database);
 
 describe("npm run why", () => {
-  test("tells which rows are seen, which are hidden, and what each policy says of those", async () => {
+  test("prints how many rows are visible, which are hidden, and the result of each policy for those", async () => {
     const { stdout } = await why("--role", "authenticated", "--sub", "7", "/rest/v1/notes?order=id&limit=1");
     expect(stdout).toContain("authenticated sees 2 of 4 rows.");
     expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
@@ -51,13 +51,13 @@ describe("npm run why", () => {
     expect(stdout).toMatch(/Execution Time: [\d.]+ ms/);
   });
 
-  test("takes the numbers of claims digit for digit", async () => {
+  test("keeps all digits of numbers in claims", async () => {
     const { stdout } = await why("--role", "authenticated", "--claims", '{"org": 9007199254740993}', "budgets");
     expect(stdout).toContain("hidden org=9007199254740992\n");
     expect(stdout).not.toContain("hidden org=9007199254740993");
   });
 
-  test("counts by the request's filters, also those of a relation, and names columns that are closed", async () => {
+  test("counts rows by the request's filters, including those of relations, and names columns that may not be selected", async () => {
     const { stdout } = await why("notes?select=id&shown=is.true");
     expect(stdout).toContain("anon sees 1 of 2 rows.");
     expect(stdout).toContain("Columns that anon may not select: owner.");
@@ -78,7 +78,7 @@ describe("npm run why", () => {
     expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon gets");
   });
 
-  test("explains whose changes a subscription is sent, and that a table is not published", async () => {
+  test("explains which changes a subscription is sent, and that a table is not published", async () => {
     const subscription = "/realtime/v1?schema=public&table=notes&filter=";
     const { stdout } = await why(...as7, `${subscription}id=in.(1,2,3)`);
     expect(stdout).toContain("authenticated sees 2 of 3 rows.");
@@ -94,7 +94,7 @@ describe("npm run why", () => {
     expect(await why("/realtime/v1?schema=public")).toMatchObject({ code: 2 });
   });
 
-  test("explains each statement of a GraphQL query, and refuses what is none", async () => {
+  test("explains each statement of a GraphQL query, and rejects mutations", async () => {
     const { stdout } = await why(...as7, "{ notes(first: 3) { totalCount edges { node { id } } } }");
     expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.");
     expect(stdout).toContain(
@@ -111,7 +111,7 @@ describe("npm run why", () => {
     expect((await why("query { me { id } } mutation { __typename }")).code).toBe(2);
   });
 
-  test("names the grant that is missing, for a table, for columns, behind a view and for a function", async () => {
+  test("prints the missing grant for a table, for columns, behind a view and for a function", async () => {
     const missing = async (request: string) => (await why(request)).stderr.split("\n").slice(1, -1);
     expect(await missing("closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
     expect(await missing("notes?select=id,owner")).toEqual([

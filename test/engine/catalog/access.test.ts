@@ -21,7 +21,7 @@ const quoted = ({ schema, name }: { schema: string; name: string }) =>
   `"${schema.replaceAll('"', '""')}"."${name.replaceAll('"', '""')}"`;
 
 describe("roles", () => {
-  test("are those that the login can become", () => {
+  test("are those that the login role can set", () => {
     const names = ["login", "anon", "base", "user", "admin", "reserved", "service", "auditor", 'Odd "role"=x/y'];
     // Since Postgres 16 a grant can leave out the right to become the role, or what it may.
     if (catalog.server.version >= 160000) names.push("bare");
@@ -30,7 +30,7 @@ describe("roles", () => {
     expect(catalog.roles.get(fixture.role("login"))?.canLogin).toBe(true);
   });
 
-  test("have their settings, those for this database first", () => {
+  test("have their settings; those for this database take precedence", () => {
     const user = catalog.roles.get(fixture.role("user"))!;
     expect(Object.fromEntries(user.settings)).toEqual({
       statement_timeout: "3s",
@@ -46,7 +46,7 @@ describe("roles", () => {
     expect(catalog.database.settings.get("app.answer")).toBe("42=x");
   });
 
-  test("inherit what Postgres says they inherit", async () => {
+  test("inherit the same roles as in Postgres", async () => {
     const names = [...catalog.roles.keys()];
     for (const role of names) {
       for (const other of names) {
@@ -58,7 +58,7 @@ describe("roles", () => {
 });
 
 describe("privileges", () => {
-  test("on tables and columns are what Postgres says, for every role", async () => {
+  test("on tables and columns are the same as in Postgres, for every role", async () => {
     const privileges: TablePrivilege[] = ["select", "insert", "update", "delete", "truncate", "references", "trigger"];
     const tables = ["films", "directors", "actors", "awards", "film_titles"].map((name) => tableOf(catalog, name));
     const faults: string[] = [];
@@ -89,7 +89,7 @@ describe("privileges", () => {
     expect(granted).toBeGreaterThan(10);
   });
 
-  test("on schemas and functions are what Postgres says, for every role", async () => {
+  test("on schemas and functions are the same as in Postgres, for every role", async () => {
     const faults: string[] = [];
     for (const role of catalog.roles.keys()) {
       for (const schema of catalog.schemas.values()) {
@@ -107,7 +107,7 @@ describe("privileges", () => {
     expect(faults).toEqual([]);
   });
 
-  test("a role that the login cannot become may nothing, and a superuser everything", async () => {
+  test("a role that the login role cannot set has none, and a superuser has all", async () => {
     const films = tableOf(catalog, "films");
     expect(catalog.hasPrivilege(fixture.role("outside"), "select", films)).toBe(false);
     expect(catalog.hasRole(fixture.role("outside"), fixture.role("outside"))).toBe(false);

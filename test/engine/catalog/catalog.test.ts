@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { hasSmartTag, publicComment } from "../../../engine/catalog/catalog.ts";
 
-describe("spokenComment", () => {
-  test("leaves out the lines for GraphQL at the beginning, and only there", () => {
+describe("publicComment", () => {
+  test("leaves out smart tags at the start, and only there", () => {
     expect(publicComment("@notNull\n@name thing\nWords.\n@notNull")).toBe("Words.\n@notNull");
     expect(publicComment("@notNull")).toBeNull();
     expect(publicComment(null)).toBeNull();
@@ -10,7 +10,7 @@ describe("spokenComment", () => {
 });
 
 describe("hasSmartTag", () => {
-  test("finds a line by its first word, and none among the words for people", () => {
+  test("finds a tag by its name, and none in the text after the tags", () => {
     expect(hasSmartTag("@name thing\n@notNull\nWords.", "notNull")).toBe(true);
     expect(hasSmartTag("@name thing\nWords.", "name")).toBe(true);
     expect(hasSmartTag("@notNullItems\nWords.", "notNull")).toBe(false);

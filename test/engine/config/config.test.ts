@@ -29,18 +29,18 @@ describe("readConfig", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("an empty value is no value", () => {
+  test("an empty value counts as unset", () => {
     expect(readConfig({ PORT: "", JWT_SECRET: "" }).config).toMatchObject({ port: 3000, jwtSecret: null });
   });
 
-  test("PostgREST's names are heard, and our own win over them", () => {
+  test("PostgREST's names are accepted, and our own take precedence", () => {
     expect(readConfig({ PGRST_SERVER_PORT: "4000" }).config.port).toBe(4000);
     expect(readConfig({ PGRST_SERVER_PORT: "4000", PORT: "5000" }).config.port).toBe(5000);
     const taken = readConfig({ PGRST_DB_URI: "postgres://me@db/app", PGRST_JWT_SECRET: SECRET }).config;
     expect(taken).toMatchObject({ databaseUrl: "postgres://me@db/app", jwtSecret: SECRET });
   });
 
-  test("everything that is wrong is reported at once, each with its name and what is allowed", () => {
+  test("all errors are reported at once, each with the name and the allowed values", () => {
     const problems = problemsOf({
       PORT: "eighty",
       DATABASE_URL: "mysql://db",
@@ -96,7 +96,7 @@ describe("readConfig", () => {
     (JWT_SECRET) => expect(problemsOf({ JWT_SECRET, PGRST_JWT_SECRET_IS_BASE64: "true" })).toBe(""),
   );
 
-  test("a secret is judged as base64 where the database says that it is", () => {
+  test("a secret is checked as base64 if the database says so", () => {
     const { config } = readConfig({ JWT_SECRET: SECRET });
     const said = new Map([["pgrst.jwt_secret_is_base64", "true"]]);
     expect(() => withDatabaseSettings(config, said)).toThrow("JWT_SECRET must be base64");
@@ -109,7 +109,7 @@ describe("readConfig", () => {
     expect(config.httpsKey).toBe("site.key");
   });
 
-  test("running registered operations alone wants a folder of them", () => {
+  test("allowing only persisted operations requires a folder of them", () => {
     expect(problemsOf({ GRAPHQL_PERSISTED_ONLY: "true" })).toContain("GRAPHQL_PERSISTED_OPERATIONS must be set");
     const { config } = readConfig({ GRAPHQL_PERSISTED_ONLY: "true", GRAPHQL_PERSISTED_OPERATIONS: "operations" });
     expect(config.graphqlPersistedOnly).toBe(true);
@@ -147,13 +147,13 @@ describe("readConfig", () => {
     ]);
   });
 
-  test("a misspelt setting is told with those that are missing, which may be the same", () => {
+  test("a misspelt setting is reported with the missing ones, which may be the same", () => {
     expect(() => readConfig({ DATABASE_URL: "postgres://db/app", JWT_SECRT: "x".repeat(32) })).toThrow(
       /JWT_SECRET .* must be set .*\n {2}JWT_SECRT is not a setting; did you mean JWT_SECRET\?$/,
     );
   });
 
-  test("a PostgREST setting that means nothing here is named with the reason", () => {
+  test("a PostgREST setting without effect is reported with the reason", () => {
     expect(readConfig({ PGRST_DB_POOL_MAX_IDLETIME: "30" }).warnings).toEqual([
       "PGRST_DB_POOL_MAX_IDLETIME has no effect here: idle connections are closed automatically",
     ]);
@@ -187,7 +187,7 @@ describe("describeSettings", () => {
     expect(text).not.toContain(SECRET);
   });
 
-  test("what the database says goes before, and is named as such", () => {
+  test("settings of the database take precedence, and are marked as such", () => {
     const given = new Map([
       ["pgrst.db_max_rows", "5"],
       ["pgrst.db_schemas", ""],
@@ -203,7 +203,7 @@ describe("describeSettings", () => {
   });
 });
 
-test("docs/settings.md is what the program says (npm run config -- --markdown)", async () => {
+test("docs/settings.md is up to date (npm run config -- --markdown)", async () => {
   expect(await readFile("docs/settings.md", "utf8")).toBe(`${writeSettingsDocument()}\n`);
 });
 

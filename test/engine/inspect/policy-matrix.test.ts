@@ -30,8 +30,8 @@ const contextOf = (role: string, sub?: string) => ({
   settings: [["request.jwt.claims", JSON.stringify({ role, sub })]] as const,
 });
 
-describe("policyMatrix", () => {
-  test("tells for each table, verb and caller what was really reached, and changes nothing", async () => {
+describe("readPolicyMatrix", () => {
+  test("reports the rows that each caller can access, by table and command, and changes nothing", async () => {
     const contexts = [
       contextOf("anon"),
       contextOf("authenticated", "1"),

@@ -36,7 +36,7 @@ const BY_HAND = [
 ];
 
 describe("findDrift", () => {
-  test("drops no database with tables of somebody else in the place of the scratch database", async () => {
+  test("does not use a database with other tables as the scratch database", async () => {
     await using own = await ownHistories();
     const { shadowUrl, rootUrl } = own.settings;
     const name = /[^/?]+_shadow/.exec(shadowUrl)![0];
@@ -51,7 +51,7 @@ describe("findDrift", () => {
     }
   });
 
-  test("names what was made by hand, with the SQL for both ways, and leaves no scratch database", async () => {
+  test("reports manual changes with the SQL to keep and to undo them, and leaves no scratch database", async () => {
     await using own = await ownHistories(["platform"]);
     await own.add("project", "notes", NOTES);
     await runMigrations({ name: "migrate" }, own.settings);
@@ -80,7 +80,7 @@ describe("findDrift", () => {
   });
 });
 
-describe("differencesOf", () => {
+describe("compareSchemas", () => {
   test.each(BY_HAND)("gives SQL that undoes, and SQL that keeps: %s", async (sql) => {
     const [changed, made] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
     try {

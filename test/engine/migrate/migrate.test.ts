@@ -53,7 +53,7 @@ async function older(count: number): Promise<string[]> {
 }
 
 describe("migrationState", () => {
-  test("a database that was never ours is foreign, a migrated one is current", async () => {
+  test("a database without the service's migrations is foreign, a migrated one is current", async () => {
     expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
     await runMigrations({ name: "migrate" }, settings());
     const committed = await Promise.all(
@@ -63,7 +63,7 @@ describe("migrationState", () => {
     expect(await readMigrationState(client, histories)).toEqual({ kind: "current", applied });
   });
 
-  test("a login that may not look is told to name the owner", async () => {
+  test("a login that may not read the record is told to set OWNER_DATABASE_URL", async () => {
     await runMigrations({ name: "migrate" }, settings());
     const looking = withClient(database.url, (login) => readMigrationState(login, histories));
     await expect(looking).rejects.toThrow("Set OWNER_DATABASE_URL");
@@ -87,7 +87,7 @@ describe("migrationState", () => {
 });
 
 describe("bringUpToDate", () => {
-  test("migrates what is ours, once, and says so", async () => {
+  test("migrates the service's own database once, and reports it", async () => {
     const steps: string[] = [];
     const options = {
       settings: settings(),
@@ -100,7 +100,7 @@ describe("bringUpToDate", () => {
     expect(steps).toEqual(["migrating the database"]);
   });
 
-  test("refuses somebody else's database when it is half migrated, naming what is missing", async () => {
+  test("rejects a foreign database that is partially migrated, and names the pending migrations", async () => {
     const newest = await older(1);
     await runMigrations({ name: "migrate" }, settings());
     const newer = { ...settings(), histories: releaseHistories() };
@@ -137,25 +137,25 @@ describe("bringUpToDate, of a database that takes no writes", () => {
   const attempt = () =>
     bringUpToDate({ settings: settings(), requestUrl: database.url, isOwnDatabase: false, report: () => {} });
 
-  test("refuses ours, and says what to switch off", async () => {
+  test("rejects the service's own, and says what to disable", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await client.query(`alter database ${database.name} set default_transaction_read_only = on`);
     await expect(attempt()).rejects.toThrow("default_transaction_read_only is on");
   });
 
-  test("refuses ours when the login of requests alone may not write", async () => {
+  test("rejects the service's own if only the login role may not write", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await client.query(`alter role authenticator in database ${database.name} set default_transaction_read_only = on`);
     await expect(attempt()).rejects.toThrow('no writes from the login "authenticator"');
   });
 
-  test("leaves somebody else's as it is", async () => {
+  test("leaves a foreign one as it is", async () => {
     await client.query(`alter database ${database.name} set default_transaction_read_only = on`);
     expect(await attempt()).toEqual({ kind: "foreign" });
   });
 });
 
-describe("bringUpToDate, where SQL is read in another way", () => {
+describe("bringUpToDate, with standard_conforming_strings off", () => {
   const attempt = () =>
     bringUpToDate({ settings: settings(), requestUrl: database.url, isOwnDatabase: false, report: () => {} });
 
@@ -190,7 +190,7 @@ describe("a server that is too old", () => {
     expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
   });
 
-  test("is not served either, whosever it is", async () => {
+  test("is not served either, whoever owns it", async () => {
     const attempt = bringUpToDate({
       settings: settings(),
       requestUrl: database.url,
@@ -256,7 +256,7 @@ describe("runMigrations", () => {
     expect(await readMigrationState(client, releaseHistories())).toMatchObject({ kind: "current" });
   });
 
-  test("reset makes the database anew", async () => {
+  test("reset creates the database again", async () => {
     await runMigrations({ name: "migrate" }, settings());
     await client.query("create table public.mine ()");
     await client.end();

@@ -101,12 +101,12 @@ const DEPLOYED = {
   JWT_SECRET: SECRET,
 };
 
-describe("examine", () => {
-  test("has nothing to say of a database that is well", async () => {
+describe("runChecks", () => {
+  test("finds no problems in a correct database", async () => {
     expect(await examined(well)).toEqual([]);
   });
 
-  test("finds what is open, what is slow and what is missing, the gravest first", async () => {
+  test("finds security, performance and configuration problems, the most severe first", async () => {
     const found = (await examined(ill)).map(({ kind, problem: what }) => `${kind}: ${what}`);
     expect(found).toEqual([
       'danger: Every role may create tables and functions in "shared", which is on the search path.',
@@ -124,7 +124,7 @@ describe("examine", () => {
     ]);
   });
 
-  test("says of the login and the settings of a deployment what is meant for development", async () => {
+  test("reports a login role and settings that are meant for development", async () => {
     const whats = (await examined(well, { ...DEPLOYED, RATE_LIMIT: "0" }, well.ownerUrl)).map(
       ({ problem: what }) => what,
     );
@@ -138,7 +138,7 @@ describe("examine", () => {
     expect(await examined(well, production)).toEqual([]);
   });
 
-  test("says what strangers may do at /users, where there is such a collection", async () => {
+  test("reports open access to /users, if that collection exists", async () => {
     const aboutUsers = async (environment: NodeJS.ProcessEnv, servesUsers: boolean) => {
       const found = runChecks({ ...(await factsOf(well, { ...DEPLOYED, ...environment })), servesUsers });
       return found.map(({ problem: what }) => what).filter((what) => what.includes("users"));
@@ -151,7 +151,7 @@ describe("examine", () => {
     expect([await aboutUsers({}, false), await aboutUsers(opened, false)]).toEqual([[], []]);
   });
 
-  test("says that a publication made by hand leaves out partitioned tables", async () => {
+  test("reports a publication that does not publish via the partition root", async () => {
     const database = await cloneDatabase("empty");
     const about = async () =>
       (await examined(database)).filter(({ problem: what }) => what.includes("under their own names"));
@@ -177,7 +177,7 @@ describe("examine", () => {
     }
   });
 
-  test("says who hears of no change: all, where the owner may not replicate, and tables that are published by hand", async () => {
+  test("reports that changes are unavailable: all, if the owner may not replicate, and those of unpublished tables", async () => {
     const content = await cloneDatabase("content");
     try {
       await withClient(content.ownerUrl, (client) =>
@@ -241,13 +241,13 @@ describe("examine", () => {
       return TABLES.filter((_, index) => result[index]!.status === "fulfilled");
     };
 
-    test("advises nothing by which their rows could not be changed any more", async () => {
+    test("suggests no fix that would make Postgres reject their updates", async () => {
       for (const { fix } of await findings()) await run(fix);
       expect(await changed()).toEqual(TABLES);
       expect(await findings()).toEqual([]);
     });
 
-    test("says that their rows cannot be changed, and what changes that", async () => {
+    test("reports that Postgres rejects their updates, with a fix", async () => {
       for (const name of TABLES) await run(`alter table shop.${name} replica identity full`);
       expect(await changed()).toEqual(["plain"]);
       const found = await findings();
@@ -263,7 +263,7 @@ describe("examine", () => {
     });
   });
 
-  test("says what is wrong with the server, with roles, with the way to Postgres and with replicas", async () => {
+  test("reports problems of the server, roles, connections and replicas", async () => {
     const facts = await factsOf(well);
     const server = {
       ...facts.server,
@@ -305,7 +305,7 @@ describe("examine", () => {
     ]);
   });
 
-  test("names the texts without an upper bound that callers may write, and none of our own", async () => {
+  test("reports text columns without a maximum length that callers may write, and none of the service's own", async () => {
     const content = await cloneDatabase("content");
     try {
       await withClient(content.ownerUrl, (client) =>
@@ -341,7 +341,7 @@ describe("examine", () => {
     }
   });
 
-  test("finds a slot that nobody reads, and what keeps a server from being a replica", async () => {
+  test("finds an inactive replication slot, and unusable replicas", async () => {
     await withClient(well.ownerUrl, async (owner) => {
       const name = `idle_${Date.now()}`;
       const slots = async () => {
@@ -360,7 +360,7 @@ describe("examine", () => {
     });
   });
 
-  test("a fix that is SQL mends what it was found for", async () => {
+  test("a fix that is SQL fixes its problem", async () => {
     const before = await examined(ill);
     const fixes = before.filter(({ fix }) => !fix.startsWith("--"));
     expect(fixes.length).toBeGreaterThan(6);

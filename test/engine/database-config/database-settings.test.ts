@@ -30,7 +30,7 @@ afterAll(async () => {
 const read = async (preConfig: string | null = null) => Object.fromEntries(await readDatabaseSettings(url, preConfig));
 
 describe("settings of the login", () => {
-  test("are those that begin with pgrst", async () => {
+  test("are those with the prefix pgrst", async () => {
     expect(await read()).toEqual({});
     await owner.query(
       `alter role "${login}" set pgrst.db_schemas = 'api, "odd one"'; alter role "${login}" set work_mem = '8MB'`,
@@ -38,7 +38,7 @@ describe("settings of the login", () => {
     expect(await read()).toEqual({ "pgrst.db_schemas": 'api, "odd one"' });
   });
 
-  test("for this database go before those for all, and those for another one are not ours", async () => {
+  test("for this database take precedence over those for all, and those for another one are ignored", async () => {
     await owner.query(`
       alter role "${login}" set pgrst.db_max_rows = '1';
       alter role "${login}" set pgrst.jwt_aud = 'everywhere';
@@ -68,7 +68,7 @@ describe("the function of PGRST_DB_PRE_CONFIG", () => {
       create function "Set up".writes() returns void language sql as 'create table public.t ()';`),
   );
 
-  test("is called by the login, and what it sets counts", async () => {
+  test("is called by the login role, and its settings count", async () => {
     expect(await read("Set up.pre_config")).toEqual({
       "pgrst.db_schemas": "of_function",
       "pgrst.db_max_rows": "7",
@@ -76,7 +76,7 @@ describe("the function of PGRST_DB_PRE_CONFIG", () => {
     });
   });
 
-  test("settings of the login go before it, and may name it", async () => {
+  test("settings of the login role take precedence over it, and may name it", async () => {
     await owner.query(`alter role "${login}" set pgrst.db_max_rows = '1'`);
     expect(await read("Set up.pre_config")).toMatchObject({ "pgrst.db_max_rows": "1", "pgrst.jwt_aud": login });
     await owner.query(`alter role "${login}" set pgrst.db_pre_config = 'Set up.pre_config'`);
@@ -87,7 +87,7 @@ describe("the function of PGRST_DB_PRE_CONFIG", () => {
     ["Set up.nothing", /Set up\.nothing.* does not exist/],
     ["Set up.broken", /The function Set up\.broken \(PGRST_DB_PRE_CONFIG\) failed: not today/],
     ["Set up.writes", /read-only transaction/],
-  ])("%s is refused in words", async (name, words) => {
+  ])("%s fails with a message", async (name, words) => {
     const reading = read(name);
     await expect(reading).rejects.toBeInstanceOf(ConfigError);
     await expect(reading).rejects.toThrow(words);

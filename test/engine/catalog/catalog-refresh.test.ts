@@ -27,7 +27,7 @@ afterEach(async () => {
   await fixture.drop();
 });
 
-test("a catalogue that the database no longer agrees with is read again, once for all who found that out", async () => {
+test("an outdated catalogue is reloaded once for all requests that found out", async () => {
   const catchUp = makeCatalogRefresh(keeper);
   const before = keeper.current();
   await fixture.owner.query("create table api.just_made (id int)");
@@ -37,7 +37,7 @@ test("a catalogue that the database no longer agrees with is read again, once fo
   expect(reads).toBe(2);
 });
 
-test("one that the database agrees with is read again once and not for each fault", async () => {
+test("a current catalogue is reloaded once, and not for each error", async () => {
   const catchUp = makeCatalogRefresh(keeper);
   const catalog = keeper.current();
   expect([await catchUp(catalog), await catchUp(catalog)]).toEqual([false, false]);

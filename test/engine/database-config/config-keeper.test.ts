@@ -47,7 +47,7 @@ const say = (name: string, value: string) =>
   owner.query(`alter role authenticator in database ${database.name} set ${name} = ${pg.escapeLiteral(value)}`);
 
 describe("at the start", () => {
-  test("what the database says goes before the environment, and what it does not say comes from there", async () => {
+  test("settings of the database take precedence over the environment", async () => {
     await say("pgrst.db_max_rows", "5");
     await say("pgrst.server_cors_allowed_origins", "https://app.example.com");
     const keeper = await keep({ PGRST_DB_MAX_ROWS: "100", PGRST_DB_SCHEMAS: "api" });
@@ -63,13 +63,13 @@ describe("at the start", () => {
     expect((await keep({ PGRST_DB_MAX_ROWS: "100" })).current().maxRows).toBeNull();
   });
 
-  test("PGRST_DB_CONFIG=false does not ask the database", async () => {
+  test("PGRST_DB_CONFIG=false does not read the database", async () => {
     await say("pgrst.db_max_rows", "5");
     const keeper = await keep({ PGRST_DB_CONFIG: "false", PGRST_DB_PRE_CONFIG: "no_such_function" });
     expect(keeper.current().maxRows).toBeNull();
   });
 
-  test("wrong values are refused by their names in SQL, all at once", async () => {
+  test("invalid values are reported by their names in SQL, all at once", async () => {
     await say("pgrst.db_max_rows", "many");
     await say("pgrst.openapi_mode", "open");
     const starting = keep();
@@ -85,7 +85,7 @@ describe("at the start", () => {
     expect(refusal).toMatch(/pgrst\.jwt_secret must be at least 32 characters$/m);
   });
 
-  test("names that mean nothing there are warned about", async () => {
+  test("unknown names are warned about", async () => {
     await say("pgrst.db_schema", "api");
     await say("pgrst.db_pool", "5");
     await say("pgrst.jwt_cache_max_lifetime", "5");
@@ -97,7 +97,7 @@ describe("at the start", () => {
     ]);
   });
 
-  test("the secret may come from the database, where it is said that there are settings", async () => {
+  test("the secret may come from the database, if settings are read from it", async () => {
     await say("pgrst.jwt_secret", SECRET);
     expect((await keep({ JWT_SECRET: "", PGRST_DB_CONFIG: "true" })).current().jwtSecret).toBe(SECRET);
     await owner.query(`alter role authenticator in database ${database.name} reset all`);
@@ -106,7 +106,7 @@ describe("at the start", () => {
   });
 });
 
-describe("when it is told to reload", () => {
+describe("on NOTIFY", () => {
   const tell = (payload: string) => owner.query("select pg_notify('pgrst', $1)", [payload]);
 
   const isListening = async () => {
@@ -137,7 +137,7 @@ describe("when it is told to reload", () => {
     expect(logged.join()).toContain('"settings":["maxRows"]');
   });
 
-  test("other words do nothing", async () => {
+  test("other notifications do nothing", async () => {
     const keeper = await keep({}, listen());
     await follow(keeper);
     // The reading that listening begins with is over.
@@ -156,7 +156,7 @@ describe("when it is told to reload", () => {
     expect(applied).toEqual([]);
   });
 
-  test("a name that means nothing is warned about though nothing has changed, and once", async () => {
+  test("an unknown name is warned about even if nothing has changed, and once", async () => {
     const keeper = await keep({}, listen());
     await follow(keeper);
     await say("pgrst.db_max_row", "5");
@@ -166,14 +166,14 @@ describe("when it is told to reload", () => {
     expect(logged.filter((line) => line === warning)).toHaveLength(1);
   });
 
-  test("what was said between the first reading and the listening is heard", async () => {
+  test("a change between the first read and LISTEN is applied", async () => {
     const keeper = await keep({}, listen());
     await say("pgrst.db_max_rows", "5");
     await follow(keeper);
     await until(() => keeper.current().maxRows === 5);
   });
 
-  test("wrong values leave the old ones in force, and the log says what is wrong", async () => {
+  test("invalid values leave the old ones in effect, and are logged", async () => {
     await say("pgrst.db_max_rows", "5");
     const keeper = await keep({}, listen());
     const applied = await follow(keeper);
@@ -188,7 +188,7 @@ describe("when it is told to reload", () => {
     expect(keeper.current()).toMatchObject({ maxRows: 6, txEnd: "rollback" });
   });
 
-  test("what is wrong is told once, and again after it was mended", async () => {
+  test("an error is logged once, and again after it was fixed", async () => {
     const keeper = await keep({}, listen());
     await follow(keeper);
     const result = () => logged.filter((line) => line.includes("The old settings stay")).length;
@@ -206,7 +206,7 @@ describe("when it is told to reload", () => {
     expect(result()).toBe(3);
   });
 
-  test("a function that fails leaves the old ones in force", async () => {
+  test("a function that fails leaves the old ones in effect", async () => {
     const keeper = await keep({}, listen());
     await follow(keeper);
     await say("pgrst.db_pre_config", "no_such_function");
@@ -216,7 +216,7 @@ describe("when it is told to reload", () => {
     expect(logged.join()).toContain("The function no_such_function (PGRST_DB_PRE_CONFIG) failed");
   });
 
-  test("what cannot be applied now is applied later, without being told again", async () => {
+  test("settings that cannot be applied are retried without another notification", async () => {
     const keeper = await keep({}, listen());
     let away = true;
     const applied = await follow(keeper, async () => {
@@ -230,7 +230,7 @@ describe("when it is told to reload", () => {
     expect(applied).toHaveLength(1);
   });
 
-  test("what cannot be applied is told once, however often it is tried", async () => {
+  test("a failure to apply settings is logged once, however often it is retried", async () => {
     const keeper = await keep({}, listen());
     let attempts = 0;
     await follow(keeper, async () => {
@@ -243,7 +243,7 @@ describe("when it is told to reload", () => {
     expect(logged.filter((line) => line.includes("could not be applied"))).toHaveLength(1);
   });
 
-  test("what failed half applied is applied anew, also when the settings are by then those in force", async () => {
+  test("partially applied settings are applied again, even if they are by then those in effect", async () => {
     const keeper = await keep({}, listen());
     let away = true;
     const applied = await follow(keeper, async () => {
@@ -257,7 +257,7 @@ describe("when it is told to reload", () => {
     expect(applied.at(-1)).toMatchObject({ maxRows: null });
   });
 
-  test("what failed half applied is taken back, when what is set next is of no use", async () => {
+  test("partially applied settings are reverted if the next ones are invalid", async () => {
     const keeper = await keep({}, listen());
     let away = true;
     const applied = await follow(keeper, async () => {

@@ -27,7 +27,7 @@ async function say(statement: string): Promise<void> {
 
 const run = (name: string, settings: NodeJS.ProcessEnv = {}) => runCommand(name, [], database, settings);
 
-test("config shows what the database says, and what is wrong with it", async () => {
+test("config shows the settings of the database, and warns of invalid ones", async () => {
   const { stdout, stderr } = await run("config");
   expect(stdout).toMatch(/^PGRST_DB_MAX_ROWS=5 +\(database\)$/m);
   expect(stdout).toMatch(/^JWT_SECRET=\*+ +\(database\)$/m);
@@ -35,23 +35,23 @@ test("config shows what the database says, and what is wrong with it", async () 
   expect(stderr).toContain("pgrst.db_schema is not a setting; did you mean pgrst.db_schemas?");
 });
 
-test.each(["config", "database-url"])("%s takes no further words", async (name) => {
+test.each(["config", "database-url"])("%s accepts no further arguments", async (name) => {
   expect(await runCommand(name, ["more"], database)).toMatchObject({ code: 2, stdout: "" });
 });
 
-test("keys are signed by the secret that is in force", async () => {
+test("keys are signed with the secret in effect", async () => {
   const { stdout } = await run("keys");
   const [anon] = stdout.match(/^ey\S+$/m)!;
   expect(jwt.verify(anon!, OTHER_SECRET)).toMatchObject({ role: "anon" });
 });
 
-test("with PGRST_DB_CONFIG=false the database is not asked", async () => {
+test("PGRST_DB_CONFIG=false does not read settings from the database", async () => {
   const { stdout, stderr } = await run("config", { PGRST_DB_CONFIG: "false" });
   expect(stdout).toMatch(/^PGRST_DB_MAX_ROWS= +\(not set\)$/m);
   expect(stderr).toBe("");
 });
 
-test("a database that cannot be asked is a warning", async () => {
+test("a database that cannot be reached is a warning", async () => {
   const { stdout, stderr } = await run("config", { DATABASE_URL: urlOf("authenticator", "nowhere") });
   expect(stdout).toMatch(/^PGRST_DB_MAX_ROWS= +\(not set\)$/m);
   expect(stderr).toMatch(/warning: the settings in the database could not be read: database "nowhere" does not exist/);

@@ -22,14 +22,14 @@ describe("the query tree of a view", () => {
     expect(parseViewColumns(`(${entry(1, 500, 1)} ${entry(2, 500, 2, "b", true)})`)).toHaveLength(1);
   });
 
-  test("is not led astray by queries inside it, before or within the list", () => {
+  test("ignores queries inside it, before or within the list", () => {
     const inner = `{QUERY :targetList (${entry(1, 999, 9)}) :limitCount <>}`;
     const outer = entry(1, 500, 1).replace("{VAR", `{SUBLINK :subselect ${inner}} {VAR`);
     const tree = `({QUERY :rtable ({RTE :subquery ${inner}}) :targetList (${outer}) :havingQual ${inner}})`;
     expect(parseViewColumns(tree)).toEqual([{ position: 1, table: 500, column: 1 }]);
   });
 
-  test("is not led astray by names that look like structure", () => {
+  test("ignores names that look like structure", () => {
     const name = String.raw`\ :targetList\ \(\{\ :resno\ 7\ \}\)\\`;
     expect(parseViewColumns(`({QUERY :alias ${name} :targetList (${entry(2, 500, 1, name)})})`)).toEqual([
       { position: 2, table: 500, column: 1 },
@@ -41,7 +41,7 @@ describe("the query tree of a view", () => {
     expect(parseViewColumns("<> :override 0})")).toEqual([]);
   });
 
-  test("is refused when it is not whole", () => {
+  test("is rejected if it is incomplete", () => {
     expect(() => parseViewColumns("({QUERY :rtable <>})")).toThrow();
     expect(() => parseViewColumns("({TARGETENTRY :expr {VAR")).toThrow();
   });

@@ -21,14 +21,14 @@ async function asLogin<Result>(work: (client: pg.Client) => Promise<Result>): Pr
 }
 
 describe("loading the catalogue", () => {
-  test("gives the same content to whoever reads it: the owner, or a login that owns nothing", async () => {
+  test("gives the same content to the owner and to a login that owns nothing", async () => {
     const owners = await fixture.load();
     const logins = await asLogin((client) => loadCatalog(client, fixture.options));
     expect(logins.catalog.hash).toBe(owners.hash);
     expect(logins.catalog.version).toBe(1);
   });
 
-  test("gives back the catalogue before when nothing differs, and else one with the next version", async () => {
+  test("returns the previous catalogue if nothing differs, and otherwise one with the next version", async () => {
     const first = await fixture.load();
     expect(await fixture.load(first)).toBe(first);
     await fixture.owner.query("comment on table api.actors is 'They act'");
@@ -73,7 +73,7 @@ describe("loading the catalogue", () => {
     expect(extensions.get("pg_trgm")).toMatchObject({ schema: "Odd Schema" });
   });
 
-  test("knows no time zones where they are not wanted, and reads them once they are", async () => {
+  test("reads time zones only if the options request them", async () => {
     const load = async (timeZones: boolean, previous?: Catalog) =>
       (await loadCatalog(fixture.owner, { ...fixture.options, timeZones }, previous)).catalog;
     const without = await load(false, await load(true));
@@ -81,7 +81,7 @@ describe("loading the catalogue", () => {
     expect((await load(true, without)).timeZones.has("America/Montevideo")).toBe(true);
   });
 
-  test("other schemas are another catalogue, be the database the same", async () => {
+  test("other exposed schemas make another catalogue of the same database", async () => {
     const { catalog } = await loadCatalog(fixture.owner, fixture.options);
     const schemas = fixture.options.schemas.toReversed();
     const { catalog: turned } = await loadCatalog(fixture.owner, { ...fixture.options, schemas }, catalog);
@@ -99,7 +99,7 @@ describe("loading the catalogue", () => {
     expect(catalog.roles.size).toBe(0);
   });
 
-  test("tells how long each subject took", async () => {
+  test("reports how long each subject took", async () => {
     const { timings } = await loadCatalog(fixture.owner, fixture.options);
     expect(Object.keys(timings)).toEqual(expect.arrayContaining(["tables", "columns", "routines", "views", "total"]));
   });

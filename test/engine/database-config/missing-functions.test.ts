@@ -20,11 +20,11 @@ afterAll(() => database.drop());
 const missing = (preRequest: string | null, rootSpec: string | null = null) =>
   findMissingFunctions(asOwner, { preRequest, rootSpec, schemas: ["public"], extraSearchPath: ["extensions"] });
 
-test.each([null, "settings.check_caller", "root", "public.root"])("%s is there, or not asked for", async (name) => {
+test.each([null, "settings.check_caller", "root", "public.root"])("%s exists, or is not set", async (name) => {
   expect(await missing(name, name)).toEqual([]);
 });
 
-test.each(["settings.check_calle", "check_caller", "nowhere.root"])("%s is missed by its setting", async (name) => {
+test.each(["settings.check_calle", "check_caller", "nowhere.root"])("%s is reported as missing", async (name) => {
   const result = expect.stringMatching(new RegExp(`^PGRST_DB_PRE_REQUEST names the function ${name},`));
   expect(await missing(name)).toEqual([result]);
   expect(await missing(null, name)).toEqual([expect.stringContaining("PGRST_DB_ROOT_SPEC")]);

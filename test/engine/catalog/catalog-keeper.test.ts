@@ -67,8 +67,8 @@ const listensTo = async (channel: string) =>
     ])
   ).rowCount! > 0;
 
-describe("changes are noticed", () => {
-  test("by looking, when nobody tells", async () => {
+describe("changes are detected", () => {
+  test("by polling, without a notification", async () => {
     const keeper = await keep({ pollIntervalMs: 20 });
     await fixture.owner.query("create table api.fresh (id int)");
     await until(() => has(keeper, "fresh"));
@@ -79,7 +79,7 @@ describe("changes are noticed", () => {
     expect(keeper.state()).toMatchObject({ status: "current", version });
   });
 
-  test("soon after somebody named what is not there yet, however seldom it looks by itself", async () => {
+  test("soon after a request named an unknown object, however long the polling interval", async () => {
     const keeper = await keep({ pollIntervalMs: NEVER });
     for (const name of ["first", "second"]) {
       await fixture.owner.query(`create table api.${name} (id int)`);
@@ -88,7 +88,7 @@ describe("changes are noticed", () => {
     }
   });
 
-  test("grants too: what a role may do follows them", async () => {
+  test("of grants, which change the privileges of roles", async () => {
     const keeper = await keep({ pollIntervalMs: 20 });
     const may = () =>
       keeper.current().hasPrivilege(fixture.role("anon"), "insert", tableOf(keeper.current(), "actors"), "id");
@@ -99,7 +99,7 @@ describe("changes are noticed", () => {
     await until(() => !may());
   });
 
-  test.each(["reload schema", "reload config", ""])("when told %j", async (payload) => {
+  test.each(["reload schema", "reload config", ""])("after the notification %j", async (payload) => {
     const keeper = await keep({ listener: listen() });
     await until(() => listensTo("pgrst"));
     await fixture.owner.query("create table api.fresh (id int)");
@@ -107,7 +107,7 @@ describe("changes are noticed", () => {
     await until(() => has(keeper, "fresh"));
   });
 
-  test("on a channel by another name, and not by other words", async () => {
+  test("on a channel with another name, and not by other notifications", async () => {
     const keeper = await keep({ listener: listen(), channel: "Other channel" });
     await until(() => listensTo("Other channel"));
     await fixture.owner.query("create table api.fresh (id int)");
@@ -118,7 +118,7 @@ describe("changes are noticed", () => {
     await until(() => has(keeper, "fresh"));
   });
 
-  test("when the listener was away and its notifications are lost", async () => {
+  test("after the listener lost its connection and missed notifications", async () => {
     const keeper = await keep({ listener: listen() });
     await until(() => listensTo("pgrst"));
     await fixture.owner.query(
@@ -130,7 +130,7 @@ describe("changes are noticed", () => {
 });
 
 describe("a new catalogue", () => {
-  test("has the next version and is told to those who follow, with the one before", async () => {
+  test("has the next version and is passed to listeners, with the previous one", async () => {
     const keeper = await keep();
     const first = keeper.current();
     const result: [Catalog, Catalog][] = [];
@@ -147,7 +147,7 @@ describe("a new catalogue", () => {
     expect(tableOf(first, "films").comment).toBe("A film");
   });
 
-  test("is not made when nothing differs", async () => {
+  test("is not created if nothing differs", async () => {
     const keeper = await keep();
     const first = keeper.current();
     await fixture.owner.query("create temporary table t (id int); truncate api.awards");
@@ -157,7 +157,7 @@ describe("a new catalogue", () => {
     expect(keeper.current()).toBe(first);
   });
 
-  test("is served once it is whole: until then there is the one before", async () => {
+  test("is used once it is complete; until then the previous one stays", async () => {
     const gate = Promise.withResolvers<void>();
     let isGated = false;
     const keeper = await keep({
@@ -181,7 +181,7 @@ describe("a new catalogue", () => {
     expect(keeper.state().status).toBe("current");
   });
 
-  test("answers a burst of requests with few readings and misses nothing", async () => {
+  test("is loaded a few times for a burst of requests, and none is missed", async () => {
     let loads = 0;
     const keeper = await keep({
       listener: listen(),
@@ -202,8 +202,8 @@ describe("a new catalogue", () => {
   });
 });
 
-describe("when the database cannot be read", () => {
-  test("the catalogue stays, the state says why, and it recovers by itself", async () => {
+describe("when the catalogue cannot be loaded", () => {
+  test("the catalogue stays, the state has the reason, and it recovers automatically", async () => {
     let isAway = false;
     const keeper = await keep({
       asOwner: (work) => (isAway ? Promise.reject(new Error("it is away")) : lend(work)),
@@ -219,7 +219,7 @@ describe("when the database cannot be read", () => {
     expect(keeper.state()).toMatchObject({ status: "current", reason: null });
   });
 
-  test("a backend that is killed while it is read from does no harm", async () => {
+  test("a backend that is killed during a load does no harm", async () => {
     let kill = false;
     const keeper = await keep({
       asOwner: (work) =>
@@ -238,12 +238,12 @@ describe("when the database cannot be read", () => {
     await until(() => has(keeper, "fresh"));
   });
 
-  test("at the first reading, there is no keeper", async () => {
+  test("the first time, there is no keeper", async () => {
     await expect(keep({ asOwner: () => Promise.reject(new Error("it is away")) })).rejects.toThrow("it is away");
   });
 });
 
-test("schemas that do not exist are told of, and served once they do", async () => {
+test("exposed schemas that do not exist are logged, and exposed once they exist", async () => {
   const warnings: object[] = [];
   const keeper = await keep({
     schemas: ["api", "later"],
@@ -255,7 +255,7 @@ test("schemas that do not exist are told of, and served once they do", async () 
   await until(() => keeper.current().findTable({ schema: "later", name: "fresh" }) !== undefined);
 });
 
-test("schemas that do not exist are told of when they are asked for later, and once", async () => {
+test("missing schemas that are requested later are logged, once", async () => {
   const warnings: object[] = [];
   const keeper = await keep({ log: { ...log, warn: (fields: object) => warnings.push(fields) } });
   await keeper.setOptions({ ...fixture.options, schemas: [...fixture.options.schemas, "nowhere"] });
@@ -265,7 +265,7 @@ test("schemas that do not exist are told of when they are asked for later, and o
   expect(warnings).toEqual([{ schemas: ["nowhere"] }]);
 });
 
-test("other schemas are read when they are asked for, and nothing is read when they are the same", async () => {
+test("other schemas are loaded on request, and nothing is loaded if they are the same", async () => {
   const keeper = await keep();
   const { version } = keeper.state();
   await keeper.setOptions({ ...fixture.options, timeZones: true });
@@ -278,7 +278,7 @@ test("other schemas are read when they are asked for, and nothing is read when t
   expect(keeper.current().schemas.get("extra")!.tables.has("fresh")).toBe(true);
 });
 
-test("of what was asked for while something else is being read, the last is what is served", async () => {
+test("the last options that are set during a load are used", async () => {
   const keeper = await keep();
   const other = keeper.setOptions({ ...fixture.options, schemas: ["extra"] });
   await keeper.setOptions(fixture.options);
@@ -286,7 +286,7 @@ test("of what was asked for while something else is being read, the last is what
   expect(keeper.current().schemas.has("api")).toBe(true);
 });
 
-test("what could not be read is not read any more when it is not asked for any more", async () => {
+test("options that failed to load are not retried after they are replaced", async () => {
   let isAway = false;
   const keeper = await keep({
     asOwner: (work) => (isAway ? Promise.reject(new Error("it is away")) : lend(work)),
@@ -299,7 +299,7 @@ test("what could not be read is not read any more when it is not asked for any m
   expect(keeper.current().schemas.has("api")).toBe(true);
 });
 
-test("a closed keeper asks nothing more", async () => {
+test("a closed keeper sends no more queries", async () => {
   let request = 0;
   const keeper = await keep({
     pollIntervalMs: 10,
