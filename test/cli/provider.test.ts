@@ -73,7 +73,7 @@ describe("npm run provider", () => {
     const { stdout } = await run("list");
     expect(stdout).toMatch(/one.*The-One.*enabled/);
     expect(stdout).toMatch(/two.*disabled/);
-    await expect(providers.find("two")).rejects.toMatchObject({ status: 404 });
+    await expect(providers.find("two")).rejects.toMatchObject({ kind: "notFound", code: "RESOURCE_NOT_FOUND" });
     await run("enable two");
     expect((await providers.find("two")).name).toBe("two");
     await run("remove two");
