@@ -210,7 +210,7 @@ export class PostgresConnection {
       this.#quietSince = now;
     }
     if (!head) return;
-    const overdue = now - this.#quietSince - head.exchange.patience;
+    const overdue = now - this.#quietSince - head.exchange.responseTimeoutMs;
     if (this.#cancelWanted || overdue > 0) this.cancel();
     if (overdue > CANCEL_GRACE_MS) this.#destroy(new Error("The server has stopped answering"));
   }

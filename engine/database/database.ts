@@ -33,7 +33,7 @@ import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
-import { type PrimaryPools, StatementExecution } from "./statement-execution.ts";
+import { type PrimaryPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
 import { combinedPace, StatementShape, StatementShapes } from "./statement-shape.ts";
 import { type QueryInTransaction, runTransaction } from "./transaction.ts";
 
@@ -77,9 +77,9 @@ export type DatabaseOptions = {
 export type RunStatementOptions = {
   /** Runs in a read-only transaction; the statement may run again when its connection is lost. */
   readonly readOnly?: boolean;
-  /** By default, reads run in the read pool once they have proved fast, otherwise in the slow pool; all else runs in the write pool. */
-  readonly lane?: "read" | "write" | "slow";
-  /** A statement that runs before, in the same transaction; its rows are discarded. */
+  /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
+  readonly pool?: "read" | "write" | "slow";
+  /** The caller executes it in the same transaction before the statement; its rows are of no interest. */
   readonly before?: Statement | undefined;
   /** Runs the statement, checks deferred constraints, and rolls back. */
   readonly rollback?: boolean;
@@ -118,10 +118,16 @@ export type DatabaseState = ConnectionPoolsState;
 
 type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
 
+type RequestParts = Omit<
+  StatementRequest,
+  "context" | "isAnonymous" | "expires" | "slowPool" | "primary" | "observation"
+>;
+
 type ChosenPools = {
-  readonly lane: ConnectionPool;
-  readonly slow: ConnectionPool | undefined;
-  readonly elsewhere: PrimaryPools | undefined;
+  readonly pool: ConnectionPool;
+  /** Where reads continue that were interrupted. */
+  readonly slowPool: ConnectionPool | undefined;
+  readonly primary: PrimaryPools | undefined;
 };
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -170,11 +176,11 @@ export class Database {
     this.#acquireTimeout = acquireTimeout;
     this.#maxResponseBytes = maxAnswerBytes;
     this.#totalBudget = new ResponseBudget(LARGE_RESPONSES * maxAnswerBytes);
-    const terms = { applicationName, log, size, preparedStatements, pipelineDepth };
-    this.#pools = new ConnectionPools({ url, onState, ...terms });
+    const poolOptions = { applicationName, log, size, preparedStatements, pipelineDepth };
+    this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
     const ofReplicas = { urls: replicaUrls, mostLag: mostReplicaLag, primary: this.#pools.pools.read };
-    this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...terms }) : null;
+    this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...poolOptions }) : null;
   }
 
   /**
@@ -207,40 +213,34 @@ export class Database {
     return new Promise((resolve, reject) => {
       const { readOnly = false, rollback = false, fields = false, before, timeoutMs, signal } = options;
       const shape = this.#shapes.shapeFor(context.role, statement.text);
-      const earlier = this.#stepsBefore(context, before);
-      const terms = { ...this.#limitsFor(context), readOnly, timeoutMs, before: earlier };
-      const steps = (rollback ? makeRolledBackSteps : makeRequestSteps)(shape, statement, context, terms);
+      const limits = { ...this.#limitsFor(context), readOnly, timeoutMs, before: this.#stepsBefore(context, before) };
+      const steps = (rollback ? makeRolledBackSteps : makeRequestSteps)(shape, statement, context, limits);
       const changesNothing = readOnly || rollback;
       const chosen = this.#choosePools(context, this.#choosePoolName(shape, options), readOnly);
       const own = options.budget || !changesNothing ? null : this.#makeResponseBudget();
-      const question = {
-        context,
-        isAnonymous: this.#isAnonymous(context),
+      const request = this.#makeRequest(context, [statement], chosen, {
         pace: shape,
         steps,
         main: steps.findLastIndex((step) => step.shape === shape),
+        mainCount: 1,
         wantsFields: fields,
-        patience: responseTimeoutFor(context, terms),
+        responseTimeoutMs: responseTimeoutFor(context, limits),
         readOnly: changesNothing,
         allowance: options.budget ?? own ?? UNLIMITED,
-        expires: this.#acquireDeadline(),
         signal,
-        slow: chosen.slow,
-        elsewhere: chosen.elsewhere,
-        watch: this.#startObservation(context, [statement]),
-      };
+      });
       const rows = options.largeValues === "buffer" ? CollectedRows.withBuffers() : CollectedRows.ofStrings();
-      const answer = {
-        resolve: (known: StatementResult["fields"]) => {
+      const callbacks = {
+        resolve: (resultFields: StatementResult["fields"]) => {
           own?.giveAllBack();
-          resolve({ rows: rows.rows, rowCount: rows.rowCount, fields: known });
+          resolve({ rows: rows.rows, rowCount: rows.rowCount, fields: resultFields });
         },
         reject: (error: unknown) => {
           own?.giveAllBack();
           this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, reject);
         },
       };
-      new StatementExecution(chosen.lane, question, rows, answer).submit();
+      new StatementExecution(chosen.pool, request, rows, callbacks).submit();
     });
   }
 
@@ -280,30 +280,24 @@ export class Database {
       const before = statements
         .slice(0, last)
         .map((statement, index) => makeStatementStep(shapes[index]!, statement, { sync: false }));
-      const terms = { ...this.#limitsFor(context), readOnly: true, timeoutMs: undefined, before };
-      const steps = makeRequestSteps(shapes[last]!, statements[last]!, context, terms);
+      const limits = { ...this.#limitsFor(context), readOnly: true, timeoutMs: undefined, before };
+      const steps = makeRequestSteps(shapes[last]!, statements[last]!, context, limits);
       const collector = new CollectedResults(statements.length);
-      const { lane, slow, elsewhere } = this.#choosePools(context, "read", true);
-      const question = {
-        context,
-        isAnonymous: this.#isAnonymous(context),
+      const chosen = this.#choosePools(context, "read", true);
+      const request = this.#makeRequest(context, statements, chosen, {
         pace: combinedPace(shapes),
         steps,
         main: steps.length - statements.length,
-        mains: statements.length,
+        mainCount: statements.length,
         wantsFields: false,
-        patience: responseTimeoutFor(context, terms),
+        responseTimeoutMs: responseTimeoutFor(context, limits),
         readOnly: true,
         allowance: budget ?? own!,
-        expires: this.#acquireDeadline(),
         signal,
-        slow,
-        elsewhere,
-        watch: this.#startObservation(context, statements),
-      };
+      });
       const resolveEach = () =>
         resolve(collector.results.map(({ rows, rowCount }) => ({ rows, rowCount, fields: null })));
-      new StatementExecution(lane, question, collector, { resolve: resolveEach, reject }).submit();
+      new StatementExecution(chosen.pool, request, collector, { resolve: resolveEach, reject }).submit();
     });
     return answered.finally(() => own?.giveAllBack());
   }
@@ -313,40 +307,34 @@ export class Database {
    * at the first `next()`.
    */
   stream(context: StatementContext, statement: Statement, options: StreamRowsOptions): AsyncIterableIterator<RowChunk> {
-    const limits = this.#limitsFor(context);
-    const { readOnly = true, timeoutMs = limits.statementTimeout, stallMs = STALL_TIMEOUT_MS } = options;
+    const ownLimits = this.#limitsFor(context);
+    const { readOnly = true, timeoutMs = ownLimits.statementTimeout, stallMs = STALL_TIMEOUT_MS } = options;
     const { separator, before, signal } = options;
     const shape = this.#shapes.shapeFor(context.role, statement.text);
-    // Limits the server's silence instead of statement_timeout, which would also count the time that a slow reader takes.
-    const earlier = this.#stepsBefore(context, before);
-    const terms = { ...limits, statementTimeout: 0, readOnly, timeoutMs: undefined, before: earlier };
-    const steps = makeRequestSteps(shape, statement, context, terms);
-    const patience = timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
-    const main = steps.length - 1;
+    // A client that reads slowly must not time out: the limit is on the server's silence, and enforced here.
+    const stepsBefore = this.#stepsBefore(context, before);
+    const limits = { ...ownLimits, statementTimeout: 0, readOnly, timeoutMs: undefined, before: stepsBefore };
+    const steps = makeRequestSteps(shape, statement, context, limits);
     return new RowStream({
       separator,
       stallTimeout: stallMs,
       signal,
-      request: (collector, answer, stop) => {
-        const { lane, elsewhere } = this.#choosePools(context, "stream", readOnly);
-        const question = {
-          context,
-          isAnonymous: this.#isAnonymous(context),
+      request: (collector, callbacks, stop) => {
+        const chosen = this.#choosePools(context, "stream", readOnly);
+        const request = this.#makeRequest(context, [statement], chosen, {
           pace: shape,
           steps,
-          main,
+          main: steps.length - 1,
+          mainCount: 1,
           wantsFields: false,
-          patience,
+          responseTimeoutMs: timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs,
           readOnly,
           allowance: allowRowsOf(this.#maxResponseBytes),
-          expires: this.#acquireDeadline(),
           signal: stop,
-          elsewhere,
-          watch: this.#startObservation(context, [statement]),
-        };
+        });
         const reject = (error: unknown) =>
-          this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, answer.reject);
-        return new StatementExecution(lane, question, collector, { ...answer, reject });
+          this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, callbacks.reject);
+        return new StatementExecution(chosen.pool, request, collector, { ...callbacks, reject });
       },
     });
   }
@@ -357,15 +345,15 @@ export class Database {
     work: (query: QueryInTransaction) => Promise<T>,
     { readOnly = false, timeoutMs, isolation }: RunTransactionOptions = {},
   ): Promise<T> {
-    const terms = { ...this.#limitsFor(context), readOnly, timeoutMs };
+    const limits = { ...this.#limitsFor(context), readOnly, timeoutMs };
     const plan = {
       isAnonymous: this.#isAnonymous(context),
-      lane: this.#pools.pools.write,
+      pool: this.#pools.pools.write,
       shapes: this.#shapes,
       context,
-      terms,
+      limits,
       isolation,
-      patience: responseTimeoutFor(context, terms),
+      responseTimeoutMs: responseTimeoutFor(context, limits),
       deadline: () => this.#acquireDeadline(),
       makeBudget: () => this.#makeResponseBudget(),
       watch: (statement: Statement) => this.#startObservation(context, [statement]),
@@ -410,6 +398,32 @@ export class Database {
     }
   }
 
+  /** The only place where a request for the pools is put together. */
+  #makeRequest(
+    context: StatementContext,
+    statements: readonly Statement[],
+    { slowPool, primary }: ChosenPools,
+    parts: RequestParts,
+  ): StatementRequest {
+    return {
+      context,
+      isAnonymous: this.#isAnonymous(context),
+      pace: parts.pace,
+      steps: parts.steps,
+      main: parts.main,
+      mainCount: parts.mainCount,
+      wantsFields: parts.wantsFields,
+      responseTimeoutMs: parts.responseTimeoutMs,
+      readOnly: parts.readOnly,
+      allowance: parts.allowance,
+      expires: this.#acquireDeadline(),
+      signal: parts.signal,
+      slowPool,
+      primary,
+      observation: this.#startObservation(context, statements),
+    };
+  }
+
   #stepsBefore({ role }: StatementContext, before: Statement | undefined): BatchStep[] {
     return before ? [makeStatementStep(this.#shapes.shapeFor(role, before.text), before, { sync: false })] : [];
   }
@@ -450,19 +464,19 @@ export class Database {
     await this.#owner.close();
   }
 
-  #choosePoolName(shape: StatementShape, { lane, readOnly }: RunStatementOptions): PoolName {
-    const wanted = lane ?? (readOnly ? "read" : "write");
+  #choosePoolName(shape: StatementShape, { pool, readOnly }: RunStatementOptions): PoolName {
+    const wanted = pool ?? (readOnly ? "read" : "write");
     return wanted === "read" && !shape.isFast ? "slow" : wanted;
   }
 
   /** Chooses the pools of a replica that is far enough, if any, else of the primary. */
   #choosePools({ readYourWrites }: StatementContext, name: PoolName, readOnly: boolean): ChosenPools {
-    const { pools: lanes } = this.#pools;
+    const { pools } = this.#pools;
     const isShared = name === "read" || name === "slow";
     const replica = readOnly && readYourWrites ? this.#replicas?.choose(readYourWrites) : null;
-    if (!replica) return { lane: lanes[name], slow: isShared ? lanes.slow : undefined, elsewhere: undefined };
-    const elsewhere = { lane: lanes[name], slow: lanes.slow };
-    return { lane: replica.pool(name), slow: isShared ? replica.pool("slow") : undefined, elsewhere };
+    if (!replica) return { pool: pools[name], slowPool: isShared ? pools.slow : undefined, primary: undefined };
+    const primary = { pool: pools[name], slowPool: pools.slow };
+    return { pool: replica.pool(name), slowPool: isShared ? replica.pool("slow") : undefined, primary };
   }
 
   #isAnonymous({ role }: StatementContext): boolean {

@@ -56,16 +56,16 @@ export type PipelinedBatch = {
   readonly steps: readonly BatchStep[];
   /** The index of the first step whose rows are collected, and the number of such steps, in sequence. */
   readonly main: number;
-  readonly mains: number;
+  readonly mainCount: number;
   readonly collector: ResultCollector;
   readonly wantsFields: boolean;
   /** Prepares its statements anew, under new names, regardless of the connection's cache. */
   readonly fresh: boolean;
   /** Whether the transaction stays open after the batch. */
   readonly keepsTransaction: boolean;
-  /** How many milliseconds the server may be silent. */
-  readonly patience: number;
-  /** The expected duration in milliseconds. */
+  /** For how many milliseconds the server may be silent. */
+  readonly responseTimeoutMs: number;
+  /** Milliseconds that it is likely to take. */
   readonly expected: number;
   /** Whether it may be cancelled in favor of others, and run again. */
   readonly isInterruptible: boolean;
@@ -248,8 +248,8 @@ export class BatchProgress {
   }
 
   get #isMain(): boolean {
-    const { main, mains } = this.exchange;
-    return this.#step >= main && this.#step < main + mains;
+    const { main, mainCount } = this.exchange;
+    return this.#step >= main && this.#step < main + mainCount;
   }
 
   /** Decides whether a message that spans several chunks is collected or dropped. */

@@ -257,10 +257,10 @@ function lagSeconds(replayed: Lsn, samples: readonly WalPosition[]): number | nu
   return latest && reached ? (latest.askedAt - reached.askedAt) / 1000 : null;
 }
 
-/** Makes a query that runs as the login, with no caller's role, and returns one row. Rejects on timeout. */
-function makeLoginQuery(text: string, milliseconds: number): (lane: ConnectionPool) => Promise<ResultRow> {
+/** A query of the login itself, without a caller; the result has one row. Rejects if it takes longer than this. */
+function makeLoginQuery(text: string, milliseconds: number): (pool: ConnectionPool) => Promise<ResultRow> {
   const shape = new StatementShape(text);
-  return (lane) => {
+  return (pool) => {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`no answer for ${milliseconds} ms`)), milliseconds);
       const inTime =
@@ -270,21 +270,22 @@ function makeLoginQuery(text: string, milliseconds: number): (lane: ConnectionPo
           settle(value);
         };
       const rows = CollectedRows.ofStrings();
-      const question = {
+      const request = {
         pace: shape,
         context: { role: "" },
         isAnonymous: false,
         steps: [makeStatementStep(shape, { text, values: [] }, { sync: true })],
         main: 0,
+        mainCount: 1,
         wantsFields: false,
-        patience: milliseconds,
+        responseTimeoutMs: milliseconds,
         readOnly: true,
         allowance: UNLIMITED,
         expires: performance.now() + milliseconds,
         signal: undefined,
       };
-      const answer = { resolve: inTime(() => resolve(rows.rows[0]!)), reject: inTime(reject) };
-      new StatementExecution(lane, question, rows, answer).submit();
+      const callbacks = { resolve: inTime(() => resolve(rows.rows[0]!)), reject: inTime(reject) };
+      new StatementExecution(pool, request, rows, callbacks).submit();
     });
   };
 }

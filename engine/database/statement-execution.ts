@@ -15,7 +15,7 @@ export type RestartableCollector = ResultCollector & {
   restart(): boolean;
 };
 
-export type PrimaryPools = { readonly lane: ConnectionPool; readonly slow: ConnectionPool };
+export type PrimaryPools = { readonly pool: ConnectionPool; readonly slowPool: ConnectionPool };
 
 export type StatementRequest = {
   readonly pace: StatementPace;
@@ -23,22 +23,20 @@ export type StatementRequest = {
   readonly isAnonymous: boolean;
   readonly steps: readonly BatchStep[];
   readonly main: number;
-  /** The number of main steps; 1 by default. */
-  readonly mains?: number;
+  readonly mainCount: number;
   readonly wantsFields: boolean;
-  readonly patience: number;
-  /** Whether it changes nothing, and so may run again when its response is lost. */
+  readonly responseTimeoutMs: number;
+  /** It cannot have changed anything, so it may run again if its response was lost. */
   readonly readOnly: boolean;
   /** The memory limit of the response. */
   readonly allowance: MemoryAllowance;
   readonly expires: number;
   readonly signal: AbortLike | undefined;
-  /** The pool in which it continues after an interruption. */
-  readonly slow?: ConnectionPool | undefined;
-  /** The pools of the primary, if the request goes to a replica first. */
-  readonly elsewhere?: PrimaryPools | undefined;
-  /** Receives the measurements, if statements are observed. */
-  readonly watch?: StatementObservation | null;
+  /** Where it continues after an interruption. */
+  readonly slowPool?: ConnectionPool | undefined;
+  /** The pools of the primary, if the request is sent to a replica first. */
+  readonly primary?: PrimaryPools | undefined;
+  readonly observation?: StatementObservation | null;
 };
 
 export type ExecutionCallbacks = {
@@ -52,9 +50,9 @@ type OutcomeOfKind<Kind> = Extract<BatchOutcome, { kind: Kind }>;
 export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   readonly steps: readonly BatchStep[];
   readonly main: number;
-  readonly mains: number;
+  readonly mainCount: number;
   readonly wantsFields: boolean;
-  readonly patience: number;
+  readonly responseTimeoutMs: number;
   readonly expires: number;
   readonly expected: number;
   readonly keepsTransaction = false;
@@ -65,7 +63,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
 
   #pool: ConnectionPool;
   #primary: PrimaryPools | undefined;
-  #slow: ConnectionPool | undefined;
+  #slowPool: ConnectionPool | undefined;
   readonly #pace: StatementPace;
   readonly #context: StatementRequest["context"];
   #caller: string | null = null;
@@ -90,14 +88,14 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   ) {
     this.steps = request.steps;
     this.main = request.main;
-    this.mains = request.mains ?? 1;
+    this.mainCount = request.mainCount;
     this.wantsFields = request.wantsFields;
-    this.patience = request.patience;
+    this.responseTimeoutMs = request.responseTimeoutMs;
     this.expires = request.expires;
     this.collector = collector;
     this.#pool = pool;
-    this.#primary = request.elsewhere;
-    this.#slow = request.slow;
+    this.#primary = request.primary;
+    this.#slowPool = request.slowPool;
     this.#pace = request.pace;
     this.#context = request.context;
     this.expected = request.pace.expected;
@@ -106,7 +104,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     this.#callbacks = callbacks;
     this.#signal = request.signal;
     this.#allowance = request.allowance;
-    this.#observation = request.watch ?? null;
+    this.#observation = request.observation ?? null;
   }
 
   submit(): void {
@@ -139,7 +137,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   }
 
   get isInterruptible(): boolean {
-    return this.#readOnly && this.#slow !== undefined;
+    return this.#readOnly && this.#slowPool !== undefined;
   }
 
   get isAbandoned(): boolean {
@@ -229,8 +227,8 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   }
 
   #continueInSlowPool(): void {
-    this.#isLong = this.#pool === this.#slow;
-    this.#pool = this.#slow!;
+    this.#isLong = this.#pool === this.#slowPool;
+    this.#pool = this.#slowPool!;
     this.#pool.submit(this);
   }
 
@@ -247,9 +245,9 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   }
 
   #askPrimary(): void {
-    const { lane: pool, slow } = this.#primary!;
-    this.#pool = this.#pool === this.#slow ? slow : pool;
-    this.#slow &&= slow;
+    const { pool, slowPool } = this.#primary!;
+    this.#pool = this.#pool === this.#slowPool ? slowPool : pool;
+    this.#slowPool &&= slowPool;
     this.#primary = undefined;
     this.#pool.submit(this);
   }

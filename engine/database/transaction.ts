@@ -44,14 +44,14 @@ export type QueryInTransaction = (
 ) => Promise<StatementResult>;
 
 type TransactionRequest = {
-  readonly lane: ConnectionPool;
+  readonly pool: ConnectionPool;
   readonly isAnonymous: boolean;
   readonly shapes: StatementShapes;
   readonly context: StatementContext;
-  readonly terms: StatementLimits;
+  readonly limits: StatementLimits;
   readonly isolation: IsolationLevel | undefined;
-  readonly patience: number;
-  /** The deadline for waiting for a connection. */
+  readonly responseTimeoutMs: number;
+  /** Until when it may wait for a connection. */
   readonly deadline: () => number;
   /** Makes the memory budget of each query. Nothing is committed yet, so writes can be refused too. */
   readonly makeBudget: () => ResponseBudget;
@@ -79,7 +79,7 @@ export async function runTransaction<T>(
 }
 
 function leaseConnection(
-  { lane, context, isAnonymous, deadline }: TransactionRequest,
+  { pool, context, isAnonymous, deadline }: TransactionRequest,
   { shape }: BatchStep,
 ): Promise<PostgresConnection> {
   return new Promise((resolve, reject) => {
@@ -96,7 +96,7 @@ function leaseConnection(
       isLong: false,
       isBrief: false,
     };
-    lane.submit({ ...claimant, expires: deadline(), start, refuse: reject });
+    pool.submit({ ...claimant, expires: deadline(), start, refuse: reject });
   });
 }
 
@@ -165,7 +165,7 @@ class OpenTransaction {
       },
     };
     const outcome = await this.#sendBatch([endingStep("commit")], collector, { keepsTransaction: false });
-    if (outcome.kind === "lost" && outcome.sent && !this.#request.terms.readOnly) throw outcomeUnknown(outcome.cause);
+    if (outcome.kind === "lost" && outcome.sent && !this.#request.limits.readOnly) throw outcomeUnknown(outcome.cause);
     // Postgres answers COMMIT with ROLLBACK when a statement had failed.
     if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
   }
@@ -179,7 +179,7 @@ class OpenTransaction {
   }
 
   release(): void {
-    if (this.#connection) this.#request.lane.release(this.#connection);
+    if (this.#connection) this.#request.pool.release(this.#connection);
     this.#connection = null;
   }
 
@@ -227,7 +227,7 @@ class OpenTransaction {
     allowance: MemoryAllowance = UNLIMITED,
   ): Promise<BatchOutcome> {
     const { wantsFields = false, fresh = false, keepsTransaction = true } = options;
-    const { patience } = this.#request;
+    const { responseTimeoutMs } = this.#request;
     const main = steps.length - 1;
     let excess: ApiError | null = null;
     // Does not cancel: the cancel might hit the COMMIT or ROLLBACK.
@@ -247,12 +247,12 @@ class OpenTransaction {
       this.#connection!.send({
         steps,
         main,
-        mains: 1,
+        mainCount: 1,
         collector,
         wantsFields,
         fresh,
         keepsTransaction,
-        patience,
+        responseTimeoutMs,
         expected: 0,
         isInterruptible: false,
         isAbandoned: false,
@@ -272,9 +272,9 @@ class OpenTransaction {
   }
 
   #openingSteps(): BatchStep[] {
-    const { context, terms, isolation } = this.#request;
+    const { context, limits, isolation } = this.#request;
     const guard = ["idle_in_transaction_session_timeout", String(IDLE_TIMEOUT_MS)] as const;
-    return makeOpeningSteps({ ...context, settings: [guard, ...context.settings] }, terms, isolation);
+    return makeOpeningSteps({ ...context, settings: [guard, ...context.settings] }, limits, isolation);
   }
 }
 

@@ -102,7 +102,7 @@ export class FilterEvaluator {
     if (!hasPattern) return this.#run(caller, statement, {});
     if (this.#queues.new.waiting(outbox) >= MAX_WAITING_NEW)
       throw unavailable("Too many new filters at once; join again later.");
-    const limits = { lane: "slow", timeoutMs: this.#shortMs } as const;
+    const limits = { pool: "slow", timeoutMs: this.#shortMs } as const;
     return this.#queues.new.run(outbox, () => this.#run(caller, statement, limits));
   }
 
@@ -144,9 +144,9 @@ export class FilterEvaluator {
     const comparisons = requests.flatMap(({ member }) => memberComparisons(member));
     const versions = [...new Set(requests.flatMap((request) => request.versions))];
     // A pattern, however fast it was until now, must not delay the reads of others.
-    const lane = comparisons.some(({ operator }) => isPattern(operator)) ? "slow" : "read";
+    const pool = comparisons.some(({ operator }) => isPattern(operator)) ? "slow" : "read";
     const statement = buildFilterQuery(table, comparisons, versions);
-    const rows = await retryWhileUnavailable(() => this.#run(caller, statement, { lane, timeoutMs }));
+    const rows = await retryWhileUnavailable(() => this.#run(caller, statement, { pool, timeoutMs }));
     const read = makeComparisonReader(comparisons);
     return new Map(rows.map((row, at) => [versions[at]!, read(row)]));
   }
@@ -154,7 +154,7 @@ export class FilterEvaluator {
   async #run(
     caller: Caller,
     statement: Statement,
-    limits: Pick<RunStatementOptions, "lane" | "timeoutMs">,
+    limits: Pick<RunStatementOptions, "pool" | "timeoutMs">,
   ): Promise<TextRows> {
     const { database, contextOf } = this.#options;
     return (await database.run(contextOf(caller), statement, { ...limits, readOnly: true })).rows;

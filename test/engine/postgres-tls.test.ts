@@ -109,7 +109,7 @@ describe("sslmode=verify-full", () => {
     const { requestUrl, ownerUrl } = await reach(urlOf({ sslmode: "verify-full", sslrootcert: authority.certificate }));
     const database = openDatabase({ url: requestUrl, ownerUrl, log });
     const leaves = new AbortController();
-    const slow = database.run(anon, sql("select pg_sleep(600)"), { lane: "slow", signal: leaves.signal });
+    const slow = database.run(anon, sql("select pg_sleep(600)"), { pool: "slow", signal: leaves.signal });
     slow.catch(() => {});
     const running = async () =>
       (

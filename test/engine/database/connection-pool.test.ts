@@ -44,7 +44,7 @@ function makeLane(depth: number, most: number, least = 0): ConnectionPool {
 function ask(
   pool: ConnectionPool,
   text: string,
-  { patience = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true, earlierRuns = [] as number[] } = {},
+  { responseTimeoutMs = HOUR, expires = Number.POSITIVE_INFINITY, readOnly = true, earlierRuns = [] as number[] } = {},
 ): Promise<string> {
   const shape = new StatementShape(text);
   for (const milliseconds of earlierRuns) shape.ran(milliseconds, { caller: "anon" });
@@ -56,8 +56,9 @@ function ask(
     isAnonymous: false,
     steps,
     main: 2,
+    mainCount: 1,
     wantsFields: false,
-    patience,
+    responseTimeoutMs,
     readOnly,
     expires,
     allowance: UNLIMITED,
@@ -215,7 +216,7 @@ describe("a lane", () => {
   test("drops a link whose server has fallen silent, and a read runs on another one", async () => {
     const pool = makeLane(4, 1);
     const before = await nap(pool, 0);
-    const running = ask(pool, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { patience: 1_000 });
+    const running = ask(pool, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { responseTimeoutMs: 1_000 });
     await sleep(50);
     pool.sweep(performance.now());
     pool.sweep(performance.now() + 5_000);

@@ -333,7 +333,7 @@ describe("the columns of a result", () => {
   test("are known to everybody who waits on the same connection", async () => {
     const statement = sql("select id from notes limit 0");
     const results = await Promise.all(
-      Array.from({ length: 40 }, () => database.run(alice, statement, { fields: true, lane: "read" })),
+      Array.from({ length: 40 }, () => database.run(alice, statement, { fields: true, pool: "read" })),
     );
     for (const { fields } of results) expect(fields).toEqual([{ name: "id", type: 23 }]);
   });
@@ -369,7 +369,7 @@ describe("large values", () => {
       const letter = String.fromCharCode(97 + (index % 26));
       const length = (index * 7_919) % 90_000;
       const statement = sql("select repeat($1, $2::int) as a, repeat($1, $2::int) as b", letter, String(length));
-      const { rows } = await database.run(anon, statement, { lane: "read", readOnly: true, largeValues: "buffer" });
+      const { rows } = await database.run(anon, statement, { pool: "read", readOnly: true, largeValues: "buffer" });
       const expected = letter.repeat(length);
       // Compared after everything else has been read.
       return () => rows[0]!.every((value) => String(value) === expected);

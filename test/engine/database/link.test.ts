@@ -27,7 +27,7 @@ const setting = (name: string) => answer(anon, sql("select current_setting($1, t
 /** Runs it until it is trusted to share its connection. */
 async function trust(statement: ReturnType<typeof sql>, context = anon): Promise<void> {
   for (let isTrusted = false; !isTrusted; ) {
-    const running = database.run(context, statement, { lane: "read" });
+    const running = database.run(context, statement, { pool: "read" });
     isTrusted = database.state().lanes.read.inFlight > 0;
     await running.catch(() => {});
   }
@@ -75,7 +75,7 @@ describe("a session between two requests", () => {
     await trust(PID);
     const read = () => answer(anon, PID, { readOnly: true });
     const before = await read();
-    const begin = database.run(anon, sql("begin"), { lane: "read" });
+    const begin = database.run(anon, sql("begin"), { pool: "read" });
     const [opening, ...behind] = await Promise.allSettled([begin, read(), read()]);
     expect(opening).toMatchObject({ status: "rejected", reason: { code: "25000" } });
     for (const result of behind)
@@ -185,11 +185,11 @@ describe("several requests in flight on one connection", () => {
     const divide = (by: number) => database.run(anon, division(by), { readOnly: true });
     await trust(division(1));
     await trust(PID);
-    const before = await answer(anon, PID, { lane: "read" });
+    const before = await answer(anon, PID, { pool: "read" });
     const results = await Promise.allSettled([3, 0, 4, 0, 6].map(divide));
     expect(
       results.map((result) => (result.status === "fulfilled" ? result.value.rows[0]![0] : result.reason.code)),
     ).toEqual(["4", "22012", "3", "22012", "2"]);
-    expect(await answer(anon, PID, { lane: "read" })).toBe(before);
+    expect(await answer(anon, PID, { pool: "read" })).toBe(before);
   });
 });

@@ -26,7 +26,7 @@ const cell = (size: number) => sql("select repeat('x', $1::int)", String(size));
 const rows = (count: number) => sql("select repeat('x', 1000) from generate_series(1, $1::int)", String(count));
 const read = (statement: ReturnType<typeof sql>, options = {}) =>
   database.run(anon, statement, { readOnly: true, ...options });
-const pid = async () => (await read(PID, { lane: "slow" })).rows[0]![0];
+const pid = async () => (await read(PID, { pool: "slow" })).rows[0]![0];
 const written = async () => (await opened.owner.query("select from log")).rowCount;
 
 describe("the answer to a read", () => {
@@ -56,7 +56,7 @@ describe("the answer to a read", () => {
   test("that is refused harms nobody who shares its link", async () => {
     const ask = () =>
       Array.from({ length: 12 }, (_, index) =>
-        index % 3 === 1 ? read(cell(20 * MOST), { lane: "read" }) : read(PID, { lane: "read" }),
+        index % 3 === 1 ? read(cell(20 * MOST), { pool: "read" }) : read(PID, { pool: "read" }),
       );
     let request: ReturnType<typeof ask> = [];
     // All on one link at once, so that answers stand in front of and behind what is dropped; what is not known to be fast
