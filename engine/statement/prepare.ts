@@ -210,8 +210,8 @@ function outlinePage(page: CursorPage | null): unknown {
   return [page.position.order, page.position.values.map((value) => value === null)];
 }
 
-function outlinePayload({ columns, isArray, valueSpans: grid }: RowPayload): unknown[] {
-  return [columns, isArray, grid !== undefined];
+function outlinePayload({ columns, isArray, valueSpans }: RowPayload): unknown[] {
+  return [columns, isArray, valueSpans !== undefined];
 }
 
 function outlineArgument(argument: CallArgument): unknown[] {
@@ -225,11 +225,11 @@ function outlineArgument(argument: CallArgument): unknown[] {
   }
 }
 
-function outlineSelection({ conditions, orders, ranges: windows }: RowSelection): unknown[] {
+function outlineSelection({ conditions, orders, ranges }: RowSelection): unknown[] {
   return [
     conditions.map(({ path, value }) => [path, outlineCondition(value)]),
     orders.map(({ path, value }) => [path, value.map(outlineOrderTerm)]),
-    windows.map(({ path, value }) => [path, value.offset, value.limit]),
+    ranges.map(({ path, value }) => [path, value.offset, value.limit]),
   ];
 }
 

@@ -93,13 +93,13 @@ const CHECK_CONSTRAINTS: Statement = { text: "set constraints all immediate", va
 /** EXPLAIN returns one row per line. */
 function readExplainLines(lines: readonly string[]): ResponseRow<string> {
   const body = lines.join("\n");
-  return { body, page: 0, total: null, headers: null, status: null, location: null, inserted: null };
+  return { body, rowCount: 0, total: null, headers: null, status: null, location: null, inserted: null };
 }
 
 /** The result of a statement. While rows are streamed, their number may be unknown. */
-export type RunResult<Body = string | Buffer | RowBodyStream> = Omit<ResponseRow, "body" | "page"> & {
+export type RunResult<Body = string | Buffer | RowBodyStream> = Omit<ResponseRow, "body" | "rowCount"> & {
   readonly body: Body | null;
-  readonly page: number | null;
+  readonly rowCount: number | null;
 };
 
 type StreamRunOptions = { readonly before: Statement | undefined; readonly signal: AbortLike };
@@ -129,8 +129,8 @@ async function runStreamable(
     throw error;
   }
   const result = readResponseRow(row, plan);
-  history.wasTooLong = isTooLong({ rows: result.page, bytes: result.body?.length ?? 0 });
-  return result.page > MAX_BUFFERED_ROWS ? streamRows(plan, stream, context, database, options) : result;
+  history.wasTooLong = isTooLong({ rows: result.rowCount, bytes: result.body?.length ?? 0 });
+  return result.rowCount > MAX_BUFFERED_ROWS ? streamRows(plan, stream, context, database, options) : result;
 }
 
 function hasFreeStream(database: Database): boolean {
@@ -161,7 +161,7 @@ async function streamRows(
   };
   return {
     ...result,
-    page: expectedRowCount(plan, result.total),
+    rowCount: expectedRowCount(plan, result.total),
     body: new RowBodyStream({ first, chunks, frame, onEnd }),
   };
 }

@@ -304,7 +304,7 @@ function redirectToCanonical({
   return { status: 301, headers: { Location: rawQuery ? `${location}?${rawQuery}` : location }, body: null };
 }
 
-function toResourceRows({ body, page, total }: RunResult): ResourceRows {
+function toResourceRows({ body, rowCount: page, total }: RunResult): ResourceRows {
   return { text: String(body), count: page ?? 0, total };
 }
 

@@ -182,14 +182,11 @@ type ArrayColumn = { readonly name: string; readonly isJson: boolean };
  * `{"a",5,null}`: an array literal with one column's value of each row, as Postgres reads it. Values are copied
  * unchanged, since parsing a JSON number could change it.
  */
-export function* buildColumnArray(
-  { json, valueSpans: grid }: RowPayload,
-  { name, isJson }: ArrayColumn,
-): Stepwise<Buffer> {
-  const { keys, spans } = grid!;
+export function* buildColumnArray({ json, valueSpans }: RowPayload, { name, isJson }: ArrayColumn): Stepwise<Buffer> {
+  const { keys, spans } = valueSpans!;
   const first = 2 * keys.indexOf(name);
   const step = 2 * keys.length;
-  const array = Buffer.allocUnsafe(maxArrayBytes(grid!, first, step));
+  const array = Buffer.allocUnsafe(maxArrayBytes(valueSpans!, first, step));
   const write = isJson ? writeJson : writeScalar;
   let end = 0;
   let pauseAt = ARRAY_BYTES_PER_STEP;

@@ -30,14 +30,14 @@ export function planReadPage(
   const mayRead = (name: string) => context.catalog.hasPrivilege(context.role, "select", table, name);
   const order = completeOrder(tree.order, { table, mayRead });
   const limit = pageLimit(tree, context);
-  const ordered = { ...tree, order, range: { offset: 0, limit } };
+  const orderedTree = { ...tree, order, range: { offset: 0, limit } };
   const outer = { alias: table.name, depth: 0, takenAliases: new Set<string>() };
-  const result = planResultRows({ ...ordered, conditions: [] }, tableScope(table, outer), table, context);
+  const result = planResultRows({ ...orderedTree, conditions: [] }, tableScope(table, outer), table, context);
   rejectGroupedRows(result.rows);
 
   const scope = tableScope(table, outer);
   const source: RowSource = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
-  const all = planSelection(ordered, { scope, source, join: [] }, context);
+  const all = planSelection(orderedTree, { scope, source, join: [] }, context);
   const isNullable = (term: OrderTerm) =>
     !isPlainColumn(term) || table.columns.get(term.field.name)?.nullable !== false;
   const plan = { order: orderFingerprint("read", table, order), isFirst: page.kind === "first", all };
@@ -45,7 +45,7 @@ export function planReadPage(
   const kept = { ...withOutputs(keptOutputs(result.result, all.alias), all), limit: limit + 1 };
   return {
     rows: { ...result.rows, where: [] },
-    kept: ranges.map((way) => ({ ...kept, where: [...kept.where, ...way] })),
+    kept: ranges.map((range) => ({ ...kept, where: [...kept.where, ...range] })),
     page: plan,
   };
 }
@@ -55,8 +55,8 @@ type CalledRoutine = { readonly routine: QualifiedName; readonly scope: SelectSc
 /** The function is called once, and its whole result is materialized. */
 export function planCallPage(page: CursorPage, { routine, scope, node: tree }: CalledRoutine, context: PlanContext) {
   const order = completeOrder(tree.order, { table: scope.table, mayRead: () => true });
-  const ordered = { ...tree, order, range: { offset: 0, limit: pageLimit(tree, context) } };
-  const { rows: all, result } = planResultRows(ordered, scope, scope.table, context);
+  const orderedTree = { ...tree, order, range: { offset: 0, limit: pageLimit(tree, context) } };
+  const { rows: all, result } = planResultRows(orderedTree, scope, scope.table, context);
   rejectGroupedRows(all);
   const plan = { order: orderFingerprint("call", routine, order), isFirst: page.kind === "first", all };
   // The constraints of a table do not apply to rows that a function returns.
@@ -82,12 +82,12 @@ type OrderContext = {
   readonly isNullable: (term: OrderTerm) => boolean;
 };
 
-function planKeysetRanges(page: CursorPage, plan: KeysetPlan, ordered: OrderContext): KeysetRanges {
+function planKeysetRanges(page: CursorPage, plan: KeysetPlan, orderedTree: OrderContext): KeysetRanges {
   if (page.kind === "first") return [[]];
   if (page.kind === "unreadable") throw invalidCursor();
   const { order, values } = page.position;
-  if (order !== plan.order || values.length !== ordered.order.length) throw cursorMismatch();
-  const ranges = keysetPredicate(values.map((value, index) => keysetStep(index, value === null, plan, ordered)));
+  if (order !== plan.order || values.length !== orderedTree.order.length) throw cursorMismatch();
+  const ranges = keysetPredicate(values.map((value, index) => keysetStep(index, value === null, plan, orderedTree)));
   // No page ends at a position without rows after it, so the cursor was not issued here.
   if (ranges.length === 0) throw cursorMismatch();
   return ranges;
@@ -105,7 +105,7 @@ function keysetStep(
     descending: isDescending(term),
     nullsLast: hasNullsLast(term),
     nullable: isNullable(term),
-    operand: isNull ? null : { slot: { kind: "position", index }, type: castTypeOf(term, scope) },
+    operand: isNull ? null : { parameter: { kind: "position", index }, type: castTypeOf(term, scope) },
   };
 }
 
@@ -120,7 +120,7 @@ function castTypeOf(term: OrderTerm, scope: SelectScope): QualifiedName | null {
 function anyOf(ranges: KeysetRanges): readonly WherePredicate[] {
   if (ranges.length === 1) return ranges[0]!;
   const parts = ranges.map(
-    (way): WherePredicate => (way.length === 1 ? way[0]! : { kind: "and", negated: false, parts: way }),
+    (range): WherePredicate => (range.length === 1 ? range[0]! : { kind: "and", negated: false, parts: range }),
   );
   return [{ kind: "or", negated: false, parts }];
 }

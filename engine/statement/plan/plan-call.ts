@@ -29,11 +29,11 @@ export function planCall(
 ): CallPlan {
   const { catalog, role } = context;
   const intent = resolveCursorArgument(requested, catalog);
-  const { selection: shape, count, readOnly } = intent;
+  const { selection, count, readOnly } = intent;
   const routine = intent.row ? findRowRoutine(intent, intent.row.of, catalog) : findRoutine(intent, catalog, role);
   if (response.maxAffected !== null && !routine.returns.set) throw routineNotSetReturning();
   const scope = callScope(routine, catalog);
-  const tree = buildSelectTree(shape, context);
+  const tree = buildSelectTree(selection, context);
   // The function runs in any case: an estimate would save nothing.
   const total = planTotal(count === "estimated" ? "exact" : count, effectiveRange(tree, context.maxRows), options);
   const { call, where } = planRoutineCall(routine, intent, scope.alias, context);
@@ -43,7 +43,7 @@ export function planCall(
     ? planCallPage(intent.page, { routine, scope, node: tree }, context)
     : { ...planCallRows(call, { node: tree, scope, total, where }, context), page: null };
   const target = { schema: routine.schema, name: scope.name };
-  const selectsAll = selectsAllColumns(shape.select);
+  const selectsAll = selectsAllColumns(selection.select);
   const { format, body } = negotiateFormat({
     ...response,
     target,
@@ -132,11 +132,15 @@ function planArguments(routine: Routine, argument: CallArgument, alias: string):
   if (parameters.length === 0) return { kind: "none" };
   const positional = isPositional(routine, parameters);
   if (argument.kind === "query") {
-    const slotOf = ({ name, variadic }: RoutineParameter): BindParameter => ({ kind: "argument", name, all: variadic });
+    const parameterOf = ({ name, variadic }: RoutineParameter): BindParameter => ({
+      kind: "argument",
+      name,
+      all: variadic,
+    });
     return {
       kind: "each",
       positional,
-      parameters: parameters.map((parameter) => ({ ...parameter, slot: slotOf(parameter) })),
+      parameters: parameters.map((parameter) => ({ ...parameter, parameter: parameterOf(parameter) })),
     };
   }
   const isArray = argument.kind === "json" && !isJsonObject(argument.body);
@@ -161,8 +165,8 @@ function toRoutineParameter({ name, type, mode }: RoutineArgument): RoutineParam
   return { name: name!, sqlType: TYPES_WITHOUT_LENGTH[type.sqlName] ?? type.sqlName, variadic: mode === "variadic" };
 }
 
-function planCallBody(body: BodyPlan, { returns: { shape, set } }: Routine): BodyPlan {
-  const isScalar = shape !== "composite";
+function planCallBody(body: BodyPlan, { returns: { shape: selection, set } }: Routine): BodyPlan {
+  const isScalar = selection !== "composite";
   if (body.kind === "aggregate" && isScalar && !set) return { ...body, of: "value" };
   if (body.kind !== "json") return body;
   const isOne = !set || body.of === "row";

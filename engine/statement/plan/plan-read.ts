@@ -16,9 +16,9 @@ export function planRead(
   options: PlanOptions,
 ): ReadPlan {
   const { catalog, role } = context;
-  const { target, selection: shape, count } = intent;
+  const { target, selection, count } = intent;
   const table = findTable(target, catalog, role);
-  const tree = buildSelectTree(shape, context);
+  const tree = buildSelectTree(selection, context);
   const {
     rows,
     kept: keptPages,
@@ -26,7 +26,7 @@ export function planRead(
   } = intent.page
     ? planReadPage(intent.page, { table, node: tree }, context)
     : { rows: planRowRange(table, tree, context), kept: [], page: null };
-  const selectsAll = selectsAllColumns(shape.select);
+  const selectsAll = selectsAllColumns(selection.select);
   const { format, body } = negotiateFormat({
     ...response,
     target: table,

@@ -84,7 +84,7 @@ type PlannedRelation = {
   readonly branch: EmbedNode;
   readonly toOne: boolean;
   readonly context: SelectionContext;
-  readonly selection: SelectPlan;
+  readonly subquery: SelectPlan;
   readonly spread: SpreadJoin | null;
   /** The columns that the parent row shows of it. */
   readonly columns: readonly NamedSelectColumn[];
@@ -106,10 +106,10 @@ export function planConditions(node: SelectNode, scope: SelectScope, planContext
 }
 
 function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext: PlanContext): SelectionContext {
-  const taken = new Set(scope.takenAliases);
+  const takenAliases = new Set(scope.takenAliases);
   const relations = node.children.map((branch) => {
-    const relation = planEmbeddedRelation(branch, { ...scope, takenAliases: taken }, planContext);
-    if (relation.spread) taken.add(relation.spread.alias);
+    const relation = planEmbeddedRelation(branch, { ...scope, takenAliases }, planContext);
+    if (relation.spread) takenAliases.add(relation.spread.alias);
     return relation;
   });
   rejectDuplicateEmbeds(node, scope);
@@ -158,7 +158,7 @@ function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext
   if (isEmptyNode(branch) || !isSpread) {
     const selection = toSelectPlan(context, start, toOutputs(ownColumns), maxRows);
     const columns = isEmptyNode(branch) ? [] : [toEmbeddedColumn(branch, toOne, selection)];
-    return { branch, toOne, context, selection, spread: null, columns };
+    return { branch, toOne, context, subquery: selection, spread: null, columns };
   }
   const namedColumns = ownColumns.filter((one) => one.kind === "value");
   if (!toOne && namedColumns.some(({ aggregate }) => aggregate)) throw aggregatesInSpreadNotImplemented();
@@ -171,7 +171,7 @@ function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext
   const alias = chooseAlias("spread", outer.depth + 1, outer.takenAliases);
   const spread: SpreadJoin = { alias, form: toOne ? "columns" : "arrays", subquery: selection };
   const columns = namedColumns.map((one, index) => fromSpreadOutput(one, index, spread));
-  return { branch, toOne, context, selection, spread, columns };
+  return { branch, toOne, context, subquery: selection, spread, columns };
 }
 
 /** A foreign key refers to at most one row; for a function or a view this is not guaranteed. */
@@ -223,7 +223,7 @@ function toSelectPlan(
   };
 }
 
-function existsCondition({ selection }: PlannedRelation): WherePredicate {
+function existsCondition({ subquery: selection }: PlannedRelation): WherePredicate {
   return { kind: "exists", negated: false, selection, and: [] };
 }
 
@@ -247,11 +247,8 @@ function unselectedBranch(name: string, relationship?: DirectRelationship): Embe
 }
 
 /** The range of a selection, limited to the maximum number of rows. */
-export function effectiveRange(
-  { range: window }: SelectNode,
-  maxRows: number | null,
-): Pick<SelectPlan, "offset" | "limit"> {
-  return { offset: window?.offset ?? 0, limit: smallerLimit(window?.limit ?? null, maxRows) };
+export function effectiveRange({ range }: SelectNode, maxRows: number | null): Pick<SelectPlan, "offset" | "limit"> {
+  return { offset: range?.offset ?? 0, limit: smallerLimit(range?.limit ?? null, maxRows) };
 }
 
 function smallerLimit(a: number | null, b: number | null): number | null {
@@ -269,7 +266,10 @@ function planCondition(condition: RowCondition, context: SelectionContext): Wher
     case "filter":
       return planFilter(condition, context);
     case "related": {
-      const { selection, context: relatedContext } = context.findRelation(condition.relation, condition.found);
+      const { subquery: selection, context: relatedContext } = context.findRelation(
+        condition.relation,
+        condition.found,
+      );
       const and = [planCondition(condition.condition, relatedContext)];
       return { kind: "exists", negated: condition.negated, selection, and };
     }
@@ -292,7 +292,7 @@ function planFilter(
     field.path.length === 0 && isEmbeddedRelation(field.name, context) && !(isColumn && context.prefersColumns);
   if (embedded && operation.kind === "is" && (operation.value === "null" || operation.value === "not_null")) {
     // `clients=is.null` selects parents without related rows, and `not.is.null` those with some.
-    const { selection } = context.findRelation(field.name);
+    const { subquery: selection } = context.findRelation(field.name);
     return { kind: "exists", negated: (operation.value === "null") !== negated, selection, and: [] };
   }
   if (embedded && !isColumn) throw badEmbedOperator(field);
@@ -317,13 +317,18 @@ function planOperation(
         negated,
         left,
         operatorSchema,
-        operand: { slot: planContext.parameterFor(operation), by: reader },
+        operand: { parameter: planContext.parameterFor(operation), reader },
       };
     case "isdistinct":
-      return { kind: "distinct", negated, left, operand: { slot: planContext.parameterFor(operation), by: null } };
+      return {
+        kind: "distinct",
+        negated,
+        left,
+        operand: { parameter: planContext.parameterFor(operation), reader: null },
+      };
     case "search": {
       const { operator, language } = operation;
-      const operand = { slot: planContext.parameterFor(operation), by: null };
+      const operand = { parameter: planContext.parameterFor(operation), reader: null };
       return {
         kind: "search",
         negated,
@@ -337,7 +342,7 @@ function planOperation(
     case "compare": {
       const { operator, quantifier } = operation;
       const isPattern = operator === "like" || operator === "ilike";
-      const operand = { slot: planContext.parameterFor(operation), by: isPattern ? null : reader };
+      const operand = { parameter: planContext.parameterFor(operation), reader: isPattern ? null : reader };
       const isEquality = operator === "eq" || operator === "neq";
       const schema = isEquality ? operatorSchema : null;
       return { kind: "compare", negated, left, operator, operatorSchema: schema, quantifier, operand };
@@ -357,9 +362,9 @@ function planRowOperation(
     return { kind: "permitted", negated, text };
   }
   const slot = planContext.parameterFor(operation);
-  if (operation.kind === "digest") return { kind: "digest", negated, outputs: outputs(), slot };
+  if (operation.kind === "digest") return { kind: "digest", negated, outputs: outputs(), parameter: slot };
   const key = (scope.table?.primaryKey ?? []).map((name) => ({ name, value: useColumn(scope, name) }));
-  return { kind: "found", negated, key, by: operation.by, slot };
+  return { kind: "found", negated, key, by: operation.by, parameter: slot };
 }
 
 function isEmbeddedRelation(name: string, { node }: SelectionContext): boolean {
@@ -394,7 +399,7 @@ function spreadColumnValue({ spread, columns }: PlannedRelation, field: FieldRef
   return (findColumnByName(columns, field) ?? columns.find((one) => isSameField(one.field, field)))?.value ?? null;
 }
 
-function lookupExpression({ selection, context }: PlannedRelation, field: FieldReference): ValueExpression {
+function lookupExpression({ subquery: selection, context }: PlannedRelation, field: FieldReference): ValueExpression {
   return { kind: "lookup", value: planSelectedField(field, context), from: selection };
 }
 

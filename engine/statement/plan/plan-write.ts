@@ -35,14 +35,14 @@ export function planWrite(
   options: PlanOptions,
 ): WritePlan {
   const { catalog, role } = context;
-  const { selection: shape, returned, count } = intent;
+  const { selection, returned, count } = intent;
   const table = findTable(intent.target, catalog, role);
-  const tree = buildSelectTree(shape, context);
+  const tree = buildSelectTree(selection, context);
   // The rows to write and the columns to return are planned separately.
   const change = planChange(intent, table, tree, context, options);
   const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() });
   const { rows, result } = planResultRows({ ...tree, conditions: [], range: null }, scope, table, context);
-  const selectsAll = selectsAllColumns(shape.select);
+  const selectsAll = selectsAllColumns(selection.select);
   const { format, body } = negotiateFormat({
     ...response,
     target: table,
@@ -175,8 +175,8 @@ function planRecords(
     const column = table.columns.get(name);
     if (!column) throw columnNotFound(name, table);
     const reader = findJsonReader(column, catalog);
-    const fallback = missingAsDefault ? planMissingValue(column, table) : null;
-    return { name, sqlType: column.sqlType, element: planArrayElement(column.type), reader, missingValue: fallback };
+    const missingValue = missingAsDefault ? planMissingValue(column, table) : null;
+    return { name, sqlType: column.sqlType, element: planArrayElement(column.type), reader, missingValue };
   });
   return {
     // The table and its records are in one statement.

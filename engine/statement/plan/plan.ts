@@ -48,12 +48,12 @@ type CommonPlan = {
   readonly guards: readonly RowCountGuard[];
 };
 
-/** What a page by position has besides its rows. */
+/** A page by cursor. */
 export type KeysetPlan = {
-  /** What the cursors of this order bear. */
+  /** The fingerprint of the order, which its cursors contain. */
   readonly order: string;
   readonly isFirst: boolean;
-  /** The rows there are, wherever the page begins. */
+  /** All rows, independent of the start of the page. */
   readonly all: SelectPlan;
 };
 
@@ -66,21 +66,21 @@ export type TotalPlan =
 /** The columns of the result that are kept for the selection; names that are no columns are computed. */
 export type KeptColumns = { readonly wholeRow: boolean; readonly names: readonly string[] };
 
-/** What a write does to its table. The conditions of an insert speak of its records, the others of the table. */
+/** The change of a table. The conditions of an insert apply to its records, the others to the table. */
 export type ChangePlan = { readonly table: QualifiedName; readonly where: readonly WherePredicate[] } & (
   | { readonly kind: "insert"; readonly records: RecordsPlan; readonly conflict: ConflictPlan | null }
   | { readonly kind: "update"; readonly records: RecordsPlan; readonly findsUnchanged: boolean }
   | { readonly kind: "delete" }
 );
 
-/** Rows with the same values in these columns that are there already are changed, or left alone. */
+/** Existing rows with the same values in these columns are merged or ignored. */
 export type ConflictPlan = { readonly columns: readonly string[]; readonly resolution: "merge" | "ignore" };
 
-/** The payload, read as rows with the table's own types. */
+/** The payload as rows with the column types of the table. */
 export type RecordsPlan = {
   readonly alias: string;
   readonly isArray: boolean;
-  /** One array for each column takes Postgres a third less than the JSON text; and JSON in it, a quarter of the memory. */
+  /** One array per column takes a third less time than JSON text, and a quarter of the memory. */
   readonly byColumn: boolean;
   readonly columns: readonly RecordColumn[];
 };
@@ -88,27 +88,27 @@ export type RecordsPlan = {
 export type RecordColumn = {
   readonly name: string;
   readonly sqlType: string;
-  /** Of the elements, where the column's values can come in an array. */
+  /** Null if the values cannot be passed as an array. */
   readonly element: ArrayElementPlan | null;
-  /** How JSON is read, where Postgres itself would not read it as it writes it; null: by the type's input function. */
+  /** Reads JSON for types that Postgres writes as JSON but cannot read; null: the type's input function. */
   readonly reader: JsonReader | null;
-  /** What the column becomes in a record that does not name it; null: null. */
+  /** The value for records without the column; null: null. */
   readonly missingValue: ColumnDefaultPlan | null;
 };
 
-/** The function that reads JSON as the column's domain; or an hstore, an object to clients, or a list of them. */
+/** A function from JSON to the column's domain, or hstore, which clients see as an object. */
 export type JsonReader =
   | { readonly kind: "function"; readonly name: string }
   | { readonly kind: "hstore"; readonly schema: string; readonly isList: boolean };
 
-/** A default as the catalogue spells it, or the next number of an identity column. */
+/** The default expression in the catalogue, or the next value of an identity column. */
 export type ColumnDefaultPlan =
   | { readonly kind: "expression"; readonly text: string }
   | { readonly kind: "identity"; readonly table: QualifiedName; readonly column: string };
 
 export type ArrayElementPlan = {
   readonly sqlType: string;
-  /** What a text becomes in its row alone. */
+  /** The type that the text is cast to. */
   readonly cast: string | null;
   readonly isJson: boolean;
 };

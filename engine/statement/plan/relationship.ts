@@ -282,8 +282,8 @@ function joinByFunction(
   return { scope, source: { kind: "row function", routine: qualifiedNameOf(routine), row }, join: [] };
 }
 
-function innerScope({ depth, takenAliases: taken }: SelectScope, table: CatalogTable, alias: string): SelectScope {
-  return tableScope(table, { alias, depth: depth + 1, takenAliases: taken });
+function innerScope({ depth, takenAliases }: SelectScope, table: CatalogTable, alias: string): SelectScope {
+  return tableScope(table, { alias, depth: depth + 1, takenAliases });
 }
 
 function equalityPredicate(

@@ -153,7 +153,7 @@ export type WherePredicate =
       readonly kind: "digest";
       readonly negated: boolean;
       readonly outputs: readonly OutputColumn[];
-      readonly slot: BindParameter;
+      readonly parameter: BindParameter;
     }
   /** Whether the function returns a row with this key. */
   | {
@@ -161,7 +161,7 @@ export type WherePredicate =
       readonly negated: boolean;
       readonly key: readonly { readonly name: string; readonly value: ValueExpression }[];
       readonly by: QualifiedName;
-      readonly slot: BindParameter;
+      readonly parameter: BindParameter;
     }
   /** The SQL of the policies, whose columns are the table's own. */
   | { readonly kind: "permitted"; readonly negated: boolean; readonly text: string }
@@ -169,21 +169,21 @@ export type WherePredicate =
   | { readonly kind: "presence"; readonly left: ValueExpression; readonly present: boolean };
 
 /** Without a function Postgres infers the type from the other operand. */
-export type ParameterOperand = { readonly slot: BindParameter; readonly by: string | null };
+export type ParameterOperand = { readonly parameter: BindParameter; readonly reader: string | null };
 
 /** With a type where Postgres would not infer that of the other operand. */
-export type PositionOperand = { readonly slot: BindParameter; readonly type: QualifiedName | null };
+export type PositionOperand = { readonly parameter: BindParameter; readonly type: QualifiedName | null };
 
 export type OrderExpression = Pick<OrderTerm, "direction" | "nulls"> & { readonly value: ValueExpression };
 
 export type RoutineCall = {
   readonly routine: QualifiedName;
-  /** What the rows that it gives are called. */
+  /** The alias of the returned rows. */
   readonly alias: string;
-  /** A value, or values, that are no rows. */
+  /** Whether it returns values that are not rows. */
   readonly isScalar: boolean;
   readonly arguments: RoutineArguments;
-  /** A row of the table goes before them; null: no row does. */
+  /** The row of a table that is the first argument; null: none. */
   readonly row: { readonly table: QualifiedName; readonly alias: string } | null;
 };
 
@@ -193,9 +193,9 @@ export type RoutineArguments =
   | {
       readonly kind: "each";
       readonly positional: boolean;
-      readonly parameters: readonly (RoutineParameter & { readonly slot: BindParameter })[];
+      readonly parameters: readonly (RoutineParameter & { readonly parameter: BindParameter })[];
     }
-  /** Read from a JSON object, or from the first one of an array. */
+  /** Members of a JSON object, or of the first object of an array. */
   | {
       readonly kind: "record";
       readonly alias: string;

@@ -45,7 +45,7 @@ function remainingArguments({ arguments: routineArguments }: RoutineCall): Sql {
     case "each":
       return join(
         routineArguments.parameters.map((each) =>
-          argumentSql(each, sql`${parameter(each.slot)}::${catalogSql(each.sqlType)}`, routineArguments),
+          argumentSql(each, sql`${parameter(each.parameter)}::${catalogSql(each.sqlType)}`, routineArguments),
         ),
         ", ",
       );

@@ -79,8 +79,8 @@ function buildStatement(plan: Plan): Sql {
 }
 
 function buildReadStatement(plan: ReadPlan): Sql {
-  const kept = plan.keyset ? [sql`${RESULT_CTE} as (${keptPageRows(plan.keptPages)})`] : NO_CTES;
-  return buildResponseRow(plan, buildSelect(plan.rows), kept, positionColumns(plan));
+  const keptRows = plan.keyset ? [sql`${RESULT_CTE} as (${keptPageRows(plan.keptPages)})`] : NO_CTES;
+  return buildResponseRow(plan, buildSelect(plan.rows), keptRows, positionColumns(plan));
 }
 
 function buildCallStatement(plan: CallPlan): Sql {
@@ -220,8 +220,8 @@ function positionColumn(rows: SelectPlan): Sql {
   const valuesOf = (row: string) => names.map((name) => identifier(row, name));
   const texts = valuesOf("last").map((value) => sql`${value}::text`);
   const isApart = sql`(${join(valuesOf("last"), ", ")}) is distinct from (${join(valuesOf("next"), ", ")})`;
-  const place = sql`case when ${isApart} then json_build_array(${join(texts, ", ")}) else '[]' end`;
-  return sql`(select ${place} from (${rowAt(limit - 1)}) "last", (${rowAt(limit)}) "next")`;
+  const position = sql`case when ${isApart} then json_build_array(${join(texts, ", ")}) else '[]' end`;
+  return sql`(select ${position} from (${rowAt(limit - 1)}) "last", (${rowAt(limit)}) "next")`;
 
   function rowAt(offset: number): Sql {
     const outputs = rows.order.map(
@@ -296,13 +296,13 @@ export type ResponseRow<Cell = string | null> = {
   /** Binary bodies in hexadecimal; null if none was requested. */
   readonly body: Cell | null;
   /** The number of rows read, written or returned. */
-  readonly page: number;
+  readonly rowCount: number;
   /** The total number of rows, if requested and exact. */
   readonly total: number | null;
   /** The settings response.headers (JSON) and response.status (digits). */
   readonly headers: string | null;
   readonly status: string | null;
-  /** The key of the row inserted, in the order of the plan's `location`. */
+  /** The key of the inserted row, in the order of the plan's `location`. */
   readonly location: readonly (string | null)[] | null;
   /** The number of new rows of a merge. */
   readonly inserted: number | null;
@@ -310,17 +310,17 @@ export type ResponseRow<Cell = string | null> = {
   readonly position?: CursorPosition["values"] | null;
 };
 
-export function readResponseRow<Cell>(row: ResultRow<Cell>, { total, keyset: isPaged }: Plan): ResponseRow<Cell> {
-  const [body, page, counted, headers, status, position, inserted] = row;
-  const rows = Number(page);
+export function readResponseRow<Cell>(row: ResultRow<Cell>, { total: totalPlan, keyset }: Plan): ResponseRow<Cell> {
+  const [body, counted, total, headers, status, position, inserted] = row;
+  const rowCount = Number(counted);
   const common = {
     body: body ?? null,
-    page: rows,
-    total: total.kind === "page" ? rows : readNumber(counted),
+    rowCount,
+    total: totalPlan.kind === "page" ? rowCount : readNumber(total),
     headers: readText(headers),
     status: readText(status),
   };
-  if (isPaged) return { ...common, location: null, inserted: null, position: readTextList(position) };
+  if (keyset) return { ...common, location: null, inserted: null, position: readTextList(position) };
   return { ...common, location: readTextList(position), inserted: readNumber(inserted) };
 }
 

@@ -214,10 +214,10 @@ function buildPositivePredicate(where: WherePredicate): Sql {
       return sql`${left} ${COMPARISON_OPERATORS[where.operator]} ${right}`;
     }
     case "digest":
-      return sql`${rowDigest(where.outputs)} = any(${parameter(where.slot)})`;
+      return sql`${rowDigest(where.outputs)} = any(${parameter(where.parameter)})`;
     case "found": {
       const names = where.key.map(({ name }) => identifier(FOUND_ALIAS, name));
-      const found = sql`select ${join(names, ", ")} from ${qualifiedIdentifier(where.by)}(${parameter(where.slot)}) as ${identifier(FOUND_ALIAS)}`;
+      const found = sql`select ${join(names, ", ")} from ${qualifiedIdentifier(where.by)}(${parameter(where.parameter)}) as ${identifier(FOUND_ALIAS)}`;
       return sql`${rowSql(where.key.map(({ value }) => buildExpression(value)))} in (${found})`;
     }
     case "permitted":
@@ -253,14 +253,14 @@ function searchPredicate({
   convert,
   operator,
   language,
-  operand: { slot },
+  operand: { parameter: slot },
 }: WherePredicate & { kind: "search" }): Sql {
   const configuration = language === null ? NOTHING : sql`${literal(configurationName(language))}, `;
   const text = convert ? sql`to_tsvector(${configuration}${buildExpression(left)})` : buildExpression(left);
   return sql`${text} @@ ${SEARCH_FUNCTIONS[operator]}(${configuration}${parameter(slot)})`;
 }
 
-function operandSql({ slot, by }: ParameterOperand): Sql {
+function operandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
   return by === null ? parameter(slot) : sql`${catalogSql(by)}(${parameter(slot)})`;
 }
 
@@ -269,12 +269,12 @@ function rowSql(values: readonly Sql[]): Sql {
   return values.length === 1 ? values[0]! : sql`(${join(values, ", ")})`;
 }
 
-function positionOperandSql({ slot, type }: PositionOperand): Sql {
+function positionOperandSql({ parameter: slot, type }: PositionOperand): Sql {
   return type === null ? parameter(slot) : sql`${parameter(slot)}::${qualifiedIdentifier(type)}`;
 }
 
 /** Each text is converted by the function, if the type has one. */
-function listOperandSql({ slot, by }: ParameterOperand): Sql {
+function listOperandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
   return by === null ? parameter(slot) : sql`array(select ${catalogSql(by)}(unnest(${parameter(slot)}::text[])))`;
 }
 

@@ -102,7 +102,7 @@ function recordsFromItem(records: RecordsPlan): Sql {
   const as = identifier(alias);
   if (columns.length === 0)
     return isArray ? sql`json_array_elements(${PAYLOAD_JSON}) as ${as}` : sql`(values (1)) as ${as}`;
-  const isPlain = columns.every(({ reader, missingValue: fallback }) => reader === null && fallback === null);
+  const isPlain = columns.every(({ reader, missingValue }) => reader === null && missingValue === null);
   if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD_JSON}) as ${as}(${columnTypes(columns)})`;
   const values = columns.map((column, index) => sql`${recordValue(column, index)} as ${identifier(column.name)}`);
   const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
@@ -115,8 +115,8 @@ function recordsFromItem(records: RecordsPlan): Sql {
  */
 function eachRecord({ isArray, columns }: RecordsPlan): Sql {
   const objects = isArray ? sql`json_array_elements(${PAYLOAD_JSON})` : sql`(select ${PAYLOAD_JSON})`;
-  const defaults = columns.flatMap(({ sqlType, missingValue: fallback }, index) =>
-    fallback ? [sql`${defaultSql(fallback)}::${catalogSql(sqlType)} as ${defaultName(index)}`] : [],
+  const defaults = columns.flatMap(({ sqlType, missingValue }, index) =>
+    missingValue ? [sql`${defaultSql(missingValue)}::${catalogSql(sqlType)} as ${defaultName(index)}`] : [],
   );
   if (defaults.length === 0) return sql`${objects} as "each"("json")`;
   return sql`(select "json", ${join(defaults, ", ")} from ${objects} as "object"("json")) as "each"`;
@@ -154,17 +154,17 @@ function columnTypes(columns: readonly RecordColumn[]): Sql {
 }
 
 /** A key with null is null; a missing key gets the column's default. */
-function recordValue({ name, sqlType, reader, missingValue: fallback }: RecordColumn, index: number): Sql {
+function recordValue({ name, sqlType, reader, missingValue }: RecordColumn, index: number): Sql {
   const column = identifier("row", name);
   const value = reader ? readJsonValue(reader, sqlType, column) : column;
-  if (!fallback) return value;
+  if (!missingValue) return value;
   const isAbsent = sql`"each"."json"->${literal(name)} is null`;
   return sql`case when ${isAbsent} then "each".${defaultName(index)} else ${value} end`;
 }
 
-function defaultSql(fallback: ColumnDefaultPlan): Sql {
-  if (fallback.kind === "expression") return sql`(${catalogSql(fallback.text)})`;
-  const { table, column } = fallback;
+function defaultSql(missingValue: ColumnDefaultPlan): Sql {
+  if (missingValue.kind === "expression") return sql`(${catalogSql(missingValue.text)})`;
+  const { table, column } = missingValue;
   const name = literal(compile(qualifiedIdentifier(table)).text);
   return sql`nextval(pg_get_serial_sequence(${name}, ${literal(column)}))`;
 }

@@ -90,9 +90,9 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
 /** Numbers the parameters; equal ones share a number. */
 export function compile(whole: Sql): StatementTemplate {
   const parameters: BindParameter[] = [];
-  const parameterNumber = (slot: BindParameter): number => {
-    const index = parameters.findIndex((other) => isSameParameter(slot, other));
-    return index < 0 ? parameters.push(slot) : index + 1;
+  const parameterNumber = (added: BindParameter): number => {
+    const index = parameters.findIndex((other) => isSameParameter(added, other));
+    return index < 0 ? parameters.push(added) : index + 1;
   };
   const render = ({ parts }: Sql): string => {
     let text = "";

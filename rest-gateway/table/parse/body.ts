@@ -77,22 +77,20 @@ function decodeText(body: Buffer): string {
 }
 
 /** The rows of an insert or an update. When the client names the columns, it is for Postgres to refuse the JSON. */
-export function parseRows(content: ParsedBody, columns: readonly string[] | null): RowPayload {
-  switch (content.kind) {
+export function parseRows(body: ParsedBody, columns: readonly string[] | null): RowPayload {
+  switch (body.kind) {
     case "json":
-      return columns === null
-        ? toPayload(content.body, requireReadable(content.outline))
-        : toNamedRows(content, columns);
+      return columns === null ? toPayload(body.body, requireReadable(body.outline)) : toNamedRows(body, columns);
     case "csv":
-      return { json: content.json, columns: sortedUnique(content.columns), isArray: true };
+      return { json: body.json, columns: sortedUnique(body.columns), isArray: true };
     case "form": {
-      const row = Object.fromEntries(content.values);
+      const row = Object.fromEntries(body.values);
       return { json: Buffer.from(JSON.stringify(row)), columns: sortedUnique(Object.keys(row)), isArray: false };
     }
     case "unreadable":
-      throw content.refusal;
+      throw body.refusal;
     case "raw":
-      throw contentTypeNotAcceptable(content.format);
+      throw contentTypeNotAcceptable(body.format);
   }
 }
 
@@ -132,8 +130,8 @@ function toPayload(body: Buffer, outline: ReadableOutline): RowPayload {
     case "object":
       return { json: body, columns: payloadColumns(outline.keys), isArray: false };
     case "rows": {
-      const { keys, valueSpans: grid } = outline;
-      return { json: body, columns: payloadColumns(keys), isArray: true, ...(grid && { valueSpans: grid }) };
+      const { keys, valueSpans } = outline;
+      return { json: body, columns: payloadColumns(keys), isArray: true, ...(valueSpans && { valueSpans }) };
     }
     case "mixed":
       throw invalidBody("All object keys must match");
@@ -151,9 +149,9 @@ function payloadColumns(keys: JsonKeys): readonly string[] {
 function toNamedRows({ body, outline }: ParsedBody & { readonly kind: "json" }, names: readonly string[]): RowPayload {
   const columns = sortedUnique(names);
   if (body[skipSpace(body, 0)] === OPEN_BRACE) return { json: body, columns, isArray: false };
-  const grid = outline.kind === "rows" ? outline.valueSpans : null;
-  const hasAll = grid !== null && columns.every((name) => grid.keys.includes(name));
-  return { json: body, columns, isArray: true, ...(hasAll && { valueSpans: grid }) };
+  const valueSpans = outline.kind === "rows" ? outline.valueSpans : null;
+  const hasAll = valueSpans !== null && columns.every((name) => valueSpans.keys.includes(name));
+  return { json: body, columns, isArray: true, ...(hasAll && { valueSpans }) };
 }
 
 /** Only a function of one unnamed parameter can take what has no names, or more of them than functions have parameters. */

@@ -81,8 +81,8 @@ export function parseQueryParameters(
     arguments: callArguments,
   };
 
-  function setBound(place: string, said: Pick<RangeBounds, "path"> & Partial<RangeBounds>): void {
-    bounds.set(place, { limit: null, offset: null, ...bounds.get(place), ...said });
+  function setBound(path: string, bound: Pick<RangeBounds, "path"> & Partial<RangeBounds>): void {
+    bounds.set(path, { limit: null, offset: null, ...bounds.get(path), ...bound });
   }
 
   function addLogic(name: string, value: string): void {

@@ -92,7 +92,7 @@ export function parseTableRequest(
   const query = parseQueryParameters(conditions, {
     withArguments: resource.kind === "function" && isReadMethod(method),
   });
-  const windows = parseRanges(query.bounds, { method, range: headers.range });
+  const ranges = parseRanges(query.bounds, { method, range: headers.range });
   const preferences = parsePreferences(headerOf("prefer"), settings);
   const accept = parseAccept(headers.accept);
   return { method, action: toAction(), profile, preferences, accept, parameters };
@@ -101,7 +101,7 @@ export function parseTableRequest(
     if (method === "OPTIONS") return { kind: "options", resource };
     if (resource.kind === "root") return { kind: "describe", tables: describedTables(parameters) };
     const target = { schema: profile.schema, name: resource.name };
-    const intent = toIntent(resource.kind, { method, target, query, ranges: windows, preferences, content });
+    const intent = toIntent(resource.kind, { method, target, query, ranges, preferences, content });
     return { kind: "statement", intent };
   }
 

@@ -111,8 +111,8 @@ function respondWithRows<B extends ResponseBody>(
   plan: ReadPlan,
   result: RunResult<B>,
 ): SentResponse<B> {
-  if (plan.format.kind === "object" && result.page !== 1) throw notOneRow(result.page!);
-  const { status, range } = rangeStatus(plan.rows, result.page, result.total);
+  if (plan.format.kind === "object" && result.rowCount !== 1) throw notOneRow(result.rowCount!);
+  const { status, range } = rangeStatus(plan.rows, result.rowCount, result.total);
   const headers: ResponseHeaders = {
     "Content-Range": range,
     ...preferenceHeader(request, READ_PREFERENCES),
@@ -129,8 +129,8 @@ function respondWithCallResult<B extends ResponseBody>(
   plan: CallPlan,
   result: RunResult<B>,
 ): SentResponse<B> {
-  if (plan.format.kind === "object" && result.page !== 1) throw notOneRow(result.page!);
-  const { status, range } = rangeStatus(plan.rows, result.page, result.total);
+  if (plan.format.kind === "object" && result.rowCount !== 1) throw notOneRow(result.rowCount!);
+  const { status, range } = rangeStatus(plan.rows, result.rowCount, result.total);
   const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, CALL_PREFERENCES) };
   const { shape, set } = plan.routine.returns;
   if (shape === "void" && !set) return { status: 204, headers, body: null };
@@ -155,7 +155,7 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
     case "update":
       return changeHead(
         request,
-        contentRange(0, lastRowNumber(0, result.page), writtenTotal(request, result)),
+        contentRange(0, lastRowNumber(0, result.rowCount), writtenTotal(request, result)),
         UPDATE_PREFERENCES,
       );
     case "delete":
@@ -197,12 +197,12 @@ function changeHead(request: TableRequest, range: string, relevant: readonly Pre
 }
 
 /** Where nothing was there to be merged with, for want of a key, all rows are. */
-function isCreated({ preferences }: TableRequest, { inserted, page }: RunResult<unknown>): boolean {
+function isCreated({ preferences }: TableRequest, { inserted, rowCount: page }: RunResult<unknown>): boolean {
   return preferences.resolution !== "merge-duplicates" || (inserted ?? page ?? 0) > 0;
 }
 
 /** What is planned speaks of rows to be read. */
-function writtenTotal({ preferences: { count } }: TableRequest, { page }: RunResult<unknown>): number | null {
+function writtenTotal({ preferences: { count } }: TableRequest, { rowCount: page }: RunResult<unknown>): number | null {
   return count === "exact" || count === "estimated" ? page : null;
 }
 

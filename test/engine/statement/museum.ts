@@ -18,7 +18,7 @@ export type Museum = {
   plan(intent: Intent, options?: Wishes): Plan;
   text(intent: Intent, options?: Wishes): string;
   /** What the statement answers; whatever it does is undone. */
-  ask(intent: Intent, options?: Wishes): Promise<ResponseRow>;
+  run(intent: Intent, options?: Wishes): Promise<ResponseRow>;
   /** The body of the answer, as it is read from JSON. */
   rows(intent: Intent, options?: Wishes): Promise<unknown>;
   /** The rows of any query for the intent. */
@@ -65,12 +65,12 @@ export async function openMuseum(more = ""): Promise<Museum> {
       return makeRequestPlanner(all)(intent, all, museum.catalog, all.role).plan;
     },
     text: (intent, options) => buildQuery(museum.plan(intent, options)).text,
-    async ask(intent, options = {}) {
+    async run(intent, options = {}) {
       const plan = museum.plan(intent, options);
       const [row] = await museum.lines(buildQuery(plan), intent, options.role);
       return readResponseRow(row!, plan);
     },
-    rows: async (intent, options) => JSON.parse((await museum.ask(intent, options)).body!),
+    rows: async (intent, options) => JSON.parse((await museum.run(intent, options)).body!),
     async lines({ text, parameters: slots }, intent, role = "anon") {
       await client.query("begin");
       try {

@@ -20,7 +20,7 @@ afterAll(() => museum.drop());
 
 const media = (type: string): { formats: ResponseFormat[] } => ({ formats: [{ kind: "media", type }] });
 const object = (nulls: "kept" | "stripped") => ({ formats: [{ kind: "object", type: "x/object", nulls } as const] });
-const bodyOf = async (intent: Intent, options: object) => (await museum.ask(intent, options)).body;
+const bodyOf = async (intent: Intent, options: object) => (await museum.run(intent, options)).body;
 const ids = (where = compare("id", "lt", "3")) => read("works", { select: columns("id", "mood"), where: [where] });
 
 describe("a body is", () => {
@@ -46,7 +46,7 @@ describe("a body is", () => {
   test("nothing where only the counts are wanted", async () => {
     const intent = read("works", { select: [column("id"), relation("artists", columns("name"))] }, { count: "exact" });
     expect(museum.text(intent, { includesBody: false })).toMatch(/^select null, count\(\*\), null, /);
-    expect(await museum.ask(intent, { includesBody: false })).toMatchObject({ body: null, page: 7, total: 7 });
+    expect(await museum.run(intent, { includesBody: false })).toMatchObject({ body: null, rowCount: 7, total: 7 });
   });
 
   test("CSV, whose first line are the names", async () => {

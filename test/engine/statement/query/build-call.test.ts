@@ -95,7 +95,7 @@ describe("a function is called", () => {
     expect(museum.text(post("echo_jsonb", { a: 1 }))).toContain(
       `(select "api"."echo_jsonb"($1::jsonb) as "pgrst_scalar")`,
     );
-    expect((await museum.ask(post("echo_json", { b: 1, a: [1.1] }))).body).toBe('{"b":1,"a":[1.1]}');
+    expect((await museum.run(post("echo_json", { b: 1, a: [1.1] }))).body).toBe('{"b":1,"a":[1.1]}');
     expect(await museum.rows(raw("echo_text", "text", Buffer.from("it's")))).toBe("it's");
     expect(await museum.rows(raw("echo_xml", "xml", Buffer.from("<a/>")))).toBe("<a/>");
     expect(await museum.rows(raw("echo_bytes", "bytea", Buffer.from([0, 255])))).toBe("\\x00ff");
@@ -177,7 +177,7 @@ describe("what a function gives", () => {
         total: `(select count(*) from "result" as "int8")`,
       }),
     );
-    expect(await museum.ask(intent)).toMatchObject({ page: 1, total: 3 });
+    expect(await museum.run(intent)).toMatchObject({ rowCount: 1, total: 3 });
     const { rows } = await museum.owner.query("select last_value::int from api.calls");
     expect(rows).toEqual([{ last_value: 3 }]);
   });
@@ -190,28 +190,28 @@ describe("what a function gives", () => {
     };
     const intent = call("all_works", {}, shape, { count: "exact" });
     expect(museum.text(intent)).toContain(`"works"."details", "works"."shouted" from "api"."all_works"() as "works")`);
-    expect(await museum.ask(intent)).toMatchObject({
+    expect(await museum.run(intent)).toMatchObject({
       total: 1,
       body: '[{"shouted":"WATER LILIES","maker":{"name":"Claude"}}]',
     });
   });
 
   test("is nothing where it is void, and the function has run", async () => {
-    expect(await museum.ask(post("nap", {}))).toMatchObject({ page: 1 });
+    expect(await museum.run(post("nap", {}))).toMatchObject({ rowCount: 1 });
     expect(museum.plan(post("nap", {}))).toMatchObject({ routine: { returns: { shape: "void" } } });
   });
 
   test("may be a response's headers and status", async () => {
-    const answer = await museum.ask(post("told", { status: "418", headers: '[{"X-Tea":"green"}]' }));
+    const answer = await museum.run(post("told", { status: "418", headers: '[{"X-Tea":"green"}]' }));
     expect(answer).toMatchObject({ status: "418", headers: '[{"X-Tea":"green"}]' });
   });
 
   test("is undone when it is not the one row that was asked for", async () => {
     const intent = post("write_items", { names: ["a", "b"] });
     const formats = [{ kind: "object", type: "x/object", nulls: "kept" } as const];
-    const error = await museum.ask(intent, { formats }).catch((reason: unknown) => reason);
+    const error = await museum.run(intent, { formats }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({ code: "PGRST116", details: "The result contains 2 rows" });
-    const tooMany = await museum.ask(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
+    const tooMany = await museum.run(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
     expect(guardError(tooMany)).toMatchObject({ code: "PGRST124", details: "The query affects 2 rows" });
   });
 });
@@ -234,7 +234,7 @@ describe("a function that takes a row", () => {
 
   test("may change it, and is not called where it is not there", async () => {
     expect(await museum.rows(withRow("retitle", { title: "Reeds" }, "1"))).toMatchObject({ id: 1, title: "Reeds" });
-    expect(await museum.ask(withRow("retitle", { title: "Reeds" }, "999"))).toMatchObject({ page: 0 });
+    expect(await museum.run(withRow("retitle", { title: "Reeds" }, "999"))).toMatchObject({ rowCount: 0 });
   });
 
   test("is not found by what it does not take", () => {

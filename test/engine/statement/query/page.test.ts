@@ -41,7 +41,7 @@ async function walk(intent: Paged, options?: Wishes): Promise<Row[]> {
   const rows: Row[] = [];
   let request: Paged = { ...intent, page: { kind: "first" } };
   for (;;) {
-    const { body, page, position: place } = await museum.ask(request, options);
+    const { body, rowCount: page, position: place } = await museum.run(request, options);
     rows.push(...(JSON.parse(body!) as Row[]));
     if (!place) return rows;
     expect(place, JSON.stringify(request)).not.toEqual([]);
@@ -85,7 +85,7 @@ describe("a page by position", () => {
         more: place([`"paints"."year"`, `"paints"."id"`], order, 2),
       }),
     );
-    expect(await museum.ask(first)).toMatchObject({ page: 2, position: ["2000", "14"] });
+    expect(await museum.run(first)).toMatchObject({ rowCount: 2, position: ["2000", "14"] });
   });
 
   const searched = (intent: Paged) => /"result" as \((.*?)\) select coalesce/s.exec(museum.text(intent))![1];
@@ -140,7 +140,7 @@ describe("a page by position", () => {
     expect(museum.text(behind(intent, ["7"]))).toContain(
       `(select count(*) from "api"."paints" as "paints" where ${year} > $1), `,
     );
-    expect(await museum.ask(behind(intent, ["7"]))).toMatchObject({ page: 2, total: 17 });
+    expect(await museum.run(behind(intent, ["7"]))).toMatchObject({ rowCount: 2, total: 17 });
   });
 
   test("has one statement, wherever it begins", () => {
@@ -239,7 +239,7 @@ describe("a walk from page to page gives each row once and in order", () => {
     expect(await walk(intent)).toEqual(await whole(completed));
     const text = museum.text(behind({ ...intent, count: "exact" }, ["c", "7"]));
     expect(text.split(`"paints_since"(`)).toHaveLength(2);
-    const { total } = await museum.ask(behind({ ...intent, count: "exact" }, ["c", "7"]));
+    const { total } = await museum.run(behind({ ...intent, count: "exact" }, ["c", "7"]));
     expect(total).toBe((await whole(completed)).length);
   });
 
@@ -250,9 +250,13 @@ describe("a walk from page to page gives each row once and in order", () => {
 
   test("as CSV, and as headers alone", async () => {
     const first = { ...read("paints", { select: columns("id"), window: two }), page: { kind: "first" } } as const;
-    const csv = await museum.ask(first, { formats: [{ kind: "media", type: "text/csv" }] });
+    const csv = await museum.run(first, { formats: [{ kind: "media", type: "text/csv" }] });
     expect(csv).toMatchObject({ body: "id\n1\n2", position: ["2"] });
-    expect(await museum.ask(first, { includesBody: false })).toMatchObject({ body: null, page: 2, position: ["2"] });
+    expect(await museum.run(first, { includesBody: false })).toMatchObject({
+      body: null,
+      rowCount: 2,
+      position: ["2"],
+    });
   });
 });
 
@@ -262,7 +266,7 @@ test("rows in the same place are told from others that are only spelled alike", 
     grant select on api.amounts to anon`);
   await museum.reload();
   const intent = read("amounts", { order: [term("n")], window: { offset: 0, limit: 1 } });
-  expect(await museum.ask({ ...intent, page: { kind: "first" } })).toMatchObject({ position: [] });
-  expect(await museum.ask(behind(intent, ["1.0"]))).toMatchObject({ body: '[{"n":2.0}]', position: ["2.0"] });
-  expect(await museum.ask(behind(intent, ["2"]))).toMatchObject({ position: [] });
+  expect(await museum.run({ ...intent, page: { kind: "first" } })).toMatchObject({ position: [] });
+  expect(await museum.run(behind(intent, ["1.0"]))).toMatchObject({ body: '[{"n":2.0}]', position: ["2.0"] });
+  expect(await museum.run(behind(intent, ["2"]))).toMatchObject({ position: [] });
 });

@@ -53,12 +53,12 @@ describe("a total", () => {
     expect(museum.text(intent)).toContain(
       `count(*), (select count(*) from "api"."works" as "works" ${where}), nullif(`,
     );
-    expect(await museum.ask(intent)).toMatchObject({ page: 2, total: 5 });
+    expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
 
   test("is the page's own where nothing is held back", async () => {
-    expect(await museum.ask(read("works", {}, { count: "exact" }))).toMatchObject({ page: 7, total: 7 });
-    expect(await museum.ask(read("works"))).toMatchObject({ page: 7, total: null });
+    expect(await museum.run(read("works", {}, { count: "exact" }))).toMatchObject({ rowCount: 7, total: 7 });
+    expect(await museum.run(read("works"))).toMatchObject({ rowCount: 7, total: null });
   });
 
   test("is counted no further than an estimate needs", async () => {
@@ -66,12 +66,12 @@ describe("a total", () => {
     expect(museum.text(intent, { maxRows: 10 })).toContain(
       `(select count(*) from (select 1 from "api"."numbers" as "numbers" limit 11) "_")`,
     );
-    expect(await museum.ask(intent, { maxRows: 10 })).toMatchObject({ page: 10, total: 11 });
+    expect(await museum.run(intent, { maxRows: 10 })).toMatchObject({ rowCount: 10, total: 11 });
   });
 
   test("is of groups where rows are grouped", async () => {
     const intent = read("works", { select: [column("artist_id"), aggregate("count")], window }, { count: "exact" });
-    expect(await museum.ask(intent)).toMatchObject({ page: 2, total: 5 });
+    expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
 
   test("is estimated from Postgres's plan of the same rows", async () => {
@@ -128,10 +128,10 @@ describe("rows one by one", () => {
     const plan = longPlanOf(intent, options);
     const lines = await museum.lines(buildRowsQuery(plan), intent);
     const { opening, separator, closing } = bodyFrame(plan);
-    const whole = await museum.ask(intent, options);
+    const whole = await museum.run(intent, options);
     expect(lines.length).toBeGreaterThan(0);
     expect(opening + lines.map(([line]) => line).join(separator) + closing).toBe(whole.body);
-    expect(readResponseRow([whole.body, String(whole.page), ...lines[0]!.slice(1)], plan)).toEqual(whole);
+    expect(readResponseRow([whole.body, String(whole.rowCount), ...lines[0]!.slice(1)], plan)).toEqual(whole);
   });
 
   test("know what a function has said of the answer once the first one is there", async () => {

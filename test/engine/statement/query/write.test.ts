@@ -105,8 +105,8 @@ describe("an insert", () => {
         `insert into "api"."append_only" ("id", "entry") select "payload"."id", "payload"."entry" from json_to_record($1::json) as "payload"("id" integer, "entry" text) returning 1`,
       ),
     );
-    expect(await museum.ask(intent)).toMatchObject({ page: 1, body: null });
-    await expect(museum.ask({ ...intent, returned: "headers" })).rejects.toMatchObject({ code: "42501" });
+    expect(await museum.run(intent)).toMatchObject({ rowCount: 1, body: null });
+    await expect(museum.run({ ...intent, returned: "headers" })).rejects.toMatchObject({ code: "42501" });
   });
 
   test("says where the one new row is, as JSON spells its key", async () => {
@@ -118,13 +118,13 @@ describe("an insert", () => {
         `case when count(*) = 1 then (select json_build_array(row_to_json("result".*)->>'exhibition_id', row_to_json("result".*)->>'work_id') from "result") end, null`,
       ),
     );
-    expect((await museum.ask(intent)).location).toEqual(["3", "7"]);
+    expect((await museum.run(intent)).location).toEqual(["3", "7"]);
     expect(
-      (await museum.ask(insert("visits", { on_day: "2024-07-01", person_id: 1 }, {}, { returned: "headers" })))
+      (await museum.run(insert("visits", { on_day: "2024-07-01", person_id: 1 }, {}, { returned: "headers" })))
         .location,
     ).toEqual(["2024-07-01", "1"]);
-    expect((await museum.ask(insert("only_key", [{}, {}], {}, { returned: "headers" }))).location).toBeNull();
-    expect((await museum.ask(insert("keyless", { a: 1 }, {}, { returned: "headers" }))).location).toBeNull();
+    expect((await museum.run(insert("only_key", [{}, {}], {}, { returned: "headers" }))).location).toBeNull();
+    expect((await museum.run(insert("keyless", { a: 1 }, {}, { returned: "headers" }))).location).toBeNull();
   });
 
   test("of objects without keys makes rows of defaults, and of an empty array none", async () => {
@@ -134,9 +134,9 @@ describe("an insert", () => {
     expect(museum.text(insert("only_key", {}, {}, { returned: "nothing" }))).toBe(
       quietly(`insert into "api"."only_key" select from (values (1)) as "payload" returning 1`),
     );
-    expect(await museum.ask(insert("only_key", [{}, {}]))).toMatchObject({ page: 2 });
-    expect(await museum.ask(insert("only_key", {}))).toMatchObject({ page: 1 });
-    expect(await museum.ask(insert("only_key", []))).toMatchObject({ page: 0, body: "[]" });
+    expect(await museum.run(insert("only_key", [{}, {}]))).toMatchObject({ rowCount: 2 });
+    expect(await museum.run(insert("only_key", {}))).toMatchObject({ rowCount: 1 });
+    expect(await museum.run(insert("only_key", []))).toMatchObject({ rowCount: 0, body: "[]" });
   });
 
   test("gives absent keys their default where that is preferred, and null where null is given", async () => {
@@ -188,7 +188,7 @@ describe("an insert", () => {
   });
 
   test("through a trigger tells what the trigger has to say", async () => {
-    const { headers, status } = await museum.ask(insert("watched", { id: 2, name: "told" }));
+    const { headers, status } = await museum.run(insert("watched", { id: 2, name: "told" }));
     expect([headers, status]).toEqual(['[{"X-Fixture": "told"}]', "299"]);
   });
 
@@ -219,7 +219,7 @@ describe("an insert that meets rows which are there", () => {
         more: `null, ${INSERTED}`,
       }),
     );
-    const answer = await museum.ask(intent);
+    const answer = await museum.run(intent);
     expect(answer.inserted).toBe(1);
     expect(JSON.parse(answer.body!)).toEqual([
       { code: "one", name: "Uno", n: 1 },
@@ -227,7 +227,7 @@ describe("an insert that meets rows which are there", () => {
     ]);
     expect(
       (
-        await museum.ask({
+        await museum.run({
           ...intent,
           payload: { ...intent.payload, json: Buffer.from('[{"code":"one","name":"x"}]') },
         })
@@ -253,7 +253,7 @@ describe("an insert that meets rows which are there", () => {
     expect(await museum.rows(named)).toEqual([{ code: "new", name: "One", n: 1 }]);
     const odd = insert("keyed", rows, {}, { upsert: { resolution: "ignore", onConflict: ['no"such', "column"] } });
     expect(museum.text(odd)).toContain(`on conflict ("no""such", "column") do nothing`);
-    await expect(museum.ask(odd)).rejects.toMatchObject({ code: "42703" });
+    await expect(museum.run(odd)).rejects.toMatchObject({ code: "42703" });
   });
 });
 
@@ -272,13 +272,13 @@ describe("PUT", () => {
       `json_to_record($1::json) as "payload"("code" text, "name" text, "n" integer) where ${UP} and "payload"."code" = $2 on conflict ("code") do update`,
     );
     expect(museum.text(intent)).toContain(`case when count(*) <> 1 then current_setting('PGRST115 ' || count(*)) end`);
-    expect(await museum.ask(intent)).toMatchObject({ page: 1, inserted: 0 });
-    expect(await museum.ask(put({ code: "new", name: "New" }, "new"))).toMatchObject({ page: 1, inserted: 1 });
+    expect(await museum.run(intent)).toMatchObject({ rowCount: 1, inserted: 0 });
+    expect(await museum.run(put({ code: "new", name: "New" }, "new"))).toMatchObject({ rowCount: 1, inserted: 1 });
   });
 
   test("writes nothing when the payload names another row, or several", async () => {
     const refused = async (row: object, code: string) => {
-      const error = await museum.ask(put(row, code)).catch((reason: unknown) => reason);
+      const error = await museum.run(put(row, code)).catch((reason: unknown) => reason);
       return guardError(error);
     };
     expect(await refused({ code: "one", name: "x" }, "two")).toMatchObject({ kind: "invalid", code: "PGRST115" });
@@ -328,8 +328,8 @@ describe("an update", () => {
   test("of nothing finds nothing", async () => {
     const intent = update("works", {}, { where: [eq("id", "1")] });
     expect(museum.text(intent)).toContain(`"result" as (select "works".* from "api"."works" where false)`);
-    expect(await museum.ask(intent)).toMatchObject({ page: 0, body: "[]" });
-    expect(await museum.ask({ ...intent, returned: "nothing" })).toMatchObject({ page: 0 });
+    expect(await museum.run(intent)).toMatchObject({ rowCount: 0, body: "[]" });
+    expect(await museum.run({ ...intent, returned: "nothing" })).toMatchObject({ rowCount: 0 });
   });
 
   test("shows all columns beside a computed one, and gives computed relations the row as it is now", async () => {
@@ -369,14 +369,14 @@ describe("an update", () => {
 
   test("is undone when it changes more than one row where one was asked for", async () => {
     const intent = update("works", { price: 1 }, { where: [compare("id", "lt", "3")] });
-    const error = await museum.ask(intent, { formats: [OBJECT] }).catch((reason: unknown) => reason);
+    const error = await museum.run(intent, { formats: [OBJECT] }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({
       kind: "notAcceptable",
       code: "PGRST116",
       details: "The result contains 2 rows",
     });
     const one = update("works", { price: 1 }, { select: columns("id"), where: [eq("id", "3")] });
-    expect((await museum.ask(one, { formats: [OBJECT] })).body).toBe('{"id":3}');
+    expect((await museum.run(one, { formats: [OBJECT] })).body).toBe('{"id":3}');
   });
 });
 
@@ -397,15 +397,15 @@ describe("a delete", () => {
 
   test("is undone when it is of more rows than are allowed", async () => {
     const intent = remove("exhibits", { where: [eq("work_id", "1")] }, { returned: "nothing" });
-    const error = await museum.ask(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
+    const error = await museum.run(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({ kind: "invalid", code: "PGRST124", details: "The query affects 2 rows" });
-    expect(await museum.ask(intent, { maxAffected: 2 })).toMatchObject({ page: 2 });
+    expect(await museum.run(intent, { maxAffected: 2 })).toMatchObject({ rowCount: 2 });
   });
 });
 
 test("row-level policies hold for what is written and for what comes back", async () => {
   const mine = insert("notes", { owner: "ben", body: "x" });
-  await expect(museum.ask(mine, { role: "authenticated" })).rejects.toMatchObject({ code: "42501" });
-  await expect(museum.ask(mine, { role: "anon" })).rejects.toMatchObject({ code: "42501" });
-  expect(await museum.ask(mine, { role: "service_role" })).toMatchObject({ page: 1 });
+  await expect(museum.run(mine, { role: "authenticated" })).rejects.toMatchObject({ code: "42501" });
+  await expect(museum.run(mine, { role: "anon" })).rejects.toMatchObject({ code: "42501" });
+  expect(await museum.run(mine, { role: "service_role" })).toMatchObject({ rowCount: 1 });
 });
