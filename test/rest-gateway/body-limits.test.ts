@@ -84,7 +84,7 @@ describe("a body for", () => {
     expect((await post(path, headers, bodyOf(most), method)).status).not.toBe(413);
   });
 
-  test("a sign-in may have 64 KiB, however much bodies may have", async () => {
+  test("a sign-in may have 64 KiB, whatever the limit of other bodies", async () => {
     const roomy = await serve(database);
     try {
       const send = (bytes: number) =>
@@ -100,13 +100,13 @@ describe("a body for", () => {
     }
   });
 
-  test("who is anonymous says what others may send", async () => {
+  test("the refusal of an anonymous caller states the limit of authenticated callers", async () => {
     const { text } = await post("/rest/v1/articles", ANON, bodyOf(MOST.anonymous + 1));
     expect(JSON.parse(text).hint).toContain(`${MOST.body} bytes`);
   });
 });
 
-test("who asks is known before a body is read: credentials that are no good are refused while it is still coming", async () => {
+test("invalid credentials are refused before the body is read", async () => {
   const { hostname, port } = new URL(service.url);
   for (const [path, header] of [
     ["/rest/v1/articles", "apikey: none.of.these"],
@@ -123,7 +123,7 @@ test("who asks is known before a body is read: credentials that are no good are 
   }
 });
 
-describe("while there is no memory left for bodies", () => {
+describe("while the memory for bodies is used up", () => {
   const occupants: Socket[] = [];
   const occupy = async () => {
     const { hostname, port } = new URL(service.url);
@@ -156,10 +156,13 @@ describe("while there is no memory left for bodies", () => {
     ["/graphql", BEARER, graphql],
     ["/realtime/v1/api/broadcast", SERVICE, resource],
     ["/auth/login", NOBODY, resource],
-  ])("%s refuses a large one for now, in its own words, and takes a small one", async (path, headers, response) => {
-    const refused = await post(path, headers, bodyOf(25_000));
-    expect([refused.status, refused.retryAfter]).toEqual([503, "1"]);
-    expect(JSON.parse(refused.text)).toEqual(response);
-    expect((await post(path, headers, bodyOf(1_000))).status).toBeLessThan(500);
-  });
+  ])(
+    "%s refuses a large body temporarily, in its own error format, and accepts a small one",
+    async (path, headers, response) => {
+      const refused = await post(path, headers, bodyOf(25_000));
+      expect([refused.status, refused.retryAfter]).toEqual([503, "1"]);
+      expect(JSON.parse(refused.text)).toEqual(response);
+      expect((await post(path, headers, bodyOf(1_000))).status).toBeLessThan(500);
+    },
+  );
 });

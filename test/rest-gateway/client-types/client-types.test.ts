@@ -125,7 +125,7 @@ async function objections(types: string, program: string): Promise<string> {
 }
 
 describe("toClientTypes", () => {
-  test("says of a schema what supabase-js and its users rely on, with true nullability", async () => {
+  test("describes a schema as supabase-js expects, with true nullability", async () => {
     const types = await withClient(database.ownerUrl, async (client) => {
       await client.query(SCHEMA);
       const options = { schemas: ["shop"], extraSearchPath: [], loginRole: "postgres" };

@@ -65,14 +65,14 @@ async function metric(name: string, labels: Readonly<Record<string, string>> = {
 }
 
 describe("the operators' port", () => {
-  test("is ready when the service is, and answers nothing else", async () => {
+  test("is ready when the service is, and has no other routes", async () => {
     expect(await statusOf("/ready")).toBe(200);
     expect(await statusOf("/live")).toBe(200);
     expect(await statusOf("/elsewhere")).toBe(404);
     expect((await fetch(`${admin.url}/live`, { method: "POST" })).status).toBe(405);
   });
 
-  test("counts requests by route, method and status, never by address, and what is behind them", async () => {
+  test("counts requests by route, method and status, never by URL, and has metrics of Postgres", async () => {
     await ask("/rest/v1/secrets?word=eq.xyzzy");
     await ask("/rest/v1/secrets?word=eq.plugh");
     await ask("/rest/v1/nowhere");
@@ -98,7 +98,7 @@ describe("the operators' port", () => {
     expect(text).not.toMatch(/xyzzy|secrets|long enough/);
   });
 
-  test("tells what the docs name, and what the alerts look at", async () => {
+  test("has the metrics that the docs and the alerts name", async () => {
     const text = await (await fetch(`${admin.url}/metrics`)).text();
     const result = new Set([...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!));
     const ours = [...result].filter((name) => name.startsWith("content_service_"));
@@ -111,7 +111,7 @@ describe("the operators' port", () => {
     expect(watched.filter((name) => !result.has(name))).toEqual([]);
   });
 
-  test("shows what Postgres is asked at this moment, by request and by session", async () => {
+  test("shows the running queries of Postgres, by request and by session", async () => {
     await owner.query("select pg_advisory_lock(4711)");
     const waiting = ask("/rest/v1/rpc/wait_for_lock", { headers: { "x-request-id": "request-17" } });
     const request = async () => (await (await fetch(`${admin.url}/statements`)).json()) as Record<string, unknown>[];
@@ -132,7 +132,7 @@ describe("the operators' port", () => {
     await until(async () => (await ours()) === undefined);
   });
 
-  test("counts those who are turned away by the limit", async () => {
+  test("counts rate-limited callers", async () => {
     await Promise.all(Array.from({ length: 30 }, () => ask("/rest/v1/secrets")));
     await until(async () => (await metric("http_requests_total", { status: "429" })) > 0);
     expect(await metric("errors_total", { code: "RATE_LIMITED" })).toBeGreaterThan(0);

@@ -27,8 +27,8 @@ const address = fc.constantFrom(
   "nonsense",
 );
 
-describe("where a request came from", () => {
-  test("is what Express makes of it, whatever the proxies say and whoever is trusted", () => {
+describe("the client address of a request", () => {
+  test("is the same as in Express, for any forwarding headers and trusted proxies", () => {
     fc.assert(
       fc.property(
         fc.constantFrom<Trust>(false, true, 1, 2, ["loopback"], ["10.0.0.0/8", "loopback"]),
@@ -47,7 +47,7 @@ describe("where a request came from", () => {
     );
   });
 
-  test("is the socket's where no proxy is trusted, whatever the request says", () => {
+  test("is the socket's if no proxy is trusted, whatever the headers", () => {
     const headers = { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https" };
     expect(compare(false, "10.0.0.5", headers).ours).toEqual({ address: "10.0.0.5", isSecure: false });
     expect(compare(true, "10.0.0.5", headers).ours).toEqual({ address: "203.0.113.7", isSecure: true });

@@ -10,7 +10,7 @@ const CLIENTS = 60;
 const EACH_SENDS = 2 ** 20;
 const MOST_AT_ONCE = 2 ** 20;
 
-test("bodies that nobody wants are read to their ends, and few of them in a turn of the event loop", async () => {
+test("refused bodies are read to their ends, and few of them in a turn of the event loop", async () => {
   const accepted: Socket[] = [];
   let complete = 0;
   const server = createServer((request, response) => {
@@ -39,7 +39,7 @@ test("bodies that nobody wants are read to their ends, and few of them in a turn
   server.close().closeAllConnections();
 });
 
-test("no more than 256 connections are kept for bodies that nobody wants: the oldest is cut off", async () => {
+test("no more than 256 connections are kept to discard refused bodies: the oldest is closed", async () => {
   const server = createServer((request, response) => {
     response.writeHead(413, { "Content-Length": 0 }).end();
     void discardBody(request);

@@ -10,7 +10,7 @@ import { useServers } from "../servers.ts";
 const start = useServers();
 
 describe("drain", () => {
-  test("a request in flight is answered, a connection that waits is closed, a new one is turned away, and then refused", async () => {
+  test("a request in flight is answered, an idle connection is closed, and a new one is first answered with an error, then refused", async () => {
     let release = () => {};
     let isTurningAway = false;
     const server = await start((request, response) => {
@@ -34,7 +34,7 @@ describe("drain", () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  test("clients that keep their connections busy lose no request: each is told to close its own", async () => {
+  test("clients that keep their connections busy lose no request: each response closes its connection", async () => {
     const server = await start((_request, response) => void setTimeout(() => response.end("ok"), 5));
     const { port } = server.address() as AddressInfo;
     const faults: unknown[] = [];
@@ -54,7 +54,7 @@ describe("drain", () => {
     expect(faults).toEqual([]);
   });
 
-  test("an answer that was under way when draining began closes its connection too", async () => {
+  test("a response that started before draining closes its connection too", async () => {
     let release = () => {};
     const server = await start((_request, response) => {
       release = () => response.writeHead(200, ["X-Kept", "yes"]).end();
@@ -68,7 +68,7 @@ describe("drain", () => {
     await drained;
   });
 
-  test("what takes longer than allowed is cut off", async () => {
+  test("a request that exceeds the time limit is aborted", async () => {
     const server = await start(() => {});
     const hanging = fetch(serverUrl(server, "127.0.0.1"));
     hanging.catch(() => {});

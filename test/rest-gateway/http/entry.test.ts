@@ -70,7 +70,7 @@ function start(environment: NodeJS.ProcessEnv = {}) {
 }
 
 describe("routing", () => {
-  test("a known path and method are answered", async () => {
+  test("a known path and method get a response", async () => {
     const answer = await request(start().app).get("/things").expect(200);
     expect(answer.body).toEqual({ thing: 1 });
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
@@ -82,27 +82,27 @@ describe("routing", () => {
     expect(answer.text).toBeUndefined();
   });
 
-  test("HEAD has no length where nobody knows it, and GET always has one", async () => {
+  test("a HEAD response of unknown length has no Content-Length, and a GET response always has one", async () => {
     const { app } = start();
     expect((await request(app).head("/rest/v1/nothing").expect(200)).headers).not.toHaveProperty("content-length");
     expect((await request(app).get("/rest/v1/nothing").expect(200)).headers["content-length"]).toBe("0");
   });
 
   test.each(["/nothing", "/things/", "/Things", "/things/..", "/%74hings", "//things"])(
-    "%s is nobody's: 404",
+    "%s has no route: 404",
     async (path) => {
       const answer = await request(start().app).get(path).expect(404);
       expect(answer.body.error).toMatchObject({ code: "RESOURCE_NOT_FOUND", details: [] });
     },
   );
 
-  test("another method is 405 and told what is allowed", async () => {
+  test("another method is 405 with Allow", async () => {
     const answer = await request(start().app).delete("/things").expect(405);
     expect(answer.headers.allow).toBe("GET, HEAD, OPTIONS, POST");
     expect(answer.body.error.code).toBe("METHOD_NOT_ALLOWED");
   });
 
-  test("OPTIONS tells what is allowed", async () => {
+  test("OPTIONS returns the allowed methods", async () => {
     const answer = await request(start().app).options("/conflict").expect(204);
     expect(answer.headers.allow).toBe("GET, HEAD, OPTIONS");
   });
@@ -116,7 +116,7 @@ describe("errors", () => {
     expect(answer.headers["retry-after"]).toBe("9");
   });
 
-  test("who may come back later is told when, once", async () => {
+  test("a retryable error has Retry-After once", async () => {
     const answer = await request(start().app).get("/rest/v1/busy").expect(503);
     expect(answer.headers["retry-after"]).toBe("60");
   });
@@ -146,7 +146,7 @@ describe("errors", () => {
   });
 });
 
-describe("an answer that cannot be sent", () => {
+describe("a response that cannot be sent", () => {
   test.each(["/unsendable", "/rest/v1/unsendable"])("%s is 500, and the log says why", async (path) => {
     const { app, lines } = start();
     const answer = await request(app).get(path).set("X-Request-Id", "abc-4").expect(500);
@@ -158,7 +158,7 @@ describe("an answer that cannot be sent", () => {
   });
 });
 
-describe("a request for a whole URL, as proxies send it", () => {
+describe("a request with an absolute URL, as proxies send it", () => {
   test.each([
     ["http://example.org/things?a=1", 200],
     ["HTTP://example.org/rest/v1/broken", 404],
@@ -178,14 +178,14 @@ describe("a request for a whole URL, as proxies send it", () => {
 });
 
 describe("bodies", () => {
-  test("are read up to the limit and refused beyond it", async () => {
+  test("are read up to the limit and refused above it", async () => {
     const { app } = start({ MAX_BODY_BYTES: "2000" });
     await request(app).post("/things").send("x".repeat(2000)).expect(201, { bytes: 2000 });
     const answer = await request(app).post("/things").send("x".repeat(2001)).expect(413);
     expect(answer.body.error.code).toBe("PAYLOAD_TOO_LARGE");
   });
 
-  test("a body that does not say its length is counted as it comes", async () => {
+  test("a body without Content-Length is counted as it arrives", async () => {
     const { app } = start({ MAX_BODY_BYTES: "2000" });
     const chunked = request(app).post("/things").set("Transfer-Encoding", "chunked");
     for (let chunk = 0; chunk < 5; chunk++) chunked.write("x".repeat(1000));
@@ -193,13 +193,13 @@ describe("bodies", () => {
     expect(answer.status).toBe(413);
   });
 
-  test("an encoding that we do not read is 415, so that no small body becomes a large one", async () => {
+  test("an unsupported Content-Encoding is 415, so that no small body expands to a large one", async () => {
     await request(start().app).post("/things").set("Content-Encoding", "gzip").send("x").expect(415);
   });
 });
 
 describe("request ids", () => {
-  test("are made when none is given, and echoed when one is", async () => {
+  test("are generated if the request has none, and echoed if it has one", async () => {
     const { app } = start();
     const first = await request(app).get("/things");
     const second = await request(app).get("/things");
@@ -209,7 +209,7 @@ describe("request ids", () => {
     expect(given.headers["x-request-id"]).toBe("trace:1/2=3");
   });
 
-  test.each(["a b", "<script>", "x".repeat(129), '"', "é"])("%.20j is not sane, so another one is made", async (id) => {
+  test.each(["a b", "<script>", "x".repeat(129), '"', "é"])("%.20j is invalid, so an id is generated", async (id) => {
     const answer = await request(start().app).get("/things").set("X-Request-Id", Buffer.from(id).toString("latin1"));
     expect(answer.headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
   });
@@ -226,7 +226,7 @@ describe("request ids", () => {
     expect(JSON.stringify(lines)).not.toContain("top-secret");
   });
 
-  test("of a client that left before it was told anything are logged with 499", async () => {
+  test("of a client that disconnected before the response are logged with 499", async () => {
     const { app, lines } = start();
     await once(app.listen(0, "127.0.0.1"), "listening");
     const { port } = app.address() as AddressInfo;
@@ -255,7 +255,7 @@ describe("headers for browsers", () => {
     ["at a public address of HTTPS", { PUBLIC_URL: "https://app.example" }, true],
     ["behind a proxy", { TRUST_PROXY: "1" }, true],
     ["with a certificate", { HTTPS_CERT_FILE: "cert.pem", HTTPS_KEY_FILE: "key.pem" }, true],
-  ])("%s browsers are asked to come by HTTPS only if they can", async (_way, environment, isAsked) => {
+  ])("%s browsers get Strict-Transport-Security only over HTTPS", async (_way, environment, isAsked) => {
     const { headers } = await request(start(environment).app).get("/things");
     expect("strict-transport-security" in headers).toBe(isAsked);
   });
@@ -279,12 +279,12 @@ describe("headers for browsers", () => {
     expect(anonymous.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  test("what an answer depends on is told beside the origin", async () => {
+  test("Vary keeps the other fields beside Origin", async () => {
     const { app } = start({ CORS_ORIGINS: "https://app.example" });
     expect((await request(app).get("/rest/v1/varied")).headers.vary).toBe("Accept, Origin");
   });
 
-  test("a preflight is answered for any path, with the headers that were asked for", async () => {
+  test("a preflight is answered for any path, with the requested headers", async () => {
     const answer = await request(start().app)
       .options("/rest/v1/anything")
       .set("Origin", "https://app.example")

@@ -34,7 +34,7 @@ test("a database that does not answer is 503, and no reason to restart the servi
   expect(await probe({ pingDatabase: silent })()).toEqual([503, 200, 503]);
 });
 
-test("a database that is known to be away is 503 at once, although it has just answered", async () => {
+test("a database that is known to be unavailable is 503 immediately, although a check succeeded just before", async () => {
   let fault: string | null = null;
   const ask = probe({ databaseFault: () => fault });
   expect(await ask()).toEqual([200, 200, 200]);
@@ -44,7 +44,7 @@ test("a database that is known to be away is 503 at once, although it has just a
   expect(await ask()).toEqual([200, 200, 200]);
 });
 
-test("a crowd of probes costs one question", async () => {
+test("concurrent probes share one query", async () => {
   let questions = 0;
   const ask = probe({ pingDatabase: async () => void questions++ });
   await Promise.all(Array.from({ length: 100 }, ask));

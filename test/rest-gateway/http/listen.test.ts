@@ -26,7 +26,7 @@ const queue = existsSync(SOMAXCONN) ? Number(readFileSync(SOMAXCONN, "utf8")) : 
 
 describe("listen", () => {
   test.skipIf(queue < MANY)(
-    "connections that come while the service is busy wait in the kernel, and none is turned away",
+    "connections that arrive while the service is busy wait in the kernel, and none is refused",
     async () => {
       const { port } = (await start(() => {})).address() as AddressInfo;
       // Nothing else happens in this process meanwhile.
@@ -37,25 +37,25 @@ describe("listen", () => {
     },
   );
 
-  test("a port in use is told with what to do, before and while listening", async () => {
+  test("a port in use is reported with a remedy, before and while listening", async () => {
     const { port } = (await start(() => {})).address() as AddressInfo;
     await expect(checkListenAddress({ ...place, port })).rejects.toThrow(`Port ${port} of 127.0.0.1 is in use`);
     await expect(openServer(() => {}, { ...place, port })).rejects.toThrow("set PORT to another port");
     await checkListenAddress(place);
   });
 
-  test("a port for operators is told by its own setting", async () => {
+  test("a port for operators is reported with its own setting", async () => {
     const { port } = (await start(() => {})).address() as AddressInfo;
     const settings = { host: "ADMIN_HOST", port: "ADMIN_PORT" };
     await expect(openServer(() => {}, { ...place, port, settings })).rejects.toThrow("set ADMIN_PORT to another port");
     await expect(openServer(() => {}, { ...place, host: "192.0.2.1", settings })).rejects.toThrow("Set ADMIN_HOST");
   });
 
-  test("an address that is not of this machine is told so", async () => {
+  test("an address of another machine is reported", async () => {
     await expect(checkListenAddress({ ...place, host: "192.0.2.1" })).rejects.toThrow("Set HOST");
   });
 
-  test("addressOf is what a client can open", async () => {
+  test("addressOf returns an address that clients can connect to", async () => {
     const server = await start(() => {});
     const { port } = server.address() as AddressInfo;
     expect(serverUrl(server, "127.0.0.1")).toBe(`http://127.0.0.1:${port}`);

@@ -9,7 +9,7 @@ describe("readMediaRanges", () => {
     ["application/json, application/json; version=2", ["application/json;version=2", "application/json"]],
     ["text/csv;\tQ=0.1, text/plain", ["text/plain", "text/csv"]],
     ["text/csv;q=nonsense;x=1", ["text/csv"]],
-  ])("%s: the most wanted first, and of equals the one that says more", (accept, types) => {
+  ])("%s: the highest quality first, then the most specific range", (accept, types) => {
     expect(readMediaRanges(accept).map(({ type }) => type)).toEqual(types);
   });
 

@@ -94,8 +94,8 @@ function dial(port: number, bytes: string): Socket {
 const GET = "GET /rest/v1 HTTP/1.1\r\nHost: a\r\n\r\n";
 const MANY = 1_000;
 
-describe("a body that comes in pieces", () => {
-  test("is sent whole, and each piece let go of", async () => {
+describe("a body that is streamed", () => {
+  test("is sent whole, and each chunk is released", async () => {
     const source = pieces(50, 64 * KILOBYTE);
     const { port } = await start(() => ({ status: 206, headers: { "X-Note": "a" }, body: source.flow }));
     const answer = await get(port);
@@ -104,7 +104,7 @@ describe("a body that comes in pieces", () => {
     await until(() => source.released === 50 && source.isOver);
   });
 
-  test("is as long as it is, whatever SQL has said of its length", async () => {
+  test("has its actual length, whatever Content-Length SQL has set", async () => {
     const headers = { "content-length": "7", "Transfer-Encoding": "identity", "X-Note": "a" };
     const { port } = await start(() => ({ status: 200, headers, body: pieces(3, 10).flow }));
     const answer = await get(port);
@@ -112,7 +112,7 @@ describe("a body that comes in pieces", () => {
     expect(await textOf(answer)).toBe("x".repeat(30));
   });
 
-  test("in one piece is no longer and no shorter than it is, either", async () => {
+  test("of one chunk has its actual length too", async () => {
     for (const name of ["Content-Length", "content-length", "Transfer-Encoding"]) {
       for (const value of ["3", "300", "chunked"]) {
         const headers = { [name]: value, "X-Note": "a" };
@@ -125,14 +125,14 @@ describe("a body that comes in pieces", () => {
     }
   });
 
-  test("is not sent to who asks for the head alone, and not read either", async () => {
+  test("is neither sent nor read for HEAD", async () => {
     const source = pieces(MANY, KILOBYTE);
     const { port } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
     expect(await textOf(await get(port, "HEAD"))).toBe("");
     expect(source.taken).toBe(0);
   });
 
-  test("comes no faster than it is taken", async () => {
+  test("is read no faster than the client reads", async () => {
     const source = pieces(MANY, 64 * KILOBYTE);
     const { port } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
     const socket = dial(port, GET).pause();
@@ -149,7 +149,7 @@ describe("a body that comes in pieces", () => {
     expect(source.taken).toBe(MANY);
   });
 
-  test("is let go of when the client leaves", async () => {
+  test("is released when the client disconnects", async () => {
     const source = pieces(MANY, 64 * KILOBYTE);
     const { port, lines } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
     const socket = dial(port, GET);
@@ -160,7 +160,7 @@ describe("a body that comes in pieces", () => {
     expect(lines).toEqual([]);
   });
 
-  test("is let go of when the client takes nothing for half a minute", async () => {
+  test("is released when the client reads nothing for half a minute", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const source = pieces(MANY, 64 * KILOBYTE);
     const { port, lines } = await start(() => ({ status: 200, headers: {}, body: source.flow }));
@@ -171,7 +171,7 @@ describe("a body that comes in pieces", () => {
     socket.resume();
   });
 
-  test("that cannot go on breaks the connection, and the log says why", async () => {
+  test("that fails breaks the connection, and the log has the reason", async () => {
     const { port, lines } = await start(() => ({
       status: 200,
       headers: {},
@@ -181,7 +181,7 @@ describe("a body that comes in pieces", () => {
     expect(lines).toMatchObject([{ msg: "an answer broke off", err: { message: "the source ran dry" } }]);
   });
 
-  test("that cannot go on does not end in good order for a client of HTTP/1.0 either", async () => {
+  test("that fails does not end cleanly for an HTTP/1.0 client either", async () => {
     const outcomeOf = async (fails: boolean) => {
       const { port } = await start(() => ({ status: 200, headers: {}, body: pieces(3, KILOBYTE, { fails }).flow }));
       const socket = dial(port, "GET /rest/v1 HTTP/1.0\r\n\r\n").resume();
@@ -194,7 +194,7 @@ describe("a body that comes in pieces", () => {
     expect(await outcomeOf(true)).toBe("read ECONNRESET");
   });
 
-  test("is let go of when its head cannot be sent", async () => {
+  test("is released when its head cannot be sent", async () => {
     const source = pieces(3, KILOBYTE);
     let isOver = false;
     const flow: BodyStream = {
@@ -218,23 +218,26 @@ describe("a body that is too large", () => {
   test.each([
     ["says so", "Content-Length: 180000", [half, half, half]],
     ["only shows it", "Transfer-Encoding: chunked", [inChunk(half), inChunk(half), `${inChunk(half)}0\r\n\r\n`]],
-  ])("is refused before all of it is there, if it %s, and the connection goes on", async (_how, length, parts) => {
-    const { port } = await start(async (request) => {
-      const { length: bytes } = request.method === "POST" ? await request.readBody(LIMIT) : "";
-      return { status: 200, headers: {}, body: `${bytes} bytes` };
-    });
-    const socket = dial(port, `POST /rest/v1 HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n`);
-    let said = "";
-    socket.on("data", (chunk) => (said += chunk));
-    socket.write(parts[0]! + parts[1]!);
-    await until(() => said.includes("PAYLOAD_TOO_LARGE"));
-    expect(said).toMatch(/^HTTP\/1\.1 413 /);
+  ])(
+    "is refused before all of it has arrived, if it %s, and the connection stays open",
+    async (_how, length, parts) => {
+      const { port } = await start(async (request) => {
+        const { length: bytes } = request.method === "POST" ? await request.readBody(LIMIT) : "";
+        return { status: 200, headers: {}, body: `${bytes} bytes` };
+      });
+      const socket = dial(port, `POST /rest/v1 HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n`);
+      let said = "";
+      socket.on("data", (chunk) => (said += chunk));
+      socket.write(parts[0]! + parts[1]!);
+      await until(() => said.includes("PAYLOAD_TOO_LARGE"));
+      expect(said).toMatch(/^HTTP\/1\.1 413 /);
 
-    said = "";
-    socket.write(parts[2] + GET);
-    await until(() => said.includes("bytes"));
-    expect(said).toMatch(/^HTTP\/1\.1 200 .*0 bytes$/s);
-  });
+      said = "";
+      socket.write(parts[2] + GET);
+      await until(() => said.includes("bytes"));
+      expect(said).toMatch(/^HTTP\/1\.1 200 .*0 bytes$/s);
+    },
+  );
 });
 
 test.each([
@@ -251,7 +254,7 @@ test.each([
   expect(said.endsWith(result)).toBe(true);
 });
 
-describe("a client that leaves", () => {
+describe("a client that disconnects", () => {
   const faultsOf = (lines: readonly Record<string, unknown>[]) => lines.filter(({ level }) => Number(level) >= 50);
 
   test("while its answer is being made is no fault of the service", async () => {
@@ -267,7 +270,7 @@ describe("a client that leaves", () => {
     expect(lines).toMatchObject([{ code: "CLIENT_LEFT" }]);
   });
 
-  test("before all of its body is there is none either", async () => {
+  test("before its whole body has arrived is not an error either", async () => {
     const { port, lines } = await start(async ({ readBody }) => ({
       status: 200,
       headers: {},
@@ -281,7 +284,7 @@ describe("a client that leaves", () => {
     expect(lines).toMatchObject([{ code: "CLIENT_LEFT" }]);
   });
 
-  test("before anybody asks for its body there is none either", async () => {
+  test("before its body is read is not an error either", async () => {
     const { port, lines } = await start(async ({ readBody, signal }) => {
       await once(toSignal(signal), "abort");
       return { status: 200, headers: {}, body: await readBody(LIMIT) };
@@ -299,7 +302,7 @@ test.each([
   ["HTTP/1.1", "Connection: close\r\n"],
   ["HTTP/1.0", ""],
 ])(
-  "a client of %s that wants its connection closed can send all of a body that is refused, and reads why",
+  "a client of %s with Connection: close can send all of a refused body, and reads the error",
   async (version, header) => {
     const { port } = await start(async ({ readBody }) => {
       await readBody(LIMIT);

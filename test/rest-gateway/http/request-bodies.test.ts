@@ -75,7 +75,7 @@ const send = (bytes: number, path = "/") => {
 };
 
 describe("the memory for bodies", () => {
-  test("is shared by all requests: what does not fit is refused for now, and small bodies are taken all the same", async () => {
+  test("is shared by all requests: bodies that exceed it are refused temporarily, and small bodies are still accepted", async () => {
     await serve();
     for (let count = 0; count < 4; count++) begin(NEARLY_HALF);
     await until(async () => (await send(100_000)) === 503);
@@ -85,7 +85,7 @@ describe("the memory for bodies", () => {
     expect(await send(10_000)).toBe(200);
   });
 
-  test("is given back by who leaves", async () => {
+  test("is released when a client disconnects", async () => {
     await serve();
     const clients = Array.from({ length: 4 }, () => begin(NEARLY_HALF));
     await until(async () => (await send(100_000)) === 503);
@@ -93,7 +93,7 @@ describe("the memory for bodies", () => {
     await until(async () => (await send(1_000_000)) === 200);
   });
 
-  test("is given back by who is refused, and by who is answered", async () => {
+  test("is released when a request is refused or answered", async () => {
     await serve();
     const rest = "x".repeat(500_000);
     for (let count = 0; count < 20; count++) expect(await send(1_000_000)).toBe(200);
@@ -123,7 +123,7 @@ describe("the memory for bodies", () => {
     await until(async () => (await send(950_000)) === 200);
   });
 
-  test("may be taken up to its half by strangers, which leaves the other one to those who are known", async () => {
+  test("can be used up to its half by anonymous callers, which leaves the other half to authenticated ones", async () => {
     await serve();
     for (let count = 0; count < 3; count++) begin(NEARLY_HALF, "/anonymous");
     await until(async () => (await send(100_000, "/anonymous")) === 503);
@@ -141,7 +141,7 @@ describe("the memory for bodies", () => {
   });
 });
 
-describe("a body that does not go on", () => {
+describe("a body that stalls", () => {
   test("is refused after a while, and gives back what it held without a collection of garbage", async () => {
     await serve({ idleMs: 200 });
     const before = process.memoryUsage().arrayBuffers;
@@ -155,7 +155,7 @@ describe("a body that does not go on", () => {
     expect(await send(1_000_000)).toBe(200);
   });
 
-  test("is waited for as long as some of it comes now and then", async () => {
+  test("is awaited while some of it arrives now and then", async () => {
     const idleMs = 1_000;
     await serve({ idleMs });
     const startedAt = performance.now();
@@ -168,7 +168,7 @@ describe("a body that does not go on", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(1.5 * idleMs);
   });
 
-  test("is refused where it comes in very many pieces, whose keeping takes more than their bytes", async () => {
+  test("is refused if it arrives in very many chunks, which take more memory than their bytes", async () => {
     await serve();
     const client = dial();
     client.socket.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");

@@ -16,8 +16,8 @@ async function say(server: Server, bytes: string): Promise<string> {
   return answer;
 }
 
-describe("what is no request", () => {
-  test("headers beyond the limit are 431, in the error vocabulary", async () => {
+describe("an invalid HTTP request", () => {
+  test("with headers above the limit is 431, in the error vocabulary", async () => {
     const server = await start((_request, response) => response.end("never"));
     const answer = await say(server, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${"x".repeat(9000)}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
@@ -33,7 +33,7 @@ describe("what is no request", () => {
     });
   });
 
-  test("is told in the shape of ERROR_BODY", async () => {
+  test("has the error format of ERROR_BODY", async () => {
     const server = await start((_request, response) => response.end("never"), { ...place, errorBody: "flat" });
     const answer = await say(server, "GET / FTP/9\r\n\r\n");
     expect(JSON.parse(answer.split("\r\n\r\n")[1]!)).toEqual({
@@ -62,7 +62,7 @@ describe("a request with several Host headers", () => {
   };
 
   test.each(["Host: a\r\nHost: b", "host: a\r\nX: y\r\nHOST: a"])(
-    "such as %j is 400, and reaches nobody",
+    "such as %j is 400, and reaches no handler",
     async (hosts) => {
       const server = await start((_request, response) => response.end("reached"));
       const answer = await say(server, `GET /health HTTP/1.1\r\n${hosts}\r\n\r\n`);

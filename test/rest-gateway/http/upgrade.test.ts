@@ -46,7 +46,7 @@ async function ask(path: string, headers: Readonly<Record<string, string>> = {},
 }
 
 describe("a request for a WebSocket", () => {
-  test("goes to the interface at its address, whatever its query, with an id", async () => {
+  test("is routed by its path, whatever its query, with a request id", async () => {
     expect(await ask("/sockets?key=1", { "X-Request-Id": "mine" })).toEqual({
       status: 418,
       taken: ["/sockets?key=1", "mine"],
@@ -56,13 +56,13 @@ describe("a request for a WebSocket", () => {
   });
 
   test.each(["/", "/socket", "/sockets/", "/sockets/x", "/toString", "/__proto__"])(
-    "at %s is nobody's: 404",
+    "at %s has no route: 404",
     async (path) => {
       expect(await ask(path)).toEqual({ status: 404, taken: [] });
     },
   );
 
-  test("beyond the most that may be open is answered 503, until one of them has ended", async () => {
+  test("above the maximum of open sockets is 503, until one of them closes", async () => {
     const opened: Duplex[] = [];
     const accept: UpgradeListener = (_request, socket) => {
       opened.push(socket);
@@ -82,14 +82,14 @@ describe("a request for a WebSocket", () => {
     for (const socket of opened) socket.destroy();
   });
 
-  test("is refused with the status that says why, as while the service stops", async () => {
+  test("is refused with the status of the cause, also while the service stops", async () => {
     const stopping = () => {
       throw shuttingDown();
     };
     expect(await ask("/sockets", {}, { admissionOf: stopping })).toEqual({ status: 503, taken: [] });
   });
 
-  test("in another protocol is no such request", async () => {
+  test("with another protocol is not an upgrade to a WebSocket", async () => {
     expect(await ask("/sockets", { Upgrade: "h2c" })).toEqual({ status: 200, taken: [] });
     expect(wantsWebSocket({ headers: { upgrade: "WebSocket" } })).toBe(true);
     expect(wantsWebSocket({ headers: {} })).toBe(false);

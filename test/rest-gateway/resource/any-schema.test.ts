@@ -99,7 +99,7 @@ describe("a database without the content schema", () => {
 });
 
 describe("keys and numbers", () => {
-  test("numbers beyond JavaScript's keep every digit, in and out", async () => {
+  test("numbers that JavaScript cannot represent keep every digit, in requests and responses", async () => {
     const response = await ask("/api/v1/numbers/9007199254740993");
     expect(response.text).toContain('"n":9007199254740993');
     const body = '{"n": 9223372036854775807, "word": "last"}';
@@ -115,7 +115,7 @@ describe("keys and numbers", () => {
     ]);
   });
 
-  test("numbers with an exponent are whole, as far as their column goes", async () => {
+  test("numbers with an exponent are integers, within the range of their column", async () => {
     const create = (n: string) => ask("/api/v1/numbers", { method: "POST", body: `{"n": ${n}, "word": "e"}` });
     const made = await create("1e18");
     expect([made.status, made.text]).toEqual([201, expect.stringContaining('"n":1000000000000000000,')]);
@@ -128,7 +128,7 @@ describe("keys and numbers", () => {
     expect([put.status, put.body]).toEqual([200, { n: 1, word: "uno", half: 0.5 }]);
   });
 
-  test("a key of several columns stands in its order, its commas and slashes escaped", async () => {
+  test("a key of several columns is in its order in the URL, its commas and slashes escaped", async () => {
     for (const [address, note] of [
       ["1,a%2Cb", "comma"],
       ["2,c%2Fd", "slash"],
@@ -153,7 +153,7 @@ describe("keys and numbers", () => {
     expect((await ask("/api/v1/heap?links=true")).body.data[0]._links).toEqual({});
   });
 
-  test("an empty key has no address, for there is none of a path that ends in a slash", async () => {
+  test("a row with an empty key has no URL, because no path ends in a slash", async () => {
     const made = await ask("/api/v1/alone?links=true", { method: "POST", body: { code: "", note: "empty" } });
     expect([made.status, made.headers.get("location")]).toEqual([201, null]);
     expect(made.body).toEqual({ code: "", note: "empty", _links: {} });
@@ -225,7 +225,7 @@ describe("names", () => {
 });
 
 describe("relations of a table with itself", () => {
-  test("go both ways", async () => {
+  test("have a link in either direction", async () => {
     const { body } = await ask("/api/v1/people?fields=name,boss.name,people.name&sort=id");
     expect(body.data).toEqual([
       { name: "Top", boss: null, people: [{ name: "Mid" }] },
@@ -241,7 +241,7 @@ describe("relations of a table with itself", () => {
   });
 });
 
-describe("a foreign key to something else than the primary key", () => {
+describe("a foreign key that does not reference the primary key", () => {
   test("nests by the primary key all the same", async () => {
     const { body } = await ask("/api/v1/shelves/1/books");
     expect(body.data).toEqual([{ id: 1, shelf: "A", title: "One" }]);
@@ -253,7 +253,7 @@ describe("a foreign key to something else than the primary key", () => {
     expect([put.status, put.body]).toEqual([200, { id: 3, shelf: "B", title: "Three" }]);
   });
 
-  test("is a link to the list of the row that it says, for it says another value than that which addresses the row", async () => {
+  test("links to a list filtered by the referenced value, because that value is not the row's primary key", async () => {
     const { _links: links } = (await ask("/api/v1/books/1?links=true")).body;
     expect(Object.keys(links).sort()).toEqual(["delete", "self", "shelf", "update"]);
     expect(links.shelf.href).toBe("/api/v1/shelves?label=A");
@@ -264,7 +264,7 @@ describe("a foreign key to something else than the primary key", () => {
 });
 
 describe("views", () => {
-  test("are collections; those that Postgres cannot change are read alone", async () => {
+  test("are collections; those that Postgres cannot update are read-only", async () => {
     expect((await ask("/api/v1/bosses/1")).body.name).toBe("Top");
     expect((await ask("/api/v1/words?sort=word")).status).toBe(200);
     const post = await ask("/api/v1/words", { method: "POST", body: { word: "x" } });
@@ -285,8 +285,8 @@ test("a row that a trigger has put elsewhere was created, and is not there to be
   expect([some.status, some.body]).toEqual([201, [{ id: 3, label: "here" }]]);
 });
 
-describe("actions that are called like something else", () => {
-  test("leave the address to the rows, and the link to what every row has", async () => {
+describe("actions with the name of another route", () => {
+  test("leave the path to the rows, and the link to the common link relation", async () => {
     expect((await ask("/api/v1/spots/1/finds")).body.data).toEqual([]);
     expect((await ask("/api/v1/spots/1/self", { method: "POST" })).body).toBe("an action");
     expect((await ask("/api/v1/spots/1/update", { method: "POST" })).body).toBe("an action");
@@ -310,7 +310,7 @@ describe("actions that are called like something else", () => {
 describe("actions", () => {
   const act = (name: string, body?: unknown) => ask(`/api/v1/people/3/${name}`, { method: "POST", body });
 
-  test("take their other arguments from the body, and answer with what they give", async () => {
+  test("take their other arguments from the body, and return the result of the function", async () => {
     expect((await act("greet")).body).toBe("Hello Low");
     expect((await act("greet", { greeting: "Hi" })).body).toBe("Hi Low");
     expect((await act("rename", { new_name: "Lowest", loud: true })).body).toMatchObject({ id: 3, name: "LOWEST" });
@@ -326,7 +326,7 @@ describe("actions", () => {
     expect((await ask("/api/v1/people/2/people/3/greet", { method: "POST" })).body).toBe("Hello Low");
   });
 
-  test("take as many values as they are given where they are variadic, and none left out before one that is given", async () => {
+  test("take any number of variadic arguments, and no argument can be omitted before a given one", async () => {
     const praise = (body: object) => ask("/api/v1/people/1/praise", { method: "POST", body });
     for (const [given, said] of [
       [{}, "goodgood you"],
@@ -341,7 +341,7 @@ describe("actions", () => {
     expect(gap.body.error.details.map(({ field }: { field: string }) => field)).toEqual(["word", "times"]);
   });
 
-  test("refuse what they do not take", async () => {
+  test("refuse unknown arguments", async () => {
     expect(codeOf(await act("rename"))).toEqual([400, "MISSING_FIELD"]);
     expect(codeOf(await act("rename", { new_name: 5 }))).toEqual([400, "VALIDATION_ERROR"]);
     expect((await act("rename", { new_nmae: "x" })).body.error.message).toContain('"new_name"');
@@ -349,7 +349,7 @@ describe("actions", () => {
     expect(codeOf(await act("greet", []))).toEqual([400, "VALIDATION_ERROR"]);
   });
 
-  test("what somebody else holds is a conflict, and may pass", async () => {
+  test("a lock that another session holds is a conflict that can be retried", async () => {
     const holder = await resources.owner.connect();
     await holder.query("begin; select from people where id = 3 for update");
     expect(codeOf(await act("wait-not"))).toEqual([409, "RESOURCE_CONFLICT"]);
@@ -358,7 +358,7 @@ describe("actions", () => {
     expect((await act("wait-not")).body).toBe("mine");
   });
 
-  test("what SQL raises is told, and what is broken in it is not", async () => {
+  test("errors that SQL raises are returned, and internal errors are not", async () => {
     const refused = await act("refuse");
     expect([...codeOf(refused), refused.body.error.message]).toEqual([
       403,
@@ -376,7 +376,7 @@ describe("actions", () => {
 describe("conditions on actions", () => {
   const call = (path: string, headers: Record<string, string> = {}) => ask(path, { method: "POST", headers });
 
-  test("hold of the row, as those on changes do", async () => {
+  test("apply to the row, as those on changes do", async () => {
     const tag = (await ask("/api/v1/people/2")).headers.get("etag")!;
     for (const headers of [{ "If-Match": '"x"' }, { "If-Match": `W/${tag}` }, { "If-None-Match": tag }]) {
       expect(codeOf(await call("/api/v1/people/2/greet", headers))).toEqual([412, "PRECONDITION_FAILED"]);
@@ -394,7 +394,7 @@ describe("conditions on actions", () => {
     expect(before.mentor_id).not.toBeNull();
   });
 
-  test("an action that gives a set tells a row without any from no row", async () => {
+  test("an action that returns a set distinguishes an empty set from a missing row", async () => {
     expect([(await call("/api/v1/people/3/team")).status, (await call("/api/v1/people/3/team")).body]).toEqual([
       200,
       [],
@@ -404,7 +404,7 @@ describe("conditions on actions", () => {
 });
 
 describe("privileges", () => {
-  test("what a role may not read is not told, nor is it a field", async () => {
+  test("a column that a role may not read is neither returned nor a field", async () => {
     expect(codeOf(await ask("/api/v1/hidden"))).toEqual([401, "AUTH_REQUIRED"]);
     const known = { as: { role: "authenticated", sub: "1" } };
     expect(codeOf(await ask("/api/v1/hidden", known))).toEqual([403, "PERMISSION_DENIED"]);
@@ -414,14 +414,14 @@ describe("privileges", () => {
     expect((await ask("/api/v1/hiden")).body.error.message).not.toContain("hidden");
   });
 
-  test("rows are addressed for those who may not read them as well", async () => {
+  test("rows have URLs for roles that may not read them, too", async () => {
     expect(codeOf(await ask("/api/v1/hidden/1"))).toEqual([401, "AUTH_REQUIRED"]);
     const known = { as: { role: "authenticated", sub: "1" } };
     expect(codeOf(await ask("/api/v1/hidden/1", { ...known, method: "DELETE" }))).toEqual([403, "PERMISSION_DENIED"]);
     expect(codeOf(await ask("/api/v1/hidden/x"))).toEqual([400, "INVALID_ID"]);
   });
 
-  test("who may write and not read is told that it was written", async () => {
+  test("a role that may write and not read gets a confirmation", async () => {
     const { status, text, headers } = await ask("/api/v1/logs", { method: "POST", body: { line: "Hm" } });
     expect([status, text, headers.get("location")]).toEqual([201, "", null]);
     expect((await ask("/api/v1/people/1/logs", { method: "POST", body: { line: "Oh" } })).status).toBe(201);
@@ -433,7 +433,7 @@ describe("privileges", () => {
     expect(codeOf(await ask("/api/v1/logs"))).toEqual([401, "AUTH_REQUIRED"]);
   });
 
-  test("who may write by a policy, and read by none, is told that it was written", async () => {
+  test("a role that may write by a policy, and read by none, gets a confirmation", async () => {
     const post = (body: object, path = "/api/v1/letters", headers = {}) => ask(path, { method: "POST", body, headers });
     const response = await post({ line: "Hm" });
     expect([response.status, response.text, response.headers.get("location")]).toEqual([201, "", null]);
@@ -451,7 +451,7 @@ describe("privileges", () => {
     ]);
   });
 
-  test("nobody makes a role up", async () => {
+  test("a client cannot choose a role", async () => {
     expect(codeOf(await ask("/api/v1/numbers", { as: { role: "postgres" } }))[0]).toBe(401);
     expect(codeOf(await ask("/api/v1/numbers", { as: { role: "nobody" } }))[0]).toBe(401);
   });
@@ -518,7 +518,7 @@ describe("values", () => {
   });
 });
 
-test("who asks for what was taken out of the schema a moment ago is answered by the schema as it is", async () => {
+test("a request for a column that was dropped a moment ago is answered by the current schema", async () => {
   expect((await ask("/api/v1/fleeting?gone=x")).status).toBe(200);
   await resources.owner.query("alter table fleeting drop column gone");
   expect((await ask("/api/v1/fleeting")).status).toBe(200);
@@ -527,7 +527,7 @@ test("who asks for what was taken out of the schema a moment ago is answered by 
   expect(codeOf(await ask("/api/v1/fleeting"))).toEqual([404, "RESOURCE_NOT_FOUND"]);
 });
 
-test("who may only read is told so", async () => {
+test("a role that may only read gets an error that says so", async () => {
   await resources.owner.query(`
     create role reader; grant reader to authenticator; grant select, update on people to reader; grant usage on schema public to reader;
     alter role reader set default_transaction_read_only = on; notify pgrst, 'reload schema'`);

@@ -35,7 +35,7 @@ const idsOf = ({ body }: { body: { data: { id: number }[] } }) => body.data.map(
 type Row = any;
 
 describe("lists", () => {
-  test("come in the envelope, twenty to a page, in the order of the key", async () => {
+  test("are in the envelope, twenty to a page, in the order of the key", async () => {
     const { status, body } = await ask("/api/v1/articles");
     expect(status).toBe(200);
     expect(body.data.map(({ id }: Row) => id)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
@@ -48,7 +48,7 @@ describe("lists", () => {
     });
   });
 
-  test("links keep the other parameters, and never a key", async () => {
+  test("links keep the other parameters, and never contain a key", async () => {
     const { body } = await ask("/api/v1/articles?status=DRAFT&limit=4&sort=title:desc");
     expect(body.links.next).toBe("/api/v1/articles?status=DRAFT&limit=4&sort=title%3Adesc&page=2");
     expect((await ask(body.links.next)).body.links.prev).toContain("page=1");
@@ -95,7 +95,7 @@ describe("lists", () => {
     }
   });
 
-  test("fields are chosen, dotted ones from what is related", async () => {
+  test("fields are selected, dotted ones from relations", async () => {
     const { body } = await ask("/api/v1/articles?fields=id,author.name,comments.content&limit=2&sort=id");
     expect(body.data[0]).toEqual({
       id: 1,
@@ -114,7 +114,7 @@ describe("lists", () => {
     expect((await ask("/api/v1/articles?fields=")).status).toBe(400);
   });
 
-  test("keyword searches as the database's own search does", async () => {
+  test("keyword searches with the search function of the database", async () => {
     const found = await ask("/api/v1/articles?keyword=number%2017");
     expect(idsOf(found)).toEqual([17]);
     expect((await ask("/api/v1/articles?keyword=POSTGR&limit=3")).body.pagination.total).toBe(30);
@@ -135,7 +135,7 @@ describe("rows", () => {
   const body = { title: "A new one", content: "Words", tags: ["a"] };
   const create = async (as: number) => (await ask("/api/v1/articles", { method: "POST", body, as })).body;
 
-  test("are made by who is signed in, and belong to them", async () => {
+  test("are created by the signed-in user, and belong to it", async () => {
     const { status, headers, body: made } = await ask("/api/v1/articles", { method: "POST", body, as: ada });
     expect(status).toBe(201);
     expect(made).toMatchObject({ ...body, status: "DRAFT", author_id: ada, updated_at: null });
@@ -146,7 +146,7 @@ describe("rows", () => {
     expect(codeOf(wrong)).toEqual([401, "INVALID_TOKEN"]);
   });
 
-  test("a broken rule is 422 with the field and the constraint's own words", async () => {
+  test("a violated constraint is 422 with the field and the constraint's own message", async () => {
     const response = await ask("/api/v1/articles", { method: "POST", body: { ...body, title: "Tiny" }, as: ada });
     expect(codeOf(response)).toEqual([422, "VALIDATION_ERROR"]);
     expect(response.body.errors).toEqual([{ field: "title", message: "Give a title of at least 5 characters." }]);
@@ -155,7 +155,7 @@ describe("rows", () => {
     expect([patched.status, patched.body.errors.length]).toEqual([422, 1]);
   });
 
-  test("a PATCH that changes nothing is for who may change the row, and leaves it as it is", async () => {
+  test("a PATCH without changes requires the right to update the row, and leaves it as it is", async () => {
     const { id } = await create(ada);
     const before = (await ask(`/api/v1/articles/${id}`)).body;
     const patch = (body: object, as?: Sent["as"]) =>
@@ -199,7 +199,7 @@ describe("rows", () => {
     expect(incomplete.body.error.details).toEqual([{ field: "content", message: expect.any(String) }]);
   });
 
-  test("a merge patch is a change, and a JSON Patch is none", async () => {
+  test("a merge patch is accepted, and a JSON Patch is refused", async () => {
     const { id } = await create(ada);
     const patch = (type: string, sent: unknown) =>
       ask(`/api/v1/articles/${id}`, { method: "PATCH", body: sent, as: ada, headers: { "Content-Type": type } });
@@ -224,7 +224,7 @@ describe("rows", () => {
     expect(codeOf(await patch(ada))).toEqual([404, "RESOURCE_NOT_FOUND"]);
   });
 
-  test("several are made by an array, all or none of them", async () => {
+  test("an array creates several, all or none of them", async () => {
     const rows = [
       { ...body, status: "PUBLISHED" },
       { title: "Second one", content: "Words" },
@@ -262,7 +262,7 @@ describe("rows", () => {
 });
 
 describe("nesting", () => {
-  test("lists what lies within a row, and within nothing else", async () => {
+  test("lists the rows that belong to a row, and no others", async () => {
     const { status, body } = await ask("/api/v1/articles/2/comments?sort=id");
     expect([status, body.data.map(({ content }: Row) => content)]).toEqual([
       200,
@@ -307,7 +307,7 @@ describe("nesting", () => {
     expect(codeOf(await post("/api/v1/articles/3/comments", { content: "x" }))).toEqual([401, "AUTH_REQUIRED"]);
   });
 
-  test("a row that nobody may say whose it is lands in the caller's own collection alone", async () => {
+  test("a row whose owner column the caller may not set is created in the caller's own collection only", async () => {
     const body = { title: "Mine, mine", content: "x" };
     const before = (await ask(`/api/v1/users/${eve}/articles`)).body.pagination.total;
     expect((await ask(`/api/v1/users/${ada}/articles`, { method: "POST", body, as: ada })).body.author_id).toBe(ada);
@@ -319,7 +319,7 @@ describe("nesting", () => {
     ).toBe(1);
   });
 
-  test("a nested row is changed and deleted in its place alone", async () => {
+  test("a nested row is changed and deleted under its parent only", async () => {
     const { id } = (await ask("/api/v1/articles/1/comments", { method: "POST", body: { content: "Hm" }, as: ada }))
       .body;
     const patch = (path: string) => ask(path, { method: "PATCH", body: { content: "Oh" }, as: ada });
@@ -331,7 +331,7 @@ describe("nesting", () => {
 });
 
 describe("actions", () => {
-  test("publish publishes what is one's own", async () => {
+  test("publish publishes the caller's own article", async () => {
     const draft = { title: "To be published", content: "x" };
     const { id } = (await ask("/api/v1/articles", { method: "POST", body: draft, as: ada })).body;
     const publish = (as?: number) =>
@@ -377,7 +377,7 @@ describe("hypermedia", () => {
     expect(Object.keys(one.body._links)).not.toEqual(expect.arrayContaining(["update"]));
   });
 
-  test("shows to everybody what everybody may do, and nothing by a policy that the caller could not write", async () => {
+  test("shows all callers what all may do, and nothing by a policy that the caller could not write", async () => {
     expect((await ask("/users/1?links=true")).body._links).toMatchObject({ update: {}, delete: {} });
     await resources.owner.query(`
       create table public.doors (id int primary key, word text);
@@ -441,7 +441,7 @@ describe("hypermedia", () => {
 });
 
 describe("HTTP", () => {
-  test("HEAD says what GET would, without the body", async () => {
+  test("HEAD returns the headers of GET, without the body", async () => {
     for (const path of ["/api/v1/articles", "/api/v1/articles/1", "/users"]) {
       const [got, head] = [await ask(path), await ask(path, { method: "HEAD" })];
       expect([head.status, head.text]).toEqual([200, ""]);
@@ -451,7 +451,7 @@ describe("HTTP", () => {
     }
   });
 
-  test("OPTIONS and 405 tell the methods", async () => {
+  test("OPTIONS and 405 list the methods", async () => {
     const allow = async (path: string) => (await ask(path, { method: "OPTIONS" })).headers.get("allow");
     expect(await allow("/api/v1/articles")).toBe("GET, HEAD, OPTIONS, POST");
     expect(await allow("/users/1")).toBe("DELETE, GET, HEAD, OPTIONS, PATCH, PUT");
@@ -481,7 +481,7 @@ describe("HTTP", () => {
     expect((await ask("/users?email=slash@example.org")).body).toEqual([]);
   });
 
-  test("what is no JSON cannot be had", async () => {
+  test("a media type other than JSON is 406", async () => {
     expect(codeOf(await ask("/users", { headers: { Accept: "text/csv" } }))).toEqual([406, "NOT_ACCEPTABLE"]);
     expect(codeOf(await ask("/users", { headers: { Accept: "application/json;q=0" } }))).toEqual([
       406,
@@ -491,7 +491,7 @@ describe("HTTP", () => {
     expect((await ask("/users", { headers: browser })).status).toBe(200);
   });
 
-  test("answers to the signed-in are private, and every answer varies by who asks", async () => {
+  test("responses to signed-in callers are private, and every response varies by the credentials", async () => {
     expect((await ask("/users")).headers.get("cache-control")).toBe("no-cache");
     expect((await ask("/users", { as: ada })).headers.get("cache-control")).toBe("private, no-cache");
     expect((await ask("/users")).headers.get("vary")).toContain("Authorization");

@@ -20,7 +20,7 @@ async function newUser() {
 const codeOf = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code];
 
 describe("If-None-Match", () => {
-  test("saves the body while nothing has changed, of a user and of a list", async () => {
+  test("is 304 without a body while nothing has changed, for a user and for a list", async () => {
     const { path } = await newUser();
     for (const address of [path, "/users?limit=2", "/api/v1/articles", `${path}?fields=name`, `${path}?links=true`]) {
       const first = await ask(address);
@@ -102,7 +102,7 @@ describe("If-Modified-Since", () => {
     }
   });
 
-  test("a tag says more than a date", async () => {
+  test("an entity tag takes precedence over a date", async () => {
     const { path, tag } = await newUser();
     const since = (await ask(path)).headers.get("last-modified")!;
     const headers = { "If-Modified-Since": since, "If-None-Match": '"other"' };
@@ -113,7 +113,7 @@ describe("If-Modified-Since", () => {
 });
 
 describe("If-Match", () => {
-  test.each(["PUT", "PATCH", "DELETE"])("%s is refused with 412 when somebody else was faster", async (method) => {
+  test.each(["PUT", "PATCH", "DELETE"])("%s is refused with 412 when another client was faster", async (method) => {
     const { path, tag, body } = await newUser();
     const send = (match: string) => ({
       method,
@@ -129,7 +129,7 @@ describe("If-Match", () => {
     );
   });
 
-  test("* asks for any, and what is not there is 404 whatever is asked", async () => {
+  test("* matches any row, and a missing row is 404 with any condition", async () => {
     const { path } = await newUser();
     const any = { method: "PATCH", body: { age: 5 }, headers: { "If-Match": "*" } };
     expect((await ask(path, any)).status).toBe(200);
@@ -138,7 +138,7 @@ describe("If-Match", () => {
     expect(codeOf(await ask(path, none))).toEqual([412, "PRECONDITION_FAILED"]);
   });
 
-  test("the tag of what was read with links, with chosen fields or in version 2 counts where it is asked in the same way", async () => {
+  test("the tag of a response with links, with selected fields or in version 2 matches requests for the same representation", async () => {
     const { path } = await newUser();
     let age = 1;
     for (const address of [`${path}?links=true`, `${path}?fields=name,age`, path.replace("/users", "/api/v2/users")]) {
@@ -164,7 +164,7 @@ describe("If-Match", () => {
     expect((await patch("A third title")).status).toBe(412);
   });
 
-  test("what somebody may not change is 403 with the right tag, and 412 with another", async () => {
+  test("a row that the caller may not change is 403 with the right tag, and 412 with another", async () => {
     const [ada, eve] = [await resources.addUser(), await resources.addUser()];
     const article = { title: "A title", content: "x" };
     const { body, headers } = await ask("/api/v1/articles", { method: "POST", body: article, as: ada });
@@ -198,7 +198,7 @@ describe("If-Unmodified-Since", () => {
     ["DELETE", undefined],
   ] as const;
 
-  test.each(writes)("%s is refused with 412 when the row is a later one", async (method, body) => {
+  test.each(writes)("%s is refused with 412 when the row has changed since", async (method, body) => {
     const { path, since, earlier } = await dated();
     const send = (date: string, others = {}) =>
       ask(path, { method, body, headers: { "If-Unmodified-Since": date, ...others } });
@@ -214,7 +214,7 @@ describe("If-Unmodified-Since", () => {
     expect((await send(earlier, { "If-Match": tag })).status).toBe(200);
   });
 
-  test("a change within the second of the row's making is not missed, whatever fields are shown", async () => {
+  test("a change within the same second as the insert is detected, whichever fields are selected", async () => {
     const { path } = await newUser();
     const since = (await ask(path)).headers.get("last-modified")!;
     const patch = (age: number) =>
@@ -223,7 +223,7 @@ describe("If-Unmodified-Since", () => {
     expect((await patch(3)).status).toBe(412);
   });
 
-  test("of those who show one date one alone succeeds", async () => {
+  test("only one of several concurrent requests with the same date succeeds", async () => {
     const { path, since } = await dated();
     const response = await Promise.all(
       Array.from({ length: 12 }, (_, age) =>
@@ -233,15 +233,15 @@ describe("If-Unmodified-Since", () => {
     expect(response.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 11 }, () => 412)]);
   });
 
-  test("a row that is only read is the one that was meant, or 412", async () => {
+  test("a read-only row matches its tag, or is 412", async () => {
     const { path, since, earlier } = await dated();
     expect((await ask(path, { headers: { "If-Unmodified-Since": since } })).status).toBe(200);
     expect(codeOf(await ask(path, { headers: { "If-Unmodified-Since": earlier } }))[0]).toBe(412);
   });
 });
 
-describe("many at once", () => {
-  test("of those who send one tag one alone succeeds", async () => {
+describe("concurrent requests", () => {
+  test("with the same tag: only one succeeds", async () => {
     for (let round = 0; round < 5; round++) {
       const { path, tag } = await newUser();
       const response = await Promise.all(

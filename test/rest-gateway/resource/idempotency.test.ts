@@ -17,7 +17,7 @@ const countOf = async (email: string) =>
 const isReplay = ({ headers }: { headers: Headers }) => headers.get("idempotent-replayed") === "true";
 
 describe("a write that is repeated with its Idempotency-Key", () => {
-  test("makes one user, and is told the same", async () => {
+  test("creates one user, and gets the same response", async () => {
     const body = newUser();
     const sent = { method: "POST", body, ...keyed(randomUUID()) };
     const first = await ask("/users", sent);
@@ -57,7 +57,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect((await ask(path, { method: "DELETE", as: ann })).status).toBe(404);
   });
 
-  test("is another one with another body, query, version or If-Match, and for another caller", async () => {
+  test("is a separate request with another body, query, version or If-Match, and for another caller", async () => {
     const [ann, bob] = [await resources.addUser(), await resources.addUser()];
     const key = randomUUID();
     const path = `/users/${ann}`;
@@ -77,7 +77,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(isReplay(await ask(path, { ...sent, as: bob }))).toBe(false);
   });
 
-  test("keeps no refusal, and a bad key is refused", async () => {
+  test("stores no errors, and an invalid key is refused", async () => {
     const body = newUser();
     const key = randomUUID();
     const refused = await ask("/users", { method: "POST", body: { ...body, age: -1 }, ...keyed(key) });
@@ -87,7 +87,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect([bad.status, bad.body.error.code]).toEqual([400, "INVALID_IDEMPOTENCY_KEY"]);
   });
 
-  test("sent many times at once makes one user", async () => {
+  test("sent many times concurrently creates one user", async () => {
     const body = newUser();
     const sent = { method: "POST", body, ...keyed(randomUUID()) };
     const response = await Promise.all(Array.from({ length: 12 }, () => ask("/users", sent)));

@@ -30,7 +30,7 @@ test.each([
   ["PATCH", { name: "Cat" }],
   ["PUT", { id: 1, name: "Cat" }],
   ["DELETE", undefined],
-])("%s of an id that a row of an inheriting table has too is refused, and changes neither", async (method, body) => {
+])("%s of an id that also exists in an inheriting table is refused, and changes neither row", async (method, body) => {
   const { status, body: response } = await ask(method, "animals/1", body);
   expect([status, response.error.code]).toEqual([409, "RESOURCE_CONFLICT"]);
   expect(await served.sql("select id, name from animals order by name")).toEqual([
@@ -40,7 +40,7 @@ test.each([
   ]);
 });
 
-test("rows that have their id alone are read and changed, in the table and in the one that inherits", async () => {
+test("rows with a unique id are read and changed, in the table and in the inheriting one", async () => {
   expect(await ask("GET", "animals/2")).toEqual({ status: 200, body: { id: 2, name: "Alone" } });
   expect(await ask("PATCH", "animals/2", { name: "Alone" })).toMatchObject({ status: 200 });
   expect(await ask("GET", "dogs/1")).toEqual({ status: 200, body: { id: 1, name: "Dog", bark: "Woof" } });

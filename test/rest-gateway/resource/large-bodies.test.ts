@@ -27,7 +27,7 @@ const post = (body: string, path = PATH) => resources.ask(path, { method: "POST"
 const lists = (count: number) => `[${"[],".repeat(count - 1)}[]]`;
 
 describe("a body of rows", () => {
-  test("has JSON in it that Postgres gets as it was written, however much that is", async () => {
+  test("has its JSON values passed to Postgres as they were written, however large", async () => {
     const exact = '{ "n": 1.50, "big": 12345678901234567890123, "list": [1e2] }';
     const { status, text } = await post(`{"name":"a","exact":${exact},"document":${lists(300_000)}}`);
     expect(status).toBe(201);
@@ -38,7 +38,7 @@ describe("a body of rows", () => {
     expect(rows).toEqual([{ length: 300_000 }]);
   });
 
-  test("may have rows that name other fields, each its own", async () => {
+  test("may have rows with different fields", async () => {
     const { status, body } = await post('[{"name":"x","numbers":[1, 2]},{"document":{"b":[null]},"name":"y"}]');
     expect(status).toBe(201);
     expect(body).toMatchObject([
@@ -47,7 +47,7 @@ describe("a body of rows", () => {
     ]);
   });
 
-  test("counts the last of a name that comes twice", async () => {
+  test("uses the last of a repeated field", async () => {
     expect((await post('{"name":5,"name":"last"}')).body).toMatchObject({ name: "last" });
   });
 
@@ -75,7 +75,7 @@ describe("a body of rows", () => {
     expect(refused.body.error.message).toContain(message);
   });
 
-  test("is told of a hundred fields that there are not, and of no more", async () => {
+  test("lists a hundred unknown fields at most", async () => {
     const unknown = Array.from({ length: 1_500 }, (_, index) => `"k${index}":1`).join();
     const { status, body } = await post(`[${Array.from({ length: 100 }, () => `{${unknown}}`).join()}]`);
     expect([status, body.error.details.length]).toEqual([400, 100]);
@@ -86,7 +86,7 @@ describe("a body of rows", () => {
     expect([status, text.length < 2_000]).toEqual([400, true]);
   });
 
-  test("may not have a row that is larger than one may be", async () => {
+  test("may not have a row above the limit of a row", async () => {
     const large = `{"name":"${"x".repeat(4 * 2 ** 20)}"}`;
     for (const body of [large, `[{"name":"a"},${large}]`]) {
       const { status, body: response } = await post(body);
@@ -95,7 +95,7 @@ describe("a body of rows", () => {
   });
 });
 
-test("an argument that is JSON goes to its function as it was written", async () => {
+test("a JSON argument is passed to its function as it was written", async () => {
   const { body: created } = await post('{"name":"acted on"}');
   const document = `{ "n": 1.50, "lists": ${lists(200_000)} }`;
   const { status, text } = await post(`{"document":${document}}`, `${PATH}/${created.id}/keep`);

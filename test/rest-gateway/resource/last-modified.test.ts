@@ -13,7 +13,7 @@ const TIMES = collectionOf(field("created_at", "created_at"), field("updatedAt",
 const dated = (created_at: string, updatedAt: string | null, now: string) =>
   lastModified(JSON.stringify({ created_at, updatedAt }), TIMES, Date.parse(now))?.toISOString() ?? null;
 
-describe("a row is dated", () => {
+describe("the Last-Modified date of a row", () => {
   test("at once while it is as it was made", () => {
     expect(dated("2026-01-01T00:00:00.9Z", "2026-01-01T00:00:00.9Z", "2026-01-01T00:00:01Z")).toBe(
       "2026-01-01T00:00:00.000Z",
@@ -35,7 +35,7 @@ describe("a row is dated", () => {
     expect(dated("2026-01-01T00:00:09Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z")).toBeNull();
   });
 
-  test("by its own times, whatever its texts and what lies within it say", () => {
+  test("is that of its own times, whatever its texts and nested objects contain", () => {
     const times = { created_at: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z" };
     const others = { created_at: "2020-01-01T00:00:00Z", updatedAt: "2021-01-01T00:00:00Z" };
     const text = JSON.stringify(others);
@@ -55,7 +55,7 @@ describe("a row is dated", () => {
   });
 });
 
-test("a date from then on is enough, and no date is none", () => {
+test("matches any later date, and an invalid date is ignored", () => {
   const modified = new Date("2026-01-01T00:00:00Z");
   expect(isUnmodified("Thu, 01 Jan 2026 00:00:00 GMT", modified)).toBe(true);
   expect(isUnmodified("Wed, 31 Dec 2025 23:59:59 GMT", modified)).toBe(false);

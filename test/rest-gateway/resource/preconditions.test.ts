@@ -14,7 +14,7 @@ test.each([
   expect(parsePreconditions(headers)).toEqual(preconditions);
 });
 
-test("what is asked for holds or does not", () => {
+test("a precondition holds or fails", () => {
   const met = (headers: IncomingHttpHeaders) =>
     parsePreconditions(headers).map((precondition) => isMet(precondition, "abc"));
   expect(met({ "if-match": '"abc"' })).toEqual([true]);

@@ -56,7 +56,7 @@ const linksOf = async (path: string): Promise<Record<string, string>> => {
 };
 
 describe("a key of several columns", () => {
-  test("leads to the row that it refers to, whatever the order of its columns", async () => {
+  test("links to the row that it references, whatever the order of its columns", async () => {
     expect(await linksOf("/api/v1/tables/1")).toMatchObject({ rooms: "/api/v1/rooms/B%2C%20C,2" });
     expect(await linksOf("/api/v1/tables/3")).not.toHaveProperty("rooms");
     expect(await linksOf("/api/v1/seats/1")).toMatchObject({
@@ -92,7 +92,7 @@ describe("a key of several columns", () => {
     expect((await ask(`${room}/tables/4`, { method: "DELETE" })).status).toBe(204);
   });
 
-  test("of a table to itself has a name of its own", async () => {
+  test("that references its own table has a distinct name", async () => {
     const name = "steps_by_previous_flow_and_previous_at";
     expect(await linksOf("/api/v1/steps/1,2")).toMatchObject({
       [name]: "/api/v1/steps/1,1",
@@ -107,8 +107,8 @@ describe("a key of several columns", () => {
   });
 });
 
-describe("a key to other columns than those of the primary key", () => {
-  test("leads to the list of the one row that has its values", async () => {
+describe("a foreign key to other columns than those of the primary key", () => {
+  test("links to the list of the one row with its values", async () => {
     const { label } = await linksOf("/api/v1/doors/7");
     expect(label).toBe("/api/v1/rooms?label=B%3F2");
     expect((await ask(label!)).body.data).toMatchObject([{ building: "B, C", number: 2 }]);
@@ -117,7 +117,7 @@ describe("a key to other columns than those of the primary key", () => {
     expect((await ask(halls!)).body.data).toMatchObject([{ part: "h" }]);
   });
 
-  test("has no link where a column could not be asked for: its name means something else in a list", async () => {
+  test("has no link if a column cannot be a filter, because its name is a parameter of lists", async () => {
     expect(Object.keys(await linksOf("/api/v1/ways/1"))).not.toContain("halls_by_part_and_sort");
     expect((await ask("/api/v1/ways/1?fields=halls_by_part_and_sort.part")).body).toEqual({
       halls_by_part_and_sort: { part: "h" },
@@ -125,8 +125,8 @@ describe("a key to other columns than those of the primary key", () => {
   });
 });
 
-describe("keys of one name", () => {
-  test("are each there: a column keeps its own name, others go by all of theirs", async () => {
+describe("foreign keys with the same name", () => {
+  test("are all available: a column keeps its name, the others have their full names", async () => {
     expect(await linksOf("/api/v1/pages/3")).toMatchObject({
       parent: "/api/v1/pages/1",
       parent_id: "/api/v1/pages/2",
@@ -157,14 +157,14 @@ describe("keys of one name", () => {
     expect(await idsAt("/api/v1/pages/2/pages-by-both-of")).toEqual([3]);
   });
 
-  test("a value and what it refers to cannot both be asked for under one name", async () => {
+  test("a column and the relation of the same name cannot both be selected", async () => {
     const { status, body } = await ask("/api/v1/pages?fields=parent,parent.id");
     expect([status, body.error.details[0].field]).toEqual([400, "fields"]);
     expect((await ask("/api/v1/pages/3?fields=parent_id,parent.id")).body).toEqual({ parent_id: 2, parent: { id: 1 } });
   });
 });
 
-describe("a key to a table of another schema", () => {
+describe("a foreign key to a table of another schema", () => {
   test("leads there and back", async () => {
     expect(await linksOf("/api/v1/orders/10")).toMatchObject({
       member: "/api/v1/members/1",

@@ -10,7 +10,7 @@ import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
-describe("tables of names that clash", () => {
+describe("tables whose names clash", () => {
   let resources: Resources;
   const warnings: Record<string, string>[] = [];
   const isOfAddresses = ({ msg = "" }: { msg?: string }) => msg.startsWith("tables are at other addresses");
@@ -55,7 +55,7 @@ describe("tables of names that clash", () => {
   });
   afterAll(() => resources.close());
 
-  test("leave those that were there first where they are", async () => {
+  test("leave the paths of older tables unchanged", async () => {
     const { status, body } = await resources.ask("/users");
     expect([status, body.map(({ name }: { name: string }) => name)]).toEqual([200, ["Ada"]]);
     for (const name of ["articles", "comments"]) {
@@ -75,13 +75,13 @@ describe("tables of names that clash", () => {
     ["real-things", "chosen"],
     ["nodes", "at the root"],
     ["nodes-2", "first"],
-  ])("are at addresses of their own: /api/v1/%s is the one, %s", async (address, expected) => {
+  ])("have paths of their own: /api/v1/%s is one, %s", async (address, expected) => {
     // Where a table is served at the root too, its lists are plain arrays.
     const { body } = await resources.ask(`/api/v1/${address}`);
     expect(body.data ?? body).toEqual([{ id: 1, of: expected }]);
   });
 
-  test("keep their addresses when another one is made", async () => {
+  test("keep their paths when another one is created", async () => {
     const { owner, ask, seen } = resources;
     await owner.query(`
       create table public."Fresh" (id int primary key, of text default 'first');
@@ -99,7 +99,7 @@ describe("tables of names that clash", () => {
     });
   });
 
-  test("are chosen by the schema that Accept-Profile and Content-Profile name, and links lead to their addresses", async () => {
+  test("are selected by the schema in Accept-Profile and Content-Profile, and links use their paths", async () => {
     const { ask } = resources;
     const profile = (schema: string) => ({ "Accept-Profile": schema, "Content-Profile": schema });
     const rows = async (path: string, schema: string) => (await ask(path, { headers: profile(schema) })).body.data;
@@ -122,7 +122,7 @@ describe("tables of names that clash", () => {
   });
 });
 
-describe("of two functions of one name that take the row", () => {
+describe("of two functions with one name that take the row", () => {
   let resources: Resources;
   beforeAll(async () => {
     resources = await openResources();
@@ -148,7 +148,7 @@ describe("of two functions of one name that take the row", () => {
   });
 });
 
-describe("tables of any names in several schemas", () => {
+describe("tables with any names in several schemas", () => {
   const schemas = ["public", "shop", "Shop One"];
   const word = fc.constantFrom(
     "shop",
@@ -181,7 +181,7 @@ describe("tables of any names in several schemas", () => {
   });
   afterAll(() => database.drop());
 
-  test("are each at exactly one address, which none that is added takes", async () => {
+  test("have exactly one path each, which no later table takes", async () => {
     await fc.assert(
       fc.asyncProperty(tables, async (made) => {
         await withClient(database.ownerUrl, async (client) => {

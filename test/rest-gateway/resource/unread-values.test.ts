@@ -35,7 +35,7 @@ async function refused(path: string, sent?: { method: string; body: unknown }) {
   return [status, code, ...details.map(({ field }: { field: string }) => field)];
 }
 
-describe("a value that Postgres cannot read is named", () => {
+describe("the error for a value that Postgres cannot parse names its field", () => {
   test.each([
     [{ day: "2026-13-45" }, "day"],
     [{ day: "2026-02-30", words: "2026-02-30" }, "day"],
@@ -108,14 +108,14 @@ describe("a value that Postgres cannot read is named", () => {
     expect(await refused("/api/v1/calendar/2026-02-03", patch)).toEqual([400, "VALIDATION_ERROR", "day"]);
   });
 
-  test("and where several may be meant, none is", async () => {
+  test("and names none if several fields may be the cause", async () => {
     for (const body of [{ pairs: 3 }, { more_pairs: 3 }]) {
       const { status, body: response } = await ask("/api/v1/socks/2", { method: "PATCH", body });
       expect([status, response.error.code, response.error.details ?? []]).toEqual([422, "VALIDATION_ERROR", []]);
     }
   });
 
-  test("and long ones are judged as quickly as they are read", async () => {
+  test("and long values are checked as fast as they are read", async () => {
     const post = (body: object) => refused("/api/v1/visits", { method: "POST", body });
     const blanks = " ".repeat(1_000_000);
     expect(await post({ code: `${blanks}x` })).toEqual([400, "VALIDATION_ERROR", "code"]);
@@ -125,7 +125,7 @@ describe("a value that Postgres cannot read is named", () => {
     expect(status).toBe(201);
   });
 
-  test("and what a computed column trips over is nobody's", async () => {
+  test("and names none if a computed column fails", async () => {
     const body = { words: "", day: "2026-02-03" };
     expect(await refused("/api/v1/visits", { method: "POST", body })).toEqual([400, "VALIDATION_ERROR"]);
   });
@@ -136,7 +136,7 @@ test("blanks at the end do not make a text too long, and characters are counted"
   expect([await made("short   "), await made("😀😀😀😀😀")]).toEqual(["short", "😀😀😀😀😀"]);
 });
 
-test("a time without a zone is one of the database's", async () => {
+test("a time without a zone is in the time zone of the database", async () => {
   const body = { due_at: "2026-07-08T09:10:11" };
   const made = await ask("/api/v1/visits", { method: "POST", body });
   const { rows } = await resources.owner.query("select $1::timestamptz = $2::timestamptz as same", [

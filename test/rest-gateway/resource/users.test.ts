@@ -19,7 +19,7 @@ const newEmail = () => `new-${++made}@example.org`;
 const codeOf = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code];
 
 describe("listing users", () => {
-  test("the first ten come as a plain array, in the order of their ids", async () => {
+  test("the first ten are a plain array, in the order of their ids", async () => {
     const { status, body } = await ask("/users");
     expect(status).toBe(200);
     expect(body.map(({ name }: { name: string }) => name)).toEqual(
@@ -39,7 +39,7 @@ describe("listing users", () => {
     expect(body.map(({ name }: { name: string }) => name)).toEqual(["Person 21", "Person 22", "Person 23"]);
   });
 
-  test("limit=0 gives nothing, and one beyond the largest page is cut to it", async () => {
+  test("limit=0 returns no rows, and a limit above the maximum page size is reduced to it", async () => {
     expect((await ask("/users?limit=0")).body).toEqual([]);
     expect((await ask("/users?limit=100000")).body.length).toBeGreaterThanOrEqual(25);
   });
@@ -71,7 +71,7 @@ describe("listing users", () => {
     expect((await ask("/users?size=500")).body).toMatchObject({ first: true, last: true });
   });
 
-  test("envelope=true tells skip, limit and total", async () => {
+  test("envelope=true returns skip, limit and total", async () => {
     const { body } = await ask("/users?skip=1&limit=2&envelope=true");
     expect(body.data.map(({ id }: { id: number }) => id)).toEqual([2, 3]);
     expect(body.pagination).toMatchObject({ skip: 1, limit: 2, total: expect.any(Number) });
@@ -117,7 +117,7 @@ describe("listing users", () => {
   });
 });
 
-describe("a refusal says what to do", () => {
+describe("an error says what to do", () => {
   test.each([
     ["/users?created_at=2020", "This must be a date and time such as 2026-01-31T12:00:00Z."],
     ["/users?version=9", 'Version "9" is not supported. Supported versions: 1, 2.'],
@@ -163,7 +163,7 @@ describe("creating", () => {
     expect((await ask(headers.get("location")!)).body).toEqual(body);
   });
 
-  test("ids are assigned, and what nobody may write is left out", async () => {
+  test("ids are assigned, and read-only fields are ignored", async () => {
     const sent = { id: 7_000_000, created_at: "1999-01-01T00:00:00Z", name: "Eve", email: newEmail() };
     const { status, body } = await ask("/users", { method: "POST", body: sent });
     expect(status).toBe(201);
@@ -193,7 +193,7 @@ describe("creating", () => {
     ["30.0", 30],
     ["3e1", 30],
     ["-0.0", 0],
-  ])("the age %s is the whole number that JSON takes it for", async (age, whole) => {
+  ])("the age %s is the integer that JSON parses it as", async (age, whole) => {
     const body = `{"name": "Ada", "email": "${newEmail()}", "age": ${age}}`;
     const response = await ask("/users", { method: "POST", body });
     expect([response.status, response.body.age]).toEqual([201, whole]);
@@ -208,7 +208,7 @@ describe("creating", () => {
     expect(codeOf(await ask("/users", { method: "POST", body }))).toEqual([400, "INVALID_JSON"]);
   });
 
-  test("a body that is nested too deeply is told so, and not called anything but JSON", async () => {
+  test("the error for a body that is nested too deeply names the depth, and does not call it invalid JSON", async () => {
     const deep = 100_000;
     const body = `{"name": ${"[".repeat(deep)}${"]".repeat(deep)}}`;
     const response = await ask("/users", { method: "POST", body });
@@ -219,7 +219,7 @@ describe("creating", () => {
     ]);
   });
 
-  test("a taken e-mail is 409 RESOURCE_CONFLICT, whatever its case", async () => {
+  test("a taken e-mail address is 409 RESOURCE_CONFLICT, whatever its case", async () => {
     const email = newEmail();
     await ask("/users", { method: "POST", body: { name: "Ada", email } });
     for (const again of [email, email.toUpperCase()]) {
@@ -253,7 +253,7 @@ describe("changing", () => {
     expect(Date.parse(body.updated_at)).toBeGreaterThan(Date.parse(before.updated_at));
   });
 
-  test("PUT keeps what version 1 does not know of", async () => {
+  test("PUT keeps fields that version 1 does not have", async () => {
     const { id, email } = await create();
     await resources.owner.query("update users set avatar = 'https://example.org/a.png' where id = $1", [id]);
     await ask(`/users/${id}`, { method: "PUT", body: { name: "Eve", email } });
@@ -272,7 +272,7 @@ describe("changing", () => {
     expect([status, body]).toEqual([200, { ...before, updated_at: body.updated_at }]);
   });
 
-  test("PATCH changes what is sent and nothing else", async () => {
+  test("PATCH changes the fields in the body only", async () => {
     const before = await create();
     const { status, body } = await ask(`/users/${before.id}`, { method: "PATCH", body: { age: 37 } });
     expect([status, body]).toEqual([200, { ...before, age: 37, updated_at: body.updated_at }]);
@@ -292,7 +292,7 @@ describe("changing", () => {
     expect(codeOf(await patch("[]"))).toEqual([400, "VALIDATION_ERROR"]);
   });
 
-  test("DELETE gives 204 without a body, and takes articles and comments along", async () => {
+  test("DELETE returns 204 without a body, and deletes articles and comments too", async () => {
     const { id } = await create();
     await resources.owner.query("insert into articles (title, content, author_id) values ('A title', '', $1)", [id]);
     const { status, text } = await ask(`/users/${id}`, { method: "DELETE" });
@@ -352,7 +352,7 @@ test.each([
   }
 });
 
-test("a part of a user is not taken for the whole", async () => {
+test("the ETag of selected fields differs from that of the whole user", async () => {
   const id = await resources.addUser("Whole");
   const headers = { "Content-Range": "bytes 0-9/100" };
   const sent = { method: "PUT", headers, body: { name: "Part", email: `part-${id}@example.org` } };
@@ -369,7 +369,7 @@ describe("USERS_ACCESS=owner", () => {
   });
   afterAll(() => closed.close());
 
-  test("users are changed and deleted by themselves and by administrators; anybody may make one", async () => {
+  test("users and administrators change and delete users; any caller may create one", async () => {
     const [ada, eve] = [await closed.addUser(), await closed.addUser()];
     const patch = (as?: number | { role: string; sub: string }) =>
       closed.ask(`/users/${ada}`, { method: "PATCH", body: { age: 40 }, ...(as !== undefined && { as }) });
@@ -389,7 +389,7 @@ describe("USERS_ACCESS=owner", () => {
     expect((await closed.ask("/users", { method: "POST", body: anybody })).status).toBe(201);
   });
 
-  test("links are made from PUBLIC_URL", async () => {
+  test("links start with PUBLIC_URL", async () => {
     await closed.addUser();
     const { body } = await closed.ask("/users?page=1&limit=1&links=true");
     expect(body.links.first).toBe("https://api.example.org/content/users?page=1&limit=1&links=true");

@@ -19,7 +19,7 @@ const codeOf = ({ status, body }: TestResponse) => [status, body.error.code];
 const V1 = ["id", "title", "content", "summary", "status", "author_id", "tags", "created_at", "updated_at"];
 const V2 = ["id", "title", "content", "summary", "status", "authorId", "tags", "createdAt", "updatedAt"];
 
-describe("asking for a version", () => {
+describe("the requested version", () => {
   test.each([
     ["/api/v2/articles/1", {}],
     ["/api/articles/1?version=2", {}],
@@ -32,7 +32,7 @@ describe("asking for a version", () => {
     expect([status, Object.keys(body)]).toEqual([200, V2]);
   });
 
-  test("without one it is version 1", async () => {
+  test("is version 1 by default", async () => {
     for (const path of ["/api/articles/1", "/api/v1/articles/1"]) {
       expect(Object.keys((await ask(path)).body)).toEqual(V1);
     }
@@ -71,7 +71,7 @@ describe("asking for a version", () => {
     ["/users", { Accept: "application/vnd.x.v2.1+json" }],
     ["/users", { Accept: "application/vnd.x.v1.0.0+json" }],
     ["/api/articles", { Accept: "application/vnd.x.v2-beta+json" }],
-  ])("%s with %j is not served: 400 with those that are", async (path, headers) => {
+  ])("%s with %j is not served: 400 with the served versions", async (path, headers) => {
     const response = await ask(path, { headers: headers as Record<string, string> });
     expect(codeOf(response)).toEqual([400, "UNSUPPORTED_VERSION"]);
     expect(response.body.supportedVersions).toEqual([1, 2]);
@@ -79,7 +79,7 @@ describe("asking for a version", () => {
 });
 
 describe("version 2", () => {
-  test("reads, filters, sorts and writes by its own names", async () => {
+  test("reads, filters, sorts and writes by its own field names", async () => {
     const { status, body, headers } = await ask("/api/v2/articles", {
       method: "POST",
       body: { title: "Second", content: "y" },
@@ -123,7 +123,7 @@ describe("api.versions", () => {
     await until(async () => (await ask("/users")).headers.get("x-api-warn") === null);
   });
 
-  test("a deprecated version says so to who is refused, too", async () => {
+  test("a deprecated version is reported on errors, too", async () => {
     await resources.owner.query("update api.versions set status = 'deprecated' where number = 1");
     await until(async () => (await ask("/users")).headers.get("x-api-warn") !== null);
     const refused = (path: string) => ask(path, { headers: { Authorization: "Bearer nonsense" } });
@@ -139,7 +139,7 @@ describe("api.versions", () => {
     expect(codeOf(await refused("/api/v9/articles"))).toEqual([401, "INVALID_TOKEN"]);
   });
 
-  test("a deprecated version says so in headers and in bodies that are objects", async () => {
+  test("a deprecated version is reported in headers and in bodies that are objects", async () => {
     expect((await ask("/users/1")).headers.get("x-api-warn")).toBeNull();
     await resources.owner.query(
       "update api.versions set status = 'deprecated', sunset = '2030-01-02T03:04:05Z', migration_guide = 'https://example.org/move' where number = 1",
@@ -171,7 +171,7 @@ describe("api.versions", () => {
     );
   });
 
-  test("a retired version is gone", async () => {
+  test("a retired version is 410", async () => {
     await resources.owner.query("update api.versions set status = 'retired', sunset = '2020-01-01Z' where number = 1");
     await until(async () => (await ask("/users")).status === 410);
     const response = await ask("/api/v1/articles");

@@ -30,7 +30,7 @@ function roleOf(headers: Record<string, string>, rawQuery = "", requireApiKey = 
 }
 
 describe("identifyTableCaller", () => {
-  test("without an apikey it is 401, as at Supabase's door", () => {
+  test("without an apikey it is 401, as in Supabase", () => {
     expect(() => roleOf({})).toThrow("No API key found in request");
     expect(() => roleOf({ apikey: "" })).toThrow("No API key found in request");
     expect(() => roleOf({}, "apikey=")).toThrow("No API key found in request");
@@ -45,12 +45,12 @@ describe("identifyTableCaller", () => {
     expect(roleOf({ apikey: anonKey }, `apikey=${serviceKey}`)).toBe("anon");
   });
 
-  test("beside a key, the token says who uses it", () => {
+  test("the user of a token beside a key is the caller", () => {
     expect(roleOf({ apikey: anonKey, authorization: `Bearer ${userToken}` })).toBe("authenticated");
     expect(roleOf({ apikey: serviceKey, authorization: `Bearer ${anonKey}` })).toBe("anon");
   });
 
-  test("a key may be one of a program", async () => {
+  test("a key may be an API key of an account", async () => {
     const identify = (headers: Record<string, string>) =>
       authenticateTableCaller({ headers, rawQuery: "" }, callers, true);
     expect(await identify({ apikey: PROGRAM_KEY })).toBe(program);
@@ -60,7 +60,7 @@ describe("identifyTableCaller", () => {
     });
   });
 
-  test("a key of a program that is no good is refused, whatever token is beside it", async () => {
+  test("an invalid API key is refused, with any token beside it", async () => {
     const refusal = { status: 401, code: "INVALID_TOKEN" };
     for (const authorization of [undefined, "Bearer rubbish", `Bearer ${userToken}`]) {
       const headers = { apikey: "unknown", ...(authorization !== undefined && { authorization }) };
@@ -73,11 +73,11 @@ describe("identifyTableCaller", () => {
     [{ apikey: "a.b.c", authorization: `Bearer ${userToken}` }],
     [{ apikey: anonKey, authorization: "Bearer rubbish" }],
     [{ apikey: anonKey, authorization: "Bearer" }],
-  ])("a key or a token that is no good is refused: %#", (headers) => {
+  ])("an invalid key or token is refused: %#", (headers) => {
     expect(() => roleOf(headers)).toThrow(expect.objectContaining({ status: 401, code: "INVALID_TOKEN" }));
   });
 
-  test("the setting opens the door to callers without a key", () => {
+  test("the setting allows requests without a key", () => {
     expect(roleOf({}, "", false)).toBe("anon");
     expect(roleOf({ authorization: `Bearer ${userToken}` }, "", false)).toBe("authenticated");
   });

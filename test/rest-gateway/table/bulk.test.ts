@@ -63,7 +63,7 @@ describe("a hundred thousand rows in one request", () => {
     expect(answer.body.at(-1)).toEqual({ ...rows.at(-1), sent_by: "authenticated" });
   });
 
-  test("are all refused when one of them is", async () => {
+  test("are all refused if one of them is invalid", async () => {
     const [first, ...others] = rows;
     const { status, body } = await insert(
       JSON.stringify([...others, first, first]),
@@ -89,13 +89,13 @@ describe("a hundred thousand rows in one request", () => {
   });
 });
 
-describe("a body beyond the limit", () => {
+describe("a body above the limit", () => {
   const body = new Blob([Buffer.alloc(10 * 2 ** 20 + 1, " ")]);
 
   test.each([
     ["says how long it is", body],
     ["only shows how long it is", body.stream()],
-  ])("is refused in PostgREST's words, if it %s", async (_how, sent) => {
+  ])("is refused with PostgREST's error, if it %s", async (_how, sent) => {
     const refused = await fetch(`${serving.url}/rest/v1/parcels`, {
       method: "POST",
       headers: { apikey: tokenOf({ role: "authenticated" }), "Content-Type": "application/json" },
@@ -111,7 +111,7 @@ describe("a body beyond the limit", () => {
     });
   });
 
-  test("is one, too, that would go beyond all limits as JSON", async () => {
+  test("is also one that exceeds all limits as JSON", async () => {
     const { status, body: result } = await insert(
       `${"n".repeat(1e6)}\n${"1\n".repeat(1e6)}`,
       "text/csv",

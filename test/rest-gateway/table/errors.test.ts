@@ -119,7 +119,7 @@ describe("a request that is refused", () => {
     },
   );
 
-  test("has no body when HEAD asked, and the same status", async () => {
+  test("has no body for HEAD, and the same status", async () => {
     for (const [path, status, code] of [
       ["/nothing", 404, "PGRST205"],
       ["/works?id=eq.one", 400, "22P02"],
@@ -130,7 +130,7 @@ describe("a request that is refused", () => {
     }
   });
 
-  test("changes nothing, whatever it had done before it failed", async () => {
+  test("rolls back all changes of the request", async () => {
     const { rows } = await owner.query(
       "select (select count(*) from api.items) items, (select count(*) from api.works) works",
     );
@@ -151,7 +151,7 @@ describe("the reason phrase", () => {
     expect(await raised(state, message)).toMatchObject({ status, reason: message, body: { code: state, message } });
   });
 
-  test("of a PT that is no status is the usual one", async () => {
+  test("of an invalid PT status is that of the default status", async () => {
     expect(await raised("PTXYZ", "nonsense")).toMatchObject({ status: 500, reason: "Internal Server Error" });
   });
 
@@ -179,12 +179,12 @@ describe("the reason phrase", () => {
     });
   });
 
-  test("of a status that SQL chose and nobody knows is empty", async () => {
+  test("of an unregistered status that SQL sets is empty", async () => {
     const { reason, status } = await clients.usual.ask("/rpc/told", post({ status: "299" }));
     expect({ reason, status }).toEqual({ reason: "", status: 299 });
   });
 
-  test("a code that no header can hold is told in the body alone", async () => {
+  test("a code that is not a valid header value is in the body only", async () => {
     for (const code of ["two\r\nlines", "a, b", "支", ""]) {
       const { headers, body } = await pgrst(418, undefined, code);
       expect(body.code).toBe(code);
@@ -193,7 +193,7 @@ describe("the reason phrase", () => {
   });
 });
 
-describe("requests that get into each other's way", () => {
+describe("concurrent requests that conflict", () => {
   const isWaiting = async () => {
     const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     return (await watcher.query(waiting)).rowCount! > 0;
@@ -207,7 +207,7 @@ describe("requests that get into each other's way", () => {
   });
   afterAll(() => Promise.all([watcher.end(), other.end()]));
 
-  test("40001: what another one has changed meanwhile", async () => {
+  test("40001: a row that another request has changed meanwhile", async () => {
     await other.query("begin; update api.numbers set word = 'theirs' where n = 1");
     const answer = clients.usual.ask("/rpc/reword", post({ n: 1, word: "ours" }));
     await until(isWaiting);
@@ -235,7 +235,7 @@ describe("requests that get into each other's way", () => {
   });
 });
 
-describe("a database that cannot answer", () => {
+describe("an unavailable database", () => {
   const RETRY = { "retry-after": like(/^\d+$/) };
   const isServed = async (client: Client) => (await client.ask("/works?limit=1")).status === 200;
   const kill = (words: string) =>
@@ -285,7 +285,7 @@ describe("a database that cannot answer", () => {
     expectPlainError(await answer, { path: "/rpc/doze" });
   });
 
-  test("08007: a write of which nobody knows whether it was made", async () => {
+  test("08007: a write with unknown outcome", async () => {
     const answer = clients.usual.ask("/rpc/slow", post({ seconds: 60 }, { headers: { Prefer: "tx=commit" } }));
     await until(async () => (await kill("%slow%")).rowCount !== 0);
     expect(await answer).toMatchObject({
@@ -296,7 +296,7 @@ describe("a database that cannot answer", () => {
     expectPlainError(await answer, { path: "/rpc/slow" });
   });
 
-  test("PGRST003: there is no connection to be had", async () => {
+  test("PGRST003: no connection is available in time", async () => {
     const busy = await open({ ...MUSEUM, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" });
     const answers = await Promise.all(Array.from({ length: 40 }, () => busy.ask("/rpc/slow", post({ seconds: 2 }))));
     const late = answers.find(({ status }) => status === 504)!;
@@ -309,7 +309,7 @@ describe("a database that cannot answer", () => {
   });
 });
 
-describe("no code is forgotten", () => {
+describe("every code is tested", () => {
   const provoked = new Set([
     ...REFUSALS.map(({ code }) => code),
     "40001",

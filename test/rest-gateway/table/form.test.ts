@@ -8,7 +8,7 @@ function form(line: string, headers: Record<string, string> = {}) {
   return requestShape({ method, path, rawQuery, headers });
 }
 
-describe("the form of a request", () => {
+describe("the shape of a request", () => {
   test.each([
     ["/films?id=eq.5", "/films?id=eq.7", ["7"]],
     ["/films?id=eq.5&select=id,name&order=id&limit=3", "/films?id=eq.&select=id,name&order=id&limit=3", [""]],
@@ -64,7 +64,7 @@ describe("the form of a request", () => {
     expect(form(line)).toBeNull();
   });
 
-  test("a value that is no text is refused as ever", () => {
+  test("a value that is not text is refused as usual", () => {
     expect(refusalOf(() => form("GET /films?id=eq.%ff"))).toMatchObject({ status: 400, code: "22021" });
   });
 });

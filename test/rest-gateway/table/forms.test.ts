@@ -68,7 +68,7 @@ function result({ request, intent, planned }: PlannedTableRequest) {
   return { asked: request, intent, plan, statement, probe: long?.probe, rows: long?.rows() };
 }
 
-describe("a request of a known form", () => {
+describe("a request of a cached shape", () => {
   test.each([
     ["/works?id=eq.1", "/works?id=eq.2"],
     [
@@ -90,13 +90,13 @@ describe("a request of a known form", () => {
     expect(canonicalQuery).toBe(canonicalQueryString(request.parameters));
   });
 
-  test("is not known to another role, for which it may mean something else", () => {
+  test("is not shared with another role, for which it may have another meaning", () => {
     const { forms } = learn("/works?id=eq.1");
     expect(recall(forms, "/works?id=eq.1", { role: "authenticated" })).toBeNull();
     expect(recall(forms, "/works?id=eq.1")).not.toBeNull();
   });
 
-  test("is forgotten when the schema changes", async () => {
+  test("is evicted when the schema changes", async () => {
     const { forms } = learn("/works?id=eq.1");
     const catalog = { ...museum.catalog };
     expect(recall(forms, "/works?id=eq.1", { catalog })).toBeNull();

@@ -164,7 +164,7 @@ function fuzz(
   );
 }
 
-describe("whatever a client sends, it is answered or refused", () => {
+describe("every request gets a response or an error", () => {
   test("when it is right", () =>
     fuzz(valid, 1_200, (request, result) => {
       expectSound(request, result);
@@ -173,8 +173,8 @@ describe("whatever a client sends, it is answered or refused", () => {
       if (isRead) expect([200, 206, 416], result.text).toContain(result.status);
     }));
   test("when a character of its address is wrong", () => fuzz(mutilated, 800));
-  test("when something in its address, its body, its headers or its method is wrong", () => fuzz(broken, 3_200));
-  test("when it is no request at all, but a pile of words", () =>
+  test("if its URL, its body, its headers or its method are invalid", () => fuzz(broken, 3_200));
+  test("if it is random words instead of a request", () =>
     fuzz(
       fc
         .tuple(
@@ -185,7 +185,7 @@ describe("whatever a client sends, it is answered or refused", () => {
       1_200,
     ));
 
-  test("and nothing has changed by it", async () => {
+  test("and nothing has changed", async () => {
     const fresh = await openMuseum();
     const other = new pg.Client({ connectionString: fresh.ownerUrl });
     await other.connect();

@@ -314,7 +314,7 @@ function expectHarmless(position: string, text: string, { status, body, text: sa
 }
 
 describe("hostile text", () => {
-  test("harms nothing, wherever a client puts it", async () => {
+  test("has no effect, in any part of a request", async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async (text) => {
         const positions = Object.entries(POSITIONS);
@@ -353,7 +353,7 @@ describe("hostile text", () => {
     });
   });
 
-  test("in broken encodings harms nothing either", async () => {
+  test("in invalid encodings has no effect either", async () => {
     const broken = ["%00", "%FF", "%C0%80", "%ED%A0%80", "%E2%82", "%", "%zz", "%u0027", "a%00b", "%F8%88%80%80%80"];
     for (const text of broken) {
       for (const path of [
@@ -382,7 +382,7 @@ describe("hostile text", () => {
   });
 });
 
-describe("a text is that text", () => {
+describe("a text stays that text", () => {
   const rows = { Prefer: "return=representation" };
   /** Postgres cuts longer names off. */
   const name = hostile.filter((text) => Buffer.byteLength(text) < 64);
@@ -470,7 +470,7 @@ describe("statements", () => {
       part.startsWith('"') ? '""' : "''",
     );
 
-  test("are told apart from what is quoted in them", () => {
+  test("are distinguished from quoted text", () => {
     expect(skeletonOf(`select "${MARK}""", '${MARK}''' from "a"`)).toBe(`select "", '' from ""`);
     expect(skeletonOf(`select "a" from ${MARK}`)).toContain(MARK);
   });
@@ -494,7 +494,7 @@ describe("statements", () => {
     }
   });
 
-  test("hold no value, whatever it is a value of", async () => {
+  test("contain no value, of any parameter", async () => {
     const VALUE = "zqxvalue";
     const only = Object.entries(POSITIONS).filter(([name]) =>
       /^(value|element|text search|filter of|argument (by|of)|variadic|document|many|default|array|body as|bytes|cookie|claim|any other|X-Req|Idem)/.test(

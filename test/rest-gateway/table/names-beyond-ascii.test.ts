@@ -76,7 +76,7 @@ test("and in Latin-1, as browsers do where they can", async () => {
   expect(response).toMatchObject({ status: 200, body: [{ id: 7 }] });
 });
 
-test("one that is not served is refused in the words of who asked", async () => {
+test("an unknown name is returned in the error as the client wrote it", async () => {
   const response = await client.ask("/jours", { headers: { "Accept-Profile": inBytes("лето") } });
   expect(response).toMatchObject({ status: 406, body: { code: "PGRST106", message: "Invalid schema: лето" } });
 });
@@ -91,7 +91,7 @@ test("a row that was inserted has its address, and its schema", async () => {
   expect(decodeURIComponent(response.headers.location!)).toBe("/книги?номер=eq.2");
 });
 
-test("what SQL says in a header goes as UTF-8, whatever the body is", async () => {
+test("a header that SQL sets is UTF-8, whatever the body is", async () => {
   for (const method of ["GET", "HEAD", "POST"]) {
     const response = await client.ask("/rpc/отчёт", { method, ...(method === "POST" && { body: {} }) });
     expect(response.status).toBe(200);

@@ -174,7 +174,7 @@ describe.each([
   });
 });
 
-describe("the same filters elsewhere", () => {
+describe("the same filters in other positions", () => {
   test.each(OF_WORKS)(
     "on the rows that a function gives, that are embedded, and that are changed: %s",
     async (...filter) => {
@@ -193,7 +193,7 @@ describe("the same filters elsewhere", () => {
   );
 });
 
-test("no operator is forgotten", () => {
+test("every operator is tested", () => {
   const tried = [...OF_WORKS, ...OF_TYPES, ...OF_DOCUMENTS].map(([filter]) => filter.slice(filter.indexOf("=") + 1));
   const isTried = (start: string) => tried.some((operation) => operation.startsWith(start));
   const unquantified = OPERATORS.split(" ").filter((name) => !isTried(`${name}.`) && !isTried(`${name}(english).`));

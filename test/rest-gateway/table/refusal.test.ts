@@ -13,8 +13,8 @@ function raised(fields: Partial<pg.DatabaseError>) {
 const TEA = '{"code":"TEA","message":"short and stout"}';
 const pgrst = (message: string, detail?: string) => raised({ code: "PGRST", message, ...(detail && { detail }) });
 
-describe("an answer made by raise sqlstate 'PGRST'", () => {
-  test("is the whole answer", () => {
+describe("an error raised with sqlstate 'PGRST'", () => {
+  test("is the whole response", () => {
     const message = '{"code":"TEA","message":"short and stout","details":"d","hint":null}';
     expect(pgrst(message, '{"status":418,"status_text":"Teapot","headers":{"X-Tea":"green"}}')).toMatchObject({
       status: 418,
@@ -41,7 +41,7 @@ describe("an answer made by raise sqlstate 'PGRST'", () => {
     [TEA, '{"status":418,"headers":[]}', /^Invalid JSON value for DETAIL/],
     [TEA, '{"status":418,"headers":{},"status_text":1}', /^Invalid JSON value for DETAIL/],
     [TEA, undefined, "DETAIL is missing in the RAISE statement"],
-  ])("of %s with %s cannot be read, and says why", (message, detail, details) => {
+  ])("of %s with %s is invalid, and the error says why", (message, detail, details) => {
     const error = pgrst(message, detail);
     expect(error).toMatchObject({ status: 500, code: "PGRST121" });
     expect(error.details).toMatch(details);
@@ -58,7 +58,7 @@ describe("a role that does not exist", () => {
   };
   const headers = { "WWW-Authenticate": "Bearer" };
 
-  test("is a token's fault where one names it", () => {
+  test("is an error of the token that names it", () => {
     expect(unknown(false)).toMatchObject({
       status: 401,
       code: "22023",
@@ -67,7 +67,7 @@ describe("a role that does not exist", () => {
     });
   });
 
-  test("means, of those without credentials, that they are not served", () => {
+  test("is an error of the configuration for callers without credentials", () => {
     expect(unknown(true)).toMatchObject({
       status: 401,
       code: "PGRST302",
@@ -77,8 +77,8 @@ describe("a role that does not exist", () => {
   });
 });
 
-describe("what Postgres refuses", () => {
-  test("is told in its words, faults of the statement too", () => {
+describe("an error of Postgres", () => {
+  test("is returned in Postgres's words, syntax errors too", () => {
     const message = "more than one row returned by a subquery used as an expression";
     expect(raised({ code: "21000", message })).toMatchObject({ status: 500, code: "21000", message });
     expect(raised({ code: "54001", message: "stack depth limit exceeded" })).toMatchObject({
@@ -87,7 +87,7 @@ describe("what Postgres refuses", () => {
     });
   });
 
-  test("a fault of the server itself is masked", () => {
+  test("of the server itself is masked", () => {
     expect(raised({ code: "58030", message: "could not read /var/lib/…" })).toMatchObject({
       status: 500,
       message: "Internal error",

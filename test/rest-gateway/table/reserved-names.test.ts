@@ -28,10 +28,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-describe.each(RESERVED)("a column called as the parameter %s", (name) => {
+describe.each(RESERVED)("a column with the name of the parameter %s", (name) => {
   const quoted = encodeURIComponent(`"${name}"`);
 
-  test("is filtered by in quotes, by reads and by changes", async () => {
+  test("is a filter in quotes, for reads and changes", async () => {
     const changed = await client.ask(`/odd?id=eq.2&select=id`, {
       method: "PATCH",
       headers: { Prefer: "return=representation" },

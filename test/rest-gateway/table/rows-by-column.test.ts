@@ -81,8 +81,8 @@ const both = (rows: readonly (readonly (readonly [string, string])[])[]) => [
   `[${[...rows.slice(0, -1).map(object), object(rows.at(-1)!.toReversed())]}]`,
 ];
 
-describe("rows of the same keys in the same order", () => {
-  test.each([...COLUMNS, "colour", "short", "list"])("are read as other rows are: %s", async (name) => {
+describe("rows with the same keys in the same order", () => {
+  test.each([...COLUMNS, "colour", "short", "list"])("are read like other rows: %s", async (name) => {
     for (const value of WRITTEN) {
       const [alike, mixed] = both([
         [
@@ -98,7 +98,7 @@ describe("rows of the same keys in the same order", () => {
     }
   });
 
-  test("are inserted as other rows are, whatever they hold", async () => {
+  test("are inserted like other rows, with any values", async () => {
     const json = fc.json().filter((text) => !text.includes("\\u"));
     const value = fc.oneof(written, json);
     const row = fc.subarray(COLUMNS, { maxLength: 3 }).chain((names) => {
@@ -120,7 +120,7 @@ describe("rows of the same keys in the same order", () => {
     );
   });
 
-  test("of which the client names some columns have these alone", async () => {
+  test("use only the columns that the client names", async () => {
     const [alike, mixed] = both([
       [
         ["large", "1"],

@@ -126,7 +126,7 @@ async function untilTold(
 const ok = ({ status }: TestResponse) => status === 200;
 const gone = ({ status }: TestResponse) => status === 404;
 
-describe("what SQL changes while requests run", () => {
+describe("schema changes while requests run", () => {
   type Change = {
     readonly name: string;
     /** What there is before. */
@@ -299,7 +299,7 @@ describe("what SQL changes while requests run", () => {
   afterAll(() => console.info(`usable after (ms; answers to others meanwhile):\n${figures.join("\n")}`));
 
   test.each(changes)(
-    "$name is there, and no request fails",
+    "$name is served, and no request fails",
     async ({ name, given, sql, path, asked: request, before, after }) => {
       if (given !== undefined) await owner.query(given);
       await untilTold(path, before, request);
@@ -316,7 +316,7 @@ describe("what SQL changes while requests run", () => {
     },
   );
 
-  test("while somebody keeps a table locked others are served, and what is new is there once the lock is gone", async () => {
+  test("while a table is locked other tables are served, and its change is served after the lock", async () => {
     const other = new pg.Client({ connectionString: database.ownerUrl });
     await other.connect();
     onTestFinished(() => other.end());
@@ -334,7 +334,7 @@ describe("what SQL changes while requests run", () => {
   });
 });
 
-describe("columns that change under statements that are prepared", () => {
+describe("changed columns under prepared statements", () => {
   const READS: readonly Habit[] = [
     { path: "/pieces?select=*&order=id&limit=3", expected: 200 },
     { path: "/pieces?select=id,pages&pages=gt.100&order=pages", expected: 200 },
@@ -370,7 +370,7 @@ describe("columns that change under statements that are prepared", () => {
   test.each([
     ["reads", READS, ["bigint", "text", "numeric", "text", "int", "text", "smallint", "int"]],
     ["writes", [...READS, ...WRITES], ["bigint", "smallint", "numeric", "int"]],
-  ])("a type that changes again and again fails no %s", async (_, habits, types) => {
+  ])("a type that changes repeatedly fails no %s", async (_, habits, types) => {
     // A text of the test before may not be forgotten yet, and no number can be written as one.
     await until(async () => (await anon.ask("/pieces?id=eq.0", { method: "PATCH", body: { pages: 1 } })).status < 400);
     const traffic = keepAsking(service.url, habits);
@@ -382,7 +382,7 @@ describe("columns that change under statements that are prepared", () => {
     expect(await traffic.stop()).toEqual([]);
   });
 
-  test("rows have the columns of before or of afterwards, and never something in between", async () => {
+  test("rows have the columns from before or after the change, and never a mixture", async () => {
     await owner.query(
       "create table public.growing (id int primary key); insert into public.growing values (1), (2); grant select on public.growing to anon",
     );
@@ -409,7 +409,7 @@ describe("columns that change under statements that are prepared", () => {
     expect(shapes.size).toBeGreaterThan(1);
   });
 
-  test("a table that is changed within a long transaction makes others wait, and fails none", async () => {
+  test("a table that is changed in a long transaction makes requests wait, and fails none", async () => {
     const traffic = keepAsking(service.url, [...READS, ...WRITES]);
     await owner.query("begin; alter table public.pieces add column late int; select pg_sleep(0.3); commit");
     const answered = traffic.answered();
@@ -417,7 +417,7 @@ describe("columns that change under statements that are prepared", () => {
     expect(await traffic.stop()).toEqual([]);
   });
 
-  test("a function that gives another type answers with that", async () => {
+  test("a function with a new result type returns that type", async () => {
     await owner.query("create function public.changing() returns int language sql stable return 1");
     expect((await untilTold("/rpc/changing", ok)).body).toBe(1);
     await owner.query(
@@ -427,7 +427,7 @@ describe("columns that change under statements that are prepared", () => {
   });
 });
 
-describe("what a caller may do, from the next request on", () => {
+describe("changed privileges, from the next request on", () => {
   beforeAll(async () => {
     await owner.query(`
       create table public.diaries (id int primary key, author text, text text);
@@ -441,7 +441,7 @@ describe("what a caller may do, from the next request on", () => {
   const ada = { role: "authenticated", sub: "ada" };
   const read = (request: TestRequest = {}) => anon.ask("/diaries?select=id&order=id", request);
 
-  test("a grant that is taken away is gone, and one that is given is there", async () => {
+  test("a grant applies as soon as it is given or revoked", async () => {
     expect(await read()).toMatchObject({ status: 200, body: [{ id: 1 }, { id: 2 }] });
     await owner.query("revoke select on public.diaries from anon");
     expect(await read()).toMatchObject({ status: 401, body: { code: "42501" } });
@@ -452,7 +452,7 @@ describe("what a caller may do, from the next request on", () => {
     expect(await anon.ask("/diaries?select=text&id=eq.1")).toMatchObject({ status: 200, body: [{ text: "hers" }] });
   });
 
-  test("a policy is heeded as soon as it is there", async () => {
+  test("a policy applies as soon as it is created", async () => {
     expect((await read({ as: ada })).body).toEqual([{ id: 1 }, { id: 2 }]);
     await owner.query(
       "drop policy read_all on public.diaries; create policy read_own on public.diaries for select using (author = (select auth.jwt() ->> 'sub'))",
@@ -470,7 +470,7 @@ describe("what a caller may do, from the next request on", () => {
     expect((await read()).body).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
-  test("a function may be closed, and opened", async () => {
+  test("EXECUTE on a function can be revoked, and granted", async () => {
     await owner.query("create function public.secret_sum() returns int language sql stable return 7");
     await untilTold("/rpc/secret_sum", ok);
     await owner.query("revoke execute on function public.secret_sum() from public, anon");
@@ -479,7 +479,7 @@ describe("what a caller may do, from the next request on", () => {
     expect(await anon.ask("/rpc/secret_sum")).toMatchObject({ status: 200, body: 7 });
   });
 
-  test("the whole schema may be closed, also to statements that are prepared", async () => {
+  test("USAGE on the schema can be revoked, also for prepared statements", async () => {
     for (let time = 0; time < 5; time++) expect((await read()).status).toBe(200);
     await owner.query("revoke usage on schema public from anon, public");
     try {
@@ -490,7 +490,7 @@ describe("what a caller may do, from the next request on", () => {
     expect((await read()).status).toBe(200);
   });
 
-  test("a role that is made later is served, with its settings, and one that is dropped is not", async () => {
+  test("a role that is created later is served, with its settings, and a dropped one is not", async () => {
     const role = `librarian_${randomUUID().slice(0, 8)}`;
     const librarian = { as: { role } };
     expect(await read(librarian)).toMatchObject({ status: 401, body: { code: "22023" } });
@@ -542,7 +542,7 @@ describe("a database without our event trigger", () => {
   };
 
   test.each(["notify pgrst, 'reload schema'", "notify pgrst", "select pg_notify('pgrst', 'reload schema')"])(
-    "%s has it read again, while requests run",
+    "%s reloads the schema, while requests run",
     async (notify) => {
       const table = `told_${randomUUID().slice(0, 8)}`;
       const traffic = keepAsking(foreignService.url, [{ path: "/first?select=*", expected: 200 }], 2);
@@ -553,7 +553,7 @@ describe("a database without our event trigger", () => {
     },
   );
 
-  test("a change that nobody tells of is found", async () => {
+  test("a change without a notification is detected", async () => {
     await foreignOwner.query("create table public.untold (id int); grant select on public.untold to anon");
     await served("/untold");
   });

@@ -63,7 +63,7 @@ const unchecked = (claims: object) => jwt.sign(JSON.stringify(claims), SECRET);
 
 const rowsBack = { Prefer: "return=representation" };
 
-describe("13: what is wrong with a token", () => {
+describe("13: errors of a token", () => {
   const role = "authenticated";
   const past = 1446678149;
   const future = 9999999999;
@@ -102,13 +102,13 @@ describe("13: what is wrong with a token", () => {
   });
 });
 
-describe("16: a relation that has an alias", () => {
+describe("16: a relation with an alias", () => {
   const warningOf = async (path: string) => (await client.ask(path)).headers.warning;
   const words =
     "Embedded resource was referenced by relation name even though it has an alias. This is deprecated and will stop " +
     "working in a future release. Update";
 
-  test("may be called by its name, which is warned of", async () => {
+  test("may be referred to by its name, with a warning", async () => {
     const response = await client.ask("/works?select=id,maker:artists(name)&artists.id=eq.1&limit=1");
     expect(response.status).toBe(200);
     expect(response.headers.warning).toBe(
@@ -118,12 +118,12 @@ describe("16: a relation that has an alias", () => {
     expect(twice).toContain("`works` to `a` in");
   });
 
-  test("is called by its alias without a word", async () => {
+  test("is referred to by its alias without a warning", async () => {
     expect(await warningOf("/works?select=id,maker:artists(name)&maker.id=eq.1&limit=1")).toBeUndefined();
     expect(await warningOf("/works?select=id,artists(name)&artists.id=eq.1&limit=1")).toBeUndefined();
   });
 
-  test("is named in a header whatever letters its alias has", async () => {
+  test("is named in a header in any characters", async () => {
     const warning = await warningOf(
       `/works?select=id,${encodeURIComponent('"M"')}:artists(name)&artists.id=eq.1&limit=1`,
     );
@@ -133,8 +133,8 @@ describe("16: a relation that has an alias", () => {
   });
 });
 
-describe("16: errors for clients that are to learn no more than they need", () => {
-  test("have a code and a message alone, and the same status and headers", async () => {
+describe("16: errors with fewer details", () => {
+  test("have only a code and a message, and the same status and headers", async () => {
     const minimal = await serve(museum, { PGRST_DB_SCHEMAS: "api,other", PGRST_CLIENT_ERROR_VERBOSITY: "minimal" });
     onTestFinished(() => minimal.stop());
     const reader = openClient(minimal.url);
@@ -155,8 +155,8 @@ describe("16: errors for clients that are to learn no more than they need", () =
   });
 });
 
-describe("16: an answer tells what it depends on", () => {
-  test("unless SQL tells otherwise", async () => {
+describe("16: Vary is sent", () => {
+  test("unless SQL sets it", async () => {
     expect((await client.ask("/works?select=id")).headers.vary).toBe("Accept, Prefer, Range");
     const body = { headers: '[{"vary": "X-Mood"}]' };
     expect((await client.ask("/rpc/told", { method: "POST", body })).headers.vary).toBe("X-Mood");
@@ -238,7 +238,7 @@ describe("13: relations to many are spread as lists", () => {
   ]);
 });
 
-describe("13: aggregates within spreads belong to the rows around them", () => {
+describe("13: aggregates within spreads are grouped by the outer rows", () => {
   examples([
     [
       "/works?select=price.sum(),...artists(name)&artists.name=not.is.null&artist_id=lte.2&order=artists(name)",
@@ -268,7 +268,7 @@ describe("13: aggregates within spreads belong to the rows around them", () => {
   ]);
 });
 
-describe("13: what is and what is there", () => {
+describe("13: resources that exist", () => {
   examples([
     ["/works?select=id&year=is.not_null&year=lt.1800", [{ id: 5 }]],
     ["/works?select=id&year=not.is.not_null", [{ id: 7 }]],
@@ -280,7 +280,7 @@ describe("13: what is and what is there", () => {
   ]);
 });
 
-describe("13: what is not there", () => {
+describe("13: resources that do not exist", () => {
   refusals(
     [
       [
@@ -300,13 +300,13 @@ describe("13: what is not there", () => {
     ],
     404,
   );
-  test.each(["POST", "PATCH", "PUT", "DELETE"])("%s has nothing to do at the root", async (method) => {
+  test.each(["POST", "PATCH", "PUT", "DELETE"])("%s is not allowed at the root", async (method) => {
     const response = await client.ask("/", { method, body: method === "DELETE" ? null : {} });
     expect(response).toMatchObject({ status: 405, headers: { allow: "OPTIONS,GET,HEAD" }, body: { code: "PGRST117" } });
   });
 });
 
-describe("13: rows that are written come back as they were asked for", () => {
+describe("13: written rows are returned in the requested order", () => {
   examples([
     [
       "/items?id=lte.3&select=id&order=id.desc",
@@ -337,7 +337,7 @@ describe("13: rows that are written come back as they were asked for", () => {
   );
 });
 
-describe("12.1: a merge that adds nothing is 200", () => {
+describe("12.1: a merge without inserts is 200", () => {
   const merge = (body: object) => ({
     method: "POST",
     body,
@@ -361,13 +361,13 @@ describe("HEAD", () => {
     },
   );
 
-  test("finds a refusal too", async () => {
+  test("finds an error too", async () => {
     expect(await client.ask("/rpc/stable_write", { method: "HEAD" })).toMatchObject({ status: 400 });
   });
 });
 
-describe("the address of what was read", () => {
-  test("is told in the order of its parameters, unless a head would be too long for proxies and clients", async () => {
+describe("Content-Location", () => {
+  test("has the parameters in their order, and is omitted if the head would be too long for proxies and clients", async () => {
     const read = (ids: readonly number[]) => client.ask(`/works?select=id&id=in.(${ids})`);
     const short = await read([1, 2]);
     expect(short.headers["content-location"]).toBe("/works?id=in.%281%2C2%29&select=id");
@@ -434,7 +434,7 @@ describe("13: max-affected", () => {
     ["/rpc/nap", { code: "PGRST128" }, { method: "POST", body: {}, headers: strict(1) }],
   ]);
 
-  test("what was too much is undone", async () => {
+  test("an excess of changes is rolled back", async () => {
     const commit = { Prefer: "tx=commit, handling=strict, max-affected=1" };
     expect(await client.ask("/items?id=lte.3", { ...notes, headers: commit })).toMatchObject({ status: 400 });
     expect((await owner.query("select count(*) from api.items where note = 'x'")).rows).toEqual([{ count: "0" }]);
@@ -466,7 +466,7 @@ describe("13: JSON without nulls", () => {
   ]);
 });
 
-describe("14.4: a logic tree chooses what is written, and not what comes back", () => {
+describe("14.4: a logic tree filters the rows to write, not the returned ones", () => {
   examples([
     [
       "/items?or=(id.eq.1,note.eq.soft)&select=id,note",
@@ -481,14 +481,14 @@ describe("14.4: a logic tree chooses what is written, and not what comes back", 
   ]);
 });
 
-describe("14.6: hints give no names away", () => {
+describe("14.6: hints reveal no names", () => {
   beforeAll(() =>
     owner.query(
       "create table api.secret_plans (id int); create function api.secret_plan() returns int language sql return 1; revoke execute on function api.secret_plan() from public; notify pgrst",
     ),
   );
 
-  test("to those who may not use them", async () => {
+  test("to roles without access to them", async () => {
     const server = { as: { role: "service_role" } };
     await owner.query(
       "grant select on api.secret_plans to service_role; grant execute on function api.secret_plan() to service_role; notify pgrst",
@@ -533,7 +533,7 @@ describe("14: roles", () => {
     expect(await setting("search_path")).toBe('"api", "public", "tools"');
   });
 
-  test("may be said to read only, whatever they were granted", async () => {
+  test("may be read-only by setting, with any grants", async () => {
     const role = `reader_${randomUUID().slice(0, 8)}`;
     await owner.query(`create role ${role}; grant ${role} to authenticator; grant usage on schema api to ${role}`);
     onTestFinished(async () => {
@@ -550,7 +550,7 @@ describe("14: roles", () => {
   });
 });
 
-describe("16: a relation with an alias goes by that before it goes by its name", () => {
+describe("16: the alias of a relation takes precedence over its name", () => {
   examples([
     [
       "/artists?select=name,old:works(id),new:works(id)&old.year=lt.1890&new.year=gte.1890&old.order=id.desc&id=lte.2&order=id",
@@ -615,7 +615,7 @@ describe("16: a timezone may be an offset", () => {
   ]);
 
   test.each(["Nowhere", "99", "05:30:15", `${"A".repeat(200)}0`, "<+05>5", "localtime; drop", ""])(
-    "and is ignored when it is none: %j",
+    "and is ignored if it is invalid: %j",
     async (timezone) => {
       const response = await client.ask(moment, preferred(timezone));
       expect(response).toMatchObject({ status: 200, body: at("2020-02-29T12:00:00+00:00") });
@@ -626,7 +626,7 @@ describe("16: a timezone may be an offset", () => {
   );
 });
 
-describe("what 12 knew, where a later release looks closer", () => {
+describe("behaviour of 12 that a later release checks more strictly", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
   examples([
     // Nested inner joins, filters on what is not shown, and orders by what is related.
@@ -694,7 +694,7 @@ describe("what 12 knew, where a later release looks closer", () => {
     ["/artists?select=&id=eq.5", [{ id: 5, name: "Anonymous", born: null, died: null, country: null }]],
   ]);
 
-  test("a plan tells of no preference: nothing was done by one", async () => {
+  test("a plan reports no applied preference", async () => {
     const response = await client.ask("/works?select=id", {
       headers: { Accept: "application/vnd.pgrst.plan", Prefer: "count=exact" },
     });

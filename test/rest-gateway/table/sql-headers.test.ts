@@ -60,7 +60,7 @@ const named = (wire: [string, string][], name: string) => wire.filter(([each]) =
 test.each<["say" | "refuse", (names: string[]) => object]>([
   ["say", (names) => names.map((name) => ({ [name]: "ours" }))],
   ["refuse", (names) => Object.fromEntries(names.map((name) => [name, "ours"]))],
-])("what %s sets in other letters is sent once, in place of what every answer says", async (name, toSet) => {
+])("a header that %s sets in other case is sent once, and replaces the default header", async (name, toSet) => {
   const usual = await ask(name, toSet([]));
   const names = usual.map(([each]) => each.toLowerCase()).filter((each) => !BY_CONNECTION.test(each));
   expect(names).toEqual(expect.arrayContaining(["vary", "x-request-id", "access-control-allow-origin"]));
@@ -73,12 +73,12 @@ test.each<["say" | "refuse", (names: string[]) => object]>([
 test.each([
   [503, "retry-after", "60"],
   [405, "allow", "BREW"],
-])("a refusal with %d has our %s, unless SQL sets it in any letters", async (status, header, value) => {
+])("an error with %d has our %s, unless SQL sets it in any case", async (status, header, value) => {
   expect(named(await ask("refuse", {}, status), header)).toHaveLength(1);
   expect(named(await ask("refuse", { [header]: value }, status), header)).toEqual([[expect.any(String), value]]);
 });
 
-test("a header may have the name of what every object has", async () => {
+test("a header may have the name of a property of Object.prototype", async () => {
   const wire = await ask("say", [{ constructor: "x" }, { constructor: "y" }]);
   expect(named(wire, "constructor")).toEqual([
     ["constructor", "x"],

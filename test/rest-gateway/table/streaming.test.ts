@@ -83,7 +83,7 @@ async function sessionsAt(mark: string): Promise<string[]> {
   return rows.map(({ wait_event }) => wait_event);
 }
 
-describe("an answer of many rows", () => {
+describe("a response with many rows", () => {
   test.each<[string, string, TestRequest]>([
     ["JSON", "/lines", {}],
     [
@@ -95,7 +95,7 @@ describe("an answer of many rows", () => {
     ["CSV of some columns", "/lines?select=text,number:id,note&order=id.desc", { headers: { Accept: "text/csv" } }],
     ["a page of them", "/lines?order=id&limit=20000&offset=100", {}],
     ["the rows of a function", "/rpc/lines_from?first=7&order=id", {}],
-  ])("comes as its rows come, and is what it is when it comes whole: %s", async (_name, path, request) => {
+  ])("is streamed, and equals the response that is sent whole: %s", async (_name, path, request) => {
     const whole = await client.ask(path, { headers: { ...request.headers, ...WHOLE } });
     expect([whole.status, whole.headers["transfer-encoding"]]).toEqual([200, undefined]);
     // At first nobody knows how long it is going to be.
@@ -108,7 +108,7 @@ describe("an answer of many rows", () => {
     }
   });
 
-  test("does not say where it ends, unless its rows are counted", async () => {
+  test("has no end of its range, unless its rows are counted", async () => {
     const rangeOf = async (path: string, count?: string) => {
       const { status, headers } = await client.ask(path, count ? { headers: { Prefer: `count=${count}` } } : {});
       return [status, headers["content-range"], headers["transfer-encoding"]];
@@ -124,7 +124,7 @@ describe("an answer of many rows", () => {
     expect(await rangeOf(page, "planned")).toEqual([206, `0-*/${ROWS}`, "chunked"]);
   });
 
-  test("has no body when its head alone is asked for", async () => {
+  test("has no body for HEAD", async () => {
     for (const path of ["/lines?select=id", "/lines?select=id&id=gte.20000"]) {
       await client.ask(path);
       const { status, headers, text } = await client.ask(path, { method: "HEAD", headers: { Prefer: "count=exact" } });
@@ -133,7 +133,7 @@ describe("an answer of many rows", () => {
     }
   });
 
-  test("is of the caller's own rows", async () => {
+  test("has only rows that are visible to the caller", async () => {
     const { body } = await client.ask("/lines?select=id,owner", { as: { role: "authenticated", sub: "ben" } });
     expect(body).toHaveLength(ROWS / 2);
     expect(body.every((row: { owner: string }) => row.owner === "ben")).toBe(true);
@@ -150,14 +150,14 @@ describe("an answer of many rows", () => {
     agent.destroy();
   });
 
-  test("tells how long it took to begin", async () => {
+  test("reports the time to its first byte", async () => {
     const { headers } = await client.ask("/lines?select=owner,text");
     expect(headers["server-timing"]).toMatch(/^route;.*query;dur=[\d.]+, run;dur=[\d.]+, respond;dur=[\d.]+$/);
   });
 });
 
-describe("an answer of few rows", () => {
-  test("is in one piece, also where the one before was long, and says where it ends", async () => {
+describe("a response with few rows", () => {
+  test("is sent whole, also after a long response, with Content-Length", async () => {
     for (const rows of [3, ROWS, 3, 3, 0, ROWS, 0, 200]) {
       const { body, headers } = await client.ask(`/lines?select=id,text&id=lt.${rows}`);
       expect(body).toHaveLength(rows);
@@ -167,14 +167,14 @@ describe("an answer of few rows", () => {
     }
   });
 
-  test("counts them as ever", async () => {
+  test("has the usual count", async () => {
     for (const rows of [3, ROWS, 3, 3, ROWS, 0, 0]) {
       const { headers } = await client.ask(`/lines?select=text&id=lt.${rows}`, { headers: { Prefer: "count=exact" } });
       expect(headers["content-range"]).toBe(rows === 0 ? "*/0" : `0-${rows - 1}/${rows}`);
     }
   });
 
-  test("comes as its rows come once they have proved to be large", async () => {
+  test("is streamed after its shape has proved to be large", async () => {
     await owner.query(`
       create view public.posters as select id, repeat('x', 100000) as picture from public.lines;
       grant select on public.posters to anon; notify pgrst, 'reload schema'`);
@@ -186,8 +186,8 @@ describe("an answer of few rows", () => {
   });
 });
 
-describe("what SQL says of an answer of many rows", () => {
-  test("is part of it, although it is still coming", async () => {
+describe("headers and status that SQL sets for a response with many rows", () => {
+  test("are sent, although the rows are streamed", async () => {
     const polite = await serve(database, { PGRST_DB_PRE_REQUEST: "public.announce" });
     const asking = openClient(polite.url);
     for (const path of ["/lines", "/lines", "/lines?limit=2", "/rpc/lines_from?first=0"]) {
@@ -198,7 +198,7 @@ describe("what SQL says of an answer of many rows", () => {
     await polite.stop();
   });
 
-  test("ends it when it cannot be understood", async () => {
+  test("end it with an error if they are invalid", async () => {
     const muddled = await serve(database, { PGRST_DB_PRE_REQUEST: "public.babble", DB_POOL: "4" });
     const asking = openClient(muddled.url);
     // Were the rows not let go of, their connections would be used up.
@@ -211,8 +211,8 @@ describe("what SQL says of an answer of many rows", () => {
   });
 });
 
-describe("a failure", () => {
-  test("before the first rows have left is told as any other", async () => {
+describe("an error", () => {
+  test("before the first rows are sent is an ordinary error response", async () => {
     expect((await client.ask("/lines?select=id,text&text=gte.a")).status).toBe(200);
     const refused = await client.ask("/lines?select=id,text&id=gte.a");
     expect(refused).toMatchObject({ status: 400, body: { code: "22P02" } });
@@ -221,14 +221,14 @@ describe("a failure", () => {
     expect(failed).toMatchObject({ status: 400, body: { code: "22012" } });
   });
 
-  test("after them breaks the connection: no client takes what it has for everything", async () => {
+  test("after them breaks the connection: no client takes the rows for a complete response", async () => {
     const [answer] = await begin("/fragile?order=id");
     expect(answer.statusCode).toBe(200);
     await expect(textOf(answer)).rejects.toThrow("aborted");
     expect((await client.ask("/fragile?limit=1")).status).toBe(200);
   });
 
-  test("is noticed by clients for which the end of the connection is the end of the answer", async () => {
+  test("is detected by clients that read until the connection closes", async () => {
     const { hostname, port } = new URL(service.url);
     const ends = [];
     for (const path of ["/lines?select=id", "/fragile?order=id"]) {
@@ -248,14 +248,14 @@ describe("a failure", () => {
 describe("a client", () => {
   const HUGE = "/lines?select=id,text,more:text,and_more:text,and_more_still:text";
 
-  test("that reads slowly makes Postgres wait, and gets everything in the end", async () => {
+  test("that reads slowly makes Postgres wait, and gets the whole response", async () => {
     const [answer] = await begin(HUGE);
     await until(async () => (await sessionsAt("and_more_still")).includes("ClientWrite"));
     expect(JSON.parse(await textOf(answer))).toHaveLength(ROWS);
     expect(await sessionsAt("and_more_still")).toEqual([]);
   });
 
-  test("that leaves ends its query and frees the connection", async () => {
+  test("that disconnects ends its query and frees the connection", async () => {
     for (let time = 0; time < 5; time++) {
       const [answer] = await begin(HUGE);
       expect(await sessionsAt("and_more_still")).toHaveLength(1);
@@ -265,7 +265,7 @@ describe("a client", () => {
     expect((await client.ask(HUGE)).status).toBe(200);
   });
 
-  test("that leaves before anything has come ends its query too", async () => {
+  test("that disconnects before the first byte ends its query too", async () => {
     await owner.query(`
       create view public.sluggish as select id, text, pg_sleep(0.001 * (id % 2))::text as pause from public.lines;
       grant select on public.sluggish to anon; notify pgrst, 'reload schema'`);
@@ -279,7 +279,7 @@ describe("a client", () => {
     await until(async () => (await sessionsAt("sluggish")).length === 0);
   });
 
-  test("that reads slowly keeps nobody else from a short answer to the same question with other values", async () => {
+  test("that reads slowly delays no short response to the same query shape with other values", async () => {
     const readers: IncomingMessage[] = [];
     for (let connection = 0; connection < 3; connection++) readers.push((await begin(`${HUGE}&id=gt.0`))[0]);
     const short = await client.ask(`${HUGE}&id=gt.${ROWS - 2}`);
@@ -288,7 +288,7 @@ describe("a client", () => {
     await until(async () => (await sessionsAt("and_more_still")).length === 0);
   });
 
-  test("that is still reading when the service stops gets everything", async () => {
+  test("that is still reading when the service stops gets the whole response", async () => {
     const stopping = await serve(database);
     const [answer] = await begin(HUGE, undefined, stopping.url);
     let isStopped = false;
@@ -313,7 +313,7 @@ describe("the service's memory", () => {
     return bytes / 2 ** 20;
   };
 
-  test("does not grow with an answer whose rows are sent as they come", async () => {
+  test("does not grow with a streamed response", async () => {
     const settings = { PGRST_DB_TX_END: "commit-allow-override", MAX_ANSWER_BYTES: String(2 ** 27) };
     await using serving = await serveApart(database, settings);
     await readThrough("/many", serving.url);

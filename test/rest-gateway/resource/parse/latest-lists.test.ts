@@ -28,7 +28,7 @@ const twice = async (path: string, sent?: Parameters<Resources["ask"]>[1]) => {
 const idsIn = ({ body }: { readonly body: { readonly data: { readonly id: number }[] } }) =>
   body.data.map(({ id }) => id);
 
-test("the same words mean the rows of each address", async () => {
+test("the same query text gives the rows of each address", async () => {
   for (const words of ["", "?limit=5", "?sort=id:desc"]) {
     const order = (ids: number[]) => (words.includes("desc") ? ids.toReversed() : ids);
     expect(idsIn(await twice(`/api/v1/books${words}`))).toEqual(order([1, 2, 3]));
@@ -38,13 +38,13 @@ test("the same words mean the rows of each address", async () => {
   }
 });
 
-test("other words mean other rows, whatever else they have in common", async () => {
+test("another query text gives other rows, however similar the two are", async () => {
   expect(idsIn(await twice("/api/v1/books?price=3"))).toEqual([1]);
   expect(idsIn(await twice("/api/v1/books?price=4"))).toEqual([2]);
   expect(idsIn(await twice("/api/v1/books?price=4&limit=0"))).toEqual([]);
 });
 
-test("to each role, in each version, they mean what those may see", async () => {
+test("each role, in each version, gets the rows that it may see", async () => {
   const fields = async (path: string, sent?: Parameters<Resources["ask"]>[1]) =>
     Object.keys((await twice(path, sent)).body.data[0]);
   expect(await fields("/api/v1/books?limit=1")).toEqual(["id", "shelf_id", "the_title", "price"]);
@@ -52,7 +52,7 @@ test("to each role, in each version, they mean what those may see", async () => 
   expect(await fields("/api/v2/books?limit=1")).toEqual(["id", "shelfId", "theTitle", "price"]);
 });
 
-test("of an address that has a key in its query nothing but the rest is remembered", async () => {
+test("only the rest of a query with an API key is cached", async () => {
   expect((await ask("/api/v1/books?limit=2&api_key=unknown")).status).toBe(401);
   expect(idsIn(await twice("/api/v1/books?limit=2"))).toEqual([1, 2]);
 });

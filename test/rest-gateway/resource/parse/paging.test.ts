@@ -53,7 +53,7 @@ test("a page farther than rows can be counted is refused", () => {
   }
 });
 
-test("a page begins where those before it end", () => {
+test("a page begins where the previous one ends", () => {
   expect(windowOf({ kind: "page", page: 3, limit: 20 })).toEqual({ offset: 40, limit: 20 });
   expect(windowOf({ kind: "slice", page: 3, size: 20 })).toEqual({ offset: 60, limit: 20 });
   expect(windowOf({ kind: "plain", skip: 5, limit: 2 })).toEqual({ offset: 5, limit: 2 });

@@ -31,6 +31,6 @@ test.each([
   "application/json;q=0",
   "application/json;q=0, application/hal+json;q=0, */*",
   "application/jsonp",
-])("%s cannot be had", (accept) => {
+])("%s is not acceptable", (accept) => {
   expect(() => negotiateType(accept)).toThrow(expect.objectContaining({ status: 406, code: "NOT_ACCEPTABLE" }));
 });

@@ -19,7 +19,7 @@ test("what stays is not talked about", () => {
   expect(deprecationNotice(version({ status: "supported", successor: 2 }))).toBeNull();
 });
 
-test("what goes away says when and where to", () => {
+test("a deprecated version has its sunset date and its successor", () => {
   const notice = deprecationNotice(
     version({ sunset: new Date("2030-06-07T08:09:10Z"), successor: 2, migrationGuide: "https://x/" }),
   )!;
@@ -38,7 +38,7 @@ test("what goes away says when and where to", () => {
   expect(notice.headers("/api/notes", "").Link).toBe("</api/v2/notes>; rel=successor-version");
 });
 
-test("what is not decided is not told", () => {
+test("an undecided date is omitted", () => {
   const { headers, body } = deprecationNotice(version({}))!;
   expect([headers("/users", ""), body.sunset]).toEqual([{ "X-API-Warn": "Version 1 is deprecated." }, null]);
 });

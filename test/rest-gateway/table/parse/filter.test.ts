@@ -15,18 +15,18 @@ const QUANTIFIABLE = ["eq", "gt", "gte", "lt", "lte", "like", "ilike", "match", 
 const OTHERS = ["neq", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj"];
 
 describe("filters", () => {
-  test.each([...QUANTIFIABLE, ...OTHERS])("%s compares with whatever follows", (operator) => {
+  test.each([...QUANTIFIABLE, ...OTHERS])("%s compares with any text", (operator) => {
     expect(parse(`${operator}.1`)).toEqual(filter(compare(operator, "1")));
     expect(parse(`not.${operator}.`)).toEqual(filter(compare(operator, ""), true));
     expect(parse(`${operator}.a.b,(c)"d"`)).toEqual(filter(compare(operator, 'a.b,(c)"d"')));
   });
 
-  test.each(QUANTIFIABLE)("%s takes any and all", (operator) => {
+  test.each(QUANTIFIABLE)("%s accepts any and all", (operator) => {
     expect(parse(`${operator}(any).{1,2}`)).toEqual(filter(compare(operator, "{1,2}", "any")));
     expect(parse(`not.${operator}(all).{}`)).toEqual(filter(compare(operator, "{}", "all"), true));
   });
 
-  test.each(OTHERS)("%s takes neither any nor all", (operator) => {
+  test.each(OTHERS)("%s does not accept any or all", (operator) => {
     expect(refusalOf(() => parse(`${operator}(any).{1,2}`))).toMatchObject({ code: "PGRST100" });
   });
 
@@ -36,18 +36,18 @@ describe("filters", () => {
     expect(parse("match.^a*")).toEqual(filter(compare("match", "^a*")));
   });
 
-  test.each(["fts", "plfts", "phfts", "wfts"])("%s searches, in a language if need be", (operator) => {
+  test.each(["fts", "plfts", "phfts", "wfts"])("%s searches, optionally in a language", (operator) => {
     expect(parse(`${operator}.cat & rat`)).toEqual(filter(search(operator, "cat & rat")));
     expect(parse(`not.${operator}(english).cat`)).toEqual(filter(search(operator, "cat", "english"), true));
     expect(parse(`${operator}( simple ).`)).toEqual(filter(search(operator, "", "simple")));
   });
 
-  test("isdistinct compares with whatever follows", () => {
+  test("isdistinct compares with any text", () => {
     expect(parse("isdistinct.null")).toEqual(filter({ kind: "isdistinct", value: "null" }));
     expect(parse("not.isdistinct.1")).toEqual(filter({ kind: "isdistinct", value: "1" }, true));
   });
 
-  test.each(["null", "not_null", "true", "false", "unknown"] as const)("is.%s is written in any case", (value) => {
+  test.each(["null", "not_null", "true", "false", "unknown"] as const)("is.%s may be written in any case", (value) => {
     expect(parse(`is.${value}`)).toEqual(filter({ kind: "is", value }));
     expect(parse(`not.is.${value.toUpperCase()}`)).toEqual(filter({ kind: "is", value }, true));
   });
@@ -72,7 +72,7 @@ describe("filters", () => {
     expect(parse(`not.${text}`)).toEqual(filter({ kind: "in", values }, true));
   });
 
-  test("a line break is no end of a value", () => {
+  test("a line break does not end a value", () => {
     expect(parse("eq.a\nb")).toEqual(filter(compare("eq", "a\nb")));
     expect(parse('in.("a\nb",c\nd)')).toEqual(filter({ kind: "in", values: ["a\nb", "c\nd"] }));
   });
@@ -97,11 +97,11 @@ describe("filters", () => {
     ["in.(1", `column 6: unexpected end of input expecting "," or ")"`],
     ["is.nope", `column 6: unexpected "p" expecting isVal: (null, not_null, true, false, unknown)`],
     ["is.", "column 4: unexpected end of input expecting isVal: (null, not_null, true, false, unknown)"],
-  ])("%s is no filter", (text, complaint) => {
+  ])("%s is not a filter", (text, complaint) => {
     expect(complaintOf(() => parse(text))).toBe(complaint);
   });
 
-  test("the refusal shows the text", () => {
+  test("the error contains the text", () => {
     expect(refusalOf(() => parse("xx.1"))).toEqual({
       status: 400,
       code: "PGRST100",
@@ -112,19 +112,19 @@ describe("filters", () => {
   });
 });
 
-describe("what a function is called with by GET", () => {
+describe("arguments of a function called by GET", () => {
   const parseOrArgument = (text: string) => parseFilter(field, text, { orArgument: true });
 
   test.each(["5", "", "eq", "eqx.1", "a.b", "(1)", "[1,2]", "notice"])("%s is an argument", (text) => {
     expect(parseOrArgument(text)).toBeNull();
   });
 
-  test("what begins like a filter is one", () => {
+  test("a value that begins like a filter is a filter", () => {
     expect(parseOrArgument("eq.5")).toEqual(filter(compare("eq", "5")));
     expect(parseOrArgument("is.null")).toEqual(filter({ kind: "is", value: "null" }));
   });
 
-  test.each(["not.5", "in.5", "is.5"])("%s has begun like a filter and must be one", (text) => {
+  test.each(["not.5", "in.5", "is.5"])("%s begins like a filter and must be one", (text) => {
     expect(refusalOf(() => parseOrArgument(text))).toMatchObject({ status: 400, code: "PGRST100" });
   });
 });

@@ -107,7 +107,7 @@ const request: fc.Arbitrary<Omit<RawTableRequest, "content"> & { body: Buffer }>
 });
 
 describe("hostile requests", () => {
-  test("whatever a client sends is read, or refused in words", () => {
+  test("are parsed, or refused with an error", () => {
     let refused = 0;
     let read = 0;
     fc.assert(

@@ -47,14 +47,14 @@ describe("the outline of a JSON text", () => {
     expect(outline(text)).toEqual(expected);
   });
 
-  test("it is read from the text alone, however deep that nests", () => {
+  test("is read from the text only, however deep the text nests", () => {
     const tooDeep = { kind: "too deep", mostLevels: 10_000 };
     expect(outline("[".repeat(1_000_000))).toEqual(tooDeep);
     expect(outline('{"a":'.repeat(1_000_000))).toEqual(tooDeep);
     expect(outline(`{"a":${"[".repeat(1000)}${"]".repeat(1000)}}`)).toEqual({ kind: "object", keys: ["a"] });
   });
 
-  test("whatever is JSON is read as such, and nothing else is", () => {
+  test("accepts JSON and nothing else", () => {
     const almostJson = fc
       .tuple(
         fc.json(),
@@ -73,7 +73,7 @@ describe("the outline of a JSON text", () => {
     );
   });
 
-  test("keys are those that a parser finds", () => {
+  test("has the keys that a JSON parser finds", () => {
     const rows = fc.array(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }), {
       minLength: 1,
       maxLength: 4,
@@ -89,10 +89,10 @@ describe("the outline of a JSON text", () => {
   });
 });
 
-describe("keys that are more than a table can have columns", () => {
+describe("more keys than a table can have columns", () => {
   const object = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}}`;
 
-  test.each([1_600, 1_601, 100_000])("are not told: %i", (count) => {
+  test.each([1_600, 1_601, 100_000])("are not listed: %i", (count) => {
     const result = count === 1_600 ? 1_600 : undefined;
     for (const [text, kind] of [
       [object(count), "object"],
@@ -104,12 +104,12 @@ describe("keys that are more than a table can have columns", () => {
     }
   });
 
-  test("make rows that differ no alike ones", () => {
+  test("make rows with different keys differ", () => {
     expect(outline(`[${object(3)},${object(5_000)}]`)).toEqual({ kind: "mixed" });
   });
 });
 
-describe("where the values of rows stand", () => {
+describe("the positions of the values of rows", () => {
   test.each([
     ['[{"a":1}]', { keys: ["a"], values: ["1"] }],
     [
@@ -130,7 +130,7 @@ describe("where the values of rows stand", () => {
     ["a character has a number, which may be one that Postgres refuses", '[{"a":"\\u0000"}]'],
     ["one of them is very long", `[{"a":"${"x".repeat(300_000)}"}]`],
     ["the text is no UTF-8", Buffer.from('[{"a":"\xff"}]', "latin1")],
-  ])("is not told when %s", (_when, text) => {
+  ])("are not returned if %s", (_when, text) => {
     expect(outline(text).kind).toBe("rows");
     expect(grid(text)).toBeNull();
   });

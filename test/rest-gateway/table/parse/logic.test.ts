@@ -61,7 +61,7 @@ describe("logic trees", () => {
       ]),
     ],
     ["and", "(a.eq.1,b.eq.2))", group("and", [eq("a", "1"), eq("b", "2")])],
-  ])("%s=%s is read", (operator, text, condition) => {
+  ])("%s=%s is parsed", (operator, text, condition) => {
     expect(parseLogic(operator, text)).toEqual(condition);
   });
 
@@ -82,11 +82,11 @@ describe("logic trees", () => {
     // What PostgREST reads is read as there.
     ["(a.eq.eq.1)", group("or", [eq("a", "eq.1")])],
     ["(not.not.eq.1)", group("or", [eq("not", "1", true)])],
-  ])("beyond PostgREST, %s asks for something of a relation", (text, condition) => {
+  ])("beyond PostgREST, %s filters by a relation", (text, condition) => {
     expect(parseLogic("or", text)).toEqual(condition);
   });
 
-  test("a condition may look into JSON", () => {
+  test("a condition may use a JSON path", () => {
     expect(parseLogic("or", "(data->a->>0.eq.1)")).toMatchObject({
       conditions: [
         {
@@ -122,13 +122,13 @@ describe("logic trees", () => {
     expect(complaintOf(() => parseLogic(operator, text))).toBe(complaint);
   });
 
-  test("the refusal shows what the client wrote, and counts the operator before it", () => {
+  test("the error contains the client's text, and counts the operator before it", () => {
     expect(refusalOf(() => parseLogic("or", "()")).message).toBe(
       '"failed to parse logic tree (())" (line 1, column 4)',
     );
   });
 
-  test("trees nest deep, but not without end", () => {
+  test("trees may nest deep, but not without limit", () => {
     const nested = (levels: number) => `${"(and".repeat(levels)}(a.eq.1)${")".repeat(levels)}`;
     expect(parseLogic("or", nested(100))).toMatchObject({ kind: "or" });
     expect(refusalOf(() => parseLogic("or", nested(3000)))).toMatchObject({ status: 400, code: "PGRST100" });

@@ -53,7 +53,7 @@ describe("media types", () => {
       'application/vnd.pgrst.plan; for="application/vnd.pgrst.object+json;nulls=stripped"',
       plan(object("stripped"), "text"),
     ],
-  ])("%s is read", (text, type) => {
+  ])("%s is parsed", (text, type) => {
     expect(parseMediaType(text)).toMatchObject(type);
   });
 
@@ -98,7 +98,7 @@ describe("Accept", () => {
       'application/vnd.pgrst.plan+json; for="application/json"; options=analyze|',
       ['application/vnd.pgrst.plan+json; for="application/json"; options=analyze'],
     ],
-  ])("%s is answered best by", (header, names) => {
+  ])("%s selects the best media type", (header, names) => {
     expect(parseAccept(header).map(({ type }) => type)).toEqual(names);
   });
 });

@@ -52,7 +52,7 @@ describe("order", () => {
         }),
       ],
     ],
-  ])("%s is read", (text, terms) => {
+  ])("%s is parsed", (text, terms) => {
     expect(parseOrder(text)).toEqual(terms);
   });
 
@@ -75,7 +75,7 @@ describe("order", () => {
     expect(complaintOf(() => parseOrder(text))).toBe(complaint);
   });
 
-  test("the refusal shows the text", () => {
+  test("the error contains the text", () => {
     expect(refusalOf(() => parseOrder("id.ac"))).toMatchObject({
       status: 400,
       code: "PGRST100",

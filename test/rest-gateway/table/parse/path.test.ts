@@ -14,7 +14,7 @@ describe("names of parameters", () => {
     expect(parsePath(text)).toEqual({ path, field: { name, path: [] } });
   });
 
-  test("%s leads into a relation and into JSON", () => {
+  test("%s leads to a relation and into JSON", () => {
     expect(parsePath("clients.data->a->>0")).toEqual({
       path: ["clients"],
       field: {
@@ -43,7 +43,7 @@ describe("names of parameters", () => {
     ["a..b", 3, 'unexpected "." expecting field name (* or [a..z0..9_$])'],
     ["!", 1, 'unexpected "!" expecting field name (* or [a..z0..9_$])'],
     ['"a', 3, 'unexpected end of input expecting "\\\\" or "\\""'],
-  ])("%s is none", (text, column, details) => {
+  ])("%s is not a parameter name", (text, column, details) => {
     expect(refusalOf(() => parsePath(text))).toEqual({
       status: 400,
       code: "PGRST100",

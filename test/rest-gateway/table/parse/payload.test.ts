@@ -17,7 +17,7 @@ function argument(body: Body) {
 
 const FORM = "application/x-www-form-urlencoded";
 
-describe("rows to be written", () => {
+describe("rows to write", () => {
   test.each([
     [{ body: '{"b":1,"a":2}' }, { json: '{"b":1,"a":2}', columns: ["a", "b"], isArray: false }],
     [{ body: ' [{"a":1},{"a":2}]' }, { json: ' [{"a":1},{"a":2}]', columns: ["a"], isArray: true }],
@@ -49,13 +49,13 @@ describe("rows to be written", () => {
     expect(rows(body)).toEqual(payload);
   });
 
-  test("JSON goes on as the very bytes that came", () => {
+  test("JSON keeps the client's bytes", () => {
     const read = content({ body: '{"a": 1.0}' });
     expect(parseRows(read, null).json).toBe(read.body);
     expect(parseRows(read, ["a"]).json).toBe(read.body);
   });
 
-  test("JSON whose columns the client names is not refused here, whatever it is", () => {
+  test("JSON whose columns the client names is not validated here", () => {
     expect(rows({ body: ' [{"a":1},{"b"', columns: ["b", "a", "b"] })).toEqual({
       json: ' [{"a":1},{"b"',
       columns: ["a", "b"],
@@ -68,14 +68,14 @@ describe("rows to be written", () => {
     ["what it names itself", null, true],
     ["fewer", ["a"], true],
     ["others", ["a", "c"], false],
-  ])("it is told where values stand when the client names %s", (_which, columns, isTold) => {
+  ])("positions of values are returned when the client names %s", (_which, columns, isTold) => {
     const { valueSpans: grid } = parseRows(content({ body: '[{"b":1,"a":2},{"b":3,"a":4}]' }), columns);
     expect(grid).toEqual(
       isTold ? { keys: ["b", "a"], spans: Uint32Array.of(6, 7, 12, 13, 20, 21, 26, 27) } : undefined,
     );
   });
 
-  test.each(["", "5", "null", '"a"'])("what is no object at first sight is left to Postgres as rows: %j", (body) => {
+  test.each(["", "5", "null", '"a"'])("a body that does not look like objects is left to Postgres: %j", (body) => {
     expect(rows({ body, columns: ["a"] })).toEqual({ json: body, columns: ["a"], isArray: true });
   });
 
@@ -97,12 +97,12 @@ describe("rows to be written", () => {
     expect(refusalOf(() => rows(body))).toEqual({ status: 400, code: "PGRST102", message, details: null, hint: null });
   });
 
-  test.each(["text/csv", FORM])("%s that is no UTF-8 is refused", (type) => {
+  test.each(["text/csv", FORM])("%s that is not UTF-8 is refused", (type) => {
     expect(refusalOf(() => rows({ body: Buffer.from([0x61, 0x0a, 0xff]), type }))).toMatchObject({ code: "22021" });
   });
 });
 
-describe("what a function is called with by POST", () => {
+describe("arguments of a function called by POST", () => {
   const json = (body: string, names: string[] | null) => ({ kind: "json", body: Buffer.from(body), names });
 
   test.each([

@@ -44,7 +44,7 @@ describe("Prefer", () => {
     expect(parse(header)).toEqual({ ...NONE, ...preferences });
   });
 
-  test("tx is heard only where the deployment lets clients choose", () => {
+  test("tx is accepted only if the deployment allows it", () => {
     const deaf = { txOverride: false, timeZones };
     expect(parsePreferences("tx=rollback, handling=strict", deaf)).toEqual({ ...NONE, handling: "strict" });
   });
@@ -55,7 +55,7 @@ describe("Prefer", () => {
     ["handling=strict, count=none, return=all", "count=none, return=all"],
     ["handling=strict, timezone=Nowhere", "timezone=Nowhere"],
     ["handling=strict, toString=x", "toString=x"],
-  ])("%s is refused with what is invalid in it", (header, invalid) => {
+  ])("%s is refused with its invalid preferences", (header, invalid) => {
     expect(refusalOf(() => parse(header))).toEqual({
       status: 400,
       code: "PGRST122",

@@ -8,7 +8,7 @@ const parse = (text: string, withArguments = false) => parseQueryParameters(pars
 const everything = { kind: "column", field: ALL_COLUMNS, alias: null, cast: null, aggregate: null };
 
 describe("parameters", () => {
-  test("none at all ask for everything", () => {
+  test("an empty query selects everything", () => {
     expect(parse("")).toEqual({
       select: [everything],
       conditions: [],
@@ -21,16 +21,16 @@ describe("parameters", () => {
     });
   });
 
-  test("an empty select asks for everything", () => {
+  test("an empty select selects everything", () => {
     expect(parse("select=").select).toEqual([everything]);
   });
 
-  test("the first select counts, and so do the first columns and on_conflict", () => {
+  test("the first select is used, and so are the first columns and on_conflict", () => {
     const query = parse("select=a()&select=*&columns=a&columns=b&on_conflict=c,d&on_conflict=e");
     expect(query).toMatchObject({ select: [{ name: "a" }], columns: ["a"], onConflict: ["c", "d"] });
   });
 
-  test("filters and trees belong to the row or to a relation, by the name of the parameter", () => {
+  test("filters and trees apply to the row or to a relation, by the name of the parameter", () => {
     const { conditions } = parse(
       "id=eq.1&clients.name=like.A*&a.b.data->x=is.null&or=(a.eq.1)&clients.not.and=(b.eq.2)",
     );
@@ -43,7 +43,7 @@ describe("parameters", () => {
     ]);
   });
 
-  test("orders keep their places", () => {
+  test("orders keep their sequence", () => {
     const { orders } = parse("order=id.desc&clients.order=name&a.b.order=c");
     expect(orders.map(({ path, value }) => [path, value[0]!.field.name])).toEqual([
       [[], "id"],
@@ -52,7 +52,7 @@ describe("parameters", () => {
     ]);
   });
 
-  test("limit and offset of one place come together, the last of each counting", () => {
+  test("limit and offset of one relation are combined, the last of each is used", () => {
     expect(parse("limit=1&a.offset=2&offset=3&a.limit=4&limit=5&b.limit=x").bounds).toEqual([
       { path: [], limit: 5, offset: 3 },
       { path: ["a"], limit: 4, offset: 2 },
@@ -60,11 +60,11 @@ describe("parameters", () => {
     ]);
   });
 
-  test("only the last part of a name is reserved, and only outside of quotes", () => {
+  test("only the last part of a name is reserved, and only if unquoted", () => {
     expect(parse("selects=eq.1&select.id=eq.1&orders=eq.1&%22order%22=eq.1").conditions).toHaveLength(4);
   });
 
-  test("a cursor has no dot, and a filter on a column of that name has one", () => {
+  test("a cursor has no dot, and a filter on a column with that name has one", () => {
     expect(parse("cursor=")).toMatchObject({ page: { kind: "first" }, conditions: [] });
     expect(parse("cursor=abc&cursor=")).toMatchObject({ page: { kind: "unreadable" }, conditions: [] });
     expect(parse("cursor=eq.5&cursor=not.is.null")).toMatchObject({
@@ -75,7 +75,7 @@ describe("parameters", () => {
     expect(parse("films.cursor=eq.5&%22cursor%22=eq.5").page).toBeNull();
   });
 
-  test("with arguments a cursor may be one of them, for all that the grammar knows", () => {
+  test("a cursor may be an argument of a function", () => {
     expect(parse("cursor=5&a=1", true)).toMatchObject({
       page: { kind: "unreadable" },
       arguments: [
@@ -86,7 +86,7 @@ describe("parameters", () => {
     expect(parse("cursor=2.5", true)).toMatchObject({ page: null, arguments: [["cursor", "2.5"]] });
   });
 
-  test("with arguments a value that names no operator is one, and repeats are kept", () => {
+  test("an argument may be a value without an operator, and repeats are kept", () => {
     const query = parse("a=1&b=x.y&a=2&c=eq.3&rel.d=4", true);
     expect(query.arguments).toEqual([
       ["a", "1"],

@@ -54,19 +54,19 @@ describe("query strings", () => {
     expect(parseQueryString(text)).toEqual(parameters);
   });
 
-  test.each(["a=%FF", "a=%C3", "%ED%A0%80=1"])("%s is no UTF-8", (text) => {
+  test.each(["a=%FF", "a=%C3", "%ED%A0%80=1"])("%s is not UTF-8", (text) => {
     expect(refusalOf(() => parseQueryString(text))).toMatchObject({ status: 400, code: "22021" });
   });
 
-  test("a null character is refused, for Postgres would end the text there", () => {
+  test("a null character is refused, because Postgres does not store it", () => {
     expect(refusalOf(() => parseQueryString("select=%22a%00b%22:id"))).toMatchObject({ status: 400, code: "22021" });
   });
 
-  test("a plus sign is a plus sign outside of the query", () => {
+  test("a plus sign stays a plus sign outside of the query", () => {
     expect(decodePercent("a+b%2B%20c")).toBe("a+b+ c");
   });
 
-  test("the canonical form is sorted by name, and names each once", () => {
+  test("the canonical form is sorted by name, with each name once", () => {
     const parameters = parseQueryString("select=id,name&b=eq.1&a=eq.x%20y&b=eq.2&c=not.is.null");
     expect(canonicalQueryString(parameters)).toBe("a=eq.x%20y&b=eq.1,eq.2&c=not.is.null&select=id%2Cname");
   });

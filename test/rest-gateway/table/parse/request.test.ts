@@ -34,7 +34,7 @@ describe("requests for a table", () => {
     expect(intentOf(`${method} /films`)).toEqual({ kind: "read", target, selection, count: null, page: null });
   });
 
-  test("the query shapes what is read, the headers narrow and count it", () => {
+  test("the query selects what is read, the headers narrow and count it", () => {
     const headers = { range: "0-9", prefer: "count=exact" };
     expect(intentOf("GET /films?select=id&id=gt.5&order=id&limit=50", headers)).toMatchObject({
       kind: "read",
@@ -62,7 +62,7 @@ describe("requests for a table", () => {
     });
   });
 
-  test("what becomes of an insert is for the client to prefer", () => {
+  test("Prefer selects the resolution of conflicts for an insert", () => {
     const headers = { prefer: "return=representation, resolution=ignore-duplicates, missing=default" };
     expect(intentOf("POST /films?columns=id,name&on_conflict=name", headers, "[]")).toMatchObject({
       returned: "rows",
@@ -78,11 +78,11 @@ describe("requests for a table", () => {
     );
   });
 
-  test("on_conflict alone is no upsert", () => {
+  test("on_conflict without resolution is not an upsert", () => {
     expect(intentOf("POST /films?on_conflict=id", {}, "[]")).toMatchObject({ upsert: null });
   });
 
-  test("PUT puts one row, whole", () => {
+  test("PUT replaces one whole row", () => {
     const headers = { prefer: "missing=default, resolution=ignore-duplicates" };
     expect(intentOf("PUT /films?id=eq.1&columns=x", headers, '{"id":1}')).toMatchObject({
       kind: "insert",
@@ -110,21 +110,24 @@ describe("requests for a table", () => {
     });
   });
 
-  test("OPTIONS asks what may be done", () => {
+  test("OPTIONS requests the allowed methods", () => {
     expect(parse("OPTIONS /films").action).toEqual({ kind: "options", resource: { kind: "table", name: "films" } });
   });
 });
 
-describe("a page by its cursor", () => {
-  test.each(["GET /films", "HEAD /films", "GET /rpc/films", "HEAD /rpc/films"])("%s may ask for one", (line) => {
+describe("a page by cursor", () => {
+  test.each(["GET /films", "HEAD /films", "GET /rpc/films", "HEAD /rpc/films"])("%s may request one", (line) => {
     expect(intentOf(`${line}?cursor=&limit=2`)).toMatchObject({ page: { kind: "first" } });
   });
 
-  test.each(["POST /films", "PATCH /films", "PUT /films", "DELETE /films", "POST /rpc/films"])("%s may not", (line) => {
-    expect(refusalOf(() => parse(`${line}?cursor=`, {}, "{}"))).toMatchObject({ status: 400, code: "PGRST192" });
-  });
+  test.each(["POST /films", "PATCH /films", "PUT /films", "DELETE /films", "POST /rpc/films"])(
+    "%s may not request one",
+    (line) => {
+      expect(refusalOf(() => parse(`${line}?cursor=`, {}, "{}"))).toMatchObject({ status: 400, code: "PGRST192" });
+    },
+  );
 
-  test("a column called cursor is filtered by in all of them", () => {
+  test("a column with the name cursor is a filter in all of them", () => {
     for (const method of ["GET", "PATCH", "DELETE"]) {
       expect(intentOf(`${method} /films?cursor=eq.5`, {}, "{}")).toMatchObject({
         selection: { conditions: [{ value: { field: { name: "cursor" } } }] },
@@ -133,18 +136,18 @@ describe("a page by its cursor", () => {
   });
 });
 
-describe("a key in the address", () => {
-  test.each([{}, { apikey: "" }, { apikey: "x.y.z" }])("is no filter, whatever the header: %j", (headers) => {
+describe("an API key in the query", () => {
+  test.each([{}, { apikey: "" }, { apikey: "x.y.z" }])("is not a filter, whatever the header: %j", (headers) => {
     expect(parse("GET /films?apikey=x.y.z&id=eq.1", headers).parameters).toEqual([["id", "eq.1"]]);
   });
 
-  test("may stand beside a filter of that name, as it may in its header", () => {
+  test("may be beside a filter with that name, as it may be in its header", () => {
     const filter = [["apikey", "eq.x"]];
     expect(parse("GET /films?apikey=x.y.z&apikey=eq.x").parameters).toEqual(filter);
     expect(parse("GET /films?apikey=eq.x", { apikey: "x.y.z" }).parameters).toEqual(filter);
   });
 
-  test("that is not the one in the header is refused, and not repeated", () => {
+  test("that differs from the one in the header is refused, and not repeated", () => {
     const refusal = refusalOf(() => parse("GET /films?apikey=secret.y.z", { apikey: "x.y.z" }));
     expect(refusal).toMatchObject({ status: 400, code: "PGRST100" });
     expect(JSON.stringify([refusal.message, refusal.details, refusal.hint])).not.toContain("secret");
@@ -152,7 +155,7 @@ describe("a key in the address", () => {
 });
 
 describe("requests for a function", () => {
-  test("GET calls it with parameters, and filters what comes back", () => {
+  test("GET calls it with parameters, and filters its result", () => {
     expect(intentOf("GET /rpc/films?a=1&b=eq.2&select=id")).toMatchObject({
       kind: "call",
       target,
@@ -163,7 +166,7 @@ describe("requests for a function", () => {
     expect(intentOf("HEAD /rpc/films?a=1")).toMatchObject({ kind: "call", readOnly: true });
   });
 
-  test("POST calls it with a body; its parameters are filters", () => {
+  test("POST calls it with a body; the parameters are filters", () => {
     expect(intentOf("POST /rpc/films?id=eq.1", { prefer: "count=planned" }, '{"a":1}')).toMatchObject({
       kind: "call",
       argument: { kind: "json", names: ["a"] },
@@ -173,25 +176,25 @@ describe("requests for a function", () => {
     expect(refusalOf(() => parse("POST /rpc/films?a=1"))).toMatchObject({ code: "PGRST100" });
   });
 
-  test("OPTIONS asks what may be done", () => {
+  test("OPTIONS requests the allowed methods", () => {
     expect(parse("OPTIONS /rpc/add").action).toEqual({ kind: "options", resource: { kind: "function", name: "add" } });
   });
 });
 
-describe("requests for the interface itself", () => {
-  test.each(["GET", "HEAD"])("%s asks for its description", (method) => {
+describe("requests for the root", () => {
+  test.each(["GET", "HEAD"])("%s requests the OpenAPI document", (method) => {
     expect(parse(`${method} /`).action).toEqual({ kind: "describe", tables: null });
     const tables = parse(`${method} /?table=films&table=a,b`).action;
     expect(tables).toEqual({ kind: "describe", tables: ["films", "a,b"] });
   });
 
-  test("OPTIONS asks what may be done", () => {
+  test("OPTIONS requests the allowed methods", () => {
     expect(parse("OPTIONS /").action).toEqual({ kind: "options", resource: { kind: "root" } });
   });
 });
 
 describe("headers", () => {
-  test("what is read names its schema in Accept-Profile, what is written in Content-Profile", () => {
+  test("Accept-Profile names the schema of reads, Content-Profile that of writes", () => {
     const headers = { "accept-profile": "other", "content-profile": "api" };
     for (const method of ["GET", "HEAD", "OPTIONS"])
       expect(parse(`${method} /films`, headers).profile.schema).toBe("other");
@@ -201,7 +204,7 @@ describe("headers", () => {
     expect(intentOf("GET /films", { "accept-profile": "other" }).target).toEqual({ schema: "other", name: "films" });
   });
 
-  test("Accept, Prefer and the parameters are kept for the answer", () => {
+  test("Accept, Prefer and the parameters are kept for the response", () => {
     const request = parse("GET /films?b=eq.1&a=eq.2", { accept: "text/csv", prefer: "tx=rollback" });
     expect(request).toMatchObject({
       method: "GET",

@@ -18,7 +18,7 @@ describe("paths", () => {
     expect(parseResource(path, root)).toEqual(resource);
   });
 
-  test.each(["/films/", "/films/1", "/rpc/add/1", "//", "/a/b/c"])("%s leads nowhere", (path) => {
+  test.each(["/films/", "/films/1", "/rpc/add/1", "//", "/a/b/c"])("%s has no route", (path) => {
     expect(refusalOf(() => parseResource(path, root))).toEqual({
       status: 404,
       code: "PGRST125",
@@ -28,11 +28,11 @@ describe("paths", () => {
     });
   });
 
-  test("a function may answer at the root", () => {
+  test("a function may be the root", () => {
     expect(parseResource("/", { ...root, rootFunction: "home" })).toEqual({ kind: "function", name: "home" });
   });
 
-  test("the root may be closed", () => {
+  test("the root may be disabled", () => {
     expect(refusalOf(() => parseResource("/", { ...root, describesItself: false }))).toMatchObject({
       status: 404,
       code: "PGRST126",
@@ -65,13 +65,13 @@ describe("methods", () => {
     });
   });
 
-  test("the root is only read", () => {
+  test("the root is read-only", () => {
     expect(refusalOf(() => checkMethod({ kind: "root" }, "POST"))).toMatchObject({ status: 405, code: "PGRST117" });
   });
 });
 
 describe("profiles", () => {
-  test("without a header it is the first schema, which the answer names when there are others", () => {
+  test("the first schema is the default, which the response names if there are others", () => {
     expect(parseProfile(undefined, ["api"])).toEqual({ schema: "api", negotiated: false });
     expect(parseProfile(undefined, ["api", "other"])).toEqual({ schema: "api", negotiated: true });
   });
@@ -81,7 +81,7 @@ describe("profiles", () => {
     expect(parseProfile("api", ["api"])).toEqual({ schema: "api", negotiated: true });
   });
 
-  test("another schema is refused, whether there is one or not", () => {
+  test("an unexposed schema is refused, whether it exists or not", () => {
     expect(refusalOf(() => parseProfile("private", ["api", "other"]))).toEqual({
       status: 406,
       code: "PGRST106",

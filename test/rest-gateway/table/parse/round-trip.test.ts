@@ -123,7 +123,7 @@ function parse(parameters: readonly (readonly [string, string])[]) {
   return parseQueryParameters(parseQueryString(written), { withArguments: false });
 }
 
-describe("what is printed is read again", () => {
+describe("a printed request is parsed again", () => {
   test("select", () => {
     fc.assert(
       fc.property(

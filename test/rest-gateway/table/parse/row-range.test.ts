@@ -12,7 +12,7 @@ function parse({ limit, offset, range, method = "GET" }: TestRequest) {
 const NEGATIVE = "Limit should be greater than or equal to zero.";
 const REVERSED = "The lower boundary must be lower than or equal to the upper boundary in the Range header.";
 
-describe("the rows asked for", () => {
+describe("the requested range of rows", () => {
   test.each<[TestRequest, RowRange | null]>([
     [{}, null],
     [{ offset: 0 }, null],
@@ -74,11 +74,11 @@ describe("the rows asked for", () => {
     });
   });
 
-  test.each([{ limit: 1 }, { limit: 0 }, { offset: 1 }])("PUT is about one row: %j is refused", (request) => {
+  test.each([{ limit: 1 }, { limit: 0 }, { offset: 1 }])("PUT is for one row: %j is refused", (request) => {
     expect(refusalOf(() => parse({ ...request, method: "PUT" }))).toMatchObject({ status: 400, code: "PGRST114" });
   });
 
-  test("relations have windows of their own, which the header leaves alone", () => {
+  test("relations have ranges of their own, which the header does not change", () => {
     const bounds = [
       { path: ["a"], limit: 2, offset: null },
       { path: ["a", "b"], limit: null, offset: 3 },
@@ -93,7 +93,7 @@ describe("the rows asked for", () => {
   });
 });
 
-describe("whole numbers", () => {
+describe("integers", () => {
   test.each([
     ["5", 5],
     [" 5 ", 5],
@@ -104,7 +104,7 @@ describe("whole numbers", () => {
     expect(parseBound(text)).toBe(number);
   });
 
-  test.each(["", "a", "1.5", "1e3", "5 5", "--5"])("%s is none", (text) => {
+  test.each(["", "a", "1.5", "1e3", "5 5", "--5"])("%s is not an integer", (text) => {
     expect(parseBound(text)).toBeNull();
   });
 });

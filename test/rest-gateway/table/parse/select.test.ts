@@ -44,7 +44,7 @@ describe("columns of select", () => {
     ["id::text", [column("id", { cast: "text" })]],
     ["n:id::double precision", [column("id", { alias: "n", cast: "double precision" })]],
     ["count", [column("count")]],
-  ])("%s is read", (text, items) => {
+  ])("%s is parsed", (text, items) => {
     expect(parseSelect(text)).toEqual(items);
   });
 
@@ -87,12 +87,12 @@ describe("columns of select", () => {
       ],
     ],
     ["data->!@#$%^&*_d", [["->", "!@#$%^&*_d"]]],
-  ])("%s leads into JSON", (text, steps) => {
+  ])("%s is a JSON path", (text, steps) => {
     const path = steps.map(([arrow, key]) => ({ arrow, key }));
     expect(parseSelect(text)).toEqual([column("data", { field: { name: "data", path } as SelectedColumn["field"] })]);
   });
 
-  test("a path may be renamed and cast", () => {
+  test("a path may have an alias and a cast", () => {
     expect(parseSelect("first:data->items->>0::int")).toEqual([
       {
         ...column("data", { alias: "first", cast: "int" }),
@@ -143,22 +143,22 @@ describe("relations of select", () => {
     ["a( id , ...b(*) )", relation("a", [column("id"), relation("b", [everyColumn], { spread: true })])],
     ["a(data->0)", relation("a", [column("data", { field: { name: "data", path: [{ arrow: "->", key: 0 }] } })])],
     ["a(count())", relation("a", [column(null, { aggregate: { name: "count", cast: null } })])],
-  ])("%s is read", (text, item) => {
+  ])("%s is parsed", (text, item) => {
     expect(parseSelect(text)).toEqual([item]);
   });
 
-  test("two hints are one too many: the first counts", () => {
+  test("the first of two hints is used", () => {
     expect(parseSelect("clients!a!b(id)")).toEqual([relation("clients", id, { hint: "a" })]);
   });
 
-  test("relations nest deep, but not without end", () => {
+  test("relations may nest deep, but not without limit", () => {
     const nested = (levels: number) => `${"a(".repeat(levels)}id${")".repeat(levels)}`;
     expect(parseSelect(nested(100))).toHaveLength(1);
     expect(refusalOf(() => parseSelect(nested(5000)))).toMatchObject({ status: 400, code: "PGRST100" });
   });
 });
 
-describe("what cannot be read in select", () => {
+describe("an invalid select", () => {
   // The texts are PostgREST's own, from its doctests and from what version 12 answers.
   test.each([
     [
@@ -194,7 +194,7 @@ describe("what cannot be read in select", () => {
     expect(complaintOf(() => parseSelect(text))).toBe(complaint);
   });
 
-  test("the refusal shows the text and the place in it, counted in characters", () => {
+  test("the error contains the text and the position in it, counted in characters", () => {
     expect(refusalOf(() => parseSelect("名前,!"))).toMatchObject({
       status: 400,
       code: "PGRST100",
@@ -203,11 +203,11 @@ describe("what cannot be read in select", () => {
     });
   });
 
-  test("characters beyond ASCII are shown by their number", () => {
+  test("characters outside ASCII are shown by their code point", () => {
     expect(complaintOf(() => parseSelect("id,😀"))).toMatch(/^column 4: unexpected "\\128512" expecting/);
   });
 
-  test("as in PostgREST, what follows a parenthesis that closes nothing is not read", () => {
+  test("as in PostgREST, text after an unmatched closing parenthesis is ignored", () => {
     expect(parseSelect("id),!!")).toEqual([column("id")]);
   });
 });

@@ -16,19 +16,19 @@ describe("a range of rows", () => {
     expect(contentRange(first, last, total)).toBe(range);
   });
 
-  test("ends with its last row, if anybody knows how many there are", () => {
+  test("ends with its last row, if the number of rows is known", () => {
     expect([lastRowNumber(5, 10), lastRowNumber(5, 0), lastRowNumber(5, null)]).toEqual([14, 4, null]);
   });
 });
 
 describe("a page of rows", () => {
-  test("is partial where there are more", () => {
+  test("is partial if there are more", () => {
     expect(rangeStatus(all, 10, null)).toEqual({ status: 200, range: "0-9/*" });
     expect(rangeStatus(all, 10, 10)).toEqual({ status: 200, range: "0-9/10" });
     expect(rangeStatus({ offset: 2, limit: 5 }, 5, 10)).toEqual({ status: 206, range: "2-6/10" });
   });
 
-  test("whose rows are still coming is partial where its window holds rows back", () => {
+  test("whose rows are still streamed is partial if its limit excludes rows", () => {
     expect(rangeStatus(all, null, null)).toEqual({ status: 200, range: "0-*/*" });
     expect(rangeStatus(all, null, 10_000)).toEqual({ status: 200, range: "0-*/10000" });
     expect(rangeStatus({ offset: 0, limit: 9_000 }, null, 10_000).status).toBe(206);
@@ -36,7 +36,7 @@ describe("a page of rows", () => {
     expect(rangeStatus({ offset: 1, limit: null }, null, 10_000)).toEqual({ status: 206, range: "1-*/10000" });
   });
 
-  test("behind the last row is refused", () => {
+  test("after the last row is refused", () => {
     expect(refusalOf(() => rangeStatus({ offset: 11, limit: null }, 0, 10))).toMatchObject({
       status: 416,
       code: "PGRST103",
