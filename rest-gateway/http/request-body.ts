@@ -190,7 +190,7 @@ type DiscardedBody = { readonly request: IncomingMessage; readonly until: number
 export function discardBody(request: IncomingMessage): Promise<void> | null {
   if (request.complete || request.destroyed) return null;
   const { promise, resolve } = Promise.withResolvers<void>();
-  // What is small has arrived already.
+  // A small rest has arrived already.
   if (Number(request.headers["content-length"]) <= DISCARDED_BYTES) {
     request.once("end", resolve).once("close", resolve).resume();
     return promise;
@@ -203,7 +203,7 @@ export function discardBody(request: IncomingMessage): Promise<void> | null {
     socket.off("close", finish);
     resolve();
   };
-  // A request that is answered is not told that its connection was closed.
+  // After the response, Node emits no close event on the request.
   socket.once("close", finish);
   request.once("end", finish).once("close", finish);
   let bytes = 0;

@@ -48,8 +48,8 @@ export function negotiateFormat(accept: string | undefined): NegotiatedDocument 
     const form = wanted.type === "*/*" && isBrowser ? "openapi-3.1" : formatOf(wanted);
     if (form) return { format: form, contentType: contentTypeOf(form, wanted) };
   }
-  const asked = ranges.map(({ type }) => type).join(", ");
-  throw new HttpError(406, "PGRST107", `None of these media types are available: ${asked}`);
+  const accepted = ranges.map(({ type }) => type).join(", ");
+  throw new HttpError(406, "PGRST107", `None of these media types are available: ${accepted}`);
 }
 
 function formatOf({ type, version }: AcceptedType): DocumentFormat | null {

@@ -126,7 +126,7 @@ type PlanIntent = (
   planKey?: object | undefined,
 ) => PlannedRequest;
 
-/** Intents with the same plan key differ in their values only, so their plan is found without looking at them. */
+/** Intents with the same plan key differ in their values only, so their plan is found without comparing them. */
 export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">, hits: CacheHits): PlanIntent {
   const planRequest = makeRequestPlanner(
     {
@@ -135,12 +135,12 @@ export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">
       safeWrites: true,
       legacyTargetNames: false,
       explainEnabled: false,
-      // The digest of a response stands before it.
+      // A digest of the whole response is sent before it.
       neverStreams: true,
     },
     hits,
   );
-  /** Keys live as long as the catalogue. */
+  /** Plan keys live as long as the catalog. */
   const plannedByKey = new WeakMap<object, PlannedRequest>();
 
   return (catalog, { role }, intent, planKey) => {

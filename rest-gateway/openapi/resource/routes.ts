@@ -98,11 +98,12 @@ function unknownName(field: string, name: string): HttpError {
 /** The requested version, if it is not retired. */
 function chooseDocumentVersion({ rawQuery }: GatewayRequest, versions: readonly ApiVersion[]): ApiVersion {
   const served = versions.filter(({ status }) => status !== "retired");
-  const asked = new URLSearchParams(rawQuery).get("version");
-  const version = asked === null ? defaultVersion(versions) : served.find(({ number }) => String(number) === asked);
+  const requested = new URLSearchParams(rawQuery).get("version");
+  const version =
+    requested === null ? defaultVersion(versions) : served.find(({ number }) => String(number) === requested);
   if (version) return version;
   const message =
-    asked === null ? "No version is served." : `There is no document of version ${JSON.stringify(asked)}.`;
+    requested === null ? "All versions are retired." : `Version ${JSON.stringify(requested)} has no document.`;
   throw new HttpError(400, "UNSUPPORTED_VERSION", message, {
     beside: { supportedVersions: served.map(({ number }) => number) },
   });

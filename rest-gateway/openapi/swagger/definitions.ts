@@ -47,13 +47,13 @@ function toProperty(column: CatalogColumn, description: string | undefined, view
   };
 }
 
-/** To PostgREST a view's columns are nullable, unless their domain says otherwise. */
+/** As in PostgREST, columns of views are nullable unless their domain is not. */
 function isRequired({ nullable, type }: CatalogColumn, { kind }: CatalogTable): boolean {
   const isView = kind === "view" || kind === "materialized view";
   return isView ? type.kind === "domain" && type.notNull : !nullable;
 }
 
-/** Text as it stands in SQL, even `now()`; anything else when it happens to be JSON. */
+/** As in PostgREST: SQL text for strings, even `now()`; for other types only if it is valid JSON. */
 function defaultValue(expression: string | null, typeName: string, viewer: VisibleSchema): unknown {
   if (expression === null) return undefined;
   if (swaggerType(typeName) !== "string") return parseLiteral(expression);
@@ -63,7 +63,7 @@ function defaultValue(expression: string | null, typeName: string, viewer: Visib
   return parseLiteral(`"${text}"`);
 }
 
-/** That there is a default may be told: clients take a column with one for optional. */
+/** Stands for a default that names invisible objects: clients make columns with a default optional. */
 const HIDDEN_DEFAULT = "(expression)";
 /** `'api.numbers'::regclass` is a name; other literals are not. */
 const LITERAL = /'(?:[^']|'')*'(?!::reg)/g;

@@ -44,8 +44,8 @@ export function isCheckedByPostgres(declaredType: DataType): boolean {
   const type = baseTypeOf(declaredType);
   if (type.kind === "array") return isCheckedByPostgres(type.element);
   if (type.kind === "enum" || TEXT_TYPES.has(type.name)) return false;
-  const isTold = INTEGER_TYPES.has(type.name) || type.name === "bool" || type.name === "uuid";
-  return type.schema !== "pg_catalog" || !isTold;
+  const isCheckedHere = INTEGER_TYPES.has(type.name) || type.name === "bool" || type.name === "uuid";
+  return type.schema !== "pg_catalog" || !isCheckedHere;
 }
 
 /** Why a text is too long for the column; Postgres truncates trailing spaces silently. */

@@ -153,14 +153,8 @@ function collectionAddress({ name }: Collection, { address, collections }: Resou
 /** The keys of the rows that the caller may change, as path segments. */
 type PermittedRows = { readonly update: ReadonlySet<string>; readonly delete: ReadonlySet<string> };
 
-type PermittedRow = Readonly<Record<string, unknown>>;
-
 /** Evaluates the policies; skipped if the role has no privilege at all. */
-async function findPermitted(
-  rows: readonly PermittedRow[],
-  collection: Collection,
-  run: RunRows,
-): Promise<PermittedRows> {
+async function findPermitted(rows: readonly LinkedRow[], collection: Collection, run: RunRows): Promise<PermittedRows> {
   const { key, privileges } = collection;
   const keys = rows.map((row) => key.map(({ name }) => row[name])).filter((values) => !values.includes(undefined));
   const find = async (command: "update" | "delete"): Promise<ReadonlySet<string>> => {
@@ -170,7 +164,7 @@ async function findPermitted(
     );
     const conditions = [anyKeyCondition(keys, collection), permittedCondition(command)];
     const { text } = await run(makeReadIntent(collection, { select, conditions }));
-    const found = parseJsonExactly(text) as readonly PermittedRow[];
+    const found = parseJsonExactly(text) as readonly LinkedRow[];
     return new Set(found.flatMap((row) => formatKey(key.map(({ name }) => toAddressText(row[name]))) ?? []));
   };
   return { update: await find("update"), delete: await find("delete") };

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { BodyLimit } from "../../../http/body-limit.ts";
 import { errorHeaders } from "../../../http/error-headers.ts";
-import type { HttpError } from "../../../http/http-error.ts";
+import { toHttpError } from "../../../http/http-error.ts";
 import { discardBody, RequestBodies } from "../../../rest-gateway/http/request-body.ts";
 import { until } from "../../until.ts";
 
@@ -38,7 +38,10 @@ async function serve({ idleMs, answer = async () => {} }: Options = {}): Promise
         await answer(request);
         tell(200, {}, `${length} bytes`);
       })
-      .catch((error: HttpError) => tell(error.status, errorHeaders(error), error.message));
+      .catch((thrown: unknown) => {
+        const error = toHttpError(thrown);
+        tell(error.status, errorHeaders(error), error.message);
+      });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
