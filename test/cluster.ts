@@ -15,7 +15,7 @@ declare module "vitest" {
 }
 
 /** Nothing of it is kept when the run is over. */
-const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
+const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_writes: "off" };
 
 /** One real Postgres for the whole run; each test file clones its own database from a template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
