@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 
 /** A lane of its own, driven by hand. */
-function makeLane(depth: number, most: number, least = 0): ConnectionPool {
+function makePool(depth: number, most: number, least = 0): ConnectionPool {
   const pool = new ConnectionPool({
     depth,
     least,
@@ -73,9 +73,9 @@ function ask(
 const nap = (pool: ConnectionPool, seconds: number) =>
   ask(pool, `select pg_sleep(${seconds})::text || pg_backend_pid()`);
 
-describe("a lane", () => {
-  test("opens links as they are needed, up to its size, and the others wait in line", async () => {
-    const pool = makeLane(1, 3);
+describe("a connection pool", () => {
+  test("opens connections as they are needed, up to its size, and the others wait in line", async () => {
+    const pool = makePool(1, 3);
     expect(pool.connections).toHaveLength(0);
     const pids = await Promise.all(Array.from({ length: 9 }, () => nap(pool, 0.02)));
     expect(pool.connections).toHaveLength(3);
@@ -83,8 +83,8 @@ describe("a lane", () => {
     await pool.drain();
   });
 
-  test("keeps to one link while one is enough", async () => {
-    const pool = makeLane(4, 4);
+  test("keeps to one connection while one is enough", async () => {
+    const pool = makePool(4, 4);
     for (let index = 0; index < 10; index++) await nap(pool, 0);
     expect(pool.connections).toHaveLength(1);
     await Promise.all(Array.from({ length: 64 }, () => nap(pool, 0.002)));
@@ -97,7 +97,7 @@ describe("a lane", () => {
     { what: "spreads what is not brief, or not known to be", earlierRuns: [2, 2, 20, 2], links: 2 },
     { what: "spreads what is new", earlierRuns: [], links: 2 },
   ])("$what", async ({ earlierRuns, links }) => {
-    const pool = makeLane(4, 2, 2);
+    const pool = makePool(4, 2, 2);
     await until(() => pool.connections.length >= 2);
     const pid = () => ask(pool, "select pg_backend_pid()::text", { earlierRuns });
     const pids = await Promise.all([pid(), pid(), pid(), pid()]);
@@ -105,8 +105,8 @@ describe("a lane", () => {
     await pool.drain();
   });
 
-  test("does not wait for company when a link has all that it can take", async () => {
-    const pool = makeLane(4, 2, 2);
+  test("does not wait for company when a connection has all that it can take", async () => {
+    const pool = makePool(4, 2, 2);
     await until(() => pool.connections.length >= 2);
     const pid = () => ask(pool, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
     const pids = await Promise.all([pid(), pid(), pid(), pid(), pid()]);
@@ -116,7 +116,7 @@ describe("a lane", () => {
   });
 
   test("pipelines reads as long as they are expected to take little time together, and the others wait", async () => {
-    const pool = makeLane(64, 1, 1);
+    const pool = makePool(64, 1, 1);
     await until(() => pool.connections.length >= 1);
     const askAll = (earlierRuns: number[]) =>
       Array.from({ length: 50 }, () => ask(pool, "select 'read'", { earlierRuns }));
@@ -130,7 +130,7 @@ describe("a lane", () => {
   });
 
   test("sends everything that comes up in one turn of the event loop in one write", async () => {
-    const pool = makeLane(64, 1, 1);
+    const pool = makePool(64, 1, 1);
     await until(() => pool.connections.length >= 1);
     const [socket] = sockets;
     const { write } = socket!;
@@ -147,7 +147,7 @@ describe("a lane", () => {
   });
 
   test("serves those who wait in their order", async () => {
-    const pool = makeLane(1, 1);
+    const pool = makePool(1, 1);
     const order: number[] = [];
     await Promise.all(Array.from({ length: 20 }, (_, index) => nap(pool, 0.001).then(() => order.push(index))));
     expect(order).toEqual(Array.from({ length: 20 }, (_, index) => index));
@@ -155,7 +155,7 @@ describe("a lane", () => {
   });
 
   test("refuses those who have waited too long, and too many at once", async () => {
-    const pool = makeLane(1, 1);
+    const pool = makePool(1, 1);
     const running = nap(pool, 0.2);
     const late = ask(pool, "select 1", { expires: performance.now() + 10 });
     const outcome = expect(late).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
@@ -170,8 +170,8 @@ describe("a lane", () => {
     await pool.drain();
   });
 
-  test("closes links that have been idle, down to those that are always there", async () => {
-    const pool = makeLane(1, 4, 1);
+  test("closes connections that have been idle, down to those that are always there", async () => {
+    const pool = makePool(1, 4, 1);
     await Promise.all(Array.from({ length: 4 }, () => nap(pool, 0.02)));
     pool.sweep(performance.now());
     expect(pool.connections).toHaveLength(4);
@@ -181,7 +181,7 @@ describe("a lane", () => {
   });
 
   test("closes what is too many, but not what is at work", async () => {
-    const pool = makeLane(1, 4);
+    const pool = makePool(1, 4);
     const running = Array.from({ length: 4 }, () => nap(pool, 0.1));
     await until(() => pool.inFlight >= 4);
     pool.resize(2);
@@ -193,8 +193,8 @@ describe("a lane", () => {
     await pool.drain();
   });
 
-  test("replaces links that have served for long", async () => {
-    const pool = makeLane(1, 2, 1);
+  test("replaces connections that have served for long", async () => {
+    const pool = makePool(1, 2, 1);
     const before = await nap(pool, 0);
     pool.sweep(performance.now() + 2 * HOUR);
     const after = await nap(pool, 0);
@@ -202,8 +202,8 @@ describe("a lane", () => {
     await pool.drain();
   });
 
-  test("gives a request to another link when the first was lost before it was sent, even one that writes", async () => {
-    const pool = makeLane(1, 1);
+  test("gives a request to another connection when the first was lost before it was sent, even one that writes", async () => {
+    const pool = makePool(1, 1);
     await opened.owner.query("create table unsent (id int); grant all on unsent to anon");
     const before = await nap(pool, 0);
     sockets[0]!.destroy();
@@ -213,8 +213,8 @@ describe("a lane", () => {
     await pool.drain();
   });
 
-  test("drops a link whose server has fallen silent, and a read runs on another one", async () => {
-    const pool = makeLane(4, 1);
+  test("drops a connection whose server has fallen silent, and a read runs on another one", async () => {
+    const pool = makePool(4, 1);
     const before = await nap(pool, 0);
     const running = ask(pool, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { responseTimeoutMs: 1_000 });
     await sleep(50);
@@ -227,7 +227,7 @@ describe("a lane", () => {
   });
 });
 
-describe("a connection that is lost on its way to the lane", () => {
+describe("a connection that is lost on its way to the pool", () => {
   test.each(["before anybody listens to it", "before the lane has it"])("%s is no link of it", async (when) => {
     let isFirst = true;
     const pool = new ConnectionPool({
@@ -255,7 +255,7 @@ describe("a connection that is lost on its way to the lane", () => {
 });
 
 describe("where a statement runs", () => {
-  test("is a link of its own until it has proved to be fast, and again when it was slow", async () => {
+  test("is a connection of its own until it has proved to be fast, and again when it was slow", async () => {
     const { database } = opened;
     const statement = (seconds: number) => sql("select pg_sleep($1::float)", String(seconds));
     const laneOf = async (seconds: number) => {

@@ -125,7 +125,7 @@ describe("one round trip", () => {
     expect(await rowsOf({ role: "anon", settings: [] }, who)).toEqual([["anon", "authenticator", ""]]);
   });
 
-  test("many callers at once get their own rows, in every lane", async () => {
+  test("many callers at once get their own rows, in every pool", async () => {
     const questions = Array.from({ length: 600 }, (_, index) => {
       const name = `caller ${index}`;
       const context = caller(index % 2 ? "anon" : "authenticated", { sub: name });

@@ -3,7 +3,7 @@ import { countFreeConnections, divideConnections, idealSizes } from "../../../en
 import { cloneDatabase } from "../../database.ts";
 
 describe("the room for connections", () => {
-  test("few links read, two for each processor, and many write", () => {
+  test("few connections read, two for each processor, and many write", () => {
     expect(idealSizes(1)).toEqual({ read: 4, write: 16, slow: 6, stream: 3 });
     expect(idealSizes(4).read).toBe(8);
     expect(idealSizes(64).read).toBe(16);

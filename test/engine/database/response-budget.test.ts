@@ -53,7 +53,7 @@ describe("the answer to a read", () => {
     await expect(read(endless)).rejects.toMatchObject(TOO_LARGE);
   });
 
-  test("that is refused harms nobody who shares its link", async () => {
+  test("that is refused harms nobody who shares its connection", async () => {
     const ask = () =>
       Array.from({ length: 12 }, (_, index) =>
         index % 3 === 1 ? read(cell(20 * MOST), { pool: "read" }) : read(PID, { pool: "read" }),

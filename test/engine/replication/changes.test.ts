@@ -10,7 +10,7 @@ import { changesOf, Followed, QUIET, useFollowed } from "./followed.ts";
 const followed = useFollowed();
 
 describe("a follower", () => {
-  test("is told of each transaction with its changes, in the order of the commits", async () => {
+  test("a follower gets each transaction with its changes, in the order of the commits", async () => {
     const changes = followed.open();
     const record = new Followed();
     const from = await changes.follow(record).from;
@@ -38,7 +38,7 @@ describe("a follower", () => {
     expect(Math.abs(record.committed[0]!.commitTime.getTime() - Date.now())).toBeLessThan(60_000);
   });
 
-  test("is told nothing that was committed before it came, and everything after", async () => {
+  test("a follower gets nothing that was committed before it came, and everything after", async () => {
     const changes = followed.open();
     await changes.follow(new Followed()).from;
     const rows = 200;
@@ -58,7 +58,7 @@ describe("a follower", () => {
     }
   });
 
-  test("is asked once per transaction what it wants, and told of nothing else", async () => {
+  test("a follower is asked once per transaction what it wants, and gets nothing else", async () => {
     await followed.owner.query("create table others (id int); alter publication followed add table others");
     const changes = followed.open();
     const request: string[] = [];
@@ -76,7 +76,7 @@ describe("a follower", () => {
     expect(picky.changes.map(({ index }) => index)).toEqual([2, 3]);
   });
 
-  test("that left is told nothing more", async () => {
+  test("a follower that left gets nothing more", async () => {
     const changes = followed.open();
     const [leaving, staying] = [new Followed(), new Followed()];
     const following = changes.follow(leaving);
@@ -90,7 +90,7 @@ describe("a follower", () => {
     expect(leaving.values()).toEqual(["3001"]);
   });
 
-  test("that throws is told of a gap, and goes on with the next transaction as the others do", async () => {
+  test("a follower that throws gets a gap, and continues with the next transaction as the others do", async () => {
     const errors: unknown[] = [];
     const changes = followed.open({ log: { ...QUIET, error: (fields: object) => errors.push(fields) } });
     const [failing, other] = [new Followed(), new Followed()];

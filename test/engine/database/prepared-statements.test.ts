@@ -8,7 +8,7 @@ const [first, second, third] = [
   new StatementShape("select 3"),
 ];
 
-describe("a link's prepared statements", () => {
+describe("a connection's prepared statements", () => {
   test("a shape is prepared once", () => {
     const statements = new PreparedStatements(10);
     const prepared = statements.use(first);
