@@ -9,7 +9,7 @@ const SCHEME = "Bearer ";
 type TableCredentials = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
 
 /**
- * Supabase's two headers: `apikey` says that the client belongs to this deployment, `Authorization` who uses it.
+ * Supabase's two headers: `apikey` identifies the deployment's client, `Authorization` the user.
  * Without the latter the key itself is the caller.
  */
 export function authenticateTableCaller(
@@ -29,7 +29,7 @@ export function authenticateTableCaller(
   // Until somebody signs in, supabase-js shows its key as a token, too.
   if (authorization === undefined || (key !== null && isBearerToken(key, authorization)))
     return byKey ?? authenticator.anonymous;
-  // A key that is no good is refused even where the token alone would do.
+  // An invalid key is rejected even if the token alone would suffice.
   return byKey instanceof Promise
     ? byKey.then(() => authenticator.authenticate({ authorization }))
     : authenticator.authenticate({ authorization });

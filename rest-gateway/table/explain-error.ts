@@ -18,10 +18,10 @@ type ErrorAudience = {
   readonly columnHint: (hint: string | null) => string | null;
 };
 
-/** Where Postgres itself finds that a column does not exist; what functions raise is for their authors to say. */
+/** Set in errors of Postgres itself about missing columns; errors raised by functions are left unchanged. */
 const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
 
-/** Whatever was thrown, as PostgREST would tell it. */
+/** Converts anything thrown to the error that PostgREST would return. */
 export function toTableError(thrown: unknown, audience: ErrorAudience): HttpError {
   const { anonymous } = audience;
   // The token names a role that Postgres does not know, or that the login may not become.
@@ -42,8 +42,8 @@ function anonymousDisabled(cause: ContextError): HttpError {
 }
 
 /**
- * A client of this interface works on tables and functions, and is told what Postgres says of them; faults of the server
- * itself stay masked.
+ * Clients of this interface work on tables and functions and get Postgres's own messages about them. Internal errors of the
+ * server stay masked.
  */
 function toPostgresError(thrown: unknown, error: HttpError, { columnHint }: ErrorAudience): HttpError {
   if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;

@@ -15,25 +15,25 @@ const RAW_BODY_TYPES: Readonly<Record<string, "text" | "xml" | "bytea">> = {
   "application/octet-stream": "bytea",
 };
 
-/** A body, read as far as that can be done before it is known what is asked for. */
+/** A body, parsed as far as its media type allows, before the intent is known. */
 export type ParsedBody = { readonly body: Buffer; readonly format: ResponseFormat } & (
   | { readonly kind: "json"; readonly outline: JsonOutline }
   | { readonly kind: "csv"; readonly json: Buffer; readonly columns: readonly string[] }
   | { readonly kind: "form"; readonly values: readonly UrlParameter[] }
   /** Nothing of it is read here. */
   | { readonly kind: "raw" }
-  /** What is wrong with it is told when nothing is wrong with the rest of the request. */
+  /** Reported only if the rest of the request is valid. */
   | { readonly kind: "unreadable"; readonly refusal: HttpError }
 );
 
 /** Of a request whose method has none. */
 export const NO_BODY: ParsedBody = { body: Buffer.alloc(0), format: parseContentType(undefined), kind: "raw" };
 
-/** One row comes as a form, or the arguments of a function: what is longer, or has more fields, is none that anybody filled in. */
+/** A form has one row or the arguments of a function, so it is short. */
 const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
 
-/** `holdMemory` is told what it takes beside the body. */
+/** `holdMemory` is called with the memory used beside the body. */
 export function* parseBody(
   body: Buffer,
   format: ResponseFormat,
@@ -76,7 +76,7 @@ function decodeText(body: Buffer): string {
   return body.toString();
 }
 
-/** The rows of an insert or an update. When the client names the columns, it is for Postgres to refuse the JSON. */
+/** The rows of an insert or an update. With the parameter `columns`, invalid JSON is left to Postgres to report. */
 export function parseRows(body: ParsedBody, columns: readonly string[] | null): RowPayload {
   switch (body.kind) {
     case "json":
@@ -145,7 +145,7 @@ function payloadColumns(keys: JsonKeys): readonly string[] {
   return sortedUnique(keys);
 }
 
-/** What is no object at first sight is taken for rows, and Postgres says what is wrong with it. */
+/** Anything that does not begin as an object is treated as rows; Postgres reports errors in it. */
 function toNamedRows({ body, outline }: ParsedBody & { readonly kind: "json" }, names: readonly string[]): RowPayload {
   const columns = sortedUnique(names);
   if (body[skipSpace(body, 0)] === OPEN_BRACE) return { json: body, columns, isArray: false };
@@ -160,7 +160,7 @@ function argumentNamesOf(outline: ReadableOutline): readonly string[] | null {
   return keys && sortedUnique(keys);
 }
 
-/** The same columns give the same statement, in whatever order a client writes them. */
+/** Sorted, so that the order of the columns does not change the statement. */
 function sortedUnique(names: readonly string[]): readonly string[] {
   return [...new Set(names)].sort();
 }

@@ -7,15 +7,15 @@ const MAX_CSV_BYTES = 64 * 2 ** 20;
 const MAX_GROWTH = 8;
 /** As many as a table of Postgres can have. */
 const MAX_COLUMNS = 1_600;
-/** Of CSV that is read, or of JSON that is made of it, before others have their turn. */
+/** Characters of CSV read, or of JSON written, between two pauses for other requests. */
 const LENGTH_PER_STEP = 16 * 1024;
 const [QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x2c, 0x0a, 0x0d];
 
 export type CsvRows = { readonly json: Buffer; readonly columns: readonly string[] };
 
 /**
- * The rows of CSV (RFC 4180) as JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. `holdMemory` is told
- * what they take.
+ * The rows of CSV (RFC 4180) as JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. `holdMemory` is
+ * called with the memory that they use.
  */
 export function* csvToJson(text: string, holdMemory: (bytes: number) => void = () => {}): Stepwise<CsvRows> {
   const lines = new CsvLines(text);
@@ -106,7 +106,7 @@ class CsvLines {
 
   constructor(text: string) {
     this.#text = text;
-    // What spreadsheets put in front to say that it is UTF-8.
+    // Spreadsheets write a byte order mark for UTF-8.
     this.at = text.startsWith("\uFEFF") ? 1 : 0;
   }
 
@@ -142,7 +142,7 @@ class CsvLines {
     return this.#unquoted(start, end);
   }
 
-  /** A long field in parts, none of which ends between the halves of a character or of a quote that is written twice. */
+  /** A long field in parts, never split inside a surrogate pair or a doubled quote. */
   *partsOf(index: number): Generator<string> {
     const end = this.#spans[2 * index + 1]!;
     for (let start = this.#spans[2 * index]!; start < end; ) {

@@ -12,11 +12,11 @@ export function isCursor(value: string): boolean {
 export function parseCursor(text: string): CursorPage {
   if (text === "") return { kind: "first" };
   const position = readPosition(Buffer.from(text, "base64url").subarray(CHECKSUM_BYTES));
-  // Only one text stands for a position: any other was cut off or changed on its way.
+  // A position has exactly one encoding, so any other text was truncated or changed.
   return position && formatCursor(position) === text ? { kind: "after", position } : { kind: "unreadable" };
 }
 
-/** Neither signed nor secret: it holds nothing but what the caller was shown, or could have asked for. */
+/** Neither signed nor secret: it contains only values that the caller has seen or may request. */
 export function formatCursor({ order, values }: CursorPosition): string {
   const content = Buffer.from(JSON.stringify([order, ...values]));
   const checksum = Buffer.alloc(CHECKSUM_BYTES);

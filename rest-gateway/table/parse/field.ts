@@ -46,7 +46,7 @@ export function readIdentifier(scanner: Scanner): string {
   return scanner.fail();
 }
 
-/** Letters of any script, digits, `_`, `$` and spaces, of which those around it do not count. Nothing in SQL has an empty name. */
+/** Letters of any script, digits, `_`, `$` and spaces; surrounding spaces are ignored. Null if it is empty. */
 function takeIdentifier(scanner: Scanner): string | null {
   const { text, position } = scanner;
   const end = endOfIdentifier(text, position);

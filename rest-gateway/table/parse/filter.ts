@@ -37,7 +37,7 @@ const PLAIN_ELEMENT = /[^,)]*/y;
 
 type FilterPart = Pick<Extract<RowCondition, { kind: "filter" }>, "negated" | "operation">;
 
-/** The value of a parameter that is named after a field. With `orArgument` null stands for one that names no operator. */
+/** The value of a parameter named after a field. With `orArgument`, null if the value has no operator. */
 export function parseFilter(
   field: FieldReference,
   text: string,
@@ -51,8 +51,8 @@ export function parseFilter(
 }
 
 /**
- * `not.eq.5`, `eq(any).{1,2}`, `in.(1,2)`, `is.null`, `fts(english).cat`; null where no operator begins. How far a plain value
- * reaches depends on what is around it.
+ * `not.eq.5`, `eq(any).{1,2}`, `in.(1,2)`, `is.null`, `fts(english).cat`; null if there is no operator. `readValue` reads a
+ * plain value, whose end depends on the context.
  */
 function takeOperation(scanner: Scanner, readValue: (scanner: Scanner) => string): FilterPart | null {
   const match = scanner.takeMatch(OPERATION);

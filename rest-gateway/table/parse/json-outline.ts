@@ -61,7 +61,7 @@ class RecordOutline implements RecordVisitor {
     return this.#hasTooMany ? null : [...this.#names];
   }
 
-  /** Null where a value may not be what its text says: of a key that comes twice the last one counts, and Postgres refuses some characters. */
+  /** Null where the text of a value may differ from its value: duplicate keys, invalid UTF-8, escapes that Postgres rejects. */
   get valueSpans(): JsonValueSpans | null {
     const { keys } = this;
     if (keys === null || keys.length === 0 || this.#values === null || 2 * keys.length !== this.#first!.length)
@@ -103,7 +103,7 @@ class RecordOutline implements RecordVisitor {
     return this.#firstNames;
   }
 
-  /** Of rows with too many names it is not looked at: they are refused in any case. */
+  /** Rows with too many names are rejected anyway, so they are not compared. */
   #haveSameNames(): boolean {
     if (this.#hasTooMany || this.#places.length > 2 * MAX_KEYS) return this.#hasTooMany;
     const others = keyNames(this.#bytes, this.#places);

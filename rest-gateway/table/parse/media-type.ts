@@ -60,7 +60,7 @@ export function parseMediaType(text: string): ResponseFormat {
   }
 }
 
-/** A body is JSON unless it says otherwise. */
+/** JSON without the header. */
 export function parseContentType(header: string | undefined): ResponseFormat {
   return header === undefined ? JSON_FORMAT : parseMediaType(header);
 }

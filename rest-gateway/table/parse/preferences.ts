@@ -1,6 +1,6 @@
 import { HttpError } from "../../../http/http-error.ts";
 
-/** What the client would like (RFC 7240); null where it does not say. */
+/** The client's preferences (RFC 7240); null if not stated. */
 export type Preferences = { readonly [Name in PreferenceChoice]: (typeof PREFERENCE_VALUES)[Name][number] | null } & {
   readonly timezone: string | null;
   readonly maxAffected: number | null;

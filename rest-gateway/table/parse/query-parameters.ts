@@ -22,11 +22,11 @@ export type QueryParameters = {
   readonly page: CursorPage | null;
   readonly columns: readonly string[] | null;
   readonly onConflict: readonly string[] | null;
-  /** What a function that is called by GET is given. */
+  /** The arguments of a function called by GET. */
   readonly arguments: readonly UrlParameter[];
 };
 
-/** Clients write the same ones again and again: what was made of them is the same, too. */
+/** Clients repeat the same texts, so their parse results are cached. */
 const MAX_REMEMBERED = 500;
 const parseSelectCached = memoizeRecent(MAX_REMEMBERED, parseSelect);
 const parseOrderCached = memoizeRecent(MAX_REMEMBERED, parseOrder);
@@ -90,7 +90,7 @@ export function parseQueryParameters(
     conditions.push({ path, value: parseLogic(operator, value) });
   }
 
-  /** Whether the function has an argument of that name is for the catalogue to say. */
+  /** Only the catalogue knows whether the function has an argument of that name. */
   function setCursor(name: string, value: string): void {
     page ??= parseCursor(value);
     if (withArguments) callArguments.push([name, value]);

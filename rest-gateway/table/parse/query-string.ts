@@ -17,13 +17,13 @@ export function parseQueryString(text: string): readonly UrlParameter[] {
   return parameters;
 }
 
-/** In a form a name alone has the empty text, so that JSON sent as a form, as curl does unasked, is no empty form. */
+/** In a form, a name alone has an empty value: JSON that curl sends as a form by default is not an empty form. */
 export function parseForm(text: string): readonly UrlParameter[] {
   const parts = text.split(/[&;]/).filter((part) => part !== "");
   return parts.flatMap((part) => parseQueryString(part.includes("=") ? part : `${part}=`));
 }
 
-/** The same parameters in the order of their names, as `Content-Location` gives them. */
+/** The parameters sorted by name, as in `Content-Location`. */
 export function canonicalQueryString(parameters: readonly UrlParameter[]): string {
   const values = new Map<string, string[]>();
   for (const [name, value] of parameters) values.set(name, [...(values.get(name) ?? []), encodeQuery(value)]);
@@ -33,7 +33,7 @@ export function canonicalQueryString(parameters: readonly UrlParameter[]): strin
     .join("&");
 }
 
-/** A percent sign that no two hexadecimal digits follow stands for itself. */
+/** A percent sign without two hexadecimal digits is literal. */
 export function decodePercent(text: string): string {
   if (!text.includes("%")) return text;
   const decoded = tryDecodeUri(text) ?? tryDecodeUri(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
@@ -51,7 +51,7 @@ function tryDecodeUri(text: string): string | null {
   }
 }
 
-/** A plus sign stands for a space. */
+/** A plus sign is a space. */
 export function decodeQuery(text: string): string {
   return /[%+]/.test(text) ? decodePercent(text.replaceAll("+", " ")) : text;
 }
@@ -78,12 +78,12 @@ export function readApiKey(headers: IncomingHttpHeaders, rawQuery: string): stri
   return parseQueryString(rawQuery).find(([name]) => name === API_KEY)?.[1] || null;
 }
 
-/** What is not the key is a filter of that name, as in `apikey=eq.x`: were it left out, a change would reach more rows. */
+/** `apikey=eq.x` is a filter, not the key: without it, a change would affect more rows. */
 export function withoutApiKey(parameters: readonly UrlParameter[], key: string | null): readonly UrlParameter[] {
   return parameters.filter(([name, value]) => name !== API_KEY || value !== (key ?? ""));
 }
 
-/** The same of an address as it stands: what is asked for, whoever asks. */
+/** The query string without the key: the request, independent of the caller. */
 export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: string): string {
   if (!rawQuery.includes(`${API_KEY}=`)) return rawQuery;
   const key = readApiKey(headers, rawQuery);
@@ -97,7 +97,7 @@ export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: strin
     .join("&");
 }
 
-/** How a parameter is repeated in a refusal: it may be another key. */
+/** The value as shown in errors: it may be a key. */
 export function maskApiKey(name: string, value: string): string {
   return name === API_KEY ? "…" : value;
 }

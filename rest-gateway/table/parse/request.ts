@@ -46,7 +46,7 @@ export type TableParseSettings = PreferenceRules & {
   readonly describesItself: boolean;
 };
 
-/** What a client asks of the table interface, and how it would like to be answered. */
+/** A parsed request of the table interface. */
 export type TableRequest = {
   readonly method: string;
   readonly action: TableRequestAction;
@@ -71,7 +71,7 @@ export function hasRequestBody(method: string): boolean {
   return method === "POST" || method === "PATCH" || method === "PUT";
 }
 
-/** What a request is about, whether or not it may be asked so. */
+/** The resource and the schema of a request, even if its method is not allowed. */
 export function parseTableTarget(
   { method, path, headers }: Pick<RawTableRequest, "method" | "path" | "headers">,
   settings: TableParseSettings,
@@ -207,7 +207,7 @@ function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
     return method === "POST" ? parseArgument(content, columns) : { kind: "query", values: query.arguments };
   }
 
-  /** PUT replaces the whole row: it has no say in the columns. */
+  /** PUT replaces the whole row, so `columns` does not apply. */
   function toRows(): RowPayload {
     return parseRows(content, method === "PUT" ? null : columns);
   }

@@ -1,7 +1,7 @@
 import type { RowRange, WithEmbedPath } from "../../../engine/statement/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
 
-/** What limit and offset say; the last of each counts. */
+/** The values of limit and offset; the last of each counts. */
 export type RangeBounds = {
   readonly path: readonly string[];
   readonly limit: number | null;
@@ -16,7 +16,7 @@ export function parseBound(text: string): number | null {
 
 type RangeRequest = { readonly method: string; readonly range: string | undefined };
 
-/** The rows asked for, at each place where not all are. */
+/** The requested range at each path; paths without one are omitted. */
 export function parseRanges(
   bounds: Iterable<RangeBounds>,
   { method, range }: RangeRequest,
@@ -25,7 +25,7 @@ export function parseRanges(
   let top: RowRange = { offset: 0, limit: null };
   for (const { path, limit, offset } of bounds) {
     if (path.length === 0) top = toTopRange(limit, offset ?? 0);
-    // A negative number is left to Postgres to refuse.
+    // Postgres reports negative numbers.
     else ranges.push({ path, value: { limit, offset: offset ?? 0 } });
   }
   if (method === "GET" && range !== undefined) top = intersectRangeHeader(top, range);

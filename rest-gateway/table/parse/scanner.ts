@@ -7,9 +7,8 @@ const SPACE = "space";
 const MAX_DEPTH = 200;
 
 /**
- * Reads a text from left to right and remembers what would have been welcome where it could not read on, so that a refusal
- * says so in the words of PostgREST's parser. A function called `take…` answers null where its subject does not begin or
- * does not end well; one called `read…` refuses.
+ * Reads a text from left to right and records what was expected at the furthest position, so that errors equal those of
+ * PostgREST's parser. A function `take…` returns null if its subject does not match; a function `read…` throws.
  */
 export class Scanner {
   readonly text: string;
@@ -17,11 +16,11 @@ export class Scanner {
   readonly #subject: string;
   readonly #shown: string;
   #depth = 0;
-  #wishedAt = 0;
-  /** How many of the wishes count; the rest are left from an earlier place, since to cut a list costs more than to write over it. */
-  #wishCount = 0;
-  readonly #wishes: string[] = [];
-  /** Whether the wish of the same index is for these very characters. */
+  #expectedAt = 0;
+  /** The number of valid expectations; the others are from an earlier position: overwriting is cheaper than truncating. */
+  #expectationCount = 0;
+  readonly #expectations: string[] = [];
+  /** Whether the expectation with the same index is literal text. */
   readonly #isLiteral: boolean[] = [];
 
   /** `shown` is what the client wrote, where that is not quite the text that is read. */
@@ -68,10 +67,10 @@ export class Scanner {
     this.#note(SPACE, false, end);
   }
 
-  /** Goes on reading there, be it ahead or behind; what was wished for until now is of no interest any more. */
+  /** Continues at the position, ahead or behind, and drops the expectations. */
   moveTo(position: number): void {
     this.position = position;
-    this.#wishedAt = -1;
+    this.#expectedAt = -1;
   }
 
   looksAt(literal: string): boolean {
@@ -85,25 +84,25 @@ export class Scanner {
     return this.position === this.text.length;
   }
 
-  /** Says what would have been welcome, in words. */
+  /** Records an expectation by its description. */
   expect(label: string, at = this.position): void {
     this.#note(label, false, at);
   }
 
-  /** Says which characters would have been welcome. */
+  /** Records an expected literal. */
   expectLiteral(literal: string, at = this.position): void {
     this.#note(literal, true, at);
   }
 
   #note(expectation: string, isLiteral: boolean, at: number): void {
-    if (at < this.#wishedAt) return;
-    if (at > this.#wishedAt) {
-      this.#wishedAt = at;
-      this.#wishCount = 0;
+    if (at < this.#expectedAt) return;
+    if (at > this.#expectedAt) {
+      this.#expectedAt = at;
+      this.#expectationCount = 0;
     }
-    this.#wishes[this.#wishCount] = expectation;
-    this.#isLiteral[this.#wishCount] = isLiteral;
-    this.#wishCount += 1;
+    this.#expectations[this.#expectationCount] = expectation;
+    this.#isLiteral[this.#expectationCount] = isLiteral;
+    this.#expectationCount += 1;
   }
 
   nested<T>(read: (scanner: Scanner) => T): T {
@@ -121,7 +120,7 @@ export class Scanner {
   }
 
   fail(): never {
-    const at = Math.max(this.#wishedAt, this.position);
+    const at = Math.max(this.#expectedAt, this.position);
     const { line, column } = lineAndColumn(this.text, at);
     throw new HttpError(
       400,
@@ -133,13 +132,13 @@ export class Scanner {
 
   #explain(at: number): string {
     const isDone = at === this.text.length;
-    const expectations = at === this.#wishedAt ? this.#wishes.slice(0, this.#wishCount) : [];
+    const expectations = at === this.#expectedAt ? this.#expectations.slice(0, this.#expectationCount) : [];
     const expected = new Set(
       expectations.map((expectation, index) => (this.#isLiteral[index] ? quoteHaskell(expectation) : expectation)),
     );
     const expectsEnd = expected.has(END) && !isDone;
     if (isDone) expected.delete(END);
-    // It would have been welcome, but goes without saying.
+    // PostgREST does not list it.
     expected.delete(SPACE);
     const unexpectedAt = this.#isLiteral[0] && expectations[0] ? firstDifference(this.text, at, expectations[0]) : at;
     const unexpected = `unexpected ${expectsEnd ? quotedCharacter(this.text, at) : characterAt(this.text, unexpectedAt)}`;

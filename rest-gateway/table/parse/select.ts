@@ -18,7 +18,7 @@ const STAR_ITEM: SelectedColumn = {
 
 const AGGREGATES = ["sum", "avg", "count", "max", "min"] as const satisfies readonly AggregateName[];
 
-/** What tells an embed from a column: at most two hints, then a parenthesis. */
+/** The start of an embed, unlike that of a column: at most two hints, then a parenthesis. */
 const EMBED_START = /(?:!(?:"(?:[^"\\]|\\.)*"|[\p{L}\d_ $-]+)){0,2}\(/suy;
 const JOIN_KIND = /(?:inner|left)(?=[!(])/y;
 

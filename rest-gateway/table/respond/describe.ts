@@ -26,7 +26,7 @@ type DescribeRequest = {
   readonly catalog: Catalog;
 };
 
-/** What is at the root: all that the schema offers the caller, or some of its tables, as an OpenAPI document. */
+/** The root resource: an OpenAPI document of the schema, or of some of its tables, as the caller may see it. */
 export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecurity }: DescribeOptions) {
   const documents = new DocumentCache();
   return async ({
@@ -62,7 +62,7 @@ export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecur
 
 type CatalogView = { readonly schema: string; readonly catalog: Catalog; readonly role: string };
 
-/** `OPTIONS,GET,HEAD,POST`: what makes sense for the resource as it is. Refuses one that there is not. */
+/** `OPTIONS,GET,HEAD,POST`: the methods that the resource supports. Throws if it does not exist. */
 export function allowedMethods(
   { kind, name }: TableResource & { name?: string },
   { schema, catalog, role }: CatalogView,

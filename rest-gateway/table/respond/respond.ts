@@ -53,13 +53,13 @@ const MAX_CURSOR_LENGTH = 4_096;
 
 type ResponseHeaders = Record<string, string>;
 
-/** What an answer depends on, of what a client may say in headers. */
+/** The request headers that the response depends on. */
 const VARY_HEADERS = "Accept, Prefer, Range";
 
 type ResponseHead = { readonly status: number; readonly headers: ResponseHeaders };
 type SentResponse<B> = ResponseHead & { readonly body: B | null };
 
-/** What Postgres told, as the client asked to be answered. */
+/** The response to a result, by the client's method and preferences. */
 export function respond<B extends ResponseBody>(
   request: TableRequest,
   plan: Plan,
@@ -201,7 +201,7 @@ function isCreated({ preferences }: TableRequest, { inserted, rowCount: page }: 
   return preferences.resolution !== "merge-duplicates" || (inserted ?? page ?? 0) > 0;
 }
 
-/** What is planned speaks of rows to be read. */
+/** A planned count applies to reads only. */
 function writtenTotal({ preferences: { count } }: TableRequest, { rowCount: page }: RunResult<unknown>): number | null {
   return count === "exact" || count === "estimated" ? page : null;
 }
@@ -269,7 +269,7 @@ function withCursor(parameters: readonly UrlParameter[], cursor: string): string
     .join("&");
 }
 
-/** `0-9/57`, `*\/57` for no rows, `0-9/*` when nobody counted, `0-*\/*` when more are still coming */
+/** `0-9/57`, `*\/57` for no rows, `0-9/*` without a count, `0-*\/*` for a stream of unknown length */
 export function contentRange(first: number, last: number | null, total: number | null): string {
   const rows = last === null ? `${first}-*` : total !== 0 && first <= last ? `${first}-${last}` : "*";
   return `${rows}/${total ?? "*"}`;
@@ -277,7 +277,7 @@ export function contentRange(first: number, last: number | null, total: number |
 
 type ReturnedRange = { readonly offset: number; readonly limit: number | null };
 
-/** What a page of rows says of itself; `rows` is null where they are still coming. Refuses a page that begins behind the last row. */
+/** Status and Content-Range of a page; `rows` is null for a stream. Throws if the page begins after the last row. */
 export function rangeStatus(
   { offset, limit }: ReturnedRange,
   rows: number | null,

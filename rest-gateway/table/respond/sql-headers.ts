@@ -1,7 +1,7 @@
 import { HttpError } from "../../../http/http-error.ts";
 import { securityHeaders } from "../../http/security-headers.ts";
 
-/** Those that an answer or a refusal may have beside what SQL says. */
+/** The headers that the service itself may set. */
 const RESPONSE_HEADERS = [
   ...Object.keys(securityHeaders({ overHttps: true })),
   "Access-Control-Allow-Credentials",
