@@ -1,7 +1,7 @@
 import { withDatabaseSettings } from "../engine/config/config.ts";
 import { describeSettings, writeSettingsDocument } from "../engine/config/settings-document.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
-import { tryReadDatabaseSettings } from "./with-database.ts";
+import { tryReadDatabaseSettings } from "./command-context.ts";
 
 await runCommand({
   usage: `${commandLine("config")}

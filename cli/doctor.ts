@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Catalog } from "../engine/catalog/catalog.ts";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../engine/catalog/catalog-watch.ts";
 import type { CatalogTable } from "../engine/catalog/tables.ts";
 import type { Config } from "../engine/config/config.ts";
 import { runChecks, sortBySeverity } from "../engine/inspect/doctor/doctor.ts";
@@ -10,7 +11,7 @@ import {
   readReplicationFacts,
   readServerFacts,
 } from "../engine/inspect/doctor/facts.ts";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../engine/migrate/schema-change-trigger.ts";
+import { driftFindings, readDrift } from "../engine/inspect/doctor/server-checks.ts";
 import { toPgConnectionString } from "../engine/pg-client/connection-string.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
@@ -21,8 +22,7 @@ import type { GraphqlTableNames } from "../plugins/table.ts";
 import { collectionsOf } from "../rest-gateway/resource/collections.ts";
 import { displacedTables, tableAddresses } from "../rest-gateway/resource/table-addresses.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
-import { driftFindings, readDrift } from "./drift-findings.ts";
-import { withCatalog } from "./with-database.ts";
+import { withCatalog } from "./command-context.ts";
 
 const SIGNED_IN = "authenticated";
 

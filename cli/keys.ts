@@ -4,7 +4,7 @@ import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
 import { makeRoleKey } from "../engine/identity/tokens.ts";
 import { readSecrets } from "../engine/secrets.ts";
 import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
-import { tryReadDatabaseSettings, withOwner } from "./with-database.ts";
+import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 
 type KeysOptions = Readonly<Record<string, unknown>>;
 type KeysAction = (keys: ApiKeys, args: readonly string[], options: KeysOptions) => Promise<void>;

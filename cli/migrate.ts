@@ -1,14 +1,14 @@
 import { extname } from "node:path";
 import type pg from "pg";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../engine/catalog/catalog-watch.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
+import { driftFindings, readDrift } from "../engine/inspect/doctor/server-checks.ts";
 import type { MigrationHistory } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
 import { explainDivergence, readMigrationState, SINGLE_HISTORY_ADVICE } from "../engine/migrate/migration-state.ts";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../engine/migrate/schema-change-trigger.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { joinPostgres, type PostgresUrls, reachPostgres } from "../engine/postgres/served-postgres.ts";
 import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
-import { driftFindings, readDrift } from "./drift-findings.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
 const isClone = extname(import.meta.filename) === ".ts";

@@ -6,9 +6,8 @@ import type { Claims } from "../engine/identity/claims.ts";
 import { type AttemptOutcome, type PolicyMatrixRow, readPolicyMatrix } from "../engine/inspect/policy-matrix.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { loginRoleOf } from "../engine/postgres/served-postgres.ts";
-import { makeCallerContexts, parseClaimOptions } from "./caller-context.ts";
 import { commandLine, formatColumns, runCommand, UsageError } from "./command.ts";
-import { withCatalog } from "./with-database.ts";
+import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 
 const INTERFACES: readonly InterfaceName[] = ["table", "resource", "graphql", "realtime"];
 

@@ -12,7 +12,7 @@ import { withDatabaseSettings } from "../engine/config/config.ts";
 import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
 import { readSecrets } from "../engine/secrets.ts";
 import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
-import { tryReadDatabaseSettings, withOwner } from "./with-database.ts";
+import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 
 /** The constraint of the column. */
 const PROVIDER_NAME = /^[a-z][a-z0-9-]*$/;

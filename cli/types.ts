@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { toClientTypes } from "../rest-gateway/client-types/client-types.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
-import { withCatalog } from "./with-database.ts";
+import { withCatalog } from "./command-context.ts";
 
 await runCommand({
   usage: `${commandLine("types", "[--output FILE]", { silent: true })}

@@ -1,7 +1,7 @@
 import { Administration } from "../engine/accounts/administration.ts";
 import { generateSecret } from "../engine/accounts/random-secrets.ts";
 import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
-import { withOwner } from "./with-database.ts";
+import { withOwner } from "./command-context.ts";
 
 type UserOptions = Readonly<Record<string, unknown>>;
 type UserAction = (administration: Administration, args: readonly string[], options: UserOptions) => Promise<void>;

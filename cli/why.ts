@@ -16,10 +16,9 @@ import {
   readResourceRequest,
   readTableRequest,
 } from "../rest-gateway/why/requested-rows.ts";
-import { makeCallerContexts, parseClaimOptions } from "./caller-context.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
+import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 import type { ExplainedStatement } from "./explain-query.ts";
-import { withCatalog } from "./with-database.ts";
 
 const TABLE_PREFIX = "/rest/v1";
 const REALTIME_PREFIX = "/realtime/v1";

@@ -3,8 +3,16 @@ import type { Catalog } from "../engine/catalog/catalog.ts";
 import { loadCatalog } from "../engine/catalog/load-catalog.ts";
 import { type Config, type DatabaseSettings, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
 import type { AsOwner } from "../engine/database/owner-pool.ts";
+import type { StatementContext } from "../engine/database/statement.ts";
 import { readDatabaseSettings } from "../engine/database-config/config-keeper.ts";
 import { ApiError } from "../engine/errors.ts";
+import {
+  type InterfaceName,
+  makeCallerSettings,
+  makeSearchPathSetting,
+  roleSettings,
+} from "../engine/identity/caller-settings.ts";
+import { type Claims, parseClaims, serializeClaims } from "../engine/identity/claims.ts";
 import { bringUpToDate } from "../engine/migrate/migrate.ts";
 import { toPgConnectionString } from "../engine/pg-client/connection-string.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
@@ -15,7 +23,8 @@ import {
   type PostgresUrls,
   reachPostgres,
 } from "../engine/postgres/served-postgres.ts";
-import { commandLine } from "./command.ts";
+import { requestInfoOf } from "../http/request-info.ts";
+import { commandLine, UsageError } from "./command.ts";
 
 /** Undefined function, undefined table, invalid schema name. */
 const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
@@ -103,4 +112,29 @@ export async function tryReadDatabaseSettings(config: Config): Promise<DatabaseS
     console.error(`warning: the settings in the database could not be read: ${(error as Error).message}`);
     return new Map();
   }
+}
+
+type AssumedCaller = { readonly role: string; readonly claims: Claims };
+type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
+
+/** Makes the role and settings with which a request of a given caller would run. */
+export function makeCallerContexts(catalog: Catalog, config: Config) {
+  const contextOf = makeCallerSettings(config);
+  const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
+
+  return ({ role, claims }: AssumedCaller, { interfaceName, path }: AssumedRequest): StatementContext => {
+    if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot use the role "${role}".`);
+    const occasion = requestInfoOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
+    const { settings } = contextOf({ role, claimsText: serializeClaims({ ...claims, role }) }, occasion);
+    return { role, settings: [searchPath, ...roleSettings(catalog.roles.get(role)), ...settings] };
+  };
+}
+
+/** Parses `--claims` (JSON) and `--sub` (the claim that is used most). */
+export function parseClaimOptions({ claims, sub }: Readonly<Record<string, unknown>>): Claims {
+  const subClaim = sub === undefined ? {} : { sub };
+  if (claims === undefined) return subClaim;
+  const parsed = parseClaims(String(claims));
+  if (parsed) return { ...parsed, ...subClaim };
+  throw new UsageError(`--claims must be a JSON object, such as '{"sub": "7"}'.`);
 }
