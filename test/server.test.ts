@@ -367,13 +367,13 @@ describe("commands", () => {
     expect(await processesNaming(folder)).toEqual([]);
   });
 
-  test("reset wants to be told twice, and never under a running service", async () => {
+  test("reset requires --erase, and refuses while the service runs", async () => {
     await haveData();
     expect(await command("migrate", ["reset"])).toMatchObject({ code: 2, logged: expect.stringContaining("--erase") });
     await serve();
     expect(await command("migrate", ["reset", "--erase"])).toMatchObject({
       code: 1,
-      logged: expect.stringContaining("stop it"),
+      logged: expect.stringContaining("The service is running on this database. Stop it before you reset it."),
     });
   });
 
