@@ -1,15 +1,16 @@
-import { HttpError } from "../../../../http/http-error.ts";
+import { ApiError } from "../../../../engine/errors.ts";
+import { type HttpError, toHttpError } from "../../../../http/http-error.ts";
 
 export type Refusal = Pick<HttpError, "status" | "code" | "message" | "details" | "hint">;
 
-/** The refusal that a parser throws; anything else that it does fails the test. */
+/** The error that a parser throws, as the client gets it; anything else fails the test. */
 export function refusalOf(parse: () => unknown): Refusal {
   let result: unknown;
   try {
     result = parse();
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
-    const { status, code, message, details, hint } = error;
+    if (!(error instanceof ApiError)) throw error;
+    const { status, code, message, details, hint } = toHttpError(error);
     return { status, code, message, details, hint };
   }
   throw new Error(`Not refused: ${JSON.stringify(result)}`);
