@@ -1,7 +1,6 @@
 import { DatabaseError, type PoolClient } from "pg";
 import type { AbortLike } from "../concurrency/abort.ts";
 import type { RunningStatement } from "./connection.ts";
-import type { ConnectionPool } from "./connection-pool.ts";
 import {
   ConnectionPools,
   type ConnectionPoolsState,
@@ -33,7 +32,7 @@ import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
-import { type PrimaryPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
+import { type ChosenPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
 import { combinedPace, StatementShape, StatementShapes } from "./statement-shape.ts";
 import { type QueryInTransaction, runTransaction } from "./transaction.ts";
 
@@ -122,13 +121,6 @@ type RequestParts = Omit<
   StatementRequest,
   "context" | "isAnonymous" | "expires" | "slowPool" | "primary" | "observation"
 >;
-
-type ChosenPools = {
-  readonly pool: ConnectionPool;
-  /** Where reads continue that were interrupted. */
-  readonly slowPool: ConnectionPool | undefined;
-  readonly primary: PrimaryPools | undefined;
-};
 
 export function openDatabase(options: DatabaseOptions): Database {
   return new Database(options);

@@ -15,7 +15,14 @@ export type RestartableCollector = ResultCollector & {
   restart(): boolean;
 };
 
-export type PrimaryPools = { readonly pool: ConnectionPool; readonly slowPool: ConnectionPool };
+type PrimaryPools = { readonly pool: ConnectionPool; readonly slowPool: ConnectionPool };
+
+export type ChosenPools = {
+  readonly pool: ConnectionPool;
+  /** Where reads continue that were interrupted. */
+  readonly slowPool: ConnectionPool | undefined;
+  readonly primary: PrimaryPools | undefined;
+};
 
 export type StatementRequest = {
   readonly pace: StatementPace;
