@@ -10,14 +10,14 @@ describe("editDistance", () => {
     ["port", "sport", 1],
     ["port", "part", 1],
     ["kitten", "sitting", 3],
-  ])("%j and %j differ in %i letters, from either side", (left, right, distance) => {
+  ])("%j and %j differ in %i letters, in either order", (left, right, distance) => {
     for (const swaps of [true, false]) {
       expect(editDistance(left, right, { swaps })).toBe(distance);
       expect(editDistance(right, left, { swaps })).toBe(distance);
     }
   });
 
-  test("neighbours that changed places are one edit where that is asked for", () => {
+  test("transposed neighbours are one edit if requested", () => {
     expect(editDistance("prot", "port", { swaps: true })).toBe(1);
     expect(editDistance("prot", "port", { swaps: false })).toBe(2);
   });

@@ -77,7 +77,7 @@ async function reach(url: string, ownerUrl = url) {
 }
 
 describe("sslmode=verify-full", () => {
-  test("encrypts whatever the service connects for: requests, the owner, the listener, the log of changes", async () => {
+  test("encrypts all connections of the service: requests, the owner, the listener, logical replication", async () => {
     const verified = { sslmode: "verify-full", sslrootcert: authority.certificate };
     const { requestUrl, ownerUrl } = await reach(urlOf(verified));
     const database = openDatabase({ url: requestUrl, ownerUrl, log, applicationName: "requests" });
@@ -126,7 +126,7 @@ describe("sslmode=verify-full", () => {
     await database.close();
   });
 
-  test("a server of another authority is refused, and so is one that nobody vouches for", async () => {
+  test("refuses a server with a certificate of another authority, or a self-signed one", async () => {
     for (const sslrootcert of [anonymous.certificate, "system"]) {
       await expect(reach(urlOf({ sslmode: "verify-full", sslrootcert }))).rejects.toThrow(
         /localhost:\d+ \(DATABASE_URL\) cannot be used: .*certificate.*; the authority that signed .* sslrootcert/,
@@ -134,34 +134,34 @@ describe("sslmode=verify-full", () => {
     }
   });
 
-  test("a server that goes by another name than its certificate is refused", async () => {
+  test("refuses a server whose host name differs from its certificate", async () => {
     const parameters = { sslmode: "verify-full", sslrootcert: authority.certificate };
     await expect(reach(urlOf(parameters, { host: "127.0.0.1" }))).rejects.toThrow(
       /127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be used: .*127\.0\.0\.1 is not in .*; use the name/,
     );
   });
 
-  test("the owner's connection is held to the same, by its own name", async () => {
+  test("applies to the owner's connection, with its own certificate", async () => {
     const verified = urlOf({ sslmode: "verify-full", sslrootcert: authority.certificate });
     const wrong = urlOf({ sslmode: "verify-full", sslrootcert: anonymous.certificate });
     await expect(reach(verified, wrong)).rejects.toThrow("(OWNER_DATABASE_URL) cannot be used");
   });
 });
 
-describe("other modes mean what they mean to libpq", () => {
-  test("verify-ca asks who signed, and not for the name", async () => {
+describe("other modes behave as in libpq", () => {
+  test("verify-ca checks the issuer, and not the host name", async () => {
     const parameters = { sslmode: "verify-ca", sslrootcert: authority.certificate };
     await reach(urlOf(parameters, { host: "127.0.0.1" }));
     const other = { sslmode: "verify-ca", sslrootcert: anonymous.certificate };
     await expect(reach(urlOf(other, { host: "127.0.0.1" }))).rejects.toThrow("sslrootcert");
   });
 
-  test("require encrypts, and asks nothing; disable does not encrypt, which this server refuses", async () => {
+  test("require encrypts without checks; disable does not encrypt, which this server refuses", async () => {
     await reach(urlOf({ sslmode: "require" }));
     await expect(reach(urlOf({ sslmode: "disable" }))).rejects.toThrow("no encryption");
   });
 
-  test("sslcert and sslkey are shown to the server in the place of a password", async () => {
+  test("sslcert and sslkey authenticate instead of a password", async () => {
     const verified = { sslmode: "verify-full", sslrootcert: authority.certificate };
     const files = { sslcert: login.certificate, sslkey: login.key };
     const { loginRole } = await reach(urlOf({ ...verified, ...files }, { user: "certified" }));
@@ -169,7 +169,7 @@ describe("other modes mean what they mean to libpq", () => {
     await expect(reach(urlOf(verified, { user: "certified" }))).rejects.toThrow("valid client certificate");
   });
 
-  test("a copy of the key that cannot be read is told before anything is started", async () => {
+  test("a copy of the key that cannot be read is reported before the start", async () => {
     const gone = join(folder, "gone.crt");
     await cp(authority.certificate, gone);
     await reach(urlOf({ sslmode: "verify-full", sslrootcert: gone }));

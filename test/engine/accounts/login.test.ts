@@ -52,7 +52,7 @@ describe("a registration", () => {
   test.each([
     ["an e-mail address", (email: string) => ({ email: email.toUpperCase() }), "email"],
     ["a user name", () => ({ username: "TAKEN-name" }), "username"],
-  ])("%s that somebody has is refused by its field, and nothing is left behind", async (_, change, field) => {
+  ])("with a taken %s is refused at its field, and leaves nothing behind", async (_, change, field) => {
     const { accounts, owner } = opened;
     const { email } = await newPerson(opened, { username: `taken-${field === "email" ? "mail" : "name"}` });
     const count = async () => (await owner.query("select count(*)::int as n from users")).rows[0].n;
@@ -121,7 +121,7 @@ describe("a login", () => {
     expect(unknown).toEqual(wrong);
   });
 
-  test("costs the same for a wrong password and an unknown user: one hash and as many queries", async () => {
+  test("takes the same time for a wrong password and an unknown user: one hash and as many queries", async () => {
     const { email } = await newPerson(opened);
     const connect = vi.spyOn(opened.owner, "connect");
     const costOf = async (name: string) => {
@@ -235,7 +235,7 @@ describe("the throttle", () => {
     expect(await fail(email, here)).toMatchObject({ kind: "rateLimited" });
   });
 
-  test("forgets failures after a success", async () => {
+  test("resets the count of failures after a success", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let round = 0; round < 3; round++) {

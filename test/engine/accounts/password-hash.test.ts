@@ -52,7 +52,7 @@ describe("a password hash", () => {
   });
 
   test.each(["", "$2b$12$abc", "$argon2i$v=19$m=1,t=1,p=1$YQ$YQ", "$argon2id$v=16$m=1,t=1,p=1$YQ$YQ"])(
-    "%j is none, which is a fault and not a wrong password",
+    "%j is invalid, which is an internal error and not a wrong password",
     async (phc) => {
       await expect(matchesHash(phc, "x")).rejects.toThrow("argon2id");
     },

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { makePasswords } from "../../../engine/accounts/passwords.ts";
 import { argon2Runs } from "./argon2-runs.ts";
 
-describe("passwords are compared", () => {
+describe("password comparisons", () => {
   test("for unknown users too, with the result false", async () => {
     const passwords = makePasswords();
     const hash = await passwords.hash("secret");
@@ -28,7 +28,7 @@ describe("passwords are compared", () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  test("a few at a time; others wait, and beyond a full queue they are refused", async () => {
+  test("run a few at a time; others wait, and are refused if the queue is full", async () => {
     const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const order: number[] = [];
     const request = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));

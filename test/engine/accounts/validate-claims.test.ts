@@ -37,7 +37,7 @@ async function signIn(email: string, password = PASSWORD): Promise<Claims> {
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
 
 describe("the claims of a user", () => {
-  test("are valid as long as nothing has changed", async () => {
+  test("are valid while nothing has changed", async () => {
     const { email } = await newPerson(opened);
     expect(await newStates()(await signIn(email))).toBeNull();
   });
@@ -114,7 +114,7 @@ describe("claims of other issuers are valid", () => {
     expect(await newStates()(claims)).toBeNull();
   });
 
-  test("those of a user without an account", async () => {
+  test("for a user without an account", async () => {
     const { rows } = await sql("insert into users (name, email) values ('Eve', 'eve@example.org') returning id");
     expect(await newStates()({ sub: rows[0].id, iat: 0 })).toBeNull();
   });

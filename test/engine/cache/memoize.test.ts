@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { memoizeRecent } from "../../../engine/cache/memoize.ts";
 
-test("a question that was asked lately is not worked out again", () => {
+test("returns a recent result without computing it again", () => {
   const request: string[] = [];
   const lettersOf = memoizeRecent(10, (word: string) => {
     request.push(word);
@@ -13,7 +13,7 @@ test("a question that was asked lately is not worked out again", () => {
   expect(request).toEqual(["cat", "dog"]);
 });
 
-test("what is refused is refused each time, and nothing is kept of it", () => {
+test("caches no errors", () => {
   let times = 0;
   const refuse = memoizeRecent(10, (): string => {
     throw new Error(`refused ${++times} times`);

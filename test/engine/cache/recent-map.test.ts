@@ -16,7 +16,7 @@ test("the latest half of the most is there, and never more than all of it", () =
   expect(found.length).toBeLessThanOrEqual(100);
 });
 
-test("what is asked for again and again stays", () => {
+test("keeps entries that are read often", () => {
   const map = new RecentMap<string, string>(4);
   map.set("asked for", "still there");
   map.set("not asked for", "soon gone");
@@ -27,14 +27,14 @@ test("what is asked for again and again stays", () => {
   expect(map.get("not asked for")).toBeUndefined();
 });
 
-test("what is renewed again and again pushes out nothing else", () => {
+test("evicts no other entry when one is renewed often", () => {
   const map = new RecentMap<string, string>(4);
   map.set("quiet", "still there");
   for (let turn = 0; turn < 20; turn++) map.set("busy", `turn ${turn}`);
   expect([map.get("quiet"), map.get("busy")]).toEqual(["still there", "turn 19"]);
 });
 
-test("heavy ones push out more, and one that is heavier than all may be together is not remembered", () => {
+test("evicts more entries for a large one, and does not store one above the maximum size", () => {
   const map = new RecentMap<string, string>(10, (key) => key.length);
   map.set("a", "light");
   map.set("bbbbb", "heavy");

@@ -21,7 +21,7 @@ async function isUnmovedBy(change: () => Promise<unknown>): Promise<boolean> {
   return false;
 }
 
-describe("the fingerprint moves with", () => {
+describe("the fingerprint changes with", () => {
   test.each([
     ["a new table", "create table api.fresh (id int)"],
     ["a new column", "alter table api.fresh add name text"],
@@ -75,7 +75,7 @@ describe("the fingerprint moves with", () => {
   });
 });
 
-describe("the fingerprint stays with", () => {
+describe("the fingerprint does not change with", () => {
   test.each([
     ["rows written", "insert into api.actors select i, 'x' from generate_series(1, 100) i on conflict do nothing"],
     ["rows truncated", "truncate api.awards"],
@@ -104,7 +104,7 @@ describe("the fingerprint stays with", () => {
   });
 });
 
-test("as long as nothing was committed, the rows are not read again", async () => {
+test("without a commit, the rows are not read again", async () => {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const known = await readFingerprint(fixture.owner);
     const seen = await readFingerprint(fixture.owner, { ...known, digest: "kept" });
@@ -115,7 +115,7 @@ test("as long as nothing was committed, the rows are not read again", async () =
   throw new Error("This cluster is never quiet");
 });
 
-test("a transaction that was open when it was taken is noticed when it commits", async () => {
+test("a transaction that was open when the fingerprint was taken is detected when it commits", async () => {
   const other = await connect(fixture.ownerUrl);
   await other.query("begin; create table api.late (id int)");
   const before = await readFingerprint(fixture.owner);

@@ -32,11 +32,11 @@ describe("lists of grants", () => {
     expect(grants(acl)).toEqual(expected);
   });
 
-  test("one that is absent grants nothing", () => {
+  test("an absent list grants nothing", () => {
     expect(parse(null).size).toBe(0);
   });
 
-  test("are shared by those who bear the same list", () => {
+  test("are shared by objects with the same list", () => {
     expect(parse("x=r/o")).toBe(parse("x=r/o"));
   });
 });

@@ -65,7 +65,7 @@ describe("loading the catalogue", () => {
     expect(await session()).toEqual(before);
   });
 
-  test("knows the server, its time zones and extensions", async () => {
+  test("reads the server version, its time zones and extensions", async () => {
     const { server, timeZones, extensions } = await fixture.load();
     const { rows } = await fixture.owner.query("select current_setting('server_version_num')::int as version");
     expect(server.version).toBe(rows[0].version);

@@ -66,7 +66,7 @@ describe("foreign keys", () => {
     expect(between(from, to)).toEqual(expected);
   });
 
-  test("the end that bears the key is known in a one-to-one", () => {
+  test("the table with the foreign key is known in a one-to-one relationship", () => {
     const keyAt = (from: string, to: string) => {
       const [found] = catalog.relationshipsBetween(tableOf(catalog, from), tableOf(catalog, to));
       return found?.kind === "one-to-one" ? found.keyAt : null;
@@ -87,7 +87,7 @@ describe("foreign keys", () => {
 });
 
 describe("foreign keys with a period", () => {
-  test("relate nothing, since their rows do not go together by equal values", async ({ skip }) => {
+  test("are no relationships, because their rows do not match by equal values", async ({ skip }) => {
     skip(catalog.server.version < 180000, "Postgres has them since 18");
     // Keys of ranges alone need no extension.
     await fixture.owner.query(`
@@ -145,7 +145,7 @@ describe("views", () => {
   });
 });
 
-describe("functions from rows to rows", () => {
+describe("functions that take a row and return rows", () => {
   test("are relationships to exposed tables; one row at most is to-one", () => {
     expect(between("films", "actors").filter((text) => text.startsWith("computed"))).toEqual([
       "computed actors by cast_of (many)",
@@ -154,17 +154,17 @@ describe("functions from rows to rows", () => {
     expect(between("films", "people")).toEqual([]);
   });
 
-  test("one that bears a table's name takes the place of that table's foreign keys", () => {
+  test("a function with a table's name replaces the foreign keys to that table", () => {
     expect(between("awards", "films")).toEqual(["computed films by films (one)"]);
   });
 });
 
-test("all that starts at a table can be listed, but for what goes through junctions", () => {
+test("all relationships of a table can be listed, except those through junctions", () => {
   const listed = catalog.relationshipsOf(tableOf(catalog, "actors")).map(spell);
   expect(listed).toEqual(["one-to-many roles by roles_actor (id=actor_id)"]);
 });
 
-test("a table's own foreign keys are found without those that point to it", () => {
+test("a table's own foreign keys are found without those that reference it", () => {
   for (const table of catalog.schemas.get("api")!.tables.values()) {
     const own = catalog.relationshipsOf(table).filter((each) => each.kind !== "computed" && each.keyAt === "source");
     expect(catalog.referencesFrom(table)).toEqual(own);

@@ -14,17 +14,17 @@ const overloads = (name: string, schema = "api") => catalog.schemas.get(schema)!
 const routine = (name: string) => overloads(name)[0]!;
 
 describe("functions", () => {
-  test("those of exposed schemas are listed, but no triggers and no procedures", () => {
+  test("of exposed schemas are listed, except trigger functions and procedures", () => {
     expect(overloads("run")).toEqual([]);
     expect(catalog.schemas.get("extra")!.routines.size).toBe(0);
     expect(overloads("similarity", "Odd Schema")).toMatchObject([{ extension: "pg_trgm", language: "c" }]);
   });
 
-  test("overloads come with the fewest arguments first", () => {
+  test("overloads are sorted by their number of arguments", () => {
     expect(overloads("add").map((each) => each.arguments.map(({ name }) => name))).toEqual([["a"], ["a", "b"]]);
   });
 
-  test("arguments know their types, and defaults as SQL", () => {
+  test("arguments have their types, and defaults as SQL", () => {
     const add = overloads("add")[1]!;
     expect(add).toMatchObject({ volatility: "immutable", strict: true, language: "sql", securityDefiner: false });
     expect(add.arguments).toMatchObject([
@@ -46,7 +46,7 @@ describe("functions", () => {
     expect(routine("echo").arguments).toMatchObject([{ name: null, type: { name: "json" } }]);
   });
 
-  test("out and inout arguments make a composite of their own", () => {
+  test("out and inout arguments form a composite type", () => {
     const { arguments: given, returns } = routine("minmax");
     expect(given.map(({ name, mode, required, default: text }) => [name, mode, required, text])).toEqual([
       ["low", "inout", true, null],
@@ -72,14 +72,14 @@ describe("functions", () => {
     expect(Object.fromEntries(forget.settings)).toEqual({ search_path: '""', statement_timeout: "9s" });
   });
 
-  test("aggregates are told apart", () => {
+  test("aggregates are distinguished from functions", () => {
     expect(routine("films_csv").kind).toBe("aggregate");
     expect(routine("film_csv").kind).toBe("function");
   });
 });
 
-describe("functions of a row", () => {
-  test("one value makes a computed column, found along the search path and behind real columns", () => {
+describe("functions that take a row", () => {
+  test("and return one value are computed columns, found along the search path and after real columns", () => {
     const { computedColumns } = tableOf(catalog, "films");
     expect([...computedColumns.values()].map(({ schema, name }) => `${schema}.${name}`).sort()).toEqual([
       "api.full_title",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { schemaChangeTriggerSql } from "../../../engine/catalog/catalog-watch.ts";
 
-test("the name of the channel is a literal in the SQL, whatever characters it has", async () => {
+test("the name of the channel is a literal in the SQL, with any characters", async () => {
   expect(await schemaChangeTriggerSql("it's $& $1")).toContain("pg_notify('it''s $& $1', 'reload schema')");
 });
 

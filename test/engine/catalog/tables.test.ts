@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => fixture.drop());
 
 describe("schemas", () => {
-  test("the exposed ones come first and in their order, then the extra search path; hidden ones are absent", () => {
+  test("exposed schemas are first and in their order, then the extra search path; hidden ones are absent", () => {
     expect([...catalog.schemas.values()].map(({ name, exposed }) => [name, exposed])).toEqual([
       ["api", true],
       ["Odd Schema", true],
@@ -38,11 +38,11 @@ describe("tables", () => {
     ["editable", "view", true, false, false],
     ["recent_films", "materialized view", false, false, false],
     ["remote", "foreign table", false, false, false],
-  ])("%s is a %s that takes inserts %s, updates %s, deletes %s", (name, ...expected) => {
+  ])("%s is a %s with insert %s, update %s, delete %s", (name, ...expected) => {
     expect(can(name)).toEqual(expected);
   });
 
-  test("partitions are told from the table they are parts of", () => {
+  test("partitions are distinguished from partitioned tables", () => {
     expect(tableOf(catalog, "events_2026").isPartition).toBe(true);
     expect(tableOf(catalog, "events")).toMatchObject({ isPartition: false, replicaIdentity: "full" });
   });
@@ -77,7 +77,7 @@ describe("tables", () => {
     });
   });
 
-  test("a view that acts as its caller says so", () => {
+  test("a view with security_invoker is marked", () => {
     const invoker = catalog.findTable({ schema: "api", name: "invoker" });
     expect(invoker?.securityInvoker).toBe(catalog.server.version >= 150000 ? true : undefined);
     expect(tableOf(catalog, "film_titles").securityInvoker).toBe(false);
@@ -87,7 +87,7 @@ describe("tables", () => {
 describe("columns", () => {
   const column = (table: string, name: string) => tableOf(catalog, table).columns.get(name)!;
 
-  test("come in their order, without those that were dropped", () => {
+  test("are in their order, without dropped ones", () => {
     const { columns } = tableOf(catalog, "films");
     expect([...columns.keys()].slice(-3)).toEqual(["minutes", "sequel_of", 'odd "column"']);
     expect(columns.get("sequel_of")?.position).toBe(14);
@@ -123,14 +123,14 @@ describe("columns", () => {
     expect(column("circle", "id").origin).toBeNull();
   });
 
-  test("a view's column is never null only where the view shows one table as it is", () => {
+  test("a view's column is not null only if the view selects from one table without joins", () => {
     expect(column("film_titles", "film").nullable).toBe(false);
     expect(column("accounts", "owner").nullable).toBe(false);
     expect(column("accounts", "referrer").nullable).toBe(true);
     expect(column("film_credits", "id").nullable).toBe(true);
   });
 
-  test("on Postgres 18, virtual columns are known and a constraint that is not validated promises nothing", () => {
+  test("on Postgres 18, virtual columns are known and a constraint that is not valid guarantees nothing", () => {
     const virtual = tableOf(catalog, "actors").columns.get("shout");
     expect(virtual?.generated?.kind).toBe(catalog.server.version >= 180000 ? "virtual" : undefined);
     expect(column("actors", "name").nullable).toBe(true);
@@ -160,7 +160,7 @@ describe("keys, indexes and constraints", () => {
     expect(byName?.nullsDistinct).toBe(catalog.server.version >= 150000 ? false : undefined);
   });
 
-  test("indexes name their method, and a null stands for an expression", () => {
+  test("indexes have their method, and null for an expression", () => {
     const indexes = new Map(tableOf(catalog, "films").indexes.map((index) => [index.name, index]));
     expect(indexes.get("films_tags")).toMatchObject({ method: "gin", unique: false, columns: ["tags"] });
     expect(indexes.get("films_lower_title")).toMatchObject({

@@ -15,7 +15,7 @@ const type = <Kind extends DataType["kind"]>(name: string, _kind: Kind, schema =
   catalog.schemas.get(schema)!.types.get(name) as Extract<DataType, { kind: Kind }>;
 
 describe("types", () => {
-  test("a schema lists its own types, but neither arrays nor the row types of tables", () => {
+  test("a schema lists its own types, without arrays and row types of tables", () => {
     expect([...catalog.schemas.get("api")!.types.keys()].sort()).toEqual(
       ["code", "colour", "money_amount", "short_email", "span", "span_multirange", "text/csv"].sort(),
     );
@@ -30,7 +30,7 @@ describe("types", () => {
     });
   });
 
-  test("a domain over a domain knows each level", () => {
+  test("a domain over a domain has each level", () => {
     const domain = type("short_email", "domain");
     expect(domain).toMatchObject({
       kind: "domain",

@@ -6,7 +6,7 @@ const entry = (position: number, table: number, column: number, name = "a", junk
   `:resorigtbl ${table} :resorigcol ${column} :resjunk ${junk}}`;
 
 describe("the query tree of a view", () => {
-  test("gives the columns that are taken over from tables", () => {
+  test("has the columns that the view selects from tables", () => {
     const list = `(${entry(1, 500, 3)} ${entry(2, 0, 0)} ${entry(3, 501, 1)})`;
     const expected = [
       { position: 1, table: 500, column: 3 },

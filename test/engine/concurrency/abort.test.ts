@@ -4,7 +4,7 @@ import { LightAbortSignal, toSignal } from "../../../engine/concurrency/abort.ts
 
 const REASON = new Error("nobody waits any more");
 
-test("who listens is told once, with the reason to be read", () => {
+test("a listener is called once, with the reason", () => {
   const abort = new LightAbortSignal();
   const listener = vi.fn(() => expect([abort.aborted, abort.reason]).toEqual([true, REASON]));
   abort.addEventListener("abort", listener);
@@ -15,7 +15,7 @@ test("who listens is told once, with the reason to be read", () => {
   expect(abort.reason).toBe(REASON);
 });
 
-test("who no longer listens is not told, and others are", () => {
+test("a removed listener is not called, and others are", () => {
   const abort = new LightAbortSignal();
   const [first, second] = [vi.fn(), vi.fn()];
   abort.addEventListener("abort", first);
@@ -26,7 +26,7 @@ test("who no longer listens is not told, and others are", () => {
   expect([first.mock.calls.length, second.mock.calls.length]).toEqual([0, 1]);
 });
 
-test("a listener may leave while all are being told", () => {
+test("a listener may be removed while all are called", () => {
   const abort = new LightAbortSignal();
   const second = vi.fn();
   const first = vi.fn(() => abort.removeEventListener("abort", first));
@@ -36,7 +36,7 @@ test("a listener may leave while all are being told", () => {
   expect([first.mock.calls.length, second.mock.calls.length]).toEqual([1, 1]);
 });
 
-test("node's own signal follows it, before and after it was asked for", async () => {
+test("an AbortSignal follows it, before and after the signal was requested", async () => {
   const abort = new LightAbortSignal();
   const sleeping = sleep(600_000, undefined, { signal: toSignal(abort) });
   abort.abort(REASON);
@@ -44,7 +44,7 @@ test("node's own signal follows it, before and after it was asked for", async ()
   expect(toSignal(abort).reason).toBe(REASON);
 });
 
-test("what is node's own already stays so", () => {
+test("an AbortSignal stays as it is", () => {
   const { signal } = new AbortController();
   expect(toSignal(signal)).toBe(signal);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { batchLookups } from "../../../engine/concurrency/batched-lookup.ts";
 
-test("what is asked while an answer is awaited is one question afterwards", async () => {
+test("calls during a run share one run afterwards", async () => {
   const questions: (readonly string[])[] = [];
   const ask = batchLookups(async (keys) => {
     questions.push(keys);
@@ -14,7 +14,7 @@ test("what is asked while an answer is awaited is one question afterwards", asyn
   expect(questions).toEqual([["a"], ["b", "c"]]);
 });
 
-test("a question that fails fails those who asked it, and no later one", async () => {
+test("a run that fails rejects its own callers, and no later ones", async () => {
   const ask = batchLookups(async (keys) => {
     if (keys.includes("bad")) throw new Error("no answer");
     return keys;

@@ -21,8 +21,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-describe("whoever is asked seldom", () => {
-  test("is not asked about what was answered just now, be it nothing", async () => {
+describe("a cached lookup", () => {
+  test("is not repeated for a recent result, even an empty one", async () => {
     const lengthOf = lengths();
     expect(await lengthOf("ab")).toBe(2);
     expect(await lengthOf("")).toBeNull();
@@ -34,14 +34,14 @@ describe("whoever is asked seldom", () => {
     expect(questions).toHaveLength(3);
   });
 
-  test("is asked one question about many", async () => {
+  test("is one query for many keys", async () => {
     const lengthOf = lengths();
     const keys = ["a", "bb", "ccc", "bb"];
     expect(await Promise.all(keys.map((key) => lengthOf(key)))).toEqual([1, 2, 3, 2]);
     expect(questions).toEqual([["a", "bb", "ccc"]]);
   });
 
-  test("is asked again after a fault", async () => {
+  test("is repeated after an error", async () => {
     const lengthOf = lengths();
     fault = new Error("away");
     await expect(lengthOf("a")).rejects.toThrow("away");
@@ -49,21 +49,21 @@ describe("whoever is asked seldom", () => {
     expect(await lengthOf("a")).toBe(1);
   });
 
-  test("forgets the oldest when there are too many", async () => {
+  test("evicts the oldest entry at the maximum size", async () => {
     const lengthOf = lengths();
     for (const key of ["a", "b", "c", "d", "e"]) await lengthOf(key);
     expect(lengthOf("d")).toBe(1);
     expect(lengthOf("a")).toBeInstanceOf(Promise);
   });
 
-  test("forgets nobody who is known for those of whom nothing is known, however many", async () => {
+  test("evicts no known key for unknown ones, however many", async () => {
     const lengthOf = lengths();
     expect(await lengthOf("a")).toBe(1);
     for (let guess = 0; guess < 20; guess++) expect(await lengthOf(`guess ${guess}`)).toBeNull();
     expect(lengthOf("a")).toBe(1);
   });
 
-  test("is believed when it knows what it did not know a while ago, and the other way round", async () => {
+  test("returns the new result when a key becomes known, or unknown", async () => {
     const known = new Map<string, number>();
     const ageOf = cacheLookups<number>(async () => new Map(known), { rememberedMs: 1_000, most: 4 });
     for (const age of [null, 1, null, 2]) {

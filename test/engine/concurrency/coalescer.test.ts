@@ -18,8 +18,8 @@ function gatedWork() {
   return { runs, work, begun };
 }
 
-describe("requests that are coalesced", () => {
-  test("many at once are answered by one run", async () => {
+describe("coalesced requests", () => {
+  test("that arrive together share one run", async () => {
     const { runs, work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 5);
     const requests = [coalescer.request(), coalescer.request(), coalescer.request()];
@@ -30,7 +30,7 @@ describe("requests that are coalesced", () => {
     expect(coalescer.isBusy).toBe(false);
   });
 
-  test("those during a run are answered by one more, begun after them", async () => {
+  test("that arrive during a run share one more, which starts after them", async () => {
     const { runs, work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
     const first = coalescer.request();
@@ -48,7 +48,7 @@ describe("requests that are coalesced", () => {
     expect(runs).toHaveLength(2);
   });
 
-  test("a failed run rejects those who waited and is tried again by itself", async () => {
+  test("are rejected by a failed run, which is retried", async () => {
     const { work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
     const request = coalescer.request();
@@ -61,7 +61,7 @@ describe("requests that are coalesced", () => {
     expect(coalescer.isBusy).toBe(false);
   });
 
-  test("between two runs there is as much rest as the last one took", async () => {
+  test("wait between two runs as long as the last one took", async () => {
     const { work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
     coalescer.request();
@@ -74,7 +74,7 @@ describe("requests that are coalesced", () => {
     expect(performance.now() - endedAt).toBeGreaterThan(80);
   });
 
-  test("after closing nothing begins, and what runs is waited for", async () => {
+  test("start no run after closing, which waits for the current run", async () => {
     const { runs, work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
     coalescer.request();

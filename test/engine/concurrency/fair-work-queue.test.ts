@@ -20,7 +20,7 @@ function pieces(turns: FairWorkQueue) {
   return { begun, bring, end, fail: (name: string) => ends.get(name)!.reject(new Error(name)) };
 }
 
-test("so many pieces are done at a time, and each owner has its turn, however much others bring", async () => {
+test("a limited number of pieces runs at a time, and owners take turns, however many pieces others add", async () => {
   const { begun, bring, end } = pieces(new FairWorkQueue(2));
   const [ada, bob] = [{}, {}];
   for (const name of ["a1", "a2", "a3", "a4"]) void bring(ada, name);
@@ -35,7 +35,7 @@ test("so many pieces are done at a time, and each owner has its turn, however mu
   expect(begun.at(-1)).toBe("a4");
 });
 
-test("what fails makes room for the next one", async () => {
+test("a failed piece makes room for the next one", async () => {
   const { begun, bring, fail, end } = pieces(new FairWorkQueue(1));
   const first = bring({}, "first");
   const second = bring({}, "second");

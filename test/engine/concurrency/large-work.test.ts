@@ -9,7 +9,7 @@ function hold(): void {
   while (performance.now() < end);
 }
 
-test("of large work one piece is done in a turn of the event loop, and then others have twice as long a time", async () => {
+test("one piece of large work runs in a turn of the event loop, and then others have twice as much time", async () => {
   const begun: number[] = [];
   const all = Array.from({ length: 5 }, async () => {
     await waitForLargeWorkSlot("anybody");
@@ -26,7 +26,7 @@ test("of large work one piece is done in a turn of the event loop, and then othe
     expect(at - begun[index]!).toBeGreaterThanOrEqual(3 * WORK_MS - 2);
 });
 
-test("large work of one owner is done before the second piece of another one", async () => {
+test("large work of one owner runs before the second piece of another one", async () => {
   const order: string[] = [];
   const work = async (owner: string) => {
     await waitForLargeWorkSlot(owner);

@@ -9,7 +9,7 @@ const EACH_SENDS = 2 ** 20;
 /** A piece or two of each of those that are resumed in it; each sends twice as much. */
 const MOST_IN_A_TURN = EACH_SENDS / 2 + 64 * 1024;
 
-test("however many connections bring much at once, little is read in a turn of the event loop, and in the end all", async () => {
+test("however many connections send much at once, little is read in a turn of the event loop, and all in the end", async () => {
   const accepted: Socket[] = [];
   let bytes = 0;
   const server = createServer((socket) => {

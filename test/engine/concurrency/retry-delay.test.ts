@@ -11,7 +11,7 @@ test("the pause grows no longer than a fifth of a second while a request waits",
   expect([1, 2, 3, 4, 50].map((attempt) => awaitedRetryDelay(attempt, 1))).toEqual([50, 100, 200, 200, 200]);
 });
 
-test("the pause is another one for each who waits", () => {
+test("each caller has a different delay", () => {
   const pauses = Array.from({ length: 100 }, () => retryDelay(3));
   expect(new Set(pauses).size).toBeGreaterThan(1);
   expect(pauses.every((pause) => pause >= 100 && pause <= 200)).toBe(true);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SequentialReader } from "../../../engine/concurrency/sequential-reader.ts";
 
-test("what arrives is read in its order, also behind something that takes long or fails", async () => {
+test("messages are processed in order, also after one that is slow or fails", async () => {
   const order = new SequentialReader();
   const read: string[] = [];
   expect(order.isIdle).toBe(true);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
 
-test("long work lets others have their turn, and does every item in order", async () => {
+test("long work yields to the event loop, and processes every item in order", async () => {
   let turns = 0;
   let isDone = false;
   const takeTurns = () => {

@@ -20,7 +20,7 @@ function* failing(): Stepwise<never> {
 }
 
 describe("a computation in steps", () => {
-  test("that makes none is done at once", () => {
+  test("without steps finishes immediately", () => {
     expect(runStepwise(steps(0))).toBe("0 steps");
   });
 
@@ -40,7 +40,7 @@ describe("a computation in steps", () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  test("takes turns with others: however many there are, one goes on in each turn of the event loop", async () => {
+  test("alternates with others: however many there are, one continues in each turn of the event loop", async () => {
     const order: string[] = [];
     const all = ["a", "b", "c"].map((name) => runStepwise(steps(20, () => order.push(name))));
     await nextTurn();
@@ -57,7 +57,7 @@ describe("a computation in steps", () => {
     expect(await other).toBe("20 steps");
   });
 
-  test("is given up when nobody waits for it any more", async () => {
+  test("is aborted when no caller waits for it any more", async () => {
     const left = new LightAbortSignal();
     let last = 0;
     const done = runStepwise(

@@ -10,7 +10,7 @@ const claims = {
 
 const at = (path: string) => claimAt(claims, parseClaimPath(path)!);
 
-describe("a claim's path", () => {
+describe("the path of a claim", () => {
   test.each([
     [".role", "editor"],
     ["$.role", "editor"],
@@ -19,7 +19,7 @@ describe("a claim's path", () => {
     ["$['app_metadata']['user role']", "author"],
     [".app_metadata.roles[1]", "app_editor_eu"],
     ['."https://example.com/roles"[0].value', "author"],
-  ])("%s leads to a member or a place", (path, found) => {
+  ])("%s selects a member or an index", (path, found) => {
     expect(at(path)).toBe(found);
   });
 
@@ -69,11 +69,11 @@ describe("a claim's path", () => {
     '$.roles[?search(@, "(")]',
     "$.roles[?search(@)]",
     '$.roles[?length(@, "a")]',
-  ])("%j is none", (path) => {
+  ])("%j is invalid", (path) => {
     expect(parseClaimPath(path)).toBeNull();
   });
 
-  test("what is chosen from a list is a text, in which nothing lies further down", () => {
+  test("an element selected from a list is a text without members", () => {
     expect(parseClaimPath('.groups[?(@ == "last")].name')).toBeNull();
   });
 });

@@ -74,7 +74,7 @@ describe("readConfig", () => {
     '{"keys":[{"kty":"RSA","n":"abc","e":"AQAB"}]}',
     "@/run/secrets/postgrest/jwt_secret",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQ\n-----END PUBLIC KEY-----",
-  ])("a secret that others know, such as a key set or a file's name, is refused: %.20s", (secret) => {
+  ])("a publicly known secret, such as a key set or a file's name, is refused: %.20s", (secret) => {
     expect(problemsOf({ PGRST_JWT_SECRET: secret })).toContain("PGRST_JWT_SECRET must be the secret itself");
   });
 
@@ -92,7 +92,7 @@ describe("readConfig", () => {
   });
 
   test.each([base64(SECRET), Buffer.from(SECRET).toString("base64url"), `${base64("\xff".repeat(16))}\n`])(
-    "a secret in base64 is taken: %j",
+    "a secret in base64 is decoded: %j",
     (JWT_SECRET) => expect(problemsOf({ JWT_SECRET, PGRST_JWT_SECRET_IS_BASE64: "true" })).toBe(""),
   );
 
@@ -159,7 +159,7 @@ describe("readConfig", () => {
     ]);
   });
 
-  test("operators have a port of their own, by PostgREST's names too", () => {
+  test("the admin port can be set by PostgREST's names too", () => {
     expect(readConfig({ PGRST_ADMIN_SERVER_PORT: "3001" }).config.adminPort).toBe(3001);
     expect(() => readConfig({ PORT: "3001", ADMIN_PORT: "3001" })).toThrow("ADMIN_PORT must be another port than PORT");
     expect(() => readConfig({ EMBEDDED_PORT: "3000" })).toThrow("EMBEDDED_PORT must be another port than PORT");
@@ -178,7 +178,7 @@ describe("readConfig", () => {
 });
 
 describe("describeSettings", () => {
-  test("shows each value and where it comes from, with secrets masked", () => {
+  test("shows each value and its source, with secrets masked", () => {
     const text = describeSettings({ PGRST_SERVER_PORT: "4000", JWT_SECRET: SECRET });
     expect(text).toMatch(/^PORT=4000 +\(from PGRST_SERVER_PORT\)$/m);
     expect(text).toMatch(/^HOST=127\.0\.0\.1 +\(default\)$/m);

@@ -37,7 +37,7 @@ describe("readers", () => {
     for (const text of ["team", "=shop", "team=100%"]) expect(() => keyValues(text)).toThrow("pairs like name=value");
   });
 
-  test("ratio takes a part of the whole", () => {
+  test("ratio accepts a fraction of one", () => {
     expect([ratio("0"), ratio("0.25"), ratio("1")]).toEqual([0, 0.25, 1]);
     for (const text of ["1.5", "-1", "half"]) expect(() => ratio(text)).toThrow("a number from 0 to 1");
   });
@@ -63,7 +63,7 @@ describe("readers", () => {
     expect(list(" api , ,public,")).toEqual(["api", "public"]);
   });
 
-  test("a header's name is any but one that says where a message ends", () => {
+  test("a header name is any except those that delimit a message", () => {
     expect(headerName("X-Request-Id")).toBe("X-Request-Id");
     for (const name of ["", "a b", "a:", "é", "Content-Length", "transfer-encoding", "Connection"]) {
       expect(() => headerName(name)).toThrow("a header's name");
@@ -84,7 +84,7 @@ describe("readers", () => {
     expect(trustProxy(text)).toEqual(value);
   });
 
-  test("a private key may be written on one line, or with the line ends of Windows", () => {
+  test("a private key may be written on one line, or with Windows line ends", () => {
     const { privateKey: key } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const pem = key.export({ type: "pkcs8", format: "pem" }) as string;
     expect(privateKey(pem.replaceAll("\n", "\\n"))).toBe(pem);
@@ -100,7 +100,7 @@ describe("readers", () => {
     expect(() => privateKey(make())).toThrow("an RSA private key of at least 2048 bits");
   });
 
-  test("keys from before may be several, public or private, and on one line", () => {
+  test("previous keys may be several, public or private, and on one line", () => {
     const pems = [1, 2].map(() => pemOf(generateKeyPairSync("rsa", { modulusLength: 2048 })));
     const publicPem = createPublicKey(pems[0]!).export({ type: "spki", format: "pem" }) as string;
     const read = publicKeys(`${publicPem}${pems[1]}`.replaceAll("\n", "\\n"));
@@ -110,13 +110,13 @@ describe("readers", () => {
     }
   });
 
-  test("secrets from before are as long as the one of now", () => {
+  test("previous secrets have the same minimum length as the current one", () => {
     const [one, other] = ["x".repeat(32), "y".repeat(32)];
     expect(jwtSecrets(`${one}, ${other}`)).toEqual([one, other]);
     expect(() => jwtSecrets(`${one},short`)).toThrow("at least 32 characters");
   });
 
-  test("a sender is an address, with or without a name, and nothing more", () => {
+  test("a sender is an address, with or without a name", () => {
     for (const text of ["us@example.org", "Example Ltd <us@example.org>"]) expect(mailAddress(text)).toBe(text);
     for (const text of [
       "us",
@@ -128,7 +128,7 @@ describe("readers", () => {
     }
   });
 
-  test("a mail server has an address of its own kind", () => {
+  test("a mail server has a URL of its own scheme", () => {
     for (const text of ["smtp://mail.example.org", "smtps://u:p@mail.example.org:465"])
       expect(smtpUrl(text)).toBe(text);
     for (const text of ["mail.example.org", "http://mail.example.org", "smtp:"]) {
@@ -147,7 +147,7 @@ describe("readers", () => {
     },
   );
 
-  test.each(["#", "/", "?"])("postgresUrl says how a password with %s is written", (sign) => {
+  test.each(["#", "/", "?"])("the error of postgresUrl explains how to write a password with %s", (sign) => {
     expect(() => postgresUrl(`postgresql://u:p${sign}ss@db/app`)).toThrow("percent-encoded");
     expect(() => postgresUrl(`postgresql://u:p@s${sign}s#w@db/app`)).toThrow("percent-encoded");
     expect(postgresUrl(`postgresql://u:p${encodeURIComponent(sign)}ss@db/app`)).toContain("@db/app");

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const read = async (preConfig: string | null = null) => Object.fromEntries(await readDatabaseSettings(url, preConfig));
 
-describe("settings of the login", () => {
+describe("settings of the login role", () => {
   test("are those with the prefix pgrst", async () => {
     expect(await read()).toEqual({});
     await owner.query(

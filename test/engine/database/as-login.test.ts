@@ -31,8 +31,8 @@ const NOTE = sql("select closed.note('x')");
 const WHO = sql("select current_user, current_setting('request.jwt.claims')");
 const notes = async () => (await opened.owner.query("select note from closed.notes")).rowCount;
 
-describe("a statement of the login's in the transaction of a caller", () => {
-  test("may do what the caller may not, and the caller goes on as before", async () => {
+describe("a statement of the login role in a caller's transaction", () => {
+  test("has privileges that the caller lacks, and the transaction continues as the caller", async () => {
     const seen = await opened.database.transaction(alice, async (query) => {
       const before = await query(WHO);
       const inside = await asLogin(query)(sql("select current_user"));
@@ -67,7 +67,7 @@ describe("a statement of the login's in the transaction of a caller", () => {
     expect(rows).toEqual([{ said_by: "authenticated", checked_by: "authenticated" }]);
   });
 
-  test("fails the transaction when it fails, and passes its own error on", async () => {
+  test("that fails aborts the transaction with its own error", async () => {
     const before = await notes();
     const work = opened.database.transaction(alice, async (query) => {
       await asLogin(query)(NOTE);
@@ -77,7 +77,7 @@ describe("a statement of the login's in the transaction of a caller", () => {
     expect(await notes()).toBe(before);
   });
 
-  test("may be the first one, and a role that is none is still the caller's fault", async () => {
+  test("may be the first one, and an unknown role is still the caller's error", async () => {
     const work = (role: string) =>
       opened.database.transaction({ role, settings: [] }, async (query) => {
         await asLogin(query)(NOTE);
@@ -87,7 +87,7 @@ describe("a statement of the login's in the transaction of a caller", () => {
     await expect(work("nobody")).rejects.toMatchObject({ code: "22023" });
   });
 
-  test("leaves nothing behind on the connection", async () => {
+  test("leaves no settings on the connection", async () => {
     await opened.database.transaction(alice, (query) => asLogin(query)(NOTE));
     const seen = await opened.database.run(alice, sql("select current_setting('engine.role', true), current_user"));
     expect(["", null]).toContain(seen.rows[0]![0]);

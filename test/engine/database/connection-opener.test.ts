@@ -8,7 +8,7 @@ const away = async () => {
 };
 
 describe("the connector", () => {
-  test("tries until it succeeds; while it fails one caller tries for all", async () => {
+  test("retries until it succeeds; one caller retries for all", async () => {
     let attempts = 0;
     let running = 0;
     const atOnce: number[] = [];
@@ -33,7 +33,7 @@ describe("the connector", () => {
     expect(atOnce.slice(0, 9)).toEqual([1, 2, 3, 4, 5, 1, 1, 1, 1]);
   });
 
-  test("gives up when nobody wants the connection any more", async () => {
+  test("stops when no caller waits for the connection any more", async () => {
     let wanted = true;
     const connector = new ConnectionOpener({
       connect: away,

@@ -71,8 +71,8 @@ afterAll(async () => {
 
 const read = () => database.run(anon, sql("select 'read'"), { readOnly: true });
 
-describe("while the database is away", () => {
-  test("requests wait for it, are then refused with 503 and when to come back, and the log says it once", async () => {
+describe("while the database is unavailable", () => {
+  test("requests wait for it, are then refused with 503 and Retry-After, and the log says it once", async () => {
     await read();
     await cluster.stop();
     const began = performance.now();
@@ -98,7 +98,7 @@ describe("while the database is away", () => {
     expect(logged.filter((message) => message.includes("back"))).toHaveLength(1);
   });
 
-  test("requests that wait are served when it comes back in time", async () => {
+  test("waiting requests are served when it returns in time", async () => {
     await read();
     await cluster.stop();
     await becomes("down");
@@ -159,7 +159,7 @@ function traffic(firstId: number) {
   return { stop };
 }
 
-describe("when Postgres is killed at work", () => {
+describe("when Postgres is killed during work", () => {
   test("one backend by SIGKILL: Postgres restarts them all, reads are answered, no acknowledged write is missing", async () => {
     const { stop } = traffic(1_000_000);
     await sleep(200);
@@ -193,7 +193,7 @@ describe("when Postgres is killed at work", () => {
   });
 });
 
-describe("when the server has no connection left", () => {
+describe("when the server has no free connection", () => {
   async function occupyAll(): Promise<pg.Client[]> {
     const clients: pg.Client[] = [];
     for (;;) {
@@ -209,7 +209,7 @@ describe("when the server has no connection left", () => {
     }
   }
 
-  test("those who have one go on, the others wait, and then it is told as a timeout", async () => {
+  test("requests with a connection continue, the others wait, and then fail with a timeout", async () => {
     await read();
     const clients = await occupyAll();
     expect((await read()).rows).toEqual([["read"]]);
@@ -221,7 +221,7 @@ describe("when the server has no connection left", () => {
     expect((await waiting).rows).toHaveLength(1);
   });
 
-  test("the engine itself takes no more than half of what is free", async () => {
+  test("the engine takes at most half of the free connections", async () => {
     await read();
     await Promise.all(Array.from({ length: 200 }, () => database.run(anon, sql("select pg_sleep(0.01)"))));
     const { lanes } = database.state();

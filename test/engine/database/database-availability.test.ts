@@ -12,7 +12,7 @@ function keeper() {
 }
 
 describe("the condition of the database", () => {
-  test("each change is logged and told once", () => {
+  test("logs each change once", () => {
     const { told: result, logged, condition } = keeper();
     for (const _ of [1, 2]) condition.up();
     for (const _ of [1, 2, 3]) condition.down(new Error("gone"));

@@ -35,7 +35,7 @@ test.each([
   ["the value of a row, by a view", "select * from counted", "42P01"],
   ["a parameter", "select $1::regclass", "42P01", "no_such"],
   ["the statement of a function", "select looked_up()", "42703"],
-])("one that is sound is not, where what names the unknown is %s", async (_, text, code, ...values) => {
+])("an error of the request itself is not, with the unknown name in %s", async (_, text, code, ...values) => {
   const fault = await faultOf(text, ...values);
   expect(fault).toMatchObject({ code });
   expect(isSchemaOutdated(fault)).toBe(false);

@@ -37,7 +37,7 @@ afterAll(() => opened[Symbol.asyncDispose]());
 const rowsOf = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows;
 const pidOf = async () => (await rowsOf(anon, PID))[0]![0];
 
-describe("reads that come up together", () => {
+describe("concurrent reads", () => {
   const MOMENT = "select now()::text, $1";
   const askBoth = (first: Statement, second: Statement) => Promise.all(database.runEach(alice, [first, second]));
   const moments = async (text = MOMENT) => {
@@ -64,7 +64,7 @@ describe("reads that come up together", () => {
     expect((await reading!).rows).toEqual([["1"]]);
   });
 
-  test("do not take each other along when they fail", async () => {
+  test("do not fail together", async () => {
     const quotient = (divisor: string) => sql("select now()::text, 1 / $1::int", divisor);
     const other = sql("select now()::text, 2");
     const isShared = async () => {
@@ -80,7 +80,7 @@ describe("reads that come up together", () => {
     }
   });
 
-  test("are not asked again one by one of a database that answers nobody", async () => {
+  test("are not retried one by one if the database is unavailable", async () => {
     const request: number[] = [];
     const observe = (_context: StatementContext, texts: readonly string[]) => {
       request.push(texts.length);
@@ -117,7 +117,7 @@ describe("reads that come up together", () => {
 });
 
 describe("one round trip", () => {
-  test("runs as the caller, with the caller's settings, and leaves nothing of them behind", async () => {
+  test("runs as the caller, with the caller's settings, and leaves none of them on the connection", async () => {
     const who = sql("select current_user, session_user, current_setting('request.jwt.claims', true)");
     expect(await rowsOf(alice, who)).toEqual([
       ["authenticated", "authenticator", '{"role":"authenticated","sub":"alice"}'],
@@ -137,7 +137,7 @@ describe("one round trip", () => {
     await Promise.all(questions);
   });
 
-  test("does what comes before in the same transaction, as the caller, and returns the statement's rows alone", async () => {
+  test("runs the pre-request in the same transaction, as the caller, and returns the statement's rows only", async () => {
     const before = sql("select set_config('note.left', current_user || ' was here', true), 1, 2");
     const left = sql("select current_setting('note.left', true)");
     for (const rollback of [false, true]) {
@@ -156,7 +156,7 @@ describe("one round trip", () => {
     expect(await database.run(anon, sql(""))).toEqual({ rows: [], rowCount: 0, fields: null });
   });
 
-  test("speaks ISO dates and UTF-8 whatever the database prefers, in its time zone", async () => {
+  test("uses ISO dates and UTF-8 with any settings of the database, in its time zone", async () => {
     await using german = await open();
     await german.owner.query(`
       do $$ begin
@@ -179,7 +179,7 @@ describe("one round trip", () => {
     expect(seen).toEqual(["1", "2,3", "", "1,2,3", "2,3", "1"]);
   });
 
-  test("a statement prepared for one role is no way past the schema's USAGE for another", async () => {
+  test("with a statement prepared for one role requires USAGE on the schema for another", async () => {
     const secret = sql("select word from hidden.secrets");
     const pid = await pidOf();
     expect(await rowsOf(alice, secret)).toEqual([["secret"]]);
@@ -190,8 +190,8 @@ describe("one round trip", () => {
   });
 });
 
-describe("what Postgres refuses", () => {
-  test("is a DatabaseError with its code, constraint and table, and the connection goes on", async () => {
+describe("an error of Postgres", () => {
+  test("is a DatabaseError with its code, constraint and table, and the connection stays usable", async () => {
     const pid = await pidOf();
     const refused = database.run(alice, sql("insert into notes values (1)"));
     await expect(refused).rejects.toBeInstanceOf(pg.DatabaseError);
@@ -206,13 +206,13 @@ describe("what Postgres refuses", () => {
     expect(await rowsOf(alice, sql("select id from notes where id = 50"))).toEqual([]);
   });
 
-  test("a deferred constraint that fails after the row came is an error all the same", async () => {
+  test("a deferred constraint that fails after the row was returned is an error", async () => {
     const twice = sql("insert into seats values (7), (7) returning id");
     await expect(database.run(alice, twice)).rejects.toMatchObject({ code: "23505", constraint: "seats_taken" });
     expect(await rowsOf(alice, sql("select * from seats where id = 7"))).toEqual([]);
   });
 
-  test("an unknown role, one that was not granted, and the login itself are refused as such", async () => {
+  test("an unknown role, one that was not granted, and the login role itself are refused as such", async () => {
     const pid = await pidOf();
     for (const [role, code] of [
       ["nobody", "22023"],
@@ -232,7 +232,7 @@ describe("what Postgres refuses", () => {
     await expect(database.run(anon, sql("select 1\0, 2"))).rejects.toBeInstanceOf(TypeError);
   });
 
-  test("values that are none, or too many of them, harm nobody else", async () => {
+  test("invalid values, or too many of them, do not affect other requests", async () => {
     const pid = await pidOf();
     const number = { text: "select $1", values: [1 as unknown as string] };
     const many = { text: "select 1", values: new Array(65_536).fill("x") };
@@ -259,7 +259,7 @@ describe("what Postgres refuses", () => {
   });
 });
 
-describe("the time that a statement may take", () => {
+describe("the statement timeout", () => {
   const nap = (seconds: number) => sql(`select pg_sleep(${seconds})::text`);
   const patient = { role: "anon", settings: [["statement_timeout", "10s"]] } as const;
   const hasty = { role: "anon", settings: [["statement_timeout", "30ms"]] } as const;
@@ -277,7 +277,7 @@ describe("the time that a statement may take", () => {
     expect((await run(anon, sql("select current_setting('statement_timeout')"))).rows).toEqual([["100ms"]]);
   });
 
-  test("is less for anonymous callers, unless their role has its own, in whatever way they ask", async () => {
+  test("is shorter for anonymous callers, unless their role has its own, in each kind of query", async () => {
     await using strict = await open("", { statementTimeout: 0, anonymous: { role: "anon", statementTimeout: 100 } });
     const { database } = strict;
     await expect(database.run(anon, nap(10))).rejects.toMatchObject(TIMEOUT);
@@ -289,7 +289,7 @@ describe("the time that a statement may take", () => {
   });
 });
 
-describe("a request that is to be undone", () => {
+describe("a request that is rolled back", () => {
   const seat = (id: number) => sql("insert into seats values ($1) returning id", String(id));
 
   test("answers as if it were done", async () => {
@@ -315,7 +315,7 @@ describe("a request that is to be undone", () => {
 });
 
 describe("the columns of a result", () => {
-  test("are told when they are asked for, the second time without asking the server", async () => {
+  test("are returned on demand, the second time without a query", async () => {
     const statement = sql("select id, body as text from notes where false");
     const fields = [
       { name: "id", type: 23 },
@@ -325,12 +325,12 @@ describe("the columns of a result", () => {
     expect((await database.run(alice, statement)).fields).toBeNull();
   });
 
-  test("there are none when nothing is returned", async () => {
+  test("are empty if the statement returns no rows", async () => {
     const { fields } = await database.run(alice, sql("delete from notes where false"), { fields: true });
     expect(fields).toEqual([]);
   });
 
-  test("are known to everybody who waits on the same connection", async () => {
+  test("are shared by all requests that wait on the same connection", async () => {
     const statement = sql("select id from notes limit 0");
     const results = await Promise.all(
       Array.from({ length: 40 }, () => database.run(alice, statement, { fields: true, pool: "read" })),
@@ -348,7 +348,7 @@ describe("large values", () => {
     expect(small).toBe("small");
   });
 
-  test("come as Buffers when that is wanted, small ones as strings", async () => {
+  test("are Buffers if requested, small ones are strings", async () => {
     for (const length of [40_000, 3_000_000]) {
       const { rows } = await database.run(anon, repeated(length), { largeValues: "buffer" });
       const [value, small] = rows[0]!;
@@ -364,7 +364,7 @@ describe("large values", () => {
     ]);
   });
 
-  test("never show another request's bytes, however the answers mix", async () => {
+  test("never contain another request's bytes, however the responses interleave", async () => {
     const ask = async (index: number) => {
       const letter = String.fromCharCode(97 + (index % 26));
       const length = (index * 7_919) % 90_000;
@@ -380,7 +380,7 @@ describe("large values", () => {
 });
 
 describe("closing", () => {
-  test("waits for what is under way and refuses what comes later", async () => {
+  test("waits for running statements and refuses later ones", async () => {
     const own = await open();
     const running = own.database.run(anon, sql("select pg_sleep(0.2)::text, 'done'"));
     await new Promise((resolve) => setTimeout(resolve, 50));

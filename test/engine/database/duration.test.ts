@@ -23,6 +23,6 @@ test.each([
   [0, 5, 5],
   [5, 0, 5],
   [0, 0, 0],
-])("of the limits %i and %i the shorter one is %i; 0 is none", (one, other, shortest) => {
+])("of the limits %i and %i the shorter one is %i; 0 means no limit", (one, other, shortest) => {
   expect(shorterLimit(one, other)).toBe(shortest);
 });

@@ -23,36 +23,36 @@ function serveAll(queue: FairQueue<Item>, isServable: (item: Item) => boolean = 
 }
 
 describe("a fair queue", () => {
-  test("serves a single caller's statements of one kind in their order", () => {
+  test("serves a single caller's statements of one class in their order", () => {
     const queue = queueOf([1, 2, 3].map((id) => item("ada", id)));
     expect(serveAll(queue)).toEqual([1, 2, 3]);
     expect(queue.length).toBe(0);
   });
 
-  test("takes turns between callers, however many statements one of them has", () => {
+  test("alternates between callers, however many statements one of them has", () => {
     const queue = queueOf([item("ada", 1), item("ada", 2), item("ada", 3), item("bob", 4), item("eve", 5)]);
     expect(serveAll(queue)).toEqual([1, 4, 5, 2, 3]);
   });
 
-  test("takes turns between the kinds of a caller's statements", () => {
+  test("alternates between the classes of a caller's statements", () => {
     const queue = queueOf([item("ada", 1), item("ada", 2), item("ada", 3, KINDS[1])]);
     expect(serveAll(queue)).toEqual([1, 3, 2]);
   });
 
-  test("passes over those that cannot be served, who keep their turn", () => {
+  test("skips statements that cannot run, which keep their position", () => {
     const queue = queueOf([item("ada", 1), item("bob", 2), item("bob", 3), item("eve", 4)]);
     expect(serveAll(queue, ({ caller }) => caller !== "ada")).toEqual([2, 4, 3]);
     queue.push(item("eve", 5));
     expect(serveAll(queue)).toEqual([1, 5]);
   });
 
-  test("hands out those at the front that are to be taken", () => {
+  test("returns the first statements that can run", () => {
     const queue = queueOf([item("ada", 1), item("ada", 5), item("bob", 2), item("ada", 3, KINDS[1])]);
     expect(queue.takeWhile(({ id }) => id < 4).map(({ id }) => id)).toEqual([1, 3, 2]);
     expect(serveAll(queue)).toEqual([5]);
   });
 
-  test("holds exactly what was added and neither served nor removed", () => {
+  test("contains exactly the statements that were added and neither served nor removed", () => {
     const added = fc.record({ caller: fc.constantFrom("ada", "bob", "eve"), kind: fc.constantFrom(...KINDS) });
     const step = fc.oneof(added, fc.constant("serve" as const), fc.nat({ max: 30 }));
     fc.assert(

@@ -45,10 +45,10 @@ const running = async (text: string): Promise<number> => {
   return (await opened.owner.query(request, [text])).rows[0].n;
 };
 
-describe("statements that take long", () => {
+describe("slow statements", () => {
   const NAP = "select pg_sleep(600)";
 
-  test("of one anonymous caller leave connections to others, anonymous ones too, and to new statements of her own", async () => {
+  test("of one anonymous caller leave connections to others, anonymous ones too, and to her own new statements", async () => {
     const anonymous = by(anon, "address 192.0.2.1");
     for (let index = 0; index < 12; index++) occupy(anonymous, NAP);
     await newReads(alice);
@@ -57,21 +57,21 @@ describe("statements that take long", () => {
     expect(opened.database.state().lanes.slow.waiting).toBeGreaterThan(0);
   });
 
-  test("of many anonymous callers leave connections to users, for what takes long as well", async () => {
+  test("of many anonymous callers leave connections to users, for slow statements as well", async () => {
     for (let index = 0; index < 12; index++) occupy(by(anon, `address 192.0.2.${index}`), `${NAP}, ${index}`);
     await newReads(alice);
     occupy(alice, `${NAP} as users`);
     await until(async () => (await running(`${NAP} as users`)) === 1);
   });
 
-  test("of one user leave a connection to new statements of others, and theirs run in turn", async () => {
+  test("of one user leave a connection to new statements of others, which run in turn", async () => {
     for (let index = 0; index < 12; index++) occupy(by(alice, "ada"), NAP);
     await newReads(by(alice, "bob"));
     occupy(by(alice, "bob"), `${NAP} as bobs`);
     await until(async () => (await running(`${NAP} as bobs`)) === 1);
   });
 
-  test("are answered however often they made way for others", async () => {
+  test("finish however often others preceded them", async () => {
     const nap = opened.database.run(alice, sql("select 'slept' from pg_sleep(1)"), { readOnly: true });
     const naps = Promise.all([
       nap,
@@ -83,7 +83,7 @@ describe("statements that take long", () => {
   });
 });
 
-describe("a statement that was fast and takes long this time", () => {
+describe("a statement that was fast and is slow this time", () => {
   const nap = (seconds: number) => sql("select $1::text from pg_sleep($1::float)", String(seconds));
   const read = (seconds: number, context: StatementContext = alice) =>
     opened.database.run(context, nap(seconds), { readOnly: true, signal: ended.signal });
@@ -97,7 +97,7 @@ describe("a statement that was fast and takes long this time", () => {
     }
   }
 
-  test("does not keep those behind it waiting, nor those that find no connection", async () => {
+  test("delays neither the statements queued after it nor those that find no connection", async () => {
     await trust();
     const { most } = opened.database.state().lanes.read;
     const long = Array.from({ length: 4 * most }, () => read(600).catch(() => {}));
@@ -107,7 +107,7 @@ describe("a statement that was fast and takes long this time", () => {
     await Promise.all(long);
   });
 
-  test("is answered, as are those that a cancel has hit by mistake", async () => {
+  test("finishes, as do statements that a cancel request has hit by mistake", async () => {
     await trust();
     const answers = [];
     for (let round = 0; round < 20; round++) {
@@ -123,7 +123,7 @@ describe("a statement that was fast and takes long this time", () => {
 describe("a locked table", () => {
   const LOCK = "begin; lock table locked in access exclusive mode";
 
-  test("keeps nobody from others, whether they are read or written, known or new, by the same caller too", async () => {
+  test("delays no statements on other tables, reads or writes, known or new, by the same caller too", async () => {
     const readLocked = () => occupy(alice, "select count(*) from public.locked");
     const writeLocked = () => occupy(alice, "insert into public.locked values (1)", false);
     const readFree = () => opened.database.run(alice, sql("select count(*) from public.free"), { readOnly: true });
@@ -148,7 +148,7 @@ describe("a locked table", () => {
   });
 });
 
-test("a table that was locked has all connections for writes again when one to it was fast", async () => {
+test("gets all write connections again when a write to it was fast", async () => {
   const write = () => opened.database.run(alice, sql("insert into public.locked values (1)"));
   const pool = () => opened.database.state().lanes.write;
   const atOnce = async () => {
@@ -169,12 +169,12 @@ test("a table that was locked has all connections for writes again when one to i
   });
 });
 
-describe("the time that a statement waits for a lock", () => {
+describe("the lock timeout", () => {
   const LOCK = "begin; lock table locked in access exclusive mode";
   const LOCKED = { code: "55P03", schema: "public", table: "locked" };
   const hasty = { lockTimeout: 50 };
 
-  test("has a limit; who may use the table is told which one it was, and how it is locked", async () => {
+  test("has a limit; a caller with privileges gets the table and the lock mode in the error", async () => {
     await using strict = await open(SCHEMA, hasty);
     const { database, owner } = strict;
     await owner.query("revoke all on locked from anon");
@@ -221,7 +221,7 @@ describe("the time that a statement waits for a lock", () => {
     await owner.query("rollback");
   });
 
-  test("is told without a name where it was a row", async () => {
+  test("names no table for the lock of a row", async () => {
     await using strict = await open(SCHEMA, hasty);
     const { database, owner } = strict;
     await owner.query("insert into locked values (1)");
@@ -231,7 +231,7 @@ describe("the time that a statement waits for a lock", () => {
     await owner.query("rollback");
   });
 
-  test("is the role's own where it has one, and none where the call has a limit of its own", async () => {
+  test("is the role's own if it has one, and disabled if the call has a limit of its own", async () => {
     await using strict = await open(SCHEMA, hasty);
     const setting = async (context: StatementContext, options: RunStatementOptions = {}) =>
       (await strict.database.run(context, sql("select current_setting('lock_timeout')"), options)).rows[0]![0];

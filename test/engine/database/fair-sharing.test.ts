@@ -39,7 +39,7 @@ describe("the shares of five connections for slow reads", () => {
     expect(mostOf(shares, claimantOf)).toBe(most);
   });
 
-  test("what is not known to take long has all of them", () => {
+  test("statements that are not known to be slow have all of them", () => {
     for (let index = 0; index < 4; index++) shares.take(each(index));
     expect(shares.admits(claimant())).toBe(false);
     expect(shares.admits(claimant({ isLong: false }))).toBe(true);
@@ -63,12 +63,12 @@ describe("the shares of ten connections for writes", () => {
   const ofStranger = () => write(0, { isAnonymous: true });
   const ofStrangers = (index: number) => write(index, { isAnonymous: true });
 
-  test("are all of them while nothing takes long", () => {
+  test("are all of them while no statement is slow", () => {
     const shares = new ConnectionShares(sharesForWrites(10));
     for (const claimantOf of [ofTable, ofOne, ofStranger, ofStrangers]) expect(mostOf(shares, claimantOf)).toBe(10);
   });
 
-  test("are fewer for the caller and for the relation of a statement that takes long, and for anonymous callers", () => {
+  test("are fewer for the caller and for the relation of a slow statement, and for anonymous callers", () => {
     const shares = new ConnectionShares(sharesForWrites(10));
     shares.noteLong(write(0, { relations: ["a"] }), 0);
     expect(mostOf(shares, ofTable)).toBe(4);
@@ -96,7 +96,7 @@ describe("the shares of ten connections for writes", () => {
 });
 
 test.each(SIZES)(
-  "of %i connections each share is one at least, and leaves something to others where there are enough",
+  "of %i connections each share is at least one, and leaves some to others if there are enough",
   (size) => {
     for (const limits of [sharesForReads(size), sharesForWrites(size)]) {
       const { all, caller, anonymousCaller, anonymous, relation } = limits;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FifoQueue } from "../../../engine/database/fair-sharing.ts";
 
-test("a line behaves as an array from which the first is taken", () => {
+test("a queue behaves as an array from which the first element is taken", () => {
   const step = fc.oneof(fc.constant("shift" as const), fc.nat({ max: 20 }), fc.record({ remove: fc.nat({ max: 20 }) }));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

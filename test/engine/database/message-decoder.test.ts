@@ -56,7 +56,7 @@ const message = fc.record({
   body: fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
 });
 
-describe("the message reader", () => {
+describe("the message decoder", () => {
   test("finds the same messages wherever the stream is cut in two", () => {
     const messages = [
       { type: 0x31, body: Buffer.alloc(0) },
@@ -70,7 +70,7 @@ describe("the message reader", () => {
     }
   });
 
-  test("finds the same messages when every byte comes alone", () => {
+  test("finds the same messages when every byte arrives separately", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 12 }), (messages) => {
         const stream = Buffer.concat(messages.map(wireOf));
@@ -90,7 +90,7 @@ describe("the message reader", () => {
     );
   });
 
-  test("a message in one piece is shown in place, one in several pieces in memory of its own", () => {
+  test("returns a message in one chunk without a copy, and one in several chunks in memory of its own", () => {
     const owned: boolean[] = [];
     const reader = new MessageReader((_type, _buffer, _start, _end, isOwned) => owned.push(isOwned));
     const stream = wireOf({ type: 0x44, body: Buffer.alloc(100) });
@@ -100,7 +100,7 @@ describe("the message reader", () => {
     expect(owned).toEqual([false, true]);
   });
 
-  test("a message that is not admitted is dropped wherever the stream is cut, and those around it come", () => {
+  test("skips an oversized message wherever the stream is cut, and returns those around it", () => {
     const small = (text: string) => ({ type: 0x43, body: Buffer.from(text) });
     const messages = [small("before"), { type: 0x44, body: Buffer.alloc(50) }, small("behind"), small("at the end")];
     const stream = Buffer.concat(messages.map(wireOf));
@@ -117,7 +117,7 @@ describe("the message reader", () => {
     }
   });
 
-  test("an impossible length is refused before memory is asked for it", () => {
+  test("refuses an impossible length before it allocates memory", () => {
     const reader = new MessageReader(() => {});
     for (const length of [0, 3, -1, 0x7fffffff]) {
       const stream = Buffer.concat([Buffer.from("D"), int32(length)]);
@@ -126,7 +126,7 @@ describe("the message reader", () => {
   });
 });
 
-describe("what messages hold", () => {
+describe("the fields of messages", () => {
   test("a row's values are strings or null", () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.string({ unit: "grapheme" }))), (values) => {
@@ -143,7 +143,7 @@ describe("what messages hold", () => {
     expect(row).toEqual(["short", original, null]);
   });
 
-  test("large values of a message that has memory of its own are not copied again", () => {
+  test("large values of a message with memory of its own are not copied again", () => {
     const body = rowBody(["long".repeat(10)]);
     const [value] = readLargeRow(body, 0, true, 20) as [Buffer];
     expect(value.buffer).toBe(body.buffer);
@@ -155,7 +155,7 @@ describe("what messages hold", () => {
     ["UPDATE 0", 0, "UPDATE"],
     ["BEGIN", 0, "BEGIN"],
     ["CREATE TABLE", 0, "CREATE"],
-  ])("%s tells how many rows and which command", (tag, count, command) => {
+  ])("%s has the number of rows and the command", (tag, count, command) => {
     const body = Buffer.from(`${tag}\0`);
     expect(readRowCount(body, 0, body.length)).toBe(count);
     expect(readCommand(body, 0, body.length)).toBe(command);

@@ -40,7 +40,7 @@ function taken(outbox: MessageEncoder): Buffer {
 }
 
 describe("the outbox", () => {
-  test("writes Parse as the protocol says, however long the text", () => {
+  test("encodes Parse by the protocol, however long the text", () => {
     const outbox = new MessageEncoder();
     fc.assert(
       fc.property(name, text, (statement, sql) => {
@@ -50,7 +50,7 @@ describe("the outbox", () => {
     );
   });
 
-  test("writes Bind as the protocol says, for strings, Buffers and nulls of all sizes", () => {
+  test("encodes Bind by the protocol, for strings, Buffers and nulls of all sizes", () => {
     const outbox = new MessageEncoder();
     fc.assert(
       fc.property(name, fc.array(value, { maxLength: 12 }), (statement, values) => {
@@ -60,7 +60,7 @@ describe("the outbox", () => {
     );
   });
 
-  test("keeps messages in order when they are more than one chunk holds", () => {
+  test("keeps messages in order if they exceed one chunk", () => {
     const outbox = new MessageEncoder();
     fc.assert(
       fc.property(fc.array(fc.tuple(name, fc.array(value, { maxLength: 3 })), { maxLength: 30 }), (binds) => {
@@ -82,7 +82,7 @@ describe("the outbox", () => {
     );
   });
 
-  test("what was taken stays as it is when more is written", () => {
+  test("returns chunks that later writes do not change", () => {
     const outbox = new MessageEncoder();
     outbox.bind("s1", ["first"]);
     const chunks = outbox.take();

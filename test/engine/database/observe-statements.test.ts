@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => opened[Symbol.asyncDispose]());
 
 describe("the log of slow statements", () => {
-  test("has a line for one that took long, which leads to its request and its session, and holds no value", async () => {
+  test("has a line for a slow statement, with its request and its session, and without values", async () => {
     await opened.database.run(client, PID, { readOnly: true });
     expect(said()).toEqual([]);
     await opened.database.run(client, slow, { readOnly: true });
@@ -42,7 +42,7 @@ describe("the log of slow statements", () => {
     expect(JSON.stringify(line)).not.toContain("a value");
   });
 
-  test("has one for what failed in the end, in transactions and in streams too", async () => {
+  test("has one for a failed statement, in transactions and in streams too", async () => {
     const { database } = opened;
     const failing = sql("select 1 / (pg_sleep(0.11)::text = 'x')::int");
     await expect(database.run(client, failing)).rejects.toMatchObject({ code: "22012" });
@@ -56,7 +56,7 @@ describe("the log of slow statements", () => {
     expect(said()).toMatchObject([{ statement: slow.text, rows: 2 }]);
   });
 
-  test("tells apart what a statement waited for a connection and what Postgres needed", async () => {
+  test("distinguishes the wait for a connection from the time in Postgres", async () => {
     const one = await open("", { poolSize: 4, observe: logSlowStatements({ log, milliseconds: 100 }) });
     try {
       await Promise.all(Array.from({ length: 8 }, () => one.database.run(client, slow)));

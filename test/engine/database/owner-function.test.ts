@@ -28,7 +28,7 @@ test("is answered by rows", async () => {
   expect(await ask([7])).toEqual([{ answer: 7 }]);
 });
 
-test("that nobody can answer has no rows, and who may not ask is told once", async () => {
+test("that fails has no rows, and missing privileges are logged once", async () => {
   const missing = question(database.ownerUrl, "select nowhere.nothing($1)");
   expect(await missing.ask([7])).toEqual([]);
   expect(missing.warnings).toEqual([]);

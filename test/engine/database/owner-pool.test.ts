@@ -19,20 +19,20 @@ afterAll(async () => {
 const pidOf = () => pool.lend(async (client) => (await client.query("select pg_backend_pid() as pid")).rows[0].pid);
 
 describe("the owner's connections", () => {
-  test("are lent and come back", async () => {
+  test("are borrowed and returned", async () => {
     expect(await pool.lend(async (client) => (await client.query("select current_user as me")).rows)).toEqual([
       { me: "postgres" },
     ]);
     expect(await pidOf()).toBe(await pidOf());
   });
 
-  test("come back also when the work fails, and its error passes", async () => {
+  test("are returned also if the work fails, with its error", async () => {
     const before = await pidOf();
     await expect(pool.lend((client) => client.query("select 1/0"))).rejects.toMatchObject({ code: "22012" });
     expect(await pidOf()).toBe(before);
   });
 
-  test("do not come back with a transaction open", async () => {
+  test("are not returned with an open transaction", async () => {
     const before = await pidOf();
     await pool.lend(async (client) => {
       await client.query("begin");
@@ -42,7 +42,7 @@ describe("the owner's connections", () => {
     await expect(pool.lend((client) => client.query("table left_open"))).rejects.toMatchObject({ code: "42P01" });
   });
 
-  test("that are lost at work leave the outcome unknown, and at rest nobody notices", async () => {
+  test("that are lost during work leave the outcome unknown, and idle ones are replaced silently", async () => {
     const suicide = pool.lend((client) => client.query("select pg_terminate_backend(pg_backend_pid()), pg_sleep(5)"));
     await expect(suicide).rejects.toMatchObject({ kind: "unavailable" });
     const other = new OwnerPool({ url: database.ownerUrl, applicationName: "other", acquireTimeout: 300 });
@@ -53,7 +53,7 @@ describe("the owner's connections", () => {
     expect(await pidOf()).not.toBe(pid);
   });
 
-  test("that end in the moment in which they begin harm nobody, and are replaced", async () => {
+  test("that end while they connect affect no caller, and are replaced", async () => {
     // AuthenticationOk, ReadyForQuery and a FATAL error, in one write.
     const farewell = Buffer.from("SFATAL\0C57P01\0Mterminating connection\0\0");
     const words = Buffer.concat([
@@ -78,7 +78,7 @@ describe("the owner's connections", () => {
     server.close();
   });
 
-  test("are few, and to wait for one too long is a timeout", async () => {
+  test("are limited, and waiting too long for one is a timeout", async () => {
     const hold = Promise.withResolvers<void>();
     const held = Array.from({ length: 4 }, () => pool.lend(() => hold.promise));
     await expect(pool.lend(async () => {})).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
@@ -86,7 +86,7 @@ describe("the owner's connections", () => {
     await Promise.all(held);
   });
 
-  test("that cannot be had are asked for again until the time is up", async () => {
+  test("that fail to connect are retried until the timeout", async () => {
     const nowhere = new OwnerPool({
       url: "postgresql://postgres@127.0.0.1:1/nowhere",
       applicationName: "owner",

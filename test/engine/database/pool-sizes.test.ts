@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { countFreeConnections, divideConnections, idealSizes } from "../../../engine/database/pool-sizes.ts";
 import { cloneDatabase } from "../../database.ts";
 
-describe("the room for connections", () => {
+describe("pool sizes", () => {
   test("few connections read, two for each processor, and many write", () => {
     expect(idealSizes(1)).toEqual({ read: 4, write: 16, slow: 6, stream: 3 });
     expect(idealSizes(4).read).toBe(8);
     expect(idealSizes(64).read).toBe(16);
   });
 
-  test("is shared out, and a surplus goes to the writers", () => {
+  test("divide the maximum, and a surplus goes to the write pool", () => {
     const ideal = idealSizes(2);
     expect(divideConnections(29, ideal)).toEqual(ideal);
     expect(divideConnections(41.5, ideal)).toEqual({ ...ideal, write: 28 });
@@ -20,7 +20,7 @@ describe("the room for connections", () => {
     expect(divideConnections(0, ideal)).toEqual({ read: 1, write: 1, slow: 1, stream: 1 });
   });
 
-  test("is what the server, the database and the role have left", async () => {
+  test("respect the limits of the server, the database and the role", async () => {
     const database = await cloneDatabase("empty");
     const free = await countFreeConnections(database.url);
     expect(free).toBeGreaterThan(50);

@@ -53,7 +53,7 @@ async function tlsInFrontOf(url: string): Promise<{ server: Server; url: string;
   };
 }
 
-describe("what we need of pg's insides", () => {
+describe("the internals of pg that we use", () => {
   test("is still there in the pinned version", async () => {
     const client = new pg.Client({ connectionString: database.url }) as pg.Client & Record<string, unknown>;
     await client.connect();
@@ -92,7 +92,7 @@ describe("a socket taken over from pg", () => {
     await socket.end();
   });
 
-  test("tells once that it is lost, with the reason, also when that came before anybody listened", async () => {
+  test("reports once that it is lost, with the reason, also if that was before a listener was added", async () => {
     const socket = await openPostgresSocket(options());
     const reasons: string[] = [];
     socket.destroy();
@@ -105,7 +105,7 @@ describe("a socket taken over from pg", () => {
     expect(reasons).toEqual([expect.stringMatching(/terminated|ended/)]);
   });
 
-  test("refuses with the server's own words when the server refuses", async () => {
+  test("fails with the server's own message if the server refuses", async () => {
     const url = database.url.replace(database.name, "no_such_database");
     await expect(openPostgresSocket({ ...options(), url })).rejects.toMatchObject({ code: "3D000" });
     await expect(openPostgresSocket({ ...options(), url: "postgresql://x@127.0.0.1:1/x" })).rejects.toMatchObject({

@@ -3,19 +3,19 @@ import { LsnFloors } from "../../../engine/database/read-your-writes.ts";
 
 const sample = (place: bigint, askedAt: number) => ({ place, askedAt });
 
-test("nobody is answered by a replica before it is known how far the primary was", () => {
+test("no caller is served by a replica before the LSN of the primary is known", () => {
   const marks = new LsnFloors(10, 0);
   expect(marks.floorFor("alice", null, 1)).toBeNull();
 });
 
-test("who is seen for the first time needs what the primary had by then, and no more afterwards", () => {
+test("a new caller requires the current LSN of the primary, and no later one afterwards", () => {
   const marks = new LsnFloors(10, 0);
   expect(marks.floorFor("alice", sample(100n, 5), 6)).toBeNull();
   expect(marks.floorFor("alice", sample(200n, 7), 8)).toBe(200n);
   expect(marks.floorFor("alice", sample(300n, 9), 10)).toBe(200n);
 });
 
-test("who has written needs that, and others do not", () => {
+test("a caller that has written requires the LSN of that write, and others do not", () => {
   const marks = new LsnFloors(10, 0);
   for (const subject of ["alice", "bob"]) marks.floorFor(subject, null, 1);
   marks.wrote("alice", sample(500n, 3));
@@ -23,7 +23,7 @@ test("who has written needs that, and others do not", () => {
   expect(marks.floorFor("bob", sample(100n, 2), 4)).toBe(100n);
 });
 
-test("a place that was asked for before a write of unknown outcome does not stand for it", () => {
+test("an LSN that was requested before a write of unknown outcome is not used for it", () => {
   const marks = new LsnFloors(10, 0);
   marks.requireLater("alice", 5);
   marks.wrote("alice", sample(100n, 4));
@@ -32,7 +32,7 @@ test("a place that was asked for before a write of unknown outcome does not stan
   expect(marks.floorFor("alice", sample(100n, 4), 8)).toBe(200n);
 });
 
-test("a change of the schema holds everybody back", () => {
+test("a change of the schema applies to all callers", () => {
   const marks = new LsnFloors(10, 0);
   marks.wrote("alice", sample(100n, 1));
   expect(marks.floorFor("alice", sample(100n, 1), 2)).toBe(100n);
@@ -41,7 +41,7 @@ test("a change of the schema holds everybody back", () => {
   expect(marks.floorFor("alice", sample(400n, 5), 6)).toBe(400n);
 });
 
-test("who was forgotten is treated as somebody new", () => {
+test("an evicted caller is treated as a new one", () => {
   const marks = new LsnFloors(2, 0);
   marks.wrote("alice", sample(100n, 1));
   for (const subject of ["bob", "carol", "dave"]) marks.floorFor(subject, sample(100n, 1), 2);

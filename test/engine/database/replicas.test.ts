@@ -100,7 +100,7 @@ describe("the engine", () => {
     });
   });
 
-  test("what a caller has written is read by that caller, however far behind the replica is", async () => {
+  test("serves a caller's own writes to that caller, however late the replica is", async () => {
     await until(async () => (await servedBy(as("writer"))) === "replica");
     await until(async () => (await servedBy(as("other"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");
@@ -116,7 +116,7 @@ describe("the engine", () => {
     expect(await sees(as("writer"), id)).toBe(1);
   });
 
-  test("a write that was refused keeps nobody from the replica", async () => {
+  test("reads from the replica after a write that was refused", async () => {
     const id = await write(as("refused"));
     await until(async () => (await servedBy(as("refused"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");
@@ -127,7 +127,7 @@ describe("the engine", () => {
     expect(await servedBy(as("refused"))).toBe("replica");
   });
 
-  test("a client that shows the place it was told reads its write as anybody, and one that shows nonsense is safe", async () => {
+  test("gives a client with a returned position its own write with any credentials, and ignores an invalid position", async () => {
     await until(async () => (await servedBy(as("other"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");
     await write(as("writer"));
@@ -138,7 +138,7 @@ describe("the engine", () => {
     expect(await servedBy(as("other"))).toBe("replica");
   });
 
-  test("two hundred writes and reads at once, while replay stops and goes on: none is missed", async () => {
+  test("misses none of two hundred concurrent writes and reads, while replay stops and continues", async () => {
     let stopping = false;
     const meddler = (async () => {
       while (!stopping) {
@@ -214,7 +214,7 @@ describe("the engine", () => {
 });
 
 describe("the service", () => {
-  test("a replica that is killed, comes back and is promoted costs no request", async () => {
+  test("fails no request when a replica is killed, returns and is promoted", async () => {
     const { config, warnings } = readConfig({
       PORT: "0",
       LOG_LEVEL: "silent",

@@ -29,8 +29,8 @@ const read = (statement: ReturnType<typeof sql>, options = {}) =>
 const pid = async () => (await read(PID, { pool: "slow" })).rows[0]![0];
 const written = async () => (await opened.owner.query("select from log")).rowCount;
 
-describe("the answer to a read", () => {
-  test("may be as large as is allowed, in one value or in many rows", async () => {
+describe("the response to a read", () => {
+  test("may have the maximum size, in one value or in many rows", async () => {
     expect((await read(cell(MOST - 100))).rows[0]![0]).toHaveLength(MOST - 100);
     expect((await read(rows(900))).rows).toHaveLength(900);
   });
@@ -39,7 +39,7 @@ describe("the answer to a read", () => {
     ["one value", cell(MOST + 1)],
     ["one value of a hundred times the limit", cell(100 * MOST)],
     ["many rows", rows(1100)],
-  ])("is refused when it is larger by %s, and its link goes on", async (_what, statement) => {
+  ])("is refused if it is larger by %s, and its connection stays usable", async (_what, statement) => {
     const before = await pid();
     await expect(read(statement)).rejects.toMatchObject(TOO_LARGE);
     await expect(read(statement, { largeValues: "buffer" })).rejects.toMatchObject(TOO_LARGE);
@@ -74,7 +74,7 @@ describe("the answer to a read", () => {
     }
   });
 
-  test("is held neither by what comes before the statement", async () => {
+  test("is not charged for the pre-request's response", async () => {
     expect((await read(PID, { before: cell(100 * MOST) })).rows).toHaveLength(1);
   });
 
@@ -100,8 +100,8 @@ describe("the answer to a read", () => {
   });
 });
 
-describe("what was held", () => {
-  test("is given back, however often one asks", async () => {
+describe("the memory budget", () => {
+  test("is released, after any number of requests", async () => {
     for (let index = 0; index < 30; index++) {
       await read(cell(900_000));
       await expect(read(cell(2 * MOST))).rejects.toMatchObject(TOO_LARGE);
@@ -110,15 +110,15 @@ describe("what was held", () => {
   });
 });
 
-describe("the answer to a write", () => {
-  test("is told whatever its size: it has been committed", async () => {
+describe("the response to a write", () => {
+  test("is returned with any size: it has been committed", async () => {
     const before = (await written())!;
     const { rows } = await database.run(anon, sql("select write(2000000)"));
     expect(rows[0]![0]).toHaveLength(2_000_000);
     expect(await written()).toBe(before + 1);
   });
 
-  test("is dropped where a budget is given, and it is told that the change was made", async () => {
+  test("is dropped if a budget is set, with an error that says that the change was made", async () => {
     const before = (await written())!;
     const request = database.run(anon, sql("select write(2000000)"), { budget: new ResponseBudget(MOST) });
     await expect(request).rejects.toMatchObject({ ...TOO_LARGE, message: expect.stringContaining("was made") });

@@ -39,7 +39,7 @@ const activeSessions = async (mark: string) =>
   ).rowCount!;
 
 describe("a stream of rows", () => {
-  test("is one chunk when it is short, and the last one", async () => {
+  test("is one chunk if it is short, and the last one", async () => {
     const chunks = await collect(stream(numbers(3)));
     expect(chunks).toHaveLength(1);
     expect(chunks[0]).toMatchObject({ rows: 3, last: true });
@@ -51,7 +51,7 @@ describe("a stream of rows", () => {
     expect(textOf(await collect(stream(sql("values (null), ('a'), (null), ('b')"))))).toBe(",a,,b");
   });
 
-  test("tells with its first chunk what else the first row holds, and with no other", async () => {
+  test("has the other columns of the first row with its first chunk only", async () => {
     const statement = sql("select repeat('x', 70000 * n), null, 'a' || n, 'ü' from generate_series(1, 3) n");
     const heads = (await collect(stream(statement))).map(({ head }) => head);
     expect(heads).toEqual([[null, "a1", "ü"], ...new Array(heads.length - 1).fill(null)]);
@@ -69,14 +69,14 @@ describe("a stream of rows", () => {
     expect(parsed.every(({ n }, index) => n === index + 1)).toBe(true);
   });
 
-  test("takes rows of any size", async () => {
+  test("accepts rows of any size", async () => {
     const sizes = [0, 10, 70_000, 1, 3_000_000, 65_536, 65_535, 2];
     const statement = sql("select repeat('x', n) from unnest($1::int[]) n", `{${sizes}}`);
     const text = textOf(await collect(stream(statement)));
     expect(text.split(",").map((row) => row.length)).toEqual(sizes);
   });
 
-  test("cuts rows that are larger than a chunk, so that whoever takes them slowly is seen to take them", async () => {
+  test("splits rows that are larger than a chunk, so that a slow reader makes progress", async () => {
     const chunks = await collect(stream(sql("select repeat('x', 1000000) from generate_series(1, 3)")));
     for (const { data } of chunks) expect(data.length).toBeLessThanOrEqual(65_536);
     expect(textOf(chunks)).toBe(new Array(3).fill("x".repeat(1_000_000)).join(","));
@@ -84,7 +84,7 @@ describe("a stream of rows", () => {
     expect(chunks.map(({ last }) => last)).toEqual([...new Array(chunks.length - 1).fill(false), true]);
   });
 
-  test("begins when it is first asked, as the caller, and may not write unless it says so", async () => {
+  test("starts at the first read, as the caller, and is read-only by default", async () => {
     const chunks = database.stream(alice, sql("select current_user::text"), { separator: "" });
     expect(textOf(await collect(chunks))).toBe("authenticated");
     const write = sql("insert into seats values (1) returning id::text");
@@ -121,7 +121,7 @@ describe("a stream of rows", () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(32 * 2 ** 20);
   });
 
-  test("writes over no chunk before it is released, and then over that one alone", async () => {
+  test("reuses only released chunks", async () => {
     const texts: string[] = [];
     const kept: RowChunk[] = [];
     for await (const chunk of stream(numbers(200_000))) {
@@ -136,7 +136,7 @@ describe("a stream of rows", () => {
     expect(JSON.parse(`[${texts.join("")}]`)).toHaveLength(200_000);
   });
 
-  test("left early ends the query, and the session goes on with the next one", async () => {
+  test("that is closed early cancels the query, and the session continues with the next one", async () => {
     const before = await streamPid();
     for await (const chunk of stream(sql("select repeat('left', 100) || n from generate_series(1, 10000000) n"))) {
       expect(chunk.rows).toBeGreaterThan(0);
@@ -146,7 +146,7 @@ describe("a stream of rows", () => {
     expect(await activeSessions("left")).toBe(0);
   });
 
-  test("given up by signal ends too, also before the first row and when nobody reads", async () => {
+  test("that is aborted by signal ends too, also before the first row and without a reader", async () => {
     for (const statement of [
       sql("select pg_sleep(20)::text -- given up"),
       sql("select repeat('given up', 100) from generate_series(1, 10000000)"),
@@ -163,7 +163,7 @@ describe("a stream of rows", () => {
     }
   });
 
-  test("is ended when nobody reads it for too long", async () => {
+  test("ends if it is not read for too long", async () => {
     const chunks = stream(sql("select repeat('stalled', 100) from generate_series(1, 10000000)"), { stallMs: 100 });
     await chunks.next();
     await until(async () => (await activeSessions("stalled")) === 0);
@@ -180,7 +180,7 @@ describe("a stream of rows", () => {
     await expect(collect(stream(silent, { timeoutMs: 200 }))).rejects.toMatchObject({ code: "57014" });
   });
 
-  test("begins anew when its connection is lost before anybody has seen a chunk", async () => {
+  test("restarts if its connection is lost before the first chunk was read", async () => {
     const chunks = stream(sql("select pg_sleep(0.1)::text || 'anew' || n from generate_series(1, 5) n"));
     const first = chunks.next();
     await until(async () => (await activeSessions("anew")) > 0);
@@ -190,7 +190,7 @@ describe("a stream of rows", () => {
     expect(await first).toMatchObject({ value: { rows: 5, last: true } });
   });
 
-  test("does not begin anew when somebody has", async () => {
+  test("does not restart after that", async () => {
     const chunks = stream(sql("select repeat('seen', 100) || n from generate_series(1, 10000000) n"));
     await chunks.next();
     await opened.owner.query(

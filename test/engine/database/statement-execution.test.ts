@@ -86,7 +86,7 @@ describe("a request whose connection is lost", () => {
     expect((await reading).rows).toEqual([["", "read thrice"]]);
   });
 
-  test("is told that nobody knows when it writes", async () => {
+  test("fails with an unknown outcome if it writes", async () => {
     const writing = database.run(anon, sql("insert into entries select 1 from pg_sleep(10) -- unknown"));
     const outcome = expect(writing).rejects.toMatchObject({ kind: "unavailable", code: "08007" });
     await terminate(await sessionOf("-- unknown"));
@@ -95,8 +95,8 @@ describe("a request whose connection is lost", () => {
   });
 });
 
-describe("a request that is given up", () => {
-  test("ends the statement on its own connection, and not what follows there", async () => {
+describe("a cancelled request", () => {
+  test("cancels the statement on its own connection, and not the next one", async () => {
     const stop = new AbortController();
     const running = database.run(anon, nap("given up"), { signal: stop.signal });
     const outcome = expect(running).rejects.toThrow("no longer needed");
@@ -110,7 +110,7 @@ describe("a request that is given up", () => {
     }
   });
 
-  test("keeps its connection until the server has taken the cancel, however long that is on its way", async () => {
+  test("keeps its connection until the server has received the cancel request, however late that is", async () => {
     await using slow = await cancelsComeLate(opened.url, 300);
     const late = openDatabase({ url: slow.url, ownerUrl: slow.url, log: { info() {}, warn() {} }, poolSize: 1 });
     const stop = new AbortController();
@@ -135,7 +135,7 @@ describe("a request that is given up", () => {
     await first;
   });
 
-  test("is not even begun when that was known before", async () => {
+  test("does not start if it was cancelled before", async () => {
     const signal = AbortSignal.abort(new Error("no longer needed"));
     await expect(database.run(anon, sql("insert into entries values (3)"), { signal })).rejects.toThrow(
       "no longer needed",

@@ -29,7 +29,7 @@ const openTransactions = async () =>
   ).rows[0].n;
 
 describe("a transaction", () => {
-  test("is one caller's and one session's, from the first statement to the commit", async () => {
+  test("belongs to one caller and one session, from the first statement to the commit", async () => {
     const seen = await database.transaction(alice, async (query) => {
       await query(insert(1));
       expect(await stored()).not.toContain(1);
@@ -82,7 +82,7 @@ describe("a transaction", () => {
     expect(await openTransactions()).toBe(0);
   });
 
-  test("sends statements that do not wait for each other one behind the other", async () => {
+  test("sends statements that do not depend on each other without waiting", async () => {
     const rows = await database.transaction(alice, (query) =>
       Promise.all([query(insert(6)), query(insert(7)), query(sql("select count(*) from accounts where id in (6, 7)"))]),
     );
@@ -96,7 +96,7 @@ describe("a transaction", () => {
     await expect(database.transaction(alice, forgetful)).rejects.toMatchObject({ code: "23505" });
   });
 
-  test("lets nobody query when it is over", async () => {
+  test("refuses queries when it has ended", async () => {
     let escaped: QueryInTransaction | undefined;
     await database.transaction(alice, async (query) => {
       escaped = query;
@@ -105,7 +105,7 @@ describe("a transaction", () => {
     expect(await stored()).not.toContain(9);
   });
 
-  test("may be forbidden to write, and may ask for a stricter isolation", async () => {
+  test("may be read-only, and may set a stricter isolation level", async () => {
     const write = (query: QueryInTransaction) => query(insert(10));
     await expect(database.transaction(alice, write, { readOnly: true })).rejects.toMatchObject({ code: "25006" });
     const level = (query: QueryInTransaction) => query(sql("select current_setting('transaction_isolation')"));
@@ -118,13 +118,13 @@ describe("a transaction", () => {
     await expect(database.transaction(alice, work, { timeoutMs: 50 })).rejects.toMatchObject({ code: "57014" });
   });
 
-  test("of an unknown role fails as such, whatever is asked first", async () => {
+  test("of an unknown role fails as such, whatever the first statement", async () => {
     const work = (query: QueryInTransaction) => Promise.all([query(PID), query(PID)]);
     await expect(database.transaction(caller("nobody"), work)).rejects.toBeInstanceOf(ContextError);
     expect(await openTransactions()).toBe(0);
   });
 
-  test("that asks nothing costs nothing", async () => {
+  test("without statements uses no round trip", async () => {
     expect(await database.transaction(caller("nobody"), async () => "nothing")).toBe("nothing");
   });
 
@@ -173,7 +173,7 @@ describe("a transaction", () => {
     }
   });
 
-  test("whose beginning fails runs nothing of what was asked behind it", async () => {
+  test("whose BEGIN fails runs none of its statements", async () => {
     const bad = { role: "authenticated", settings: [["statement_timeout", "nonsense"]] } as const;
     const work = (query: QueryInTransaction) =>
       Promise.allSettled([query(PID), query(sql("select current_user")), query(insert(15))]);
@@ -181,7 +181,7 @@ describe("a transaction", () => {
     expect(await stored()).not.toContain(15);
   });
 
-  test("whose connection is lost has changed nothing, and says so", async () => {
+  test("whose connection is lost has changed nothing, and reports that", async () => {
     const work = async (query: QueryInTransaction) => {
       await query(insert(11));
       const pid = (await query(PID)).rows[0]![0];

@@ -90,7 +90,7 @@ describe("a key of auth.api_keys", () => {
     await owner.query("delete from auth.credentials");
   });
 
-  test("a key with one letter more or less is another key", async () => {
+  test("a key with one character more or less is another key", async () => {
     const { key } = await addKey();
     expect(await findKey(`${key}A`)).toBeNull();
     expect(await findKey(key.slice(1))).toBeNull();

@@ -61,7 +61,7 @@ describe.each<[string, TokenKeys]>([
     expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
   });
 
-  test("is refused when a letter of its signature differs", () => {
+  test("is refused if a character of its signature differs", () => {
     const [head, body, signature] = signToken({ role: "authenticated" }, ownKeys).split(".");
     const first = signature!.startsWith("A") ? "B" : "A";
     expect(refusalOf(authenticator, `${head}.${body}.${first}${signature!.slice(1)}`)).toMatchObject({
@@ -168,7 +168,7 @@ describe("authenticate", () => {
   });
 
   test.each([{ exp: "1" }, { nbf: {} }, { iat: true }, { aud: 7 }, { aud: ["content", 7] }, { aud: { a: 1 } }])(
-    "a claim that is of another kind than it must be fails the verification: %j",
+    "a claim with an invalid type fails the verification: %j",
     (claims) => {
       const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), SECRET);
       expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "VERIFICATION_FAILED" });
@@ -214,7 +214,7 @@ describe("authenticate", () => {
     expect(JSON.stringify(refusal) + refusal.message).not.toContain(token);
   });
 
-  test("other kinds of credentials are tried in order, after the bearer token", async () => {
+  test("other types of credentials are tried in order, after the bearer token", async () => {
     const known = { ...authenticator.anonymous, kind: "known" as const, role: "service_role" };
     const withKeys = authenticatorWith({
       readers: [() => null, async ({ session }) => (session === "k" ? known : null)],

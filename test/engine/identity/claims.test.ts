@@ -72,7 +72,7 @@ test.each<[string, () => Promise<Caller | null>]>([
   ["API key", byApiKey],
   ["session", bySession],
   ["password", byPassword],
-])("a number that a %s says comes to Postgres digit for digit", async (_credential, identify) => {
+])("a number in a %s reaches Postgres digit for digit", async (_credential, identify) => {
   const caller = await identify();
   const { rows } = await opened.owner.query("select $1::jsonb ->> 'org' as org, $1::jsonb ->> 'role' as role", [
     caller!.claimsText,

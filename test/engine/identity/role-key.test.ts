@@ -20,7 +20,7 @@ test.each([
   '."https://hasura.io/jwt/claims"."x-hasura-default-role"',
   ".roles[0]",
   '.roles[?(@ ^== "service")]',
-])("the key of a role stands for it where the role is looked for at %s", async (written) => {
+])("the key of a role names it if the role is the claim %s", async (written) => {
   const jwtRoleClaim = parseClaimPath(written)!;
   const callers = makeAuthenticator({ anonRole: "anon", jwtAudience: null, jwtRoleClaim, jwtCacheEntries: 1, keys });
   const { role } = await callers.authenticate({ authorization: null, apiKey: keyAt(jwtRoleClaim) });

@@ -32,7 +32,7 @@ test.each<[string, readonly (readonly [string, string])[]]>([
   expect([...readJsonMembers(text)]).toEqual(members);
 });
 
-test("each member of an object is its value, however the object is laid out", () => {
+test("each member of an object is its value, with any whitespace", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom("", " ", "\n\t"), (object, space) => {
       const members = readJsonMembers(JSON.stringify(object, null, space));

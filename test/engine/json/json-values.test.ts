@@ -25,7 +25,7 @@ test("numbers that JavaScript holds are numbers", () => {
   ]);
 });
 
-test("any JSON comes back the same", () => {
+test("any JSON is written as it was read", () => {
   fc.assert(
     fc.property(
       fc.jsonValue(),
@@ -34,7 +34,7 @@ test("any JSON comes back the same", () => {
   );
 });
 
-test("any number is written as it was read, wherever it stands", () => {
+test("any number is written as it was read, at any depth", () => {
   const digits = fc.stringMatching(/^\d{1,20}$/);
   const number = fc
     .tuple(

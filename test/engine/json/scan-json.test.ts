@@ -42,14 +42,14 @@ describe("a JSON text", () => {
     expect(scan(text)).toEqual(expected);
   });
 
-  test("is refused where it is deeper than may be, which may be said", () => {
+  test("is refused if it is deeper than the limit, which the caller may set", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect(scan(nested(10_000))).toMatchObject({ kind: "list", levels: 10_000 });
     expect(scan(nested(10_001))).toEqual({ kind: "too deep", mostLevels: 10_000 });
     expect(runToCompletion(scanJson(Buffer.from(nested(6)), null, 5))).toEqual({ kind: "too deep", mostLevels: 5 });
   });
 
-  test("is counted as it would be by who parses it", () => {
+  test("is counted as a parser would count it", () => {
     const count = (value: unknown): number =>
       1 +
       (typeof value === "object" && value !== null
@@ -91,7 +91,7 @@ describe("the records of a JSON text", () => {
     ],
     ['"x"', []],
     ["[]", []],
-  ])("%s are told one after the other", (text, expected) => {
+  ])("%s are returned one after the other", (text, expected) => {
     expect(records(text)).toEqual(expected);
   });
 });
@@ -103,7 +103,7 @@ test.each([
   ["one text of escapes", (length: number) => `"${"\\n".repeat(length / 2)}"`],
   ["one object", (length: number) => `{${'"a":1,'.repeat(length / 6)}"b":2}`],
   ["rows", (length: number) => `[${'{"a":1},'.repeat(length / 8)}{}]`],
-])("a long text is read in many steps, so that it holds nobody up: %s", (_what, make) => {
+])("of a long text are read in many steps, so that it delays no others: %s", (_what, make) => {
   const steps = stepsOf(scanJson(Buffer.from(make(2_000_000))));
   expect(steps).toBeGreaterThan(50);
 });

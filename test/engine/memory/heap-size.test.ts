@@ -25,7 +25,7 @@ test.each([
   ["letters beyond Latin", JSON.stringify("€".repeat(200_000))],
   ["numbers", `[${many(50_000, (nth) => String(nth / 3))}]`],
   ["texts", `[${many(50_000, (nth) => `"text ${nth}"`)}]`],
-])("many %s take no more than was estimated, and a quarter of it at least", (_what, text) => {
+])("many %s take no more than was estimated, and at least a quarter of it", (_what, text) => {
   const estimate = heapSize(JSON.parse(text));
   const real = measured(text, Math.ceil(4_000_000 / text.length));
   expect(real).toBeLessThan(estimate * 1.1);
@@ -37,6 +37,6 @@ test("what is nested deeper than functions can be called is measured all the sam
   expect(heapSize(JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`))).toBeGreaterThan(levels * 16);
 });
 
-test("nothing, and a truth, take nothing of their own", () => {
+test("null and booleans take no memory of their own", () => {
   for (const value of [null, undefined, true, false]) expect(heapSize(value)).toBe(0);
 });

@@ -3,7 +3,7 @@ import { ByteQuota, SharedBytes } from "../../../engine/memory/byte-quota.ts";
 
 const KIB = 1024;
 
-test("an object counts once, until the last of its holders lets go of it", () => {
+test("an object counts once, until its last holder releases it", () => {
   const quota = new ByteQuota(100);
   const shared = new SharedBytes<object>(quota);
   const item = {};

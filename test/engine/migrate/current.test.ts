@@ -90,7 +90,7 @@ describe("an error in a migration", () => {
     expect(await messageOf({ name: "current" }, own)).toMatch(/functions\/bad\.sql:2:\d+: syntax error/);
   });
 
-  test("in a committed migration names its file and line, and leaves nothing of it", async () => {
+  test("in a committed migration names its file and line, and leaves no trace of it", async () => {
     await using own = await ownHistories(["platform"]);
     await own.add("project", "tags", "create table public.tags ();\nalter table public.tags add column id nonsense;");
     const message = await messageOf({ name: "migrate" }, own);
@@ -100,7 +100,7 @@ describe("an error in a migration", () => {
 });
 
 describe("commit", () => {
-  test("makes a migration of the project's history, which uncommit takes back, and leaves no shadow database", async () => {
+  test("creates a migration of the project's history, which uncommit removes, and leaves no shadow database", async () => {
     await using own = await ownHistories();
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
@@ -188,7 +188,7 @@ describe("commit", () => {
     expect(await readFile(join(folder, "current/0010-notes.sql"), "utf8")).toBe(NOTES);
   });
 
-  test("has nothing to do where current/ has no statement", async () => {
+  test("does nothing if current/ has no statement", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-later.sql", "-- Later.\n");
     expect(await messageOf(commit, own)).toContain("project/current has nothing to commit");

@@ -72,7 +72,7 @@ describe("findDrift", () => {
     expect(await own.shadowExists()).toBe(false);
   });
 
-  test("takes the files of current/ for migrations", async () => {
+  test("includes the files of current/ in the migrations", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);

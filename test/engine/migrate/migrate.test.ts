@@ -133,7 +133,7 @@ describe("bringUpToDate", () => {
   });
 });
 
-describe("bringUpToDate, of a database that takes no writes", () => {
+describe("bringUpToDate, with a read-only database", () => {
   const attempt = () =>
     bringUpToDate({ settings: settings(), requestUrl: database.url, isOwnDatabase: false, report: () => {} });
 
@@ -164,7 +164,7 @@ describe("bringUpToDate, with standard_conforming_strings off", () => {
     await expect(attempt()).rejects.toThrow(`standard_conforming_strings is off for the login "${login}"`);
   });
 
-  test("nothing is migrated", async () => {
+  test("migrates nothing", async () => {
     await client.query(`alter database ${database.name} set standard_conforming_strings = off`);
     const migrating = runMigrations({ name: "migrate" }, settings());
     await expect(migrating).rejects.toThrow("standard_conforming_strings is off");
@@ -212,7 +212,7 @@ describe("a committed migration that was changed", () => {
   test.each([
     ["a line more", (text: string) => `${text}create table public.more ();\n`],
     ["other line ends", (text: string) => text.replaceAll("\n", "\r\n")],
-  ])("is named wherever migrations are read: %s", async (_, change) => {
+  ])("is named by every command that reads migrations: %s", async (_, change) => {
     await runMigrations({ name: "migrate" }, settings());
     const name = await changeFirst(change);
     const refusal = `${name} was changed after it was committed`;
@@ -228,7 +228,7 @@ describe("a committed migration that was changed", () => {
 });
 
 describe("runMigrations", () => {
-  test("of two migrations with the same number both are named, and nothing is changed", async () => {
+  test("refuses two migrations with the same number, names both, and changes nothing", async () => {
     const newest = (await readdir(join(folder, "content/committed"))).sort().at(-1)!;
     const twin = `${newest.slice(0, 6)}-zzz.sql`;
     await cp(join(folder, "content/committed", newest), join(folder, "content/committed", twin));
@@ -238,7 +238,7 @@ describe("runMigrations", () => {
     expect(rows).toEqual([{ found: null }]);
   });
 
-  test.each(["LATIN1", "SQL_ASCII"])("refuses a database in %s before anything is changed", async (encoding) => {
+  test.each(["LATIN1", "SQL_ASCII"])("refuses a database in %s before any change", async (encoding) => {
     const name = `${database.name}_${encoding.toLowerCase()}`;
     const url = urlOf("postgres", name);
     await client.query(`create database ${name} template template0 encoding '${encoding}' locale 'C'`);

@@ -22,7 +22,7 @@ test.each([
   expect(sqlOf(`${statement};\nselect 2;`)).toEqual([statement, "select 2"]);
 });
 
-test("what is not finished is one statement", () => {
+test("an unfinished text is one statement", () => {
   expect(sqlOf("select 'a; select 2")).toEqual(["select 'a", "select 2"]);
   expect(sqlOf("do $$ a; b")).toEqual(["do $$ a; b"]);
 });

@@ -48,7 +48,7 @@ describe("an upgrade of a project with migrations of its own", () => {
     expect(await own.rows("select name from public.tags")).toEqual([{ name: "green" }]);
   });
 
-  test("that fails half way keeps what was applied, refuses to serve, and goes on once the migration is mended", async () => {
+  test("that fails keeps the applied migrations, refuses to serve, and continues once the migration is fixed", async () => {
     await using own = await ownHistories();
     await own.add("project", "tags", "create table public.tags (name text);");
     await runMigrations({ name: "migrate" }, own.settings);
@@ -109,7 +109,7 @@ describe("a database of the single history that earlier versions had", () => {
     create table graphile_migrate.migrations (hash text primary key, previous_hash text, filename text, date timestamptz);
     insert into graphile_migrate.migrations values ('sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1', null, '000001.sql', now())`;
 
-  test("is neither served nor migrated, and the refusal says how to carry it over", async () => {
+  test("is neither served nor migrated, and the error says how to move it", async () => {
     await using own = await ownHistories();
     await own.rows(RECORD);
     for (const ours of [true, false]) {

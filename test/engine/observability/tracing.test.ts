@@ -136,7 +136,7 @@ describe("traces", () => {
     {},
     { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_SDK_DISABLED: "true" },
     { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_TRACES_EXPORTER: "none" },
-  ])("are not made where nobody collects them: %j", async (settings) => {
+  ])("are not created without an exporter: %j", async (settings) => {
     const { config } = readConfig(settings);
     expect(await openTracing(config, makeLogger(config))).toBeNull();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { findTlsError, toPgConnectionString } from "../../../engine/pg-client/connection-string.ts";
 
-describe("a connection string as pg reads it", () => {
+describe("a connection string as pg parses it", () => {
   test.each([
     "postgresql://u:p%40ss@db:5432/app",
     "postgresql://u@/app?host=%2Ftmp&port=5433",
@@ -22,7 +22,7 @@ describe("a connection string as pg reads it", () => {
   );
 });
 
-describe("how a connection string asks for TLS", () => {
+describe("the TLS settings of a connection string", () => {
   const faultOf = (parameters: string) =>
     findTlsError(`postgresql://u@db/app?${parameters}`, (file) => file === "/there");
 

@@ -47,7 +47,7 @@ async function openLine() {
 }
 
 describe("notifications", () => {
-  test("reach every handler of their channel, and nobody else", async () => {
+  test("reach every handler of their channel, and no other", async () => {
     const listener = open();
     const heard: string[] = [];
     await listener.listen("news", (payload) => heard.push(`a ${payload}`));
@@ -60,7 +60,7 @@ describe("notifications", () => {
     expect(heard.sort()).toEqual(["a 1", "b 1", "c 2"]);
   });
 
-  test("stop for a handler that is taken away, and go on for the others", async () => {
+  test("stop for a removed handler, and continue for the others", async () => {
     const listener = open();
     const heard: string[] = [];
     const handler = () => heard.push("leaving");
@@ -113,7 +113,7 @@ describe("notifications", () => {
 });
 
 describe("when the connection is lost", () => {
-  test("a killed backend is replaced, those who listen hear again and are told of the gap", async () => {
+  test("a killed backend is replaced, and listeners are notified of the gap", async () => {
     const listener = open();
     const heard: string[] = [];
     let gaps = 0;
@@ -129,7 +129,7 @@ describe("when the connection is lost", () => {
     expect(heard).toEqual(["again"]);
   });
 
-  test("a session that fell silent is noticed by its own heartbeat", async () => {
+  test("a silent session is detected by the heartbeat", async () => {
     const wire = await openLine();
     const listener = open({ url: wire.url, heartbeatMs: 30, answerWithinMs: 200 });
     const heard: string[] = [];
@@ -144,7 +144,7 @@ describe("when the connection is lost", () => {
     await until(() => heard.length > 0);
   });
 
-  test("it is tried until the database is there, and who asked meanwhile is answered then", async () => {
+  test("connecting is retried until the database is available, and then waiting callers continue", async () => {
     const wire = await openLine();
     wire.cut();
     const warnings: object[] = [];
@@ -160,7 +160,7 @@ describe("when the connection is lost", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  test("a handler taken away in the meantime stays away", async () => {
+  test("a handler that was removed meanwhile stays removed", async () => {
     const wire = await openLine();
     const listener = open({ url: wire.url });
     const heard: string[] = [];
@@ -188,7 +188,7 @@ describe("closing", () => {
     await expect(listener.listen("news", () => {})).rejects.toThrow("closed");
   });
 
-  test("rejects those who wait to be listening, while the database is away", async () => {
+  test("rejects callers that wait to listen, while the database is unavailable", async () => {
     const wire = await openLine();
     wire.cut();
     const listener = open({ url: wire.url });
@@ -198,7 +198,7 @@ describe("closing", () => {
     await refused;
   });
 
-  test("right after opening leaves nothing behind", async () => {
+  test("right after opening leaves no connection behind", async () => {
     const listener = open();
     await listener.close();
     await sleep(100);

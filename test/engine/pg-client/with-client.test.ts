@@ -31,7 +31,7 @@ test("the session is over, too, when the work fails", async () => {
   await until(() => isGone(pid));
 });
 
-test("a session that is killed fails the work and nothing else", async () => {
+test("a session that is killed fails its own work only", async () => {
   const work = withClient(url, async (client) => {
     const pid = await pidOf(client);
     await withClient(url, (other) => other.query("select pg_terminate_backend($1)", [pid]));

@@ -13,14 +13,14 @@ test("a database that answers is awaited no longer", async () => {
   expect(steps).toEqual([]);
 });
 
-test("a database that does not exist is told at once, with the setting's name and no password", async () => {
+test("a database that does not exist is reported immediately, with the setting's name and no password", async () => {
   const url = urlOf("postgres:hunter2", "nowhere");
   const attempt = awaitDatabase(url, "DATABASE_URL", () => {});
   await expect(attempt).rejects.toThrow(/DATABASE_URL\) cannot be used: database "nowhere" does not exist/);
   await expect(awaitDatabase(url, "DATABASE_URL", () => {})).rejects.not.toThrow("hunter2");
 });
 
-test("a password that is wanted and not given is told in words", async () => {
+test("a missing password is reported with an error", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "await-"));
   const port = await freePort();
   const cluster = await startCluster({ dataDir, port, tell: () => {} });
@@ -53,7 +53,7 @@ test("a server that is not up yet is waited for", async () => {
   }
 });
 
-test("a host that has no name yet, as a container that is still to come, is waited for too", async () => {
+test("a host name that does not resolve yet, as of a container that starts later, is retried too", async () => {
   const steps: string[] = [];
   const url = "postgresql://me@database.invalid/app";
   const waiting = awaitDatabase(url, "DATABASE_URL", (step) => steps.push(step), 300);

@@ -12,7 +12,7 @@ afterAll(async () => {
 });
 
 describe("refuseTwoDatabases", () => {
-  test("lets the same database pass, as two logins", async () => {
+  test("accepts the same database with two logins", async () => {
     const { url, ownerUrl } = databases[0]!;
     await refuseTwoDatabases({ requestUrl: url, ownerUrl });
   });
@@ -23,7 +23,7 @@ describe("refuseTwoDatabases", () => {
     await expect(attempt).rejects.toThrow(`two databases of one server, "${one.name}" and "${other.name}"`);
   });
 
-  test("goes by the names alone where the server does not let everybody ask which one it is", async () => {
+  test("compares the names if the login may not read the system identifier", async () => {
     const [one, other] = databases as [TestDatabase, TestDatabase];
     await withClient(one.ownerUrl, (owner) =>
       owner.query("revoke execute on function pg_control_system() from public"),

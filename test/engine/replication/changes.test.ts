@@ -9,7 +9,7 @@ import { changesOf, Followed, QUIET, useFollowed } from "./followed.ts";
 
 const followed = useFollowed();
 
-describe("a follower", () => {
+describe("a subscriber of changes", () => {
   test("a follower gets each transaction with its changes, in the order of the commits", async () => {
     const changes = followed.open();
     const record = new Followed();
@@ -108,7 +108,7 @@ describe("a follower", () => {
     expect(errors).toHaveLength(1);
   });
 
-  test("that is slow holds up what comes, not what it does with it", async () => {
+  test("that is slow delays the delivery of messages, not their processing", async () => {
     const changes = followed.open();
     const record = new Followed();
     let atOnce = 0;
@@ -155,7 +155,7 @@ describe("a follower", () => {
   });
 });
 
-describe("what is read", () => {
+describe("a decoded change", () => {
   /** The changes that a follower is told of while the statements run. */
   async function resultOf(...statements: string[]): Promise<Followed["changes"]> {
     const changes = followed.open();
@@ -167,7 +167,7 @@ describe("what is read", () => {
     return record.changes;
   }
 
-  test("values are text as Postgres writes it, whatever the owner's settings are", async () => {
+  test("has values as text in Postgres's format, with any settings of the owner", async () => {
     await followed.owner.query(`
       create type mood as enum ('good', 'bad');
       create domain age as int;
@@ -214,7 +214,7 @@ describe("what is read", () => {
     ]);
   });
 
-  test("a long value that was left as it was is taken from the old row, or is not there", async () => {
+  test("has an unchanged TOAST value from the old row, or omits it", async () => {
     await followed.owner.query(`
       create table longs (id int primary key, short text, long text);
       alter table longs alter column long set storage external, replica identity full;
@@ -273,7 +273,7 @@ describe("what is read", () => {
     ]);
   });
 
-  test("rows of a partition are those of its root", async () => {
+  test("of a partition belongs to its root table", async () => {
     await followed.owner.query(`
       create table parts (id int) partition by range (id);
       create table parts_low partition of parts for values from (0) to (10);
@@ -289,7 +289,7 @@ describe("what is read", () => {
     ]);
   });
 
-  test("emptying several tables is one change for each", async () => {
+  test("is one for each table of a TRUNCATE", async () => {
     await followed.owner.query(
       "create table one (id int); create table two (id int); alter publication followed add table one, two",
     );
@@ -300,7 +300,7 @@ describe("what is read", () => {
     ]);
   });
 
-  test("a row of some megabytes comes whole", async () => {
+  test("of some megabytes is complete", async () => {
     await followed.owner.query("truncate items");
     const [change] = await resultOf("insert into items values (1, repeat('ä', 5000000))");
     expect(change!.new![1]).toBe("ä".repeat(5_000_000));
@@ -325,7 +325,7 @@ describe("messages", () => {
     }
   });
 
-  test("of SQL come with the transaction that sent them, or at once", async () => {
+  test("of SQL arrive with their transaction, or immediately", async () => {
     const changes = followed.open();
     const record = new Followed();
     await changes.follow(record).from;
@@ -343,8 +343,8 @@ describe("messages", () => {
   });
 });
 
-describe("the stream", () => {
-  test("is idle until somebody follows, and tells how far it is", async () => {
+describe("the replication stream", () => {
+  test("is idle without subscribers, and reports its position", async () => {
     const changes = followed.open();
     expect(changes.state()).toEqual({ status: "idle", reason: null, position: null, history: null });
     expect(await changes.statistics()).toMatchObject({ status: "idle", followers: 0, transactions: 0, lag: null });
@@ -366,7 +366,7 @@ describe("the stream", () => {
     expect(statistics.retainedBytes).toBeGreaterThan(0);
   });
 
-  test("ends a while after the last follower has left, and keeps nothing then", async () => {
+  test("ends a while after the last subscriber has left, and releases its slot", async () => {
     const changes = followed.open({ keptMs: 50 });
     const following = changes.follow(new Followed());
     await following.from;
@@ -382,7 +382,7 @@ describe("the stream", () => {
     await until(() => record.committed.length === 1);
   });
 
-  test("goes on for those who follow, though others left", async () => {
+  test("continues for the other subscribers when one leaves", async () => {
     const changes = followed.open({ keptMs: 20 });
     const record = new Followed();
     const leaving = changes.follow(new Followed());
@@ -394,7 +394,7 @@ describe("the stream", () => {
     expect(record.gaps).toEqual([]);
   });
 
-  test("is not held up by a transaction that goes on, once there is a slot to copy", async () => {
+  test("does not wait for an open transaction, if there is a slot to copy", async () => {
     await followed.open().follow(new Followed()).from;
     const writer = new pg.Client({ connectionString: followed.database.ownerUrl });
     await writer.connect();
@@ -435,8 +435,8 @@ describe("the stream", () => {
   });
 });
 
-describe("a database that gives no stream", () => {
-  test("is refused with the reason, and asked again by the next who follows", async () => {
+describe("a database without logical replication", () => {
+  test("is refused with the reason, and tried again for the next subscriber", async () => {
     const changes = followed.open({ publication: "later" });
     await expect(changes.follow(new Followed()).from).rejects.toMatchObject({ kind: "unavailable" });
     expect(changes.state().status).toBe("refused");
@@ -449,7 +449,7 @@ describe("a database that gives no stream", () => {
     await until(() => record.committed.length === 1);
   });
 
-  test("that is refused later on says so, and goes on when it may", async () => {
+  test("that revokes it later is reported, and the stream continues when it is granted", async () => {
     await followed.owner.query("create table gone (id int); create publication gone for table gone");
     const warnings: object[] = [];
     const log = { ...QUIET, warn: (fields: object) => warnings.push(fields) };
@@ -470,7 +470,7 @@ describe("a database that gives no stream", () => {
     await followed.owner.query("drop table gone; drop publication gone");
   });
 
-  test("is refused where a pooler stands before it", async () => {
+  test("is refused behind a connection pooler", async () => {
     // What PgBouncer says to whoever wants to replicate.
     const answer = Buffer.from("SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: replication\0\0");
     const header = Buffer.from([0x45, 0, 0, 0, 4 + answer.length]);

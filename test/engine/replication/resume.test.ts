@@ -30,8 +30,8 @@ function inserted(record: Followed): (string | null | undefined)[] {
   return record.changes.filter(({ kind }) => kind === "INSERT").map((change) => change.new![0]);
 }
 
-describe("after the connection is lost", () => {
-  test("nothing is missed, nothing comes twice, and the order stays, in the middle of a transaction too", async () => {
+describe("after a lost connection", () => {
+  test("no change is missed or repeated, and the order stays, in the middle of a transaction too", async () => {
     const changes = followed.open();
     const record = new Followed();
     let result = 0;
@@ -50,7 +50,7 @@ describe("after the connection is lost", () => {
     expect(record.committed).toEqual(record.begun);
   });
 
-  test("what was missed is announced where no slot keeps it", async () => {
+  test("missed changes are announced as a gap if no slot keeps them", async () => {
     const changes = followed.open({ keep: "never" });
     const record = new Followed();
     await changes.follow(record).from;
@@ -67,7 +67,7 @@ describe("after the connection is lost", () => {
     expect(record.committed.at(-1)!.commitLsn).toBeGreaterThan(gap!.until);
   });
 
-  test("a follower that does not go on costs the connection, and loses nothing", async () => {
+  test("a subscriber that blocks costs the connection, and loses nothing", async () => {
     const changes = followed.open({ patienceMs: 50 });
     const record = new Followed();
     await changes.follow(record).from;
@@ -84,7 +84,7 @@ describe("after the connection is lost", () => {
     expect(record.gaps).toEqual([]);
   });
 
-  test("a wire that says nothing any more is noticed, and replaced", async () => {
+  test("a silent connection is detected, and replaced", async () => {
     const wire = await openWire(followed.database.ownerUrl);
     const changes = followed.open({ url: wire.url, patienceMs: 250 });
     const record = new Followed();
@@ -120,7 +120,7 @@ describe("after the connection is lost", () => {
   });
 });
 
-describe("following since a position", () => {
+describe("a subscription since a position", () => {
   test("brings what was committed after it, then what is committed from now on, also from another process", async () => {
     const one = followed.open();
     const early = new Followed();
@@ -139,7 +139,7 @@ describe("following since a position", () => {
     expect(from).toBeGreaterThanOrEqual(late.committed.at(-2)!.commitLsn);
   });
 
-  test("misses nothing and repeats nothing for many who come at different times while much is written", async () => {
+  test("misses and repeats no change for many subscribers that start at different times during many writes", async () => {
     const changes = followed.open();
     const main = new Followed();
     await changes.follow(main).from;
@@ -189,7 +189,7 @@ describe("following since a position", () => {
     await until(() => record.committed.length === 1);
   });
 
-  test("is refused where nothing is kept", async () => {
+  test("is refused if no slot keeps changes", async () => {
     const kept = followed.open();
     const record = new Followed();
     await kept.follow(record).from;
@@ -200,7 +200,7 @@ describe("following since a position", () => {
     await expect(from).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("that nobody waits for any more ends", async () => {
+  test("that is aborted ends", async () => {
     const changes = followed.open();
     const record = new Followed();
     await changes.follow(record).from;
@@ -218,7 +218,7 @@ describe("following since a position", () => {
   });
 });
 
-describe("the slot that keeps the log", () => {
+describe("the replication slot", () => {
   test("follows behind", async () => {
     const changes = followed.open({ keptMs: 100 });
     const record = new Followed();
@@ -235,7 +235,7 @@ describe("the slot that keeps the log", () => {
     expect(record.gaps).toEqual([]);
   });
 
-  test("serves the next process when one is killed, and is made anew when it is gone", async () => {
+  test("serves the next process when one is killed, and is created again when it was dropped", async () => {
     const first = followed.open();
     const record = new Followed();
     await first.follow(record).from;
@@ -250,7 +250,7 @@ describe("the slot that keeps the log", () => {
     expect((await followed.slots()).map(({ temporary }) => temporary)).toEqual([false, true]);
   });
 
-  test("is dropped by a process that follows nothing, unless another does", async () => {
+  test("is dropped by a process without subscribers, unless another one has some", async () => {
     const busy = followed.open();
     const record = new Followed();
     await busy.follow(record).from;

@@ -59,7 +59,7 @@ async function restart(settings: Record<string, string>): Promise<void> {
   await start(settings);
 }
 
-test("when Postgres is killed amid 50,000 changes, none is lost, none comes twice, and the order stays", async () => {
+test("when Postgres is killed amid 50,000 changes, none is lost or repeated, and the order stays", async () => {
   const changes = changesOf(url);
   const followed = new Followed();
   await changes.follow(followed).from;
@@ -86,7 +86,7 @@ test("when Postgres is killed amid 50,000 changes, none is lost, none comes twic
   await changes.close();
 });
 
-test("Postgres stops in good order while somebody follows, and is followed again afterwards", async () => {
+test("Postgres shuts down cleanly while there is a subscriber, which continues afterwards", async () => {
   const changes = changesOf(url);
   const followed = new Followed();
   await changes.follow(followed).from;
@@ -99,7 +99,7 @@ test("Postgres stops in good order while somebody follows, and is followed again
   await changes.close();
 });
 
-test("what was read of a database is nothing to the copy of it that was promoted in its place", async () => {
+test("positions of a primary are invalid at a replica that was promoted in its place", async () => {
   const changes = changesOf(url);
   const followed = new Followed();
   await changes.follow(followed).from;
@@ -143,7 +143,7 @@ test("what was read of a database is nothing to the copy of it that was promoted
   await rm(copy, { recursive: true });
 });
 
-test("a slot that may keep no more is made anew, and who would resume from it is refused", async () => {
+test("an invalidated slot is created again, and resuming from it is refused", async () => {
   await restart({ max_slot_wal_keep_size: "1MB", max_wal_size: "32MB", min_wal_size: "32MB" });
   const first = changesOf(url);
   const followed = new Followed();
@@ -168,7 +168,7 @@ test("a slot that may keep no more is made anew, and who would resume from it is
   await second.close();
 });
 
-test("where the server bounds nothing, no slot is left behind, unless that is asked for", async () => {
+test("without max_slot_wal_keep_size, no slot is left behind, unless that is configured", async () => {
   await restart({ max_slot_wal_keep_size: "-1" });
   const slots = async () => {
     const { rows } = await query("select temporary from pg_replication_slots order by temporary");
@@ -185,7 +185,7 @@ test("where the server bounds nothing, no slot is left behind, unless that is as
   await request.close();
 });
 
-test("a server that has no slot to spare is asked again until it has, and nothing is missed meanwhile", async () => {
+test("a server without a free slot is retried until it has one, and no change is missed meanwhile", async () => {
   await restart({ max_replication_slots: "2" });
   const take = "select pg_create_physical_replication_slot('somebody')";
   await query(`${take}; select pg_create_physical_replication_slot('else')`);

@@ -22,7 +22,7 @@ function source(...texts: readonly string[]) {
   return { begin, told: result, sizes, chunks };
 }
 
-test("rows come between what opens and what closes them, and their size is told with the last one", async () => {
+test("rows are between the opening and the closing text, and the last chunk has their size", async () => {
   const { begin, told: result, sizes } = source("1,2", ",3,4", ",5,6");
   let text = "";
   for await (const { data, release } of await begin()) {
@@ -35,7 +35,7 @@ test("rows come between what opens and what closes them, and their size is told 
   expect(sizes).toEqual([{ rows: 6, bytes: 11 }]);
 });
 
-test("whoever wants no more ends what they are read from, also before the first one", async () => {
+test("a reader that stops ends the source, also before the first row", async () => {
   for (const steps of [0, 1, 3]) {
     const { begin, sizes, chunks } = source("1,2", ",3,4", ",5,6");
     const flow = await begin();

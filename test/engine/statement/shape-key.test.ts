@@ -25,7 +25,7 @@ function outcome(...[intent, options]: Parameters<Museum["plan"]>): string {
   }
 }
 
-test("intents that differ in one place have different keys, unless their statement or refusal is the same", () => {
+test("intents that differ in one place have different keys, unless their statement or error is the same", () => {
   const request = fc.tuple(intents({ name: fc.constant("x"), value: fc.constant("1") }), manners(fc.constant("x")));
   let different = 0;
   for (const [intent, options] of fc.sample(request, 150)) {
@@ -81,7 +81,7 @@ function neighbours<T>(value: T, name = ""): T[] {
 /** Here another word would be no intent at all. */
 const WORDS = new Set(["kind", "operator", "arrow", "schema", "resolution", "returned", "formats", "field"]);
 
-test("values make no difference, whatever they are", () => {
+test("values do not change the key", () => {
   const text = fc.string({ unit: "binary" });
   fc.assert(
     fc.property(text, text, (one, other) => {
@@ -94,7 +94,7 @@ test("values make no difference, whatever they are", () => {
   );
 });
 
-test("where a page begins makes none either, but whether it begins at a null does", () => {
+test("the position of a cursor does not either, except for a null", () => {
   const key = (order: string, ...values: (string | null)[]) =>
     statementShapeKey(read("works", {}, { page: { kind: "after", position: { order, values } } }), responseOptions);
   expect(key("x", "1", "2")).toBe(key("x", "3", "null"));
@@ -105,7 +105,7 @@ test("where a page begins makes none either, but whether it begins at a null doe
   );
 });
 
-test("whether a body is an object does", () => {
+test("a body that is an object has another key than an array", () => {
   const key = (body: unknown) =>
     statementShapeKey({ ...post("echo_json", body), argument: argumentOf(body) }, responseOptions);
   const argumentOf = (body: unknown) => ({
@@ -117,7 +117,7 @@ test("whether a body is an object does", () => {
   expect(key({})).not.toBe(key([]));
 });
 
-test("a zero byte in a name is refused, and the letters that spell one in JSON are not", () => {
+test("a zero byte in a name is refused, and its JSON escape is not", () => {
   const key = (name: string) => statementShapeKey(read("works", { select: [column(name)] }), responseOptions);
   expect(() => key("a\0")).toThrow(expect.objectContaining({ kind: "invalid", code: "22021" }));
   expect(() => key("\\\0")).toThrow(expect.objectContaining({ code: "22021" }));

@@ -209,7 +209,7 @@ describe("runChecks", () => {
     }
   });
 
-  describe("of tables that a publication has only in part", () => {
+  describe("for tables that a publication has only in part", () => {
     const TABLES = ["plain", "stored", "virtual", "partial"] as const;
     let database: Database;
     beforeEach(async () => {

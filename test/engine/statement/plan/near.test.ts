@@ -19,11 +19,11 @@ describe("the nearest name", () => {
     expect(suggestName(name, TABLES, { minSimilarity: 0.75, mayName: anything })).toBe(expected);
   });
 
-  test("may be less alike where that is enough", () => {
+  test("may be less similar if the caller allows it", () => {
     expect(suggestName("direct", TABLES, { minSimilarity: 0.33, mayName: anything })).toBe("directors");
   });
 
-  test("is never one that may not be named, even when that one is the very name", () => {
+  test("is never a hidden one, even on an exact match", () => {
     const mayName = (known: string) => known !== "films";
     expect(suggestName("film", TABLES, { minSimilarity: 0.33, mayName })).toBe("film_sets");
     expect(suggestName("films", ["films"], { minSimilarity: 0.33, mayName })).toBeNull();

@@ -95,16 +95,16 @@ describe("an order is completed", () => {
     expect(orderOf("shelves", [term("place")], { role: "page_clerk" })).toEqual([["place", null]]);
   });
 
-  test("not where there is no key: what the client says must do", () => {
+  test("but not without a key: the client's order is used", () => {
     expect(orderOf("makers", [term("hammers")])).toEqual([["hammers", null]]);
   });
 });
 
-describe("a position belongs to an order", () => {
+describe("a cursor belongs to an order", () => {
   const nameOf = (name: string, order: readonly OrderTerm[], more = {}) =>
     museum.plan(read(name, { order, window, ...more }, { page: first })).keyset!.order;
 
-  test("however it is spelled, whatever is selected, and however many rows are asked for", () => {
+  test("with any spelling, selection and page size", () => {
     const plain = nameOf("hammers", [term("price")]);
     const spelled = term("price", { direction: "asc", nulls: "last" });
     expect(nameOf("hammers", [spelled])).toBe(plain);
@@ -114,7 +114,7 @@ describe("a position belongs to an order", () => {
     );
   });
 
-  test("and to no other one", () => {
+  test("and to no other order", () => {
     const names = [
       nameOf("hammers", []),
       nameOf("hammers", [term("name")]),

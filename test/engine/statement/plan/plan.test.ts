@@ -40,7 +40,7 @@ function refusal(intent: Intent, options?: Wishes): ApiError {
   throw new Error("It was planned");
 }
 
-describe("a plan is refused", () => {
+describe("a request is refused", () => {
   const merge = { resolution: "merge", onConflict: null } as const;
   const put = (parts: Parameters<typeof insert>[2], row: object = { code: "one", name: "x" }) =>
     insert("keyed", row, parts, { single: true, upsert: merge });
@@ -155,7 +155,7 @@ describe("a plan is refused", () => {
     expect(refusal(intent, options)).toMatchObject({ kind, code });
   });
 
-  test("in PostgREST's words", () => {
+  test("with PostgREST's message", () => {
     expect(refusal(read("workz"))).toMatchObject({
       message: "Could not find the table 'api.workz' in the schema cache",
       hint: "Perhaps you meant the table 'api.works'",
@@ -197,7 +197,7 @@ describe("a plan is refused", () => {
   });
 });
 
-describe("a plan says", () => {
+describe("a plan contains", () => {
   test("that what only reads may not write", () => {
     expect(museum.plan(read("works")).readOnly).toBe(true);
     expect(museum.plan(insert("works", { title: "x" })).readOnly).toBe(false);
@@ -206,7 +206,7 @@ describe("a plan says", () => {
     expect(museum.plan(post("all_works", {})).readOnly).toBe(true);
   });
 
-  test("what has to be undone when it is not what was asked for", () => {
+  test("the checks that roll it back", () => {
     const guards = (intent: Intent, options: Wishes) => museum.plan(intent, options).guards.map(({ code }) => code);
     const one = { formats: [OBJECT] };
     expect(guards(update("works", { year: 1 }, { where: [eq("id", "1")] }), one)).toEqual(["PGRST116"]);
@@ -222,7 +222,7 @@ describe("a plan says", () => {
     expect(guards(read("works"), one)).toEqual([]);
   });
 
-  test("how many rows there are by counting only what the page cannot tell", () => {
+  test("a count of only those rows that the page does not show", () => {
     const total = (intent: Intent, maxRows: number | null = null) => museum.plan(intent, { maxRows }).total;
     expect(total(read("works"))).toEqual({ kind: "none" });
     expect(total(read("works", {}, { count: "exact" }))).toEqual({ kind: "page" });
@@ -250,7 +250,7 @@ describe("a plan says", () => {
     expect(made(call("anything"), "image/jpeg")).toBe("application/octet-stream");
   });
 
-  test("that a table's own format is made of all its columns only", () => {
+  test("a table's own format only if all its columns are selected", () => {
     const formats = [{ kind: "media", type: "application/vnd.museum.label" } as const];
     expect(refusal(read("works", { select: columns("id") }), { formats }).code).toBe("PGRST107");
     expect(refusal(read("works", { select: [everyColumn(), relation("artists", [])] }), { formats }).code).toBe(
@@ -259,7 +259,7 @@ describe("a plan says", () => {
     expect(refusal(read("artists"), { formats }).code).toBe("PGRST107");
   });
 
-  test("nothing of a body that nobody wants", () => {
+  test("no body if the client needs none", () => {
     expect(museum.plan(read("works"), { includesBody: false }).body).toEqual({ kind: "none" });
     expect(museum.plan(insert("works", { title: "x" }, {}, { returned: "nothing" })).body).toEqual({ kind: "none" });
   });
@@ -285,7 +285,7 @@ describe("a plan says", () => {
     expect(conflict("defaults", null)).toEqual(["id"]);
   });
 
-  test("nothing about values", () => {
+  test("no values", () => {
     const secret = "not in the plan";
     const intents: Intent[] = [
       read("works", {

@@ -41,7 +41,7 @@ function refusal(source: string, wanted: string, role?: string): ApiError {
   throw new Error(`${source} is related to ${wanted}`);
 }
 
-describe("a relation is found", () => {
+describe("a relationship is found", () => {
   test.each([
     ["works", "artists", "many-to-one artists by works_artist_id_fkey"],
     ["works", "artist_id", "many-to-one artists by works_artist_id_fkey"],
@@ -72,7 +72,7 @@ describe("a relation is found", () => {
   });
 });
 
-describe("a relation is refused", () => {
+describe("a relationship is refused", () => {
   test.each([
     ["works", "rooms", "PGRST200"],
     ["works", "artists!nothing", "PGRST200"],
@@ -86,7 +86,7 @@ describe("a relation is refused", () => {
     expect(refusal(source, wanted).code).toBe(code);
   });
 
-  test("in PostgREST's words when there is none", () => {
+  test("with PostgREST's message if there is none", () => {
     expect(refusal("works", "artist!boss")).toMatchObject({
       kind: "invalid",
       message: "Could not find a relationship between 'works' and 'artist' in the schema cache",
@@ -129,7 +129,7 @@ describe("a hint", () => {
     expect(refusal("exhibtions", "works").hint).toBe("Perhaps you meant 'exhibitions' instead of 'exhibtions'.");
   });
 
-  test("finds what lies beyond a junction", () => {
+  test("finds a relationship through a junction", () => {
     expect(refusal("exhibitions", "work").hint).toBe("Perhaps you meant 'works' instead of 'work'.");
   });
 
@@ -140,12 +140,12 @@ describe("a hint", () => {
     expect(refusal("works", "secret_thing", "anon").hint ?? "").not.toContain("secret");
   });
 
-  test("offers no way through a junction that the caller may not see, and then there may be one way only", () => {
+  test("does not use a junction that the caller may not see, and then the relationship may be unambiguous", () => {
     expect(refusal("artists", "exhibitions", "authenticated").code).toBe("PGRST201");
     expect(spelled("artists", "exhibitions", "anon")).toBe("many-to-many exhibitions by open_links");
   });
 
-  test("names nothing to a role that there is not", () => {
+  test("reveals no names to an unknown role", () => {
     expect(refusal("works", "artist", "nobody").hint).toBeNull();
   });
 });

@@ -51,7 +51,7 @@ describe("a function is found by the names of its arguments", () => {
 });
 
 describe("a function is refused", () => {
-  test("in PostgREST's words, with the nearest name", () => {
+  test("with PostgREST's message, with the nearest name", () => {
     expect(refusal(call("add_", { b: "1", a: "2" }))).toMatchObject({
       kind: "notFound",
       code: "PGRST202",
@@ -109,7 +109,7 @@ describe("a function is refused", () => {
     },
   );
 
-  test("without a word of functions that the caller may not call", () => {
+  test("without names of functions that the caller may not call", () => {
     expect(refusal(call("closed_functio"), "authenticated").hint).toBe(
       "Perhaps you meant to call the function api.closed_function",
     );

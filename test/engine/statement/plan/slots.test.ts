@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { bindValues, listOperations } from "../../../../engine/statement/plan/bind-parameters.ts";
 import { at, call, compare, eq, filter, insert, isNull, post, read } from "../intents.ts";
 
-describe("the values of slots", () => {
+describe("the values of bind parameters", () => {
   const intent = read("works", {
     where: [
       eq("id", "1"),
@@ -13,7 +13,7 @@ describe("the values of slots", () => {
     conditions: [at("artists", eq("born", "1840"))],
   });
 
-  test("are counted through all conditions, as they come, and those without a value left out", () => {
+  test("are collected from all conditions in order, without conditions that have no value", () => {
     expect(listOperations(intent).map((operation) => "value" in operation && operation.value)).toEqual([
       "1840",
       "1",
@@ -24,7 +24,7 @@ describe("the values of slots", () => {
     expect(bindValues([{ kind: "operand", index: 2 }], intent)).toEqual(["1900"]);
   });
 
-  test("a list is an array literal in which nothing but quotes and backslashes is special", () => {
+  test("are array literals for lists, in which only quotes and backslashes are special", () => {
     expect(bindValues([{ kind: "operand", index: 4 }], intent)).toEqual([
       String.raw`{"a","b \"c\"","d\\e,{}","NULL",""}`,
     ]);
@@ -32,7 +32,7 @@ describe("the values of slots", () => {
     expect(bindValues([{ kind: "operand", index: 0 }], none)).toEqual(["{}"]);
   });
 
-  test("a payload is sent as it came", () => {
+  test("include the payload as it was sent", () => {
     const written = insert("works", { title: "x" });
     expect(bindValues([{ kind: "payload" }], written)).toEqual([written.payload.json]);
     expect(bindValues([{ kind: "payload" }], post("f", [1]))).toEqual([Buffer.from("[1]")]);
@@ -43,14 +43,14 @@ describe("the values of slots", () => {
     expect(bindValues([{ kind: "payload" }], { ...call("f"), argument })).toEqual([Buffer.from("\\x00ff")]);
   });
 
-  test("a position has a value for each term of the order, none where it stands at a null", () => {
+  test("include a value for each term of a cursor's order, and none for a null", () => {
     const page = { kind: "after", position: { order: "x", values: ["1906", null] } } as const;
     const slots = [0, 1].map((index) => ({ kind: "position" as const, index }));
     expect(bindValues(slots, read("works", {}, { page }))).toEqual(["1906", null]);
     expect(bindValues(slots, call("all_works", {}, {}, { page }))).toEqual(["1906", null]);
   });
 
-  test("an argument that comes twice is its last value, or all of them for a variadic parameter", () => {
+  test("include the last value of a repeated argument, or all of them for a variadic parameter", () => {
     const called = call("f", { words: ["a", "b"] });
     expect(bindValues([{ kind: "argument", name: "words", all: false }], called)).toEqual(["b"]);
     expect(bindValues([{ kind: "argument", name: "words", all: true }], called)).toEqual(['{"a","b"}']);

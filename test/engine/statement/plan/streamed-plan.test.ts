@@ -16,7 +16,7 @@ const CSV: ResponseFormat = { kind: "media", type: "text/csv" };
 const EXPLAINED: ResponseFormat = { kind: "plan", type: "x/plan", of: JSON_FORMAT, as: "text", options: [] };
 const OBJECT: ResponseFormat = { kind: "object", type: "x/object", nulls: "kept" };
 
-describe("an answer whose rows may come one by one", () => {
+describe("a response that can be streamed", () => {
   test.each<[string, Intent, Wishes]>([
     ["rows as JSON", read("works"), {}],
     ["less what is null", read("works"), as({ kind: "array", type: "x/array", nulls: "stripped" })],
@@ -28,7 +28,7 @@ describe("an answer whose rows may come one by one", () => {
     expect(longPlanOf(intent, options)).not.toBeNull();
   });
 
-  test("names its columns where their names come before Postgres tells them", () => {
+  test("has known column names before Postgres sends them", () => {
     const { rows } = longPlanOf(
       read("artists", { select: [everyColumn(), column("id", { alias: "again" })] }),
       as(CSV),
@@ -37,13 +37,13 @@ describe("an answer whose rows may come one by one", () => {
     expect(rows.outputs.map((output) => output.kind === "value" && output.name)).toEqual([...names, "again"]);
   });
 
-  test("counts its rows before they come", () => {
+  test("counts its rows before they are sent", () => {
     expect(longPlanOf(read("works", {}, { count: "exact" }))!.total).toEqual({ kind: "counted", most: null });
     expect(longPlanOf(read("works"))!.total).toEqual({ kind: "none" });
   });
 });
 
-describe("an answer that can only be had whole", () => {
+describe("a response that cannot be streamed", () => {
   test.each<[string, Intent, Wishes]>([
     ["nothing but a head", read("works"), { includesBody: false }],
     ["one row", read("works"), as(OBJECT)],
@@ -63,7 +63,7 @@ describe("an answer that can only be had whole", () => {
     expect(longPlanOf(intent, options)).toBeNull();
   });
 
-  test("what a function gives that may change something", async () => {
+  test("the result of a volatile function", async () => {
     await museum.owner.query("alter function api.all_works() volatile");
     await museum.reload();
     expect(longPlanOf(post("all_works", {}))).toBeNull();

@@ -23,7 +23,7 @@ const object = (nulls: "kept" | "stripped") => ({ formats: [{ kind: "object", ty
 const bodyOf = async (intent: Intent, options: object) => (await museum.run(intent, options)).body;
 const ids = (where = compare("id", "lt", "3")) => read("works", { select: columns("id", "mood"), where: [where] });
 
-describe("a body is", () => {
+describe("a response body is", () => {
   test("an array of rows, and an empty one without any", async () => {
     expect(await bodyOf(ids(eq("id", "0")), {})).toBe("[]");
     expect(await bodyOf(ids(), {})).toBe('[{"id":1,"mood":"calm"}, \n {"id":2,"mood":"calm"}]');
@@ -43,7 +43,7 @@ describe("a body is", () => {
     expect(await bodyOf(call("defaults", { c: "true" }), { formats })).toBe('{"a":1,"b":"x","c":true}');
   });
 
-  test("nothing where only the counts are wanted", async () => {
+  test("empty if only the counts are requested", async () => {
     const intent = read("works", { select: [column("id"), relation("artists", columns("name"))] }, { count: "exact" });
     expect(museum.text(intent, { includesBody: false })).toMatch(/^select null, count\(\*\), null, /);
     expect(await museum.run(intent, { includesBody: false })).toMatchObject({ body: null, rowCount: 7, total: 7 });
@@ -85,7 +85,7 @@ describe("a body is", () => {
     );
   });
 
-  test("bytes as digits, whatever the role thinks of bytes", async () => {
+  test("bytes in hex, with any setting of the role", async () => {
     expect(museum.plan(call("picture"), media("image/png")).body).toEqual({ kind: "value", isBinary: true });
     expect(await bodyOf(call("picture"), media("image/png"))).toBe("89504e470d0a1a0a");
     expect(await bodyOf(ids(), media("application/x-bytes"))).toBe("000101");

@@ -61,7 +61,7 @@ describe("a function is called", () => {
     expect(await museum.rows(post("count_list", { list: [1, 2, 3] }))).toBe(3);
   });
 
-  test("with the first object of an array, and not at all with an empty one", async () => {
+  test("with the first object of an array, and not with an empty one", async () => {
     expect(
       await museum.rows(
         post("add", [
@@ -115,7 +115,7 @@ describe("a function is called", () => {
   });
 });
 
-describe("what a function gives", () => {
+describe("the result of a function", () => {
   test.each<[CallIntent, unknown]>([
     [call("series", { up_to: "2" }), [1, 2]],
     [call("words"), ["a", null, "c"]],
@@ -134,7 +134,7 @@ describe("what a function gives", () => {
     expect(await museum.rows(intent)).toEqual(expected);
   });
 
-  test("values come as they are, and sets of them as an array", () => {
+  test("is returned as it is, and a set of values as an array", () => {
     expect(museum.text(call("series", { up_to: "2" }))).toContain(`select ${VALUES}, count(*)`);
     expect(museum.text(call("one_work", { id: "1" }))).toContain(
       `select coalesce(json_agg("_".*)->0, 'null'), count(*)`,
@@ -162,7 +162,7 @@ describe("what a function gives", () => {
     ]);
   });
 
-  test("rows keep the order that the function gives them, whatever is spread into them", async () => {
+  test("keeps the order of the function's rows, with any spread relations", async () => {
     const select = [column("id"), relation("artists", columns("name"), { spread: true })];
     const rows = (await museum.rows(call("in_order", {}, { select }))) as { id: number }[];
     expect(rows.map(({ id }) => id)).toEqual([6, 5, 3, 4, 1, 2, 7]);
@@ -196,7 +196,7 @@ describe("what a function gives", () => {
     });
   });
 
-  test("is nothing where it is void, and the function has run", async () => {
+  test("is empty if the type is void, and the function has run", async () => {
     expect(await museum.run(post("nap", {}))).toMatchObject({ rowCount: 1 });
     expect(museum.plan(post("nap", {}))).toMatchObject({ routine: { returns: { shape: "void" } } });
   });
@@ -206,7 +206,7 @@ describe("what a function gives", () => {
     expect(answer).toMatchObject({ status: "418", headers: '[{"X-Tea":"green"}]' });
   });
 
-  test("is undone when it is not the one row that was asked for", async () => {
+  test("is rolled back if it is not the single row that was requested", async () => {
     const intent = post("write_items", { names: ["a", "b"] });
     const formats = [{ kind: "object", type: "x/object", nulls: "kept" } as const];
     const error = await museum.run(intent, { formats }).catch((reason: unknown) => reason);
@@ -237,7 +237,7 @@ describe("a function that takes a row", () => {
     expect(await museum.run(withRow("retitle", { title: "Reeds" }, "999"))).toMatchObject({ rowCount: 0 });
   });
 
-  test("is not found by what it does not take", () => {
+  test("is not found by unknown parameters", () => {
     expect(() => museum.text(withRow("retitle", { name: "Reeds" }, "1"))).toThrow(/retitle/);
   });
 });

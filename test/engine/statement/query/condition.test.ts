@@ -24,7 +24,7 @@ async function ids(table: string, where: RowCondition): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-describe("a condition is spelled", () => {
+describe("a condition is compiled", () => {
   test.each<[RowCondition, string]>([
     [compare("year", "eq", "1"), `"works"."year" = $1`],
     [compare("year", "neq", "1"), `"works"."year" <> $1`],
@@ -94,7 +94,7 @@ describe("a condition is spelled", () => {
     );
   });
 
-  test("on a domain that reads texts itself by its own function, one by one in a list", async () => {
+  test("on a domain with its own cast from text, one by one in a list", async () => {
     const text = (where: RowCondition) => museum.text(read("colours", { select: columns("id"), where: [where] }));
     expect(text(eq("shade", "#ff0000"))).toContain(`where "colours"."shade" = tools.shade_from_text($1)`);
     const list = filter("shade", { kind: "in", values: ["#ff0000", "#00ff00"] });
@@ -105,7 +105,7 @@ describe("a condition is spelled", () => {
   });
 });
 
-describe("a value means what Postgres makes of it beside its column", () => {
+describe("a value is cast by Postgres to the type of its column", () => {
   test.each<[string, RowCondition, number[]]>([
     ["types", eq("whole", "-1"), [1]],
     ["types", eq("big", "9223372036854775807"), [3]],
@@ -151,7 +151,7 @@ describe("a value means what Postgres makes of it beside its column", () => {
     await expect(museum.rows(read(table, { select: columns("id"), where: [where] }))).rejects.toMatchObject({ code });
   });
 
-  test("a text that is no word of the statement is looked for as it is", async () => {
+  test("a text is compared as it is", async () => {
     const odd = `'; "drop" -- \\ $1 %`;
     await museum.owner.query("insert into api.empty values (1, $1)", [odd]);
     const where = eq("name", odd);
@@ -166,7 +166,7 @@ describe("a row as a whole", () => {
     read("works", { select, where: [{ kind: "row", negated, operation: { kind: "digest", values } }] });
   const digestOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
-  test("is told by the digest of what is selected of it, as it stands in the body", async () => {
+  test("is identified by the digest of its selected columns, as in the body", async () => {
     expect(museum.text(withDigest([]))).toContain(
       `where encode(sha256(convert_to((select row_to_json("_".*)::text from ` +
         `(select "works"."id", "works"."title" as "name") "_"), 'UTF8')), 'hex') = any($1)`,

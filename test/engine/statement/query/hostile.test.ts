@@ -70,7 +70,7 @@ const remembered = hostile.map((text) => {
 });
 const request = fc.tuple(intents({ name: remembered, value: remembered }), manners(hostile));
 
-describe("hostile text in any place of an intent", () => {
+describe("hostile text in any part of an intent", () => {
   test("leaves the statement's structure as it is for plain text", () => {
     let planned = 0;
     fc.assert(

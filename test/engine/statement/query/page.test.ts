@@ -72,10 +72,10 @@ const place = (values: readonly string[], order: string, limit: number) => {
   );
 };
 
-describe("a page by position", () => {
+describe("a page by cursor", () => {
   const byYear = read("paints", { select: columns("hue"), order: [term("year")], window: two });
 
-  test("reads its rows and one more, and tells by what its last row is ordered", async () => {
+  test("reads its rows and one more, and returns the order values of its last row", async () => {
     const first = { ...byYear, page: { kind: "first" } } as const;
     const order = `"paints"."year", "paints"."id"`;
     const kept = `select "paints"."hue", "paints"."year", "paints"."id" from "api"."paints" as "paints" order by ${order} limit 3`;
@@ -94,7 +94,7 @@ describe("a page by position", () => {
   const paints = (order: readonly OrderTerm[]) => read("paints", { select: columns("id"), order, window: two });
   const [id, hue, year, price] = ["id", "hue", "year", "price"].map((name) => `"paints"."${name}"`);
 
-  test("begins in one range of an index that has its order", () => {
+  test("starts in one range of an index with its order", () => {
     expect(searched(behind(paints([]), ["7"]))).toBe(rowsWhere(`${id} > $1`, `${id}`));
     const upwards = paints([term("hue"), term("year")]);
     expect(searched(behind(upwards, ["a", "2001", "7"]))).toBe(
@@ -105,7 +105,7 @@ describe("a page by position", () => {
     expect(searched(behind(downwards, ["7"]))).toBe(rowsWhere(`${id} < $1`, `${id} desc`));
   });
 
-  test("begins in several where the directions differ, or where nulls come last", () => {
+  test("starts in several ranges if the directions differ, or if nulls are last", () => {
     const order = `${hue} desc, ${id}`;
     const kept = (condition: string) =>
       `(select ${id}, ${hue} from "api"."paints" as "paints" where ${condition} order by ${order} limit 3)`;
@@ -143,13 +143,13 @@ describe("a page by position", () => {
     expect(await museum.run(behind(intent, ["7"]))).toMatchObject({ rowCount: 2, total: 17 });
   });
 
-  test("has one statement, wherever it begins", () => {
+  test("has one statement for all start positions", () => {
     const texts = ["7", "8"].map((value) => museum.text(behind(paints([]), [value])));
     expect(texts[0]).toBe(texts[1]);
   });
 });
 
-describe("a walk from page to page gives each row once and in order", () => {
+describe("a walk through pages returns each row once and in order", () => {
   const orders: readonly (readonly OrderTerm[])[] = [
     [],
     [term("hue"), term("price")],
@@ -185,7 +185,7 @@ describe("a walk from page to page gives each row once and in order", () => {
     }
   });
 
-  test("by names of things, which are numbers inside", async () => {
+  test("by reg types, which are numbers inside", async () => {
     await museum.owner.query(`
       create table api.things (thing regclass primary key);
       insert into api.things values ('api.works'), ('api.artists'), ('pg_class'), ('pg_type');
@@ -212,7 +212,7 @@ describe("a walk from page to page gives each row once and in order", () => {
     expect(await walk(intent)).toEqual(await whole(intent));
   });
 
-  test("by a column of a related row, whether it is shown or not", async () => {
+  test("by a column of a related row, whether it is selected or not", async () => {
     const order = [ordered(field("name"), { relation: "artists", direction: "desc" }), down("id")];
     const embeds = [
       relation("artists", columns("name"), { spread: true }),
@@ -243,7 +243,7 @@ describe("a walk from page to page gives each row once and in order", () => {
     expect(total).toBe((await whole(completed)).length);
   });
 
-  test("of a view by an order that tells its rows apart", async () => {
+  test("of a view by an order that is unique", async () => {
     const intent = read("hues", { order: [down("paints"), term("hue")], window: two });
     expect(await walk(intent)).toEqual(await whole(intent));
   });
@@ -260,7 +260,7 @@ describe("a walk from page to page gives each row once and in order", () => {
   });
 });
 
-test("rows in the same place are told from others that are only spelled alike", async () => {
+test("and distinguishes rows in the same position from others that are only spelled alike", async () => {
   await museum.owner.query(`
     create view api.amounts as select n from (values (1.0), (1.00), (2.0), (null), (null)) v (n);
     grant select on api.amounts to anon`);

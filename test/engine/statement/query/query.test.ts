@@ -38,7 +38,7 @@ const planOf = (intent: ReadIntent, options?: Parameters<Museum["plan"]>[1]) =>
 describe("a total", () => {
   const window = { offset: 1, limit: 2 };
 
-  test("counts all rows that meet the conditions, inner relations included, and shows none of them", async () => {
+  test("counts all rows that match the conditions, inner relations included, and returns none of them", async () => {
     const intent = read(
       "works",
       {
@@ -56,7 +56,7 @@ describe("a total", () => {
     expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
 
-  test("is the page's own where nothing is held back", async () => {
+  test("equals the page's own count if no rows are excluded", async () => {
     expect(await museum.run(read("works", {}, { count: "exact" }))).toMatchObject({ rowCount: 7, total: 7 });
     expect(await museum.run(read("works"))).toMatchObject({ rowCount: 7, total: null });
   });
@@ -87,7 +87,7 @@ describe("a total", () => {
   });
 });
 
-describe("rows one by one", () => {
+describe("streamed rows", () => {
   const CSV = { formats: [{ kind: "media", type: "text/csv" }] } as const;
   const STRIPPED = { formats: [{ kind: "array", type: "x/array", nulls: "stripped" }] } as const;
   const longPlanOf = (intent: Intent, options?: Wishes) => toStreamedPlan(museum.plan(intent, options))!;
@@ -134,7 +134,7 @@ describe("rows one by one", () => {
     expect(readResponseRow([whole.body, String(whole.rowCount), ...lines[0]!.slice(1)], plan)).toEqual(whole);
   });
 
-  test("know what a function has said of the answer once the first one is there", async () => {
+  test("have the headers that a function sets with the first row", async () => {
     await museum.owner.query(`
       create function api.speaking() returns setof api.works language plpgsql stable as $$ begin
         perform set_config('response.status', '299', true);
@@ -151,7 +151,7 @@ describe("rows one by one", () => {
 describe("an explained statement", () => {
   const json = { kind: "media", type: "application/json" } as const;
 
-  test("is the same one, and gives Postgres's plan", async () => {
+  test("is the same one, and returns Postgres's plan", async () => {
     const formats = [{ kind: "plan", type: "x/plan", of: json, as: "json", options: ["verbose", "settings"] } as const];
     const intent = read("works", { where: [eq("id", "1")] });
     const query = buildQuery(museum.plan(intent, { formats }));
@@ -181,7 +181,7 @@ test("a statement is the same for all values, and survives a change of the table
   expect(await museum.rows(intent)).toEqual([{ code: "FR", name: "France" }]);
 });
 
-test("an error of Postgres's own is no refusal of ours", () => {
+test("an error of Postgres itself is not an API error", () => {
   expect(guardError({ code: "22P02", message: 'invalid input syntax for type integer: "PGRST116 2"' })).toBeNull();
   expect(guardError({ code: "42704", message: 'unrecognized configuration parameter "app.user"' })).toBeNull();
   expect(guardError(new Error("x"))).toBeNull();

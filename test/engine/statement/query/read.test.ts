@@ -30,8 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-describe("a statement that reads", () => {
-  test("all of a table leaves its columns to Postgres, so that new ones appear by themselves", async () => {
+describe("a SELECT statement", () => {
+  test("of all columns leaves them to Postgres, so that new columns appear", async () => {
     const intent = read("countries", { order: [term("code", { direction: "desc" })], window: { offset: 1, limit: 2 } });
     expect(museum.text(intent)).toBe(
       answering(
@@ -44,7 +44,7 @@ describe("a statement that reads", () => {
     ]);
   });
 
-  test("columns with aliases, casts, JSON paths and computed ones", async () => {
+  test("has columns with aliases, casts, JSON paths and computed ones", async () => {
     const intent = read("works", {
       select: [
         ...columns("id", "shouted"),
@@ -67,13 +67,13 @@ describe("a statement that reads", () => {
     ]);
   });
 
-  test("nothing of a row but that it is there", async () => {
+  test("of no columns returns an empty object for each row", async () => {
     const intent = read("works", { select: [relation("artists", [])], where: [eq("id", "1")] });
     expect(museum.text(intent)).toBe(answering(`select from "api"."works" as "works" where "works"."id" = $1`));
     expect(await museum.rows(intent)).toEqual([{}]);
   });
 
-  test("each column where one has a representation of its own", () => {
+  test("lists each column if one has a data representation", () => {
     expect(museum.text(read("colours"))).toBe(
       answering(
         `select "colours"."id", "colours"."name", tools.shade_to_json("colours"."shade") as "shade" from "api"."colours" as "colours"`,
@@ -81,13 +81,13 @@ describe("a statement that reads", () => {
     );
   });
 
-  test("columns that bear the names which statements use themselves", async () => {
+  test("returns columns with the names that statements use internally", async () => {
     expect(await museum.rows(read("_"))).toEqual([{ _: 1, result: "r", page: "p" }]);
   });
 });
 
 describe("an embedded relation", () => {
-  test("of one row is an object", async () => {
+  test("to one row is an object", async () => {
     const intent = read("works", {
       select: [column("title"), relation("artists", [column("name"), relation("countries", columns("name"))])],
       where: [compare("id", "gt", "5")],
@@ -108,7 +108,7 @@ describe("an embedded relation", () => {
     ]);
   });
 
-  test("of many rows is an array, with conditions, order and window of its own", async () => {
+  test("to many rows is an array, with conditions, order and range of its own", async () => {
     const intent = read("artists", {
       select: [column("name"), relation("works", columns("title"), { alias: "late" })],
       where: [compare("id", "lt", "3")],
@@ -161,7 +161,7 @@ describe("an embedded relation", () => {
     ]);
   });
 
-  test("may be the table itself, both ways at once", async () => {
+  test("may be the table itself, in both directions at once", async () => {
     const intent = read("people", {
       select: [
         column("id"),
@@ -180,13 +180,13 @@ describe("an embedded relation", () => {
     expect(await museum.rows(intent)).toEqual([{ works: { artists: { works: [{ id: 1 }, { id: 2 }] } } }]);
   });
 
-  test("of one row stays one row when a view shows several", async () => {
+  test("to one row stays one row if a view has several", async () => {
     const intent = read("works", { select: [relation("doubled_artists", columns("name"))], where: [eq("id", "1")] });
     expect(museum.text(intent)).toContain(`= "works"."artist_id" limit 1) "_") as "doubled_artists"`);
     expect(await museum.rows(intent)).toEqual([{ doubled_artists: { name: "Claude" } }]);
   });
 
-  test("leaves out rows without it when it is inner, however deep", async () => {
+  test("excludes rows without it if it is inner, at any depth", async () => {
     const countries = relation("countries", columns("name"), { join: "inner" });
     const intent = read("works", {
       select: [column("id"), relation("artists", [column("name"), countries], { join: "inner" })],
@@ -211,17 +211,17 @@ describe("an embedded relation", () => {
   });
 });
 
-describe("conditions across relations", () => {
+describe("conditions on relations", () => {
   const ids = async (intent: ReturnType<typeof read>) =>
     ((await museum.rows(intent)) as { id: number }[]).map(({ id }) => id);
 
-  test("rows are chosen by whether there is a relation", async () => {
+  test("filter rows by the existence of related rows", async () => {
     const select = [column("id"), relation("works", [])];
     expect(await ids(read("artists", { select, where: [isNull("works")] }))).toEqual([5]);
     expect(await ids(read("artists", { select, where: [isNull("works", true)] }))).toEqual([1, 2, 3, 4]);
   });
 
-  test("by whether there is one that meets its own conditions, in a tree too", async () => {
+  test("filter by related rows that match their own conditions, in a tree too", async () => {
     const intent = read("works", {
       select: [column("id"), relation("artists", []), relation("labels", [])],
       conditions: [at("artists", eq("name", "Vincent")), at("labels", compare("body", "like", "A wave"))],
@@ -261,7 +261,7 @@ describe("conditions across relations", () => {
     expect(await ids(intent)).toEqual([5]);
   });
 
-  test("a window that leaves nothing leaves nothing to be there", async () => {
+  test("treat an empty range as no related rows", async () => {
     const intent = read("artists", {
       select: [column("id"), relation("works", columns("id"), { join: "inner" })],
       ranges: [at("works", { offset: 1, limit: null })],
@@ -290,7 +290,7 @@ describe("the order by a relation's column", () => {
 });
 
 describe("a spread relation", () => {
-  test("of one row gives its columns to the row around it, through several levels", async () => {
+  test("to one row adds its columns to the parent row, through several levels", async () => {
     const country = relation("countries", [column("name", { alias: "land" })], { spread: true });
     const intent = read("works", {
       select: [
@@ -362,7 +362,7 @@ describe("a spread relation", () => {
 });
 
 describe("aggregates", () => {
-  test("are of all rows, or of those that have the other columns in common", async () => {
+  test("are computed for all rows, or grouped by the other columns", async () => {
     const intent = read("works", {
       select: [
         column("artist_id", { alias: "by" }),

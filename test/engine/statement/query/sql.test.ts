@@ -10,7 +10,7 @@ import {
   sql,
 } from "../../../../engine/statement/query/sql.ts";
 
-describe("a piece of SQL", () => {
+describe("an SQL fragment", () => {
   test.each([
     [identifier("plain"), '"plain"'],
     [identifier("two", 'wo"rds'), '"two"."wo""rds"'],
@@ -23,7 +23,7 @@ describe("a piece of SQL", () => {
     expect(compile(piece)).toEqual({ text, parameters: [] });
   });
 
-  test("numbers its parameters in the order in which they come, and one that comes twice once", () => {
+  test("numbers its parameters in order of appearance, and a repeated one once", () => {
     const id = parameter({ kind: "operand", index: 1 });
     const body = parameter({ kind: "payload" });
     const all = parameter({ kind: "argument", name: "a", all: true });

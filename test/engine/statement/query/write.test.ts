@@ -42,7 +42,7 @@ const quietly = (change: string, more = "null, null") =>
   answering(`select from "result"`, { body: "null", with: `"result" as (${change})`, more });
 
 describe("an insert", () => {
-  test("of one row names its columns only, so that the others take their defaults", async () => {
+  test("of one row names its columns only, so that the others have their defaults", async () => {
     const intent = insert("items", { name: "glue" }, { select: columns("name", "quantity", "note") });
     expect(museum.text(intent)).toBe(
       answering(`select "items"."name", "items"."quantity", "items"."note" from "result" as "items"`, {
@@ -73,7 +73,7 @@ describe("an insert", () => {
     ]);
   });
 
-  test("of many rows whose values are where those of the first one are, column by column", async () => {
+  test("of many rows with the same layout is sent column by column", async () => {
     const payload = payloadOf('[{"year":1906,"title":"A","id":50},{"year":null,"title":"B","id":51}]');
     const intent = { ...insert("works", []), payload };
     const from = `from unnest($1::integer[], $2::text[], $3::integer[]) as "payload"("id", "title", "year")`;
@@ -98,7 +98,7 @@ describe("an insert", () => {
     ]);
   });
 
-  test("returns nothing that nobody wants, and so needs no right to read", async () => {
+  test("returns nothing if no rows are requested, and so requires no SELECT privilege", async () => {
     const intent = insert("append_only", { id: 1, entry: "x" }, {}, { returned: "nothing" });
     expect(museum.text(intent)).toBe(
       quietly(
@@ -109,7 +109,7 @@ describe("an insert", () => {
     await expect(museum.run({ ...intent, returned: "headers" })).rejects.toMatchObject({ code: "42501" });
   });
 
-  test("says where the one new row is, as JSON spells its key", async () => {
+  test("returns the location of the one new row, with its key in JSON", async () => {
     const intent = insert("exhibits", { exhibition_id: 3, work_id: 7 }, {}, { returned: "headers" });
     expect(museum.text(intent)).toBe(
       quietly(
@@ -127,7 +127,7 @@ describe("an insert", () => {
     expect((await museum.run(insert("keyless", { a: 1 }, {}, { returned: "headers" }))).location).toBeNull();
   });
 
-  test("of objects without keys makes rows of defaults, and of an empty array none", async () => {
+  test("of objects without keys inserts rows of defaults, and of an empty array none", async () => {
     expect(museum.text(insert("only_key", [{}], {}, { returned: "nothing" }))).toBe(
       quietly(`insert into "api"."only_key" select from json_array_elements($1::json) as "payload" returning 1`),
     );
@@ -175,7 +175,7 @@ describe("an insert", () => {
     expect(await numbers([{ id: 95 }, { a: 1 }])).toEqual([95, before! + 2]);
   });
 
-  test("reads a domain by its own function", async () => {
+  test("uses the cast of a domain", async () => {
     const intent = insert("colours", [
       { id: 8, name: "blue", shade: "#0000ff" },
       { id: 9, name: "none", shade: null },
@@ -187,7 +187,7 @@ describe("an insert", () => {
     ]);
   });
 
-  test("through a trigger tells what the trigger has to say", async () => {
+  test("through a trigger returns the headers that the trigger sets", async () => {
     const { headers, status } = await museum.run(insert("watched", { id: 2, name: "told" }));
     expect([headers, status]).toEqual(['[{"X-Fixture": "told"}]', "299"]);
   });
@@ -202,13 +202,13 @@ describe("an insert", () => {
   });
 });
 
-describe("an insert that meets rows which are there", () => {
+describe("an insert that conflicts with existing rows", () => {
   const rows = [
     { code: "one", name: "Uno" },
     { code: "nine", name: "Nine" },
   ];
 
-  test("changes them, and counts those that are new", async () => {
+  test("updates them, and counts the new ones", async () => {
     const intent = insert("keyed", rows, {}, { upsert: { resolution: "merge", onConflict: null } });
     expect(museum.text(intent)).toBe(
       answering(`select "keyed".* from "result" as "keyed"`, {
@@ -276,7 +276,7 @@ describe("PUT", () => {
     expect(await museum.run(put({ code: "new", name: "New" }, "new"))).toMatchObject({ rowCount: 1, inserted: 1 });
   });
 
-  test("writes nothing when the payload names another row, or several", async () => {
+  test("writes nothing if the payload has another row, or several", async () => {
     const refused = async (row: object, code: string) => {
       const error = await museum.run(put(row, code)).catch((reason: unknown) => reason);
       return guardError(error);
@@ -325,14 +325,14 @@ describe("an update", () => {
     ]);
   });
 
-  test("of nothing finds nothing", async () => {
+  test("without columns changes no rows", async () => {
     const intent = update("works", {}, { where: [eq("id", "1")] });
     expect(museum.text(intent)).toContain(`"result" as (select "works".* from "api"."works" where false)`);
     expect(await museum.run(intent)).toMatchObject({ rowCount: 0, body: "[]" });
     expect(await museum.run({ ...intent, returned: "nothing" })).toMatchObject({ rowCount: 0 });
   });
 
-  test("shows all columns beside a computed one, and gives computed relations the row as it is now", async () => {
+  test("returns all columns beside a computed one, and computed relations of the new row", async () => {
     const intent = update(
       "artists",
       { name: "C." },
@@ -367,7 +367,7 @@ describe("an update", () => {
     expect(await museum.rows(intent)).toEqual([{ id: 5 }]);
   });
 
-  test("is undone when it changes more than one row where one was asked for", async () => {
+  test("is rolled back if it changes more than the one requested row", async () => {
     const intent = update("works", { price: 1 }, { where: [compare("id", "lt", "3")] });
     const error = await museum.run(intent, { formats: [OBJECT] }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({
@@ -403,7 +403,7 @@ describe("a delete", () => {
   });
 });
 
-test("row-level policies hold for what is written and for what comes back", async () => {
+test("row-level policies apply to the written and to the returned rows", async () => {
   const mine = insert("notes", { owner: "ben", body: "x" });
   await expect(museum.run(mine, { role: "authenticated" })).rejects.toMatchObject({ code: "42501" });
   await expect(museum.run(mine, { role: "anon" })).rejects.toMatchObject({ code: "42501" });
