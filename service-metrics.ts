@@ -1,6 +1,6 @@
 import type { CatalogKeeper } from "./engine/catalog/catalog-keeper.ts";
-import type { ConnectionPoolState } from "./engine/database/connection-pools.ts";
-import type { Database, DatabaseState } from "./engine/database/database.ts";
+import type { ConnectionPoolState, ConnectionPoolsState } from "./engine/database/connection-pools.ts";
+import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import type { ConnectionCounters } from "./engine/database/prepared-statements.ts";
 import { metricsOfCounters, type ServiceCounters } from "./engine/observability/counters.ts";
@@ -50,7 +50,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
   ];
 }
 
-function databaseMetrics({ status, lanes }: DatabaseState): Metric[] {
+function databaseMetrics({ status, lanes }: ConnectionPoolsState): Metric[] {
   const perPool = (numberOf: (pool: ConnectionPoolState) => number): readonly MetricSample[] =>
     Object.entries(lanes).map(([pool, state]) => ({ labels: { lane: pool }, value: numberOf(state) }));
   const sumOf = (key: keyof ConnectionCounters): number =>

@@ -113,11 +113,9 @@ export type RunTransactionOptions = Pick<RunStatementOptions, "readOnly" | "time
   readonly isolation?: IsolationLevel;
 };
 
-export type DatabaseState = ConnectionPoolsState;
-
 type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
 
-type RequestParts = Omit<
+type PooledRequestParts = Omit<
   StatementRequest,
   "context" | "isAnonymous" | "expires" | "slowPool" | "primary" | "observation"
 >;
@@ -395,7 +393,7 @@ export class Database {
     context: StatementContext,
     statements: readonly Statement[],
     { slowPool, primary }: ChosenPools,
-    parts: RequestParts,
+    parts: PooledRequestParts,
   ): StatementRequest {
     return {
       context,
@@ -441,19 +439,14 @@ export class Database {
     return this.#pools.runningStatements();
   }
 
-  state(): DatabaseState {
+  state(): ConnectionPoolsState {
     return this.#pools.state;
   }
 
   /** Refuses new requests, waits for the running ones, then closes all connections. */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= Promise.all([this.#pools.close(), this.#replicas?.close()]).then(() => this.#owner.close());
     return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    await Promise.all([this.#pools.close(), this.#replicas?.close()]);
-    await this.#owner.close();
   }
 
   #choosePoolName(shape: StatementShape, { pool, readOnly }: RunStatementOptions): PoolName {
