@@ -18,11 +18,11 @@ export type AcceptedSocket = {
   readonly request: IncomingMessage;
   /** The id of the request, for the log. */
   readonly id: string;
-  /** Nothing is read until each that has paused it resumes it. */
+  /** Reading resumes when every caller that paused it has resumed it. */
   readonly reading: PausableSource;
 };
 
-/** What an interface does with one socket. */
+/** The handler of one socket. */
 export type SocketSession = {
   /** Where it rejects, the socket is closed with an internal error. */
   receive(message: Buffer, isBinary: boolean): Promise<void>;
@@ -43,7 +43,7 @@ export type SocketHostOptions = {
   readonly server: Pick<ServerOptions, "maxPayload" | "perMessageDeflate" | "handleProtocols">;
   readonly corsOrigins: Config["corsOrigins"];
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
-  /** What messages that have not arrived completely may take, of all sockets together. */
+  /** The memory for incomplete messages of all sockets. */
   readonly incoming: ByteQuota;
   /** A client that has not answered a ping by the next one is disconnected. Absent: clients are not pinged. */
   readonly pingMs?: number;
@@ -90,7 +90,7 @@ export class SocketHost<Session extends SocketSession> {
     for (const { session } of this.#clients) yield session;
   }
 
-  /** Null where a socket may be opened. */
+  /** Returns null if a socket may be opened. */
   rejectionOf(headers: IncomingHttpHeaders): UpgradeRejection | null {
     if (this.#isClosing) return { status: 503, message: "The service is shutting down" };
     return this.#isAllowedOrigin(headers) ? null : { status: 403, message: "This origin is not allowed" };
@@ -105,7 +105,7 @@ export class SocketHost<Session extends SocketSession> {
     });
   }
 
-  /** Accepts no socket any more, drains those that are open, and disconnects those that remain after the time. */
+  /** Accepts no more sockets, drains the open ones, and disconnects the rest after the timeout. */
   async close(milliseconds: number): Promise<void> {
     this.#isClosing = true;
     for (const { session } of this.#clients) session.drain();

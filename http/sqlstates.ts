@@ -69,14 +69,14 @@ const SQLSTATES: Readonly<Record<string, SqlstateMeaning>> = {
 
 /** SQLSTATEs with several meanings, which the message tells apart. */
 const MEANINGS_BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, meaning: SqlstateMeaning]>> = {
-  // The extension pg_safeupdate, and we, refuse to change all rows.
+  // Raised by the extension pg_safeupdate and by this service for a change of all rows.
   "21000": [/requires a WHERE clause$/, [400, "VALIDATION_ERROR"]],
   // The token's role was dropped, or never was.
   "22023": [/^role .* does not exist$/s, [401, "AUTH_REQUIRED"]],
   "42883": [/^function xmlagg\(/, [406, "VALIDATION_ERROR"]],
 };
 
-/** Of an unknown SQLSTATE: the request is at fault. */
+/** For an unknown SQLSTATE: the request is at fault. */
 const DEFAULT_MEANING: SqlstateMeaning = [400, "VALIDATION_ERROR"];
 
 const ERROR_CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {

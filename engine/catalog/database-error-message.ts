@@ -2,7 +2,7 @@ import type { DatabaseError } from "pg";
 import { type Catalog, publicComment } from "./catalog.ts";
 import type { CatalogTable } from "./tables.ts";
 
-/** What people are told of an error of Postgres, and which column of the input it is about. */
+/** The message of a Postgres error for users, and the input column that it is about. */
 export type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
 
 /** By SQLSTATE, or by its class: where Postgres's own words would name tables, roles or SQL. */
@@ -22,7 +22,7 @@ const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
   "57014": "This took too long and was given up.",
 };
 
-/** Null for what is no doing of the client's, and not meant for its eyes. */
+/** Null for errors that the client did not cause and should not see. */
 export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): DatabaseErrorMessage | null {
   const code = error.code ?? "";
   if (code.startsWith("23")) return constraintMessage(error, catalog);
@@ -34,17 +34,17 @@ export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): Da
   return { message: error.message, ...namedColumn(error.detail), ...(error.hint && { hint: error.hint }) };
 }
 
-/** Of a value that no index can hold, which takes a third of a page, and no tsvector, which takes a megabyte; null of any other. */
+/** The message for a value that is too large for an index (a third of a page) or a tsvector (1 MB); null for other errors. */
 export function valueTooLongMessage({ code }: DatabaseError): string | null {
   return code === "54000" ? "A value is too long." : null;
 }
 
-/** What functions raise, and what Postgres says of values (class 22). Its own classes of letters are F0, HV, P0 and XX. */
+/** Errors raised by functions, and Postgres's data exceptions (class 22). Postgres's own classes with letters are F0, HV, P0 and XX. */
 function isMeantForUsers(code: string): boolean {
   return code.startsWith("22") || code === "P0001" || (/^[A-Z]/.test(code) && !/^(F0|HV|P0|XX)/.test(code));
 }
 
-/** The comment on a constraint says what to do about it. */
+/** The constraint's comment is the message for its violation. */
 function constraintMessage(
   { code = "", schema, table, column, constraint }: DatabaseError,
   catalog: Catalog,

@@ -1,28 +1,28 @@
 import { RecentMap } from "../cache/recent-map.ts";
 
-/** What is known of each of them; of whom it says nothing, nothing is known. */
+/** Looks up several keys; unknown keys are absent from the result. */
 export type LookUpKeys<Answer> = (keys: readonly string[]) => Promise<ReadonlyMap<string, Answer>>;
 
 type LookupCacheLimits = {
   readonly rememberedMs: number;
-  /** Of those who are known, and as many of others: who tries many keys cannot push out those that work. */
+  /** The cache size for known keys, and the same for unknown ones: trying many unknown keys cannot evict known ones. */
   readonly most: number;
 };
 
 /**
- * Asks about each at most once in a while, and about all that are asked for meanwhile in one question. An answer that is
- * remembered comes without waiting; an error is not remembered.
+ * Looks up each key at most once per period and batches concurrent lookups into one query. Cached answers return
+ * synchronously; errors are not cached.
  */
 export function cacheLookups<Answer>(
   lookUp: LookUpKeys<Answer>,
   { rememberedMs, most }: LookupCacheLimits,
 ): (key: string) => Answer | null | Promise<Answer | null> {
   const known = new RecentMap<string, { readonly answer: Answer; readonly until: number }>(most);
-  /** Until when they count as unknown. */
+  /** The time until which a key counts as unknown. */
   const unknown = new RecentMap<string, number>(most);
 
   const lookUpTogether = batchLookups(async (keys) => {
-    // From before the question: what changes while it is answered is asked about in time.
+    // Counted from before the query, so that changes during the query are seen in time.
     const until = performance.now() + rememberedMs;
     const found = await lookUp(keys);
     for (const key of keys) {
@@ -42,10 +42,10 @@ export function cacheLookups<Answer>(
   };
 }
 
-/** Asks about one of many. */
+/** Looks up one key. */
 type LookUpKey<Answer> = (key: string) => Promise<Answer>;
 
-/** What is asked while an answer is awaited is asked together afterwards: keys by the thousand are a few questions. */
+/** Batches the keys that arrive during a query into the next one: thousands of keys are a few queries. */
 export function batchLookups<Answer>(lookUp: (keys: readonly string[]) => Promise<Answer>): LookUpKey<Answer> {
   let last: Promise<unknown> = Promise.resolve();
   let next: { readonly keys: Set<string>; readonly answer: Promise<Answer> } | null = null;

@@ -1,13 +1,13 @@
 import { retryDelay } from "./retry-delay.ts";
 
 /**
- * Does one thing at a time, soon after it is asked for. What is asked while it is being done is answered by doing it
- * once more; after a failure it is tried again by itself. Between two times it rests as long as the last one took.
+ * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a
+ * failure it retries by itself. It pauses between runs for as long as the last run took.
  */
 export class Coalescer {
   readonly #work: () => Promise<void>;
   readonly #debounceMs: number;
-  /** Of those who asked since the last run began. */
+  /** Shared by the requests since the start of the last run. */
   #waiting: PromiseWithResolvers<void> | null = null;
   #running: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -21,7 +21,7 @@ export class Coalescer {
     this.#debounceMs = debounceMs;
   }
 
-  /** Running, or about to. */
+  /** Whether a run is active or scheduled. */
   get isBusy(): boolean {
     return this.#running !== null || this.#dueAt !== Number.POSITIVE_INFINITY;
   }
@@ -30,7 +30,7 @@ export class Coalescer {
   request(delay: number = this.#debounceMs): Promise<void> {
     if (this.#closed) return Promise.reject(closedError());
     this.#waiting ??= Promise.withResolvers();
-    // Most who ask do not wait; the failure is told elsewhere.
+    // Most callers do not await the promise; failures are reported separately.
     this.#waiting.promise.catch(() => {});
     this.#schedule(delay);
     return this.#waiting.promise;

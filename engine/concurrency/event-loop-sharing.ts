@@ -1,29 +1,29 @@
 import { setImmediate as nextTurn, setTimeout as sleep, setImmediate as turnOver } from "node:timers/promises";
 import { afterEventLoopTurns } from "./stepwise.ts";
 
-/** Of all connections together, so much is read in some turns of the event loop. */
+/** The number of bytes that all connections together may read in a few turns of the event loop. */
 const BYTES_PER_INTERVAL = 256 * 1024;
-/** At most so much comes in one piece from a socket. */
+/** The maximum size of a chunk from a socket. */
 const BYTES_PER_PIECE = 64 * 1024;
-/** Shorter pieces are not counted: nearly all requests and messages are. */
+/** Shorter chunks are not counted: nearly all requests and messages are shorter. */
 const MIN_COUNTED_BYTES = 16 * 1024;
 
 let bytesLeft = BYTES_PER_INTERVAL;
 let isIntervalRunning = false;
-/** In the order in which they are read again. */
+/** In the order in which they resume. */
 const pausedSources: PausableSource[] = [];
 
 const SLICE_MS = 8;
 const ITEMS_PER_TIME_CHECK = 64;
 
 const PAUSE_FACTOR = 2;
-/** A turn of the event loop in which much else happened is not waited for longer. */
+/** The maximum pause, so that a busy turn of the event loop does not extend it. */
 const LONGEST_PAUSE_MS = 100;
 
 /**
- * Resolves when the caller may do something that holds the event loop for some milliseconds and cannot be interrupted. One
- * such piece is done in a turn of the event loop, and the next one after a pause twice as long as that turn was: so large work of any
- * kind takes at most a third of the processor. The owners of what waits are served in rotation.
+ * Resolves when the caller may block the event loop for some milliseconds. One such piece of work runs per turn, and
+ * the next one after a pause twice as long as that turn: so large work takes at most a third of the processor. The
+ * owners of waiting work are served in rotation.
  */
 export function waitForLargeWorkSlot(owner: object | string): Promise<void> {
   return new Promise((resolve) => {
@@ -38,10 +38,10 @@ export function waitForLargeWorkSlot(owner: object | string): Promise<void> {
 
 type QueuedWork = () => Promise<void>;
 
-/** Does the work of many owners, a few pieces at a time, each owner in turn: one who brings much waits for it longer, and nobody else does. */
+/** Runs the work of many owners, a few pieces at a time, in rotation: an owner with much work delays only itself. */
 export class FairWorkQueue {
   readonly #maxRunning: number;
-  /** Those who wait, in the order of their turns. */
+  /** The waiting work by owner, in the order of their turns. */
   readonly #waiting = new Map<object | string, QueuedWork[]>();
   #running = 0;
 
@@ -49,7 +49,7 @@ export class FairWorkQueue {
     this.#maxRunning = most;
   }
 
-  /** How much an owner waits for. */
+  /** The number of pieces that an owner waits for. */
   waiting(owner: object | string): number {
     return this.#waiting.get(owner)?.length ?? 0;
   }
@@ -79,16 +79,16 @@ export class FairWorkQueue {
   }
 }
 
-/** There is but one event loop to share. */
+/** One queue, since there is one event loop. */
 const largeWorkQueue = new FairWorkQueue(1);
 
-/** Something that brings pieces while it is not paused, such as a socket. */
+/** A source of chunks that can be paused, such as a socket. */
 export type PausableSource = { pause(): void; resume(): void };
 
 /**
- * To be called with each piece that a source has brought. When much was read in these turns of the event loop, the source is paused
- * until its turn comes: otherwise a few dozen connections that send as fast as they can hold the loop for as long as
- * it takes to handle megabytes of each.
+ * Called for each chunk of a source. If much was read in recent turns of the event loop, pauses the source until its
+ * turn: otherwise a few dozen connections that send at full speed would block the event loop while megabytes of each
+ * are handled.
  */
 export function paceReading(source: PausableSource, bytes: number): void {
   if (bytes < MIN_COUNTED_BYTES) return;
@@ -110,7 +110,7 @@ function resumeSources(): void {
   afterEventLoopTurns(resumeSources);
 }
 
-/** Goes through the items and lets requests in between: a large schema must not hold the event loop. */
+/** Processes items in slices and yields to requests in between: a large schema must not block the event loop. */
 export async function forEachInSlices<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
   let pauseAt = performance.now() + SLICE_MS;
   let count = 0;

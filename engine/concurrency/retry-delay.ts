@@ -2,7 +2,7 @@ const FIRST_DELAY_MS = 50;
 const MAX_DELAY_MS = 1_000;
 const MAX_AWAITED_DELAY_MS = 200;
 
-/** The pause before the next attempt, at random in its upper half so that many processes do not knock at once. */
+/** The delay before the next attempt, with random jitter in its upper half, so that processes do not retry simultaneously. */
 export function retryDelay(attempt: number, random = Math.random()): number {
   return exponentialDelay(MAX_DELAY_MS, attempt, random);
 }

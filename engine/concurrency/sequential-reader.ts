@@ -1,8 +1,8 @@
-/** Reads things one after the other, as they have arrived, however long reading one takes. */
+/** Processes items one after the other in order of arrival. */
 export class SequentialReader {
   #last: Promise<unknown> | null = null;
 
-  /** Nothing that arrived before is waited for. */
+  /** Whether no earlier item is pending. */
   get isIdle(): boolean {
     return this.#last === null;
   }

@@ -1,15 +1,15 @@
 import type { AbortLike } from "./abort.ts";
 
 /**
- * In a turn of the event loop one connection is accepted, and a request goes one step on. Between two pieces of long work there
- * are so many turns without any: else a thousand connections would wait for as many pieces.
+ * The number of event-loop turns between two slices of long work. Each turn accepts one connection and advances each
+ * request by one step, so without a gap a thousand connections would wait for as many slices.
  */
 const TURNS_BETWEEN_WORK = 8;
 
-/** A computation that yields where requests may have their turn. One that is short never does. */
+/** A computation that yields where requests may run. A short one never yields. */
 export type Stepwise<T> = Generator<undefined, T, undefined>;
 
-/** For so long one computation goes on before others have their turn. */
+/** The duration of a slice. */
 const SLICE_MS = 2;
 
 type QueuedComputation = {
@@ -19,12 +19,12 @@ type QueuedComputation = {
   readonly reject: (reason: unknown) => void;
 };
 
-/** There is but one event loop to share, so all computations wait in one queue. */
+/** One queue for all computations, since there is one event loop. */
 const queue: QueuedComputation[] = [];
 
 /**
- * Does what is short at once. The rest of a long computation is done in slices, one in some turns of the event loop, however
- * many computations there are. One whose signal is aborted is given up.
+ * Runs a short computation synchronously. A longer one continues in slices between turns of the event loop, in a queue
+ * with all others. Aborts with the signal.
  */
 export function runStepwise<T>(steps: Stepwise<T>, signal: AbortLike | null = null): T | Promise<T> {
   const first = steps.next();
@@ -34,7 +34,7 @@ export function runStepwise<T>(steps: Stepwise<T>, signal: AbortLike | null = nu
   });
 }
 
-/** Without a pause: for what is known to be short, and for programs that nobody else waits for. */
+/** Runs without yielding: for computations that are known to be short, and for command-line programs. */
 export function runToCompletion<T>(steps: Stepwise<T>): T {
   for (;;) {
     const step = steps.next();
@@ -68,7 +68,7 @@ function runSlice({ steps, signal, resolve, reject }: QueuedComputation): boolea
   }
 }
 
-/** Calls back when others have had some turns of the event loop. */
+/** Calls back after some turns of the event loop. */
 export function afterEventLoopTurns(callback: () => void, turns = TURNS_BETWEEN_WORK): void {
   setImmediate(() => {
     if (turns <= 1) callback();

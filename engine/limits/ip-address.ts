@@ -22,10 +22,10 @@ const SPECIAL_IPV4 = [
   "240.0.0.0/4",
 ];
 
-/** All addresses of IPv6 that lead anywhere are in here (RFC 4291), but for those that are addresses of IPv4. */
+/** The globally routed IPv6 addresses (RFC 4291), except those that embed IPv4 addresses. */
 const GLOBAL_IPV6 = "2000::/3";
 
-/** Of those, the ones that do not, or that translate into addresses of IPv4: protocols, Teredo, documentation, 6to4. */
+/** Exceptions within that range: protocol assignments, Teredo, documentation, 6to4. */
 const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
 const IPV4_MAPPED = "::ffff:0:0/96";
@@ -48,8 +48,8 @@ export function clientNetwork(address: string | null): string {
 }
 
 /**
- * The address alone, whoever tells it: `::ffff:192.0.2.1` is one of IPv4 as a socket of IPv6 sees it, `fe80::1%eth0`
- * names its interface too, and in X-Forwarded-For some proxies add the port, `192.0.2.1:4711` or `[2001:db8::1]:4711`.
+ * Normalizes an address: `::ffff:192.0.2.1` is the IPv4 address of an IPv6 socket, `fe80::1%eth0` includes an
+ * interface, and some proxies add the port in X-Forwarded-For: `192.0.2.1:4711` or `[2001:db8::1]:4711`.
  */
 export function normalizeAddress(address: string): string {
   return address
@@ -59,7 +59,7 @@ export function normalizeAddress(address: string): string {
     .replace(/%.*$/, "");
 }
 
-/** Whether anybody on the internet can be reached there: what is asked for by strangers must not lead into our own network. */
+/** Whether the address is on the public internet: requests that clients cause must not reach the internal network. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

@@ -1,10 +1,10 @@
-/** A holder of no more than this is not refused because of what others hold. */
+/** A holder of up to this size is never refused because of others. */
 const SMALL_BYTES = 32 * 1024;
 
-/** Which quota has no room: the holder's own, or the one that it shares with others. */
+/** The exhausted quota: the holder's own, or the shared one. */
 export type Shortage = "own" | "shared";
 
-/** How many bytes may be held, by one holder or by all who share the quota. */
+/** A limit for the bytes held by one holder, or by all holders of a shared quota. */
 export class ByteQuota {
   readonly limit: number;
   readonly #shared: ByteQuota | null;
@@ -19,14 +19,14 @@ export class ByteQuota {
     return this.#held;
   }
 
-  /** Null where there is room for these bytes besides. */
+  /** Returns which quota these further bytes would exceed, or null. */
   shortageOf(bytes: number): Shortage | null {
     const held = this.#held + bytes;
     if (held > this.limit) return "own";
     return held > SMALL_BYTES && this.#shared?.shortageOf(bytes) ? "shared" : null;
   }
 
-  /** Counts them, whether or not there was room. */
+  /** Counts bytes without a check. */
   hold(bytes: number): void {
     this.#held += bytes;
     this.#shared?.hold(bytes);
@@ -37,7 +37,7 @@ export class ByteQuota {
   }
 }
 
-/** What one thing takes of a quota. */
+/** The bytes that one item reserves in a quota. */
 export class Reservation {
   readonly #quota: ByteQuota;
   #bytes = 0;
@@ -46,7 +46,7 @@ export class Reservation {
     this.#quota = quota;
   }
 
-  /** Stays as it was where there is no room for more. */
+  /** Leaves the reservation unchanged if the quota would be exceeded. */
   resize(bytes: number): Shortage | null {
     const more = bytes - this.#bytes;
     const shortage = more > 0 ? this.#quota.shortageOf(more) : null;
@@ -62,8 +62,8 @@ export class Reservation {
 }
 
 /**
- * Objects that have several holders and take memory once, such as a frame that is sent to many clients. Where there is one above
- * it, it is the part of one client, and each object counts once for all clients as well.
+ * Counts shared objects once, such as a frame sent to many clients. With a parent, it is the part of one client, and
+ * each object counts once for all clients as well.
  */
 export class SharedBytes<Item extends object> {
   readonly #quota: ByteQuota;
@@ -75,7 +75,7 @@ export class SharedBytes<Item extends object> {
     this.#above = above;
   }
 
-  /** Null where one holder more takes no memory, or there is room. */
+  /** Returns which quota a further holder would exceed, or null. */
   shortageOf(item: Item, bytes: number): Shortage | null {
     if (this.#holders.has(item)) return null;
     if (this.#quota.shortageOf(bytes)) return "own";
@@ -90,7 +90,7 @@ export class SharedBytes<Item extends object> {
     this.#above?.hold(item, bytes);
   }
 
-  /** By one of its holders, with the size that it was held with. */
+  /** Releases one holder's reference, with the size that it was held with. */
   release(item: Item, bytes: number): void {
     const holders = this.#holders.get(item) ?? 0;
     if (holders > 1) {

@@ -1,6 +1,6 @@
 import type { Stepwise } from "../concurrency/stepwise.ts";
 
-/** One Buffer of all pieces, which are given up for it. */
+/** Joins the pieces into one Buffer and releases their memory. */
 export function* concatenate(pieces: readonly Buffer[], bytes: number): Stepwise<Buffer> {
   const whole = Buffer.allocUnsafeSlow(bytes);
   let at = 0;
@@ -13,10 +13,10 @@ export function* concatenate(pieces: readonly Buffer[], bytes: number): Stepwise
 }
 
 /**
- * At once, and not when V8 next looks for what nobody holds: it does so when something new is made, which at the end of a flood
- * is not soon. Nobody may read the bytes afterwards.
+ * Releases the memory at once: V8 collects garbage only on allocation, and none follows the end of a flood. The bytes
+ * must not be read afterwards.
  */
 function freeMemory({ buffer, length }: Buffer): void {
-  // Small ones lie within a larger piece of memory, which others lie within too.
+  // Small Buffers are slices of a shared pool.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }

@@ -1,16 +1,16 @@
-/** What V8 takes for each, as measured with Node 24, rounded up. */
+/** V8's memory per value, measured with Node 24, rounded up. */
 const STRING_BYTES = 24;
 const CHARACTER_BYTES = 2;
 const NUMBER_BYTES = 16;
 const ARRAY_BYTES = 40;
 const OBJECT_BYTES = 64;
 const SLOT_BYTES = 8;
-/** With its share of what V8 keeps of the object's shape. */
+/** Including its share of the object's hidden class. */
 const PROPERTY_BYTES = 48;
 
 /**
- * About how many bytes a value takes that `JSON.parse` gave: more than twenty times the length of its text, where that is a list of
- * empty objects. It keeps its own stack, since a value may be nested deeper than functions can be called.
+ * Estimates the heap size of a value from `JSON.parse`: more than twenty times the length of its text for a list of
+ * empty objects. Uses its own stack, since values may be nested deeper than the call stack allows.
  */
 export function heapSize(value: unknown): number {
   const waiting: unknown[] = [value];

@@ -2,25 +2,25 @@ import type { Duplex } from "node:stream";
 import type { Config } from "../config/config.ts";
 import { ByteQuota, Reservation } from "./byte-quota.ts";
 
-/** What a piece takes besides its bytes, however short it is. */
+/** The overhead of a chunk besides its bytes. */
 const CHUNK_OVERHEAD_BYTES = 256;
-/** The frame of a client's ping or pong: two bytes, and four of its mask. */
+/** The header of a client's ping or pong frame: two bytes and a mask of four. */
 const CONTROL_HEADER_BYTES = 6;
 
 /**
- * What the clients of all WebSockets of a process may make it hold. Anybody may open one: without these quotas a few strangers
- * could fill the memory.
+ * Quotas for the memory that WebSocket clients occupy in this process. Anybody may open a socket: without quotas a few
+ * clients could fill the memory.
  */
 export class SocketMemory {
   /** Joins, tokens, filters and variables, for as long as a channel or an operation is open. */
   readonly retained: ByteQuota;
-  /** Each gateway keeps the presences of all the others too. */
+  /** Presences, including those of all other gateways. */
   readonly presences: ByteQuota;
   /** GraphQL documents of open operations, with their plans. */
   readonly documents: ByteQuota;
   /** Messages that have not arrived completely, or are being handled. */
   readonly incoming: ByteQuota;
-  /** What clients have not read yet. */
+  /** Data that clients have not read yet. */
   readonly unsent: ByteQuota;
   readonly #perSocket: number;
 
@@ -49,20 +49,20 @@ export class SocketMemory {
 }
 
 /**
- * What has arrived of a WebSocket's message that is not complete: its frames are kept in memory until the last one is there, which a
+ * Counts the received part of an incomplete WebSocket message: its frames are kept until the last one arrives, which a
  * client may never send.
  */
 export class UnfinishedMessage {
   readonly #reservation: Reservation;
   #bytes = 0;
   #chunks = 0;
-  /** Of the bytes, those of pings and pongs. */
+  /** The bytes of pings and pongs among them. */
   #controlBytes = 0;
 
-  /** To be made when the socket's frames are read already. `onShortage` is to end the socket. */
+  /** Created after the frame reader is attached to the socket. `onShortage` must close the socket. */
   constructor(socket: Duplex, quota: ByteQuota, onShortage: () => void) {
     this.#reservation = new Reservation(new ByteQuota(Number.POSITIVE_INFINITY, quota));
-    // Ahead of whoever reads the frames, and says then what was complete.
+    // Runs before the frame reader, which reports complete messages.
     socket.prependListener("data", ({ length }: Buffer) => {
       this.#bytes += length;
       this.#chunks++;
@@ -78,7 +78,7 @@ export class UnfinishedMessage {
     this.#reservation.release();
   }
 
-  /** A ping or a pong has arrived, which may be in the middle of a message. */
+  /** A ping or pong has arrived, possibly within a message. */
   controlFrame(payload: Buffer): void {
     this.#controlBytes += CONTROL_HEADER_BYTES + payload.length;
     if (this.#controlBytes >= this.#bytes) this.completed();

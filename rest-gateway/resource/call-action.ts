@@ -103,7 +103,7 @@ function parseArguments(
     members.set(known.argument.name!, read);
   }
   if (faults.length > 0) throw validationError(faults);
-  // Postgres finds a variadic function by the places of its arguments alone: none is left out before one that is given.
+  // Postgres resolves a variadic function by positional arguments only: none may be omitted before a passed one.
   const isVariadic = action.arguments.some(({ argument }) => argument.mode === "variadic");
   const lastPlaced = isVariadic ? action.arguments.findLastIndex(({ name }) => sent.has(name)) : 0;
   const missing = action.arguments

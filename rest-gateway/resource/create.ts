@@ -38,9 +38,9 @@ export function createRows(resource: ResourceRequest, requirePrivilege: () => vo
 
 /** The values by which a new row refers to the row above in the address. */
 type ParentValues = {
-  /** Of the columns that the caller may insert. */
+  /** Values for columns that the caller may insert. */
   readonly inserted: PayloadRules["fixed"];
-  /** Of the others: the database must have set them. */
+  /** Values of the other columns, which the database must have set. */
   readonly expected: readonly { readonly field: CollectionField | undefined; readonly value: string }[];
 };
 
@@ -119,7 +119,7 @@ async function locationOf(
 
 type RowMembers = ReadonlyMap<string, JsonMember>;
 
-/** Of what Postgres has answered; null where it shows none. */
+/** The rows of the result; null if it contains none. */
 async function readReturnedRows(text: string): Promise<readonly JsonRecord[] | null> {
   const found = await runStepwise(readJsonRecords(Buffer.from(text), NO_RECORD_LIMITS));
   return found.kind === "object" || found.kind === "list" ? found.records : null;

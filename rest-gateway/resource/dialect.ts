@@ -261,7 +261,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
 function operationOf(resource: ResourceRequest): ResourceOperation {
   const { target, request, caller, catalog, settings } = resource;
   const { privileges } = target.collection;
-  // Of a role that is not in the catalogue only Postgres knows the privileges.
+  // Only Postgres knows the privileges of a role that is not in the catalogue.
   const isKnownRole = catalog.roles.has(caller.role);
   const requirePrivilege = (privilege: keyof typeof privileges) => {
     if (isKnownRole && !privileges[privilege]) {

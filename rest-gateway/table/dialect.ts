@@ -47,7 +47,7 @@ type TableDependencies = {
   readonly authenticator: Authenticator;
   readonly database: Database;
   readonly catalog: () => Catalog;
-  /** Null: calls run at once, whatever the client prefers. */
+  /** Null if calls cannot be queued: they run at once, even with `Prefer: respond-async`. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
 };
@@ -57,7 +57,7 @@ type TableInterface = TaskHandler & { readonly handle: GatewayHandler };
 type ParsedTableRequest = ParsedRequest & {
   readonly intent: Intent;
   readonly table: TableRequest;
-  /** Null: its plan is not cached by its shape. */
+  /** Null if its plan is not cached by shape. */
   readonly shape: (RequestShape & { readonly rawQuery: string }) | null;
   /** The plan of an earlier request of the same shape. */
   readonly planned: PlannedRequest | null;
@@ -94,7 +94,7 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
     }),
     choosesIsolation: true,
     preRequest: preRequestStatement(config),
-    // A request names what its client wrote: another catalogue would not change that.
+    // The names come from the client, so a newer catalogue does not change the request.
     refreshCatalog: null,
     queueTask,
     taskTimeoutMs: config.taskTimeout * 1000,
@@ -207,7 +207,7 @@ function pathBelowPrefix(path: string): string {
   return path.slice(TABLE_PREFIX.length);
 }
 
-/** Binary bodies come as hexadecimal digits. */
+/** Binary bodies are in hexadecimal. */
 function decodeBinaryBody(result: RunResult, { body: bodyPlan }: Plan): RunResult {
   const isBinary = (bodyPlan.kind === "aggregate" || bodyPlan.kind === "value") && bodyPlan.isBinary;
   if (!isBinary || result.body === null) return result;

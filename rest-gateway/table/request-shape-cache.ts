@@ -6,7 +6,7 @@ import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 
 const SHAPE_PARAMETER = /^(?:select|order|limit|offset)=/;
-/** Of the others these have a meaning of their own. */
+/** Parameters with a meaning of their own are excluded. */
 const COMPARISON_PARAMETER =
   /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;
 const TABLE_PATH = /^\/\w+$/;
@@ -34,7 +34,7 @@ export class RequestShapeCache {
     this.#known = new RecentMap(MAX_CACHED_SHAPES, undefined, hits);
   }
 
-  /** Null: no request of this shape came lately. Those planned with another catalogue are forgotten. */
+  /** Returns null if no request of this shape is cached. Clears the cache if the catalogue has changed. */
   find(shape: RequestShape, rawQuery: string, role: string, catalog: Catalog): PlannedTableRequest | null {
     if (catalog !== this.#catalog) {
       this.#known.clear();
@@ -49,7 +49,7 @@ export class RequestShapeCache {
   }
 }
 
-/** A shape has a fixed number of lines, a role any. */
+/** A shape has a fixed number of lines, so the role may contain any characters. */
 function cacheKey({ text }: RequestShape, role: string): string {
   return `${text}\n${role}`;
 }
@@ -76,7 +76,7 @@ function bindShapeValues(
   };
 }
 
-/** Requests of one shape are parsed and planned alike: they differ in values that only Postgres reads. */
+/** The shape of a request: requests of one shape have the same plan and differ in values that only Postgres reads. */
 export type RequestShape = {
   /** The request as written, without the values. */
   readonly text: string;
@@ -84,7 +84,7 @@ export type RequestShape = {
   readonly values: readonly string[];
 };
 
-/** `select=id&id=eq.5` has the value 5. Null: the request has no shape that can be cached, or does not read a table. */
+/** `select=id&id=eq.5` has the value 5. Returns null if the request cannot be cached by shape, or does not read a table. */
 export function requestShape({
   method,
   path,
@@ -125,5 +125,5 @@ function canonicalQueryTemplate(rawQuery: string): (values: readonly string[]) =
   return (values) => pieces.map((piece) => (typeof piece === "string" ? piece : encodeQuery(values[piece]!))).join("");
 }
 
-/** A text that all requests of the shape share, or the index of a value. */
+/** A text common to all requests of the shape, or the index of a value. */
 type QueryPiece = string | number;

@@ -4,11 +4,11 @@ import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { ResponseFormat } from "../intent.ts";
 
-/** What the statement makes of its rows. */
+/** How the statement builds the body from its rows. */
 export type BodyPlan =
   | { readonly kind: "none" }
   | { readonly kind: "json"; readonly of: "rows" | "row"; readonly nulls: "kept" | "stripped" }
-  /** The value, or the values, of a function that gives no rows. */
+  /** The value or values of a function that returns no rows. */
   | { readonly kind: "scalar"; readonly of: "values" | "value"; readonly nulls: "kept" | "stripped" }
   | { readonly kind: "csv" }
   | { readonly kind: "geojson"; readonly schema: string }
@@ -19,14 +19,14 @@ export type BodyPlan =
       readonly of: QualifiedName | "rows" | "value";
       readonly isBinary: boolean;
     }
-  /** What the function called gives is the body. */
+  /** The result of the function is the body. */
   | { readonly kind: "value"; readonly isBinary: boolean };
 
 export type NegotiatedFormat = { readonly format: ResponseFormat; readonly body: BodyPlan };
 
 type FormatOptions = {
   readonly formats: readonly ResponseFormat[];
-  /** The table, or the function, or the table whose rows a function gives. */
+  /** The table or function; for a function that returns rows of a table, the table. */
   readonly target: QualifiedName;
   /** All of its columns and nothing else: only then are the rows what a handler of the table knows. */
   readonly selectsAll: boolean;

@@ -27,24 +27,24 @@ export type GraphqlSocketDependencies = {
   readonly findDocument: FindDocument;
   readonly prepare: PrepareOperation;
   readonly explain: ExplainError;
-  /** How many operations one socket may have open. */
+  /** The maximum number of open operations per socket. */
   readonly mostOperations: number;
   readonly memory: SocketMemory;
-  /** Of the operations that are open on any socket. */
+  /** The documents of open operations on all sockets. */
   readonly openDocuments: SharedBytes<DocumentNode>;
 };
 
-/** What a protocol needs of its socket. */
+/** The socket as a protocol uses it. */
 export type SocketChannel = {
-  /** Resolves when it is on its way: so who reads slowly is written to slowly. */
+  /** Resolves when the message was sent, so that a slow reader slows down the sender. */
   send(text: string): Promise<void>;
   close(code: number, reason: string): void;
-  /** Reads no further until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
 };
 
-/** The request for the socket. */
+/** The upgrade request. */
 export type SocketRequest = {
   readonly id: string;
   readonly rawQuery: string;
@@ -52,27 +52,27 @@ export type SocketRequest = {
   readonly address: string | null;
 };
 
-/** What an operation takes besides what was sent. */
+/** The memory of an operation besides its message. */
 const BASE_OPERATION_BYTES = 4_096;
-/** The longest that a timer can wait. */
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** How often it is looked whether a token's time is over, for as long as clocks may differ. */
+/** The interval of checks for expired tokens, within the tolerance for clock differences. */
 const EXPIRY_CHECK_MS = 500;
 
-/** What an open operation takes of its socket's quotas. */
+/** The memory that an open operation reserves. */
 type OpenOperation = {
   readonly sent: Reservation;
-  /** Null until it is known. */
+  /** Null until the document is parsed. */
   document: { readonly node: DocumentNode; readonly bytes: number } | null;
 };
 
-/** Whoever is at the other end of a socket, and what they have going on. */
+/** The client of a socket with its open operations. */
 export class SocketConnection {
   readonly #services: GraphqlSocketDependencies;
   readonly #channel: SocketChannel;
   readonly #request: SocketRequest;
   readonly #left = new AbortController();
-  /** Operations that end by themselves; the rest are subscriptions. */
+  /** Queries and mutations; other operations are subscriptions. */
   readonly #underway = new Map<string, PreparedOperation>();
   readonly #open = new Map<string, OpenOperation>();
   readonly #quota: ByteQuota;
@@ -83,7 +83,7 @@ export class SocketConnection {
   #asker: AuthenticationResult;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
-  /** The text that is being read. */
+  /** The text of the current message. */
   message = "";
   #isIdentified = false;
   #isLeaving = false;
@@ -99,12 +99,12 @@ export class SocketConnection {
     this.#asker = { caller: services.authenticator().anonymous, rejection: null };
   }
 
-  /** Whether it is known who asks, be it nobody. */
+  /** Whether the client is authenticated, possibly as anonymous. */
   get isIdentified(): boolean {
     return this.#isIdentified;
   }
 
-  /** Large messages of one caller wait for one another, on however many sockets they arrive. */
+  /** Identifies the caller: large messages of one caller are processed one at a time across sockets. */
   get callerKey(): string {
     return callerKey(this.#asker.caller.claims, () => this.#request.address);
   }
@@ -113,7 +113,7 @@ export class SocketConnection {
     return this.#open.size;
   }
 
-  /** By the token that the client gave at first, or else by what the request for the socket showed. */
+  /** Authenticates by the token in `connection_init`, or else by the upgrade request. */
   async identify(parameters: unknown): Promise<void> {
     const shortage = this.#parameters.resize(heapSize(parameters));
     if (shortage === "own") return this.#channel.close(4400, "The connection's parameters take too much memory");
@@ -130,7 +130,7 @@ export class SocketConnection {
     if (await this.#isOver()) this.#channel.close(4403, "Token expired");
   }
 
-  /** Refuses by throwing. `message` is the text that the payload came in. */
+  /** Throws if the operation is rejected. `message` is the text of the whole message. */
   async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
     const { findDocument, prepare, mostOperations } = this.#services;
     if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
@@ -152,7 +152,7 @@ export class SocketConnection {
     }
   }
 
-  /** To be called when an operation is over, however it ended. */
+  /** Called when an operation has ended for any reason. */
   ended(id: string): void {
     const open = this.#open.get(id);
     if (open) this.#release(open);
@@ -162,7 +162,7 @@ export class SocketConnection {
     if (this.#isLeaving) this.#closeWhenIdle();
   }
 
-  /** As it goes over the wire. */
+  /** Converts errors to their format in responses. */
   explainAll(errors: readonly unknown[]): GraphQLFormattedError[] {
     const audience = { authentication: this.#asker, requestId: this.#request.id };
     return errors
@@ -179,13 +179,13 @@ export class SocketConnection {
     };
   }
 
-  /** Lets what is under way end, then closes; subscriptions go on elsewhere. */
+  /** Finishes open queries and mutations, then closes; clients resubscribe elsewhere. */
   leave(): void {
     this.#isLeaving = true;
     this.#closeWhenIdle();
   }
 
-  /** The socket is gone: nobody waits for anything any more. */
+  /** The socket has closed: releases everything. */
   disconnected(): void {
     clearTimeout(this.#expiry);
     this.#left.abort();
@@ -214,7 +214,7 @@ export class SocketConnection {
     return (await authenticator.authenticateOrAnonymous(this.#credentials)).caller.kind !== "key";
   }
 
-  /** A browser shows its cookie for any page that opens a socket. */
+  /** The credentials of the upgrade request; a browser sends its cookie for any page. */
   #shownAtFirst(): Credentials {
     const { headers } = this.#request;
     const session = this.#services.csrf.isAllowedOrigin(headers) ? readSessionCookie(headers) : null;
@@ -237,7 +237,7 @@ export class SocketConnection {
     if (this.#underway.size === 0) this.#channel.close(1001, "Going away");
   }
 
-  /** When the same token would be refused in a request. */
+  /** Closes the socket when the token expires. */
   #closeAfter(expiresAt: number): void {
     const rest = expiresAt * 1000 - Date.now();
     const wait = Math.min(Math.max(rest, EXPIRY_CHECK_MS), MAX_TIMER_MS);

@@ -28,11 +28,11 @@ export type GraphqlSocketsOptions = {
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 /** Before the client is authenticated: credentials, and what it says about itself. */
 const MAX_INIT_MESSAGE_BYTES = 64 * 1024;
-/** How long a client may take to answer the closing frame. */
+/** How long to wait for the client's close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
 const TRY_AGAIN_LATER = 1013;
 
-/** The WebSockets of GraphQL, in either of its two protocols. */
+/** The GraphQL WebSockets, in both protocols. */
 export class GraphqlSockets {
   readonly #options: Required<GraphqlSocketsOptions>;
   readonly #host: SocketHost<GraphqlSession>;
@@ -72,7 +72,7 @@ export class GraphqlSockets {
     return { sockets: this.#host.size, operations };
   }
 
-  /** Accepts no socket any more; operations may take the time to end. */
+  /** Accepts no more sockets; open operations may finish within the given time. */
   close(milliseconds: number): Promise<void> {
     return this.#host.close(milliseconds + CLOSE_TIMEOUT_MS);
   }
@@ -82,7 +82,7 @@ export class GraphqlSockets {
 type ProtocolHandler = {
   handleMessage(text: string): Promise<void>;
   disconnected(code: number, reason: string): void;
-  /** Null where the protocol has no such message, or not yet. */
+  /** Null if the protocol has no such message, or not yet. */
   keepAliveMessage(): string | null;
 };
 
@@ -195,7 +195,7 @@ function handleTransport(
   };
 }
 
-/** False where the message has too much in it to be parsed. One that is not JSON is rejected by the protocol. */
+/** False if the message is too large to parse. Invalid JSON is rejected by the protocol. */
 async function checkSize(data: Buffer, connection: SocketConnection): Promise<boolean> {
   if (data.length <= LARGE_BODY_BYTES) return true;
   if (data.length > MAX_INIT_MESSAGE_BYTES) {
@@ -222,7 +222,7 @@ function makeSocketChannel(
           return resolve();
         }
         unsent.hold(text.length);
-        // It fails only where the client has left, which the socket's `close` reports.
+        // Fails only if the client has disconnected, which the socket's `close` reports.
         socket.send(text, () => {
           unsent.release(text.length);
           resolve();

@@ -11,9 +11,9 @@ type LegacyMessage = { readonly type?: unknown; readonly id?: unknown; readonly 
 export class SubscriptionsTransportWs {
   readonly #connection: SocketConnection;
   readonly #channel: SocketChannel;
-  /** What ends each operation that is open. */
+  /** Functions that end the open operations, by id. */
   readonly #open = new Map<string, () => void>();
-  /** Null until the client has introduced itself. */
+  /** Null until `connection_init`. */
   #introduction: Promise<void> | null = null;
   #isAcknowledged = false;
   readonly #initTimer: NodeJS.Timeout;
@@ -53,7 +53,7 @@ export class SubscriptionsTransportWs {
     if (this.#introduction) return this.#channel.close(4429, "Too many initialisation requests");
     clearTimeout(this.#initTimer);
     this.#introduction = this.#acknowledge(parameters);
-    // Operations may follow at once, and are held until it is known who asks for them.
+    // Operations may follow at once; reading is paused until the client is authenticated.
     this.#channel.pause();
     await this.#introduction.finally(() => this.#channel.resume());
   }
@@ -81,7 +81,7 @@ export class SubscriptionsTransportWs {
       if (!stopper.signal.aborted) await this.#say({ type: "error", id, payload });
     } finally {
       if (this.#open.get(id) === stop) this.#open.delete(id);
-      // Unless another one has taken the id.
+      // Unless another operation uses the id.
       if (!this.#open.has(id)) this.#connection.ended(id);
     }
   }

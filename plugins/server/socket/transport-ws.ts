@@ -35,7 +35,7 @@ export function makeTransportWs({ initTimeoutMs }: { initTimeoutMs: number }): T
   });
 }
 
-/** What `onSubscribe` returned comes back here. A rejection would close the socket, and all that is open on it. */
+/** Receives the arguments from `onSubscribe`. A rejection would close the socket with all its operations. */
 async function runOperation(args: ExecutionArgs) {
   try {
     const outcome = await (args as PreparedOperation).run();

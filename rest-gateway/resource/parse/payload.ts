@@ -124,7 +124,7 @@ function isRequired(field: CollectionField, rules: PayloadRules): boolean {
 type ReportFault = (name: string, message: () => string) => void;
 type RowFaults = { readonly wrong: ReportFault; readonly missing: ReportFault };
 
-/** More errors help nobody, and each costs time. */
+/** More errors are not useful, and each costs time. */
 const MOST_FAULTS = 100;
 /** Longer than any column name. */
 const LONGEST_NAME = 100;
