@@ -61,7 +61,7 @@ describe("identifyTableCaller", () => {
   });
 
   test("an invalid API key is refused, with any token beside it", async () => {
-    const refusal = { status: 401, code: "INVALID_TOKEN" };
+    const refusal = { kind: "unauthenticated", code: "INVALID_TOKEN" };
     for (const authorization of [undefined, "Bearer rubbish", `Bearer ${userToken}`]) {
       const headers = { apikey: "unknown", ...(authorization !== undefined && { authorization }) };
       await expect(authenticateTableCaller({ headers, rawQuery: "" }, callers, true)).rejects.toMatchObject(refusal);
@@ -74,7 +74,7 @@ describe("identifyTableCaller", () => {
     [{ apikey: anonKey, authorization: "Bearer rubbish" }],
     [{ apikey: anonKey, authorization: "Bearer" }],
   ])("an invalid key or token is refused: %#", (headers) => {
-    expect(() => roleOf(headers)).toThrow(expect.objectContaining({ status: 401, code: "INVALID_TOKEN" }));
+    expect(() => roleOf(headers)).toThrow(expect.objectContaining({ kind: "unauthenticated", code: "INVALID_TOKEN" }));
   });
 
   test("the setting allows requests without a key", () => {
