@@ -53,11 +53,11 @@ function say(words: string): Socket {
 
 const HEADERS = `Host: a\r\napikey: ${anonKey}\r\n`;
 
-describe("many clients at once who", () => {
+describe("many concurrent clients that", () => {
   test.each([
     ["never end a head", `GET /rest/v1/articles HTTP/1.1\r\n${HEADERS}`],
     ["never end a body", `POST /rest/v1/rpc/search HTTP/1.1\r\n${HEADERS}Content-Length: 100\r\n\r\n{"keyword"`],
-  ])("%s are told 408 and let go of, while others are served", async (_what, words) => {
+  ])("%s get 408 and are disconnected, while others are served", async (_what, words) => {
     const sockets = Array.from({ length: CLIENTS }, () => say(words));
     const answers = sockets.map(async (socket) => {
       let answer = "";
@@ -70,7 +70,7 @@ describe("many clients at once who", () => {
     await until(async () => (await service.openFiles()) <= idleFiles + 5);
   });
 
-  test("ask for long answers and read none do not fill the memory, and others are served", async () => {
+  test("request long responses and read none do not exhaust the memory, and others are served", async () => {
     const before = await service.residentMebibytes();
     const sockets: Socket[] = [];
     for (let client = 0; client < CLIENTS; client++) {

@@ -17,7 +17,7 @@ const well: Seen = {
   ]),
 };
 
-test("rows that are there once and received once are well, whether or not they were acknowledged", () => {
+test("rows that exist once and were received once are correct, whether or not they were acknowledged", () => {
   expect(faultsFound(well)).toEqual({});
 });
 

@@ -41,7 +41,7 @@ test("answers that are lost after the commit", async () => {
   await underFault(fault, { service: () => service, postgres });
 });
 
-test("a write of unknown outcome that is sent again by whoever stands between would be found", async () => {
+test("a write of unknown outcome that a proxy sends again would be found", async () => {
   const isUnknown = (body: string) => /"08007"|"SERVICE_UNAVAILABLE"/.test(body);
   const retryBlindly: Send = async (url, init) => {
     const response = await fetch(url, init);

@@ -32,7 +32,7 @@ describe("Postgres", () => {
     });
   });
 
-  test("told to stop when everybody has left, which nobody notices, and then stopped all the same", async () => {
+  test("in a smart shutdown without clients, which stays unnoticed, and then stopped", async () => {
     let ending = Promise.resolve();
     await suffer({
       name: "Postgres shuts down in smart mode (`SIGTERM`), is stopped and started",
@@ -73,7 +73,7 @@ describe("sessions", () => {
     });
   });
 
-  test("refused beyond the login's limit: with two of them all goes on", async () => {
+  test("refused above the login's connection limit: with two of them all requests are served", async () => {
     await suffer({
       name: "The login is limited to two connections (`CONNECTION LIMIT 2`)",
       strike: async () => {

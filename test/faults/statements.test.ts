@@ -72,7 +72,7 @@ function tally(answers: readonly (string | null)[]): Map<string, number> {
   return refusals;
 }
 
-test("who is a deadlock's victim is told so, nothing of it is done, and all else is done once", async () => {
+test("a deadlock's victim gets an error and is rolled back, and all other statements run once", async () => {
   const name = "Deadlocks, repeatedly";
   const answers: (string | null)[] = [];
   for (let round = 0; round < 6; round++) {
@@ -91,7 +91,7 @@ test("who is a deadlock's victim is told so, nothing of it is done, and all else
   expect(rows).toEqual([{ total: done }, { total: done }]);
 });
 
-test("a statement that takes too long is cancelled, for all who ask for it, and nobody else waits", async () => {
+test("a statement that exceeds the time limit is cancelled, for all its callers, and no other caller waits", async () => {
   const name = "A statement takes too long (`DB_STATEMENT_TIMEOUT_SECONDS`)";
   const answers = await Promise.all([call("nap", {}), call("nap", {}), mutate("nap")]);
   const refusals = tally(answers);
@@ -104,7 +104,7 @@ test("a statement that takes too long is cancelled, for all who ask for it, and 
   expect(rows).toEqual([]);
 });
 
-test("who names a locked table is told so in time, and nobody else waits for it", async () => {
+test("a request for a locked table fails in time, and no other caller waits", async () => {
   const name = "A table is locked (`ACCESS EXCLUSIVE`)";
   const rounds = Array.from({ length: 15 });
   let id = 0;

@@ -91,14 +91,14 @@ async function servesUnheard(service: Unheard): Promise<void> {
 }
 
 describe("standard output and standard error that are", () => {
-  test.skipIf(MAY_MOUNT)("a full disk cost nothing but what they were to say", async () => {
+  test.skipIf(MAY_MOUNT)("a full disk lose only their own output", async () => {
     const output = openSync("/dev/full", "w");
     await using service = await startUnheard({ output });
     closeSync(output);
     await servesUnheard(service);
   });
 
-  test("a pipe that nobody reads cost nothing else, in several processes too", async () => {
+  test("a pipe without a reader lose nothing else, in several processes too", async () => {
     const pipe = join(folder, "unread");
     execFileSync("mkfifo", [pipe]);
     const output = openSync(pipe, "r+");
@@ -107,7 +107,7 @@ describe("standard output and standard error that are", () => {
     closeSync(output);
   });
 
-  test("a pipe whose reader has gone cost nothing else", async () => {
+  test("a pipe whose reader has exited lose nothing else", async () => {
     await using service = await startUnheard({});
     service.child.stdout!.destroy();
     service.child.stderr!.destroy();

@@ -96,7 +96,7 @@ describe("Apollo Client", () => {
     await close();
   });
 
-  test("hears of what others do", async () => {
+  test("receives changes by other users", async () => {
     const { client, close } = connect(tokenFor(1));
     const heard: unknown[] = [];
     const subscription = client

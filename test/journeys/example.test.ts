@@ -12,7 +12,7 @@ import { anonKey, type Ground, openGround } from "../realtime/service.ts";
 const EXAMPLE = join(import.meta.dirname, "../../examples/articles/server.ts");
 const PASSWORD = "Tangerine-Boat-7";
 
-test("the example says what is missing, or whose port is taken, without a stack", async () => {
+test("the example reports a missing part, or a port in use, without a stack trace", async () => {
   const run = async (env: NodeJS.ProcessEnv) => {
     const program = spawn(process.execPath, [EXAMPLE], { env, stdio: ["ignore", "ignore", "pipe"] });
     const [said, [code]] = await Promise.all([text(program.stderr), once(program, "close")]);
@@ -69,7 +69,7 @@ describeInBrowser("the example of live articles", () => {
 
   const titles = (page: Page) => page.getByRole("heading", { level: 2 }).allTextContents();
 
-  test("who signs in writes, publishes and deletes, and who only looks sees each of it arrive", async () => {
+  test("a signed-in user writes, publishes and deletes, and a reader sees each change arrive", async () => {
     await ada.getByLabel("E-mail").fill("ada@example.org");
     await ada.getByLabel("Password").fill(PASSWORD);
     await ada.getByRole("button", { name: "Sign in" }).click();
@@ -89,7 +89,7 @@ describeInBrowser("the example of live articles", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("a wrong password is said", async () => {
+  test("a wrong password is reported", async () => {
     await reader.getByLabel("E-mail").fill("ada@example.org");
     await reader.getByLabel("Password").fill("wrong");
     await reader.getByRole("button", { name: "Sign in" }).click();

@@ -54,7 +54,7 @@ describeInBrowser("signing in through another provider in a browser", () => {
     return JSON.parse(await page.innerText("body")).username;
   };
 
-  test("begins at a button of the sign-in page, and the first page afterwards knows who it is", async () => {
+  test("begins at a button of the sign-in page, and the next page shows the user", async () => {
     await page.goto(url("/auth/sign-in?redirect_to=/api/auth/me"));
     await page.getByRole("link", { name: "The Example" }).click();
     await page.fill("input[name=login]", "ada");
@@ -77,13 +77,13 @@ describeInBrowser("signing in through another provider in a browser", () => {
     expect((await context.request.get(url("/api/auth/me"))).status()).toBe(401);
   });
 
-  test("by SAML comes back in a form of the provider's page, with the cookie that it needs", async () => {
+  test("by SAML returns in a form of the provider's page, with its cookie", async () => {
     saml.user = { id: "bob@example.org", displayName: "Bob" };
     await page.goto(url("/auth/providers/office/sign-in?redirect_to=/api/auth/me"));
     expect(await shownUser()).toBe("bob@example.org");
   });
 
-  test("says on a page why it is refused", async () => {
+  test("shows on a page why it is refused", async () => {
     await page.goto(url("/auth/providers/example/callback?error=access_denied&state=unknown"));
     await expect.poll(() => page.getByRole("alert").innerText()).toContain("was started in another browser");
     expect(await page.getByRole("link").getAttribute("href")).toBe("/auth/sign-in");

@@ -42,13 +42,13 @@ describeInBrowser("GraphiQL in a browser", () => {
     await expect.poll(shown).toContain('"email": "ann@example.org"');
   });
 
-  test("says what went wrong with a query", async () => {
+  test("shows the error of a query", async () => {
     await write(".graphiql-query-editor", "{ me { name } }");
     await run();
     await expect.poll(shown).toContain('"code": "AUTH_REQUIRED"');
   });
 
-  test("runs a mutation with the token that stands among the headers", async () => {
+  test("runs a mutation with the token in the headers", async () => {
     await page.getByRole("button", { name: "Headers" }).click();
     await write(".graphiql-editor-tool", JSON.stringify({ Authorization: `Bearer ${tokenFor(1)}` }));
     const input = '{ title: "Written in GraphiQL", content: "…" }';
@@ -61,7 +61,7 @@ describeInBrowser("GraphiQL in a browser", () => {
     expect(await shown()).toContain('"name": "Ann"');
   });
 
-  test("shows what a subscription tells, with the same token", async () => {
+  test("shows the events of a subscription, with the same token", async () => {
     await write(".graphiql-query-editor", "subscription { onArticleCreated { title author { name } } }");
     await run();
     await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(1);
@@ -71,7 +71,7 @@ describeInBrowser("GraphiQL in a browser", () => {
     await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(0);
   });
 
-  test("documents the schema with the words of its SQL comments", async () => {
+  test("documents the schema with its SQL comments", async () => {
     await page.getByRole("button", { name: "Show Documentation Explorer" }).click();
     await page.getByRole("link", { name: "Query", exact: true }).first().click();
     await expect
@@ -79,7 +79,7 @@ describeInBrowser("GraphiQL in a browser", () => {
       .toContain("The user who is signed in.");
   });
 
-  test("loads nothing from elsewhere and nothing that its policy forbids", () => {
+  test("loads nothing from other hosts and nothing that its policy forbids", () => {
     expect(complaints).toEqual([]);
   });
 });

@@ -201,7 +201,7 @@ describe("any JSON", () => {
 
   // A task is taken down first, and fails when it is done.
   test.each(Object.entries(WRITERS).filter(([name]) => name !== "a task"))(
-    "with U+0000 is refused by %s, and nothing is stored",
+    "with U+0000 is refused by %s, and not stored",
     async (_, write) => {
       const id = ++lastId;
       await expect(write(id, String.raw`["a\u0000b"]`)).rejects.toThrow();
@@ -224,7 +224,7 @@ describe("any JSON", () => {
     socket.close();
   });
 
-  test("is in the answer to a repeated request as in the first one", async () => {
+  test("is equal in the response to a repeated request", async () => {
     const id = ++lastId;
     const headers = { "Idempotency-Key": "a-key", Prefer: "return=representation" };
     const body = `{"id": ${id}, "doc": [98765432109876543210, 1.50]}`;

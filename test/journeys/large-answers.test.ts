@@ -74,7 +74,7 @@ async function askTable(path: string) {
 
 const MOST_MIB = 800;
 
-describe("what anybody could ask to bring the service down", () => {
+describe("a response that could exhaust the service's memory", () => {
   test("in GraphQL, by nested lists, is refused with a code, ten times at once", async () => {
     const query = `{ user(id: 1) { ${nested(3, "id title content")} } }`;
     const answers = await Promise.all(Array.from({ length: 10 }, () => askGraphQL(query)));
@@ -83,7 +83,7 @@ describe("what anybody could ask to bring the service down", () => {
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
   });
 
-  test("in GraphQL, by many lists in one operation, is refused with a code", async () => {
+  test("is refused with a code in GraphQL, for many lists in one operation", async () => {
     const lists = Array.from(
       { length: 6 },
       (_, index) => `list${index}: user(id: 1) { ${nested(3, `id list${index}: title`)} }`,
@@ -111,7 +111,7 @@ describe("what anybody could ask to bring the service down", () => {
     await expect.poll(async () => (await outcomeOf(ECHOES)).code).toBeNull();
   });
 
-  test("in GraphQL on one socket, by many such answers at once, is refused with a code", async () => {
+  test("is refused with a code in GraphQL, for many such responses at once on one socket", async () => {
     const wire = await Wire.open(`${serving.url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
     wire.say({ type: "connection_init" });
     await wire.hear();
@@ -142,7 +142,7 @@ describe("what anybody could ask to bring the service down", () => {
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
   });
 
-  test("in the table interface, by one long value, is refused with a code", async () => {
+  test("is refused with a code in the table interface, for one long value", async () => {
     expect((await askTable("rpc/long_word?size=30000000")).text).toHaveLength(30_000_002);
     const { status, text } = await askTable("rpc/long_word?size=40000000");
     expect(status).toBe(400);
@@ -150,7 +150,7 @@ describe("what anybody could ask to bring the service down", () => {
   });
 });
 
-describe("a table whose rows are long", () => {
+describe("a table with long rows", () => {
   test("is sent whole, although its answer could not be held", async () => {
     const { status, text } = await askTable("long_rows");
     expect(status).toBe(200);

@@ -40,7 +40,7 @@ async function listen(client: Client, filter: object, name: string = crypto.rand
 }
 
 describe("changes of a table, with supabase-js", () => {
-  test("every kind of change arrives with the row after and the row before", async () => {
+  test("every type of change arrives with the new row and the old row", async () => {
     const { told: result, system } = await listen(anonymous(), { table: "news" });
     await run(`insert into news values (1, 'One', true, '{a,"b c"}', '{"x":[1]}', '2026-01-02 03:04:05.678+00', 1.50)`);
     await run("update news set title = 'Uno' where id = 1");
@@ -71,7 +71,7 @@ describe("changes of a table, with supabase-js", () => {
     ]);
   });
 
-  test("each listener hears of its own event, on any table of the schema where none is named", async () => {
+  test("each listener receives its own event, on any table of the schema if none is named", async () => {
     const heard = new Inbox<string>();
     const channel = anonymous().channel("kinds");
     for (const event of ["INSERT", "UPDATE", "DELETE", "*"] as const) {
@@ -122,7 +122,7 @@ describe("changes of a table, with supabase-js", () => {
     ["at=gte.2026-06-01", [11]],
     ["tags=eq.{a}", [10]],
     ["", [10, 11, 12, 13]],
-  ])("the filter %s lets through %j", async (filter, ids) => {
+  ])("the filter %s matches %j", async (filter, ids) => {
     const { told: result } = await listen(anonymous(), { table: "news", filter });
     const everything = await listen(anonymous(), { table: "news", event: "INSERT" });
     await run(`insert into news (id, title, seen, price, at, tags) values
@@ -145,7 +145,7 @@ describe("changes of a table, with supabase-js", () => {
     { table: "absent" },
     { table: "credentials", schema: "auth" },
     { table: "news", select: ["nothing"] },
-  ])("what cannot be had is told, and the channel stands: %j", async (request) => {
+  ])("an invalid subscription is reported, and the channel stays joined: %j", async (request) => {
     const { system, told: result } = await listen(await known({ role: "authenticated", sub: "alice" }), request);
     const [said] = await system.count(1);
     expect(said).toMatchObject({ extension: "postgres_changes", status: "error" });
@@ -153,7 +153,7 @@ describe("changes of a table, with supabase-js", () => {
     expect(result.items).toEqual([]);
   });
 
-  test("a selection shows those columns and the key", async () => {
+  test("a selection has those columns and the key", async () => {
     const { told: result } = await listen(anonymous(), { table: "news", select: ["title"] });
     await run("insert into news (id, title, seen) values (20, 'x', true); delete from news where id = 20");
     const [inserted, deleted] = await result.count(2);
@@ -163,7 +163,7 @@ describe("changes of a table, with supabase-js", () => {
     ]);
   });
 
-  test("each sees her own rows, in the columns that she may read, and nothing of the others", async () => {
+  test("each user receives her own rows, in the columns that she may read, and nothing of the others", async () => {
     const alice = await listen(await known({ role: "authenticated", sub: "alice" }), { table: "notes" });
     const bob = await listen(await known({ role: "authenticated", sub: "bob" }), { table: "notes" });
     const server = await listen(await known({ role: "service_role" }), { table: "notes" });
@@ -192,7 +192,7 @@ describe("changes of a table, with supabase-js", () => {
     expect(anonymousClient.system.items).toMatchObject([{ status: "error" }]);
   });
 
-  test("a row that leaves somebody's sight is told as deleted, and one that comes into it as updated", async () => {
+  test("a row that becomes invisible is sent as deleted, and one that becomes visible as updated", async () => {
     const alice = await listen(await known({ role: "authenticated", sub: "alice" }), { table: "notes" });
     const bob = await listen(await known({ role: "authenticated", sub: "bob" }), { table: "notes" });
     await run("insert into notes (id, owner, body) values (3, 'alice', 'handed on')");
@@ -209,7 +209,7 @@ describe("changes of a table, with supabase-js", () => {
     expect((bob.told.items[0] as Payload).old).toEqual({});
   });
 
-  test("a row is judged as it was at the change, though it is gone by the time", async () => {
+  test("a policy is checked for the row as of the change, though it is deleted by then", async () => {
     const alice = await listen(await known({ role: "authenticated", sub: "alice" }), { table: "notes" });
     await run(`begin; insert into notes (id, owner) values (4, 'alice'); update notes set owner = 'bob' where id = 4;
       update notes set owner = 'alice' where id = 4; delete from notes where id = 4; commit`);
@@ -221,7 +221,7 @@ describe("changes of a table, with supabase-js", () => {
     ]);
   });
 
-  test("a policy, a grant and a column take effect for what comes behind them, in the same transaction too", async () => {
+  test("a policy, a grant and a column apply to later changes, in the same transaction too", async () => {
     const { told: result } = await listen(anonymous(), { table: "news" });
     await run(
       "begin; alter table news add column extra text; insert into news (id, extra) values (30, 'seen'); commit",
@@ -248,7 +248,7 @@ describe("changes of a table, with supabase-js", () => {
     await run("drop policy later on news; delete from news");
   });
 
-  test("a table that is made while somebody listens is told of", async () => {
+  test("a table that is created after the subscription sends changes", async () => {
     const { told: result } = await listen(anonymous(), {});
     await run("create table public.late (id int primary key); grant select on public.late to anon");
     await run("insert into late values (1)");
@@ -281,7 +281,7 @@ describe("changes of a table, with supabase-js", () => {
     expect(deleted).toMatchObject({ errors: ["Error 413: Payload Too Large"] });
   });
 
-  test("large values that an update did not touch are told", async () => {
+  test("unchanged large values of an update are sent", async () => {
     await run(
       `insert into news (id, title) select 41, string_agg(md5(n::text), '') from generate_series(1, 2000) as n`,
     );
@@ -292,7 +292,7 @@ describe("changes of a table, with supabase-js", () => {
     await run("delete from news");
   });
 
-  test("two channels and a second client do not disturb each other, and one that is removed is told nothing more", async () => {
+  test("two channels and a second client do not disturb each other, and a removed channel receives nothing more", async () => {
     const client = anonymous();
     const one = await listen(client, { table: "news" }, "one");
     const two = await listen(client, { table: "news", filter: "id=gt.50" }, "two");
@@ -308,7 +308,7 @@ describe("changes of a table, with supabase-js", () => {
     await run("delete from news");
   });
 
-  test("everything comes in the order of the commits, and nothing that was rolled back", async () => {
+  test("all changes arrive in the order of the commits, without those that were rolled back", async () => {
     const { told: result } = await listen(anonymous(), { table: "news", event: "INSERT" });
     await run("insert into news (id) select n from generate_series(100, 1099) as n");
     await run("begin; insert into news (id) values (1); rollback");

@@ -68,7 +68,7 @@ const post = (path: string, body: object, headers: Record<string, string> = {}) 
   });
 
 describe("broadcast, with supabase-js", () => {
-  test("reaches everybody in the room but the sender, at every gateway, in order", async () => {
+  test("reaches every client in the channel but the sender, at every gateway, in order", async () => {
     const sender = await hearing(at(ground.service), "room");
     const near = await hearing(at(ground.service), "room");
     const far = await hearing(at(other), "room");
@@ -81,7 +81,7 @@ describe("broadcast, with supabase-js", () => {
     expect([sender.heard.items, elsewhere.heard.items]).toEqual([[], []]);
   });
 
-  test("reaches the sender who asks for it, and is acknowledged to who asks for that", async () => {
+  test("reaches the sender with self, and is acknowledged with ack", async () => {
     const { channel, heard } = await hearing(at(ground.service), "echo", { broadcast: { self: true, ack: true } });
     expect(await channel.send({ type: "broadcast", event: "hi", payload: { a: "ä€😀" } })).toBe("ok");
     expect(await heard.count(1)).toEqual([expect.objectContaining({ event: "hi", payload: { a: "ä€😀" } })]);
@@ -98,7 +98,7 @@ describe("broadcast, with supabase-js", () => {
     expect(new Uint8Array(fromSql!.payload)).toEqual(new Uint8Array(Array(100).fill([0, 255, 7]).flat()));
   });
 
-  test("comes from SQL when the transaction commits, and not when it is undone", async () => {
+  test("is sent from SQL when the transaction commits, and not when it is rolled back", async () => {
     const near = await hearing(at(ground.service), "from sql");
     const far = await hearing(at(other), "from sql");
     await run("begin; select realtime.send('{}', 'undone', 'from sql', false); rollback");
@@ -113,7 +113,7 @@ describe("broadcast, with supabase-js", () => {
     }
   });
 
-  test("comes from HTTP, one by one and many at once", async () => {
+  test("is sent by HTTP, one by one and many at once", async () => {
     const { heard } = await hearing(at(other), "by http/ü");
     const unjoined = at(ground.service).channel("by http/ü");
     expect(await unjoined.httpSend("one", { n: 1 })).toEqual({ success: true });
@@ -132,7 +132,7 @@ describe("broadcast, with supabase-js", () => {
     ]);
   });
 
-  test("tells what its addresses take", async () => {
+  test("by HTTP describes the expected body in its errors", async () => {
     for (const path of ["/broadcast", "/broadcast/x/events/y"]) {
       const { status, headers } = await fetch(`${ground.service.url}/realtime/v1/api${path}`, { method: "OPTIONS" });
       expect([status, headers.get("allow")]).toEqual([204, "OPTIONS, POST"]);
@@ -155,7 +155,7 @@ describe("broadcast, with supabase-js", () => {
     expect((await post(`/realtime/v1/api${path}`, body, headers)).status).toBe(status);
   });
 
-  test("is refused where it has more values than are parsed in a moment, or more levels than anybody writes", async () => {
+  test("is refused with too many values, or too many levels", async () => {
     const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
     const statusOf = async (path: string, payload: object) => {
       const body = path === "/broadcast" ? { messages: [{ topic: "x", event: "y", payload }] } : payload;
@@ -192,7 +192,7 @@ describe("presence, with supabase-js", () => {
     );
   const equals = (expected: object) => (state: object) => JSON.stringify(state) === JSON.stringify(expected);
 
-  test("tells who is there, at every gateway, and who comes and goes", async () => {
+  test("has the clients that are present, at every gateway, and those that join and leave", async () => {
     const first = await watching(at(ground.service), "hall", "first");
     await first.channel.track({ name: "One" });
     const second = await watching(at(other), "hall", "second");
@@ -215,7 +215,7 @@ describe("presence, with supabase-js", () => {
     await stays.changes.until((change) => change === "goes left");
   });
 
-  test("two with one key are two of that key", async () => {
+  test("has two clients of one key as two entries of that key", async () => {
     const one = await watching(at(ground.service), "twins", "twin");
     const two = await watching(at(ground.service), "twins", "twin");
     await one.channel.track({ name: "A" });
@@ -225,7 +225,7 @@ describe("presence, with supabase-js", () => {
     await two.state.until(equals({ twin: ["B"] }));
   });
 
-  test("when a gateway stops, those who were connected to it leave", async () => {
+  test("of a gateway that stops is removed", async () => {
     const stays = await watching(at(ground.service), "dock", "stays");
     const third = await serve(ground.database);
     const goes = await watching(at(third), "dock", "goes");
@@ -238,7 +238,7 @@ describe("presence, with supabase-js", () => {
 });
 
 describe("private channels, with supabase-js", () => {
-  test("are for those whom the policies let in", async () => {
+  test("are open to clients whom the policies admit", async () => {
     await expect(hearing(await alice(ground.service), "room:bob", { private: true })).rejects.toThrow(
       "Unauthorized: You do not have permissions to read from this Channel topic: room:bob",
     );
@@ -247,7 +247,7 @@ describe("private channels, with supabase-js", () => {
     await hearing(await alice(ground.service), "room:alice", { private: true });
   });
 
-  test("are other rooms than the public ones of the same name, from SQL and HTTP too", async () => {
+  test("are separate from public ones with the same name, from SQL and HTTP too", async () => {
     const inside = await hearing(await alice(other), "room:alice", { private: true });
     const outside = await hearing(at(ground.service), "room:alice");
     const speaker = await hearing(await alice(ground.service), "room:alice", { private: true });
@@ -265,7 +265,7 @@ describe("private channels, with supabase-js", () => {
     expect(inside.heard.items[2]!.payload).toMatchObject({ operation: "UPDATE", table: "t", schema: "s" });
   });
 
-  test("many messages from HTTP cost one question for each room", async () => {
+  test("many messages by HTTP use one policy check for each channel", async () => {
     // A sequence goes on though what was tried is undone.
     await run(`create sequence public.asked; grant usage on public.asked to anon;
       create policy say on realtime.messages for insert to anon
@@ -278,7 +278,7 @@ describe("private channels, with supabase-js", () => {
     await run("drop policy say on realtime.messages; drop sequence public.asked");
   });
 
-  test("who may only listen says nothing", async () => {
+  test("a client that may only receive cannot send", async () => {
     const listener = await hearing(await alice(ground.service), "room:alice", { private: true });
     const muted = await hearing(await alice(ground.service, { mute: true }), "room:alice", {
       private: true,
@@ -297,7 +297,7 @@ describe("tokens, with supabase-js", () => {
   const becomes = (channel: RealtimeChannel, wanted: REALTIME_SUBSCRIBE_STATES) =>
     new Promise<void>((resolve) => channel.subscribe((status) => status === wanted && resolve()));
 
-  test("a new token changes what is seen, and nothing is missed in between", async () => {
+  test("a new token changes the visible rows, and no change is missed in between", async () => {
     let claims = { role: "authenticated", sub: "alice" };
     const client = keep(makeClient(ground.service.url, async () => token(claims)));
     await client.realtime.setAuth();
@@ -317,7 +317,7 @@ describe("tokens, with supabase-js", () => {
     expect((await result.count(2)).map((payload) => payload.new.owner)).toEqual(["alice", "bob"]);
   });
 
-  test("a token that expires ends the channel, and says so", async () => {
+  test("an expired token ends the channel, with the reason", async () => {
     const client = await alice(ground.service, { exp: Math.floor(Date.now() / 1000) + 2 });
     const system = new Inbox<{ message: string }>();
     const channel = client.channel("short").on("system", {}, system.put);
@@ -325,7 +325,7 @@ describe("tokens, with supabase-js", () => {
     expect(system.items.at(-1)!.message).toMatch(/^Token has expired \d+ seconds ago$/);
   });
 
-  test("a token by which less may be heard ends the channel, and one by which more may be heard does not", async () => {
+  test("a token with fewer privileges ends the channel, and one with more does not", async () => {
     let claims = { role: "authenticated", sub: "alice", blind: true as boolean | undefined };
     const client = keep(makeClient(ground.service.url, async () => token(claims)));
     await client.realtime.setAuth();
@@ -348,7 +348,7 @@ describe("tokens, with supabase-js", () => {
     ]);
   });
 
-  test("a token that is no good is refused, with the reason", async () => {
+  test("an invalid token is refused, with the reason", async () => {
     const refusals: [string, RegExp][] = [
       [`${token({ role: "authenticated" })}x`, /^JwtSignatureError: Failed to validate JWT signature$/],
       ["not-a-token.at-all", /^MalformedJWT: The token provided is not a valid JWT$/],
@@ -361,7 +361,7 @@ describe("tokens, with supabase-js", () => {
     }
   });
 
-  test("a user who is disabled is shown out within five seconds", async () => {
+  test("a disabled user is disconnected within five seconds", async () => {
     const registered = await fetch(`${ground.service.url}/auth/register`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
@@ -395,7 +395,7 @@ describe("tokens, with supabase-js", () => {
 });
 
 describe("a connection, with supabase-js", () => {
-  test("that is lost comes back, with all its channels", async () => {
+  test("that is lost is restored, with all its channels", async () => {
     const sockets: WebSocket[] = [];
     class Watched extends WebSocket {
       constructor(address: string | URL) {
@@ -420,7 +420,7 @@ describe("a connection, with supabase-js", () => {
     await run("delete from news");
   });
 
-  test("leaves nothing behind", async () => {
+  test("leaves no resources behind", async () => {
     const client = at(other);
     await hearing(client, "one");
     await hearing(client, "two");

@@ -145,7 +145,7 @@ async function setStandby(name: string): Promise<void> {
   await query("checkpoint");
 }
 
-test("what waits for a standby is told, and judged, when others see it", async () => {
+test("a commit that waits for a standby is sent, and checked, when other sessions see it", async () => {
   await query(`
     create table members (id int primary key);
     create table letters (id int primary key, member int);
@@ -197,7 +197,7 @@ test("what waits for a standby is told, and judged, when others see it", async (
   await query("alter system reset synchronous_commit");
 });
 
-test(`while Postgres, the gateway and the sockets are killed during ${CHANGES} changes, who resumes misses none, and whoever does not is told of each gap`, async () => {
+test(`while Postgres, the gateway and the sockets are killed during ${CHANGES} changes, a client that resumes misses none, and one that does not is notified of each gap`, async () => {
   const resumed = [];
   for (let count = 0; count < 3; count++) resumed.push(await listen(resuming(WebSocket)));
   const plain = [];

@@ -96,8 +96,8 @@ async function listening(transport: typeof WebSocket, { url = ground.service.url
   return { ids, told: result, system };
 }
 
-describe("a client that says how far it has been told", () => {
-  test("misses nothing and is told nothing twice, though it comes back to another gateway", async () => {
+describe("a client that resumes from its last position", () => {
+  test("misses and repeats nothing, at another gateway too", async () => {
     const first = await new RawClient(ground.service.url).opened();
     const { payload } = await first.join("realtime:news", NEWS);
     expect(payload.response.position).toMatch(/^[\dA-F]+\/[\dA-F]+/);
@@ -114,7 +114,7 @@ describe("a client that says how far it has been told", () => {
     await second.close();
   });
 
-  test("misses nothing and is judged by its new token when it shows one at once", async () => {
+  test("misses nothing and is checked by its new token if it sends one immediately", async () => {
     const first = await new RawClient(ground.service.url).opened();
     const { payload } = await first.join("realtime:news", NEWS);
     first.socket.terminate();
@@ -138,7 +138,7 @@ describe("a client that says how far it has been told", () => {
     await second.close();
   });
 
-  test("learns by its heartbeat how far it has been told, where nothing has happened to its table", async () => {
+  test("receives its position in the heartbeat, while its table has no changes", async () => {
     const client = await new RawClient(ground.service.url).opened();
     await client.join("realtime:news", NEWS);
     await run("update users set name = name");
@@ -150,7 +150,7 @@ describe("a client that says how far it has been told", () => {
     await client.close();
   });
 
-  test("of another history of the database is told that it may have missed something", async () => {
+  test("of another history of the database is notified of a gap", async () => {
     const first = await new RawClient(ground.service.url).opened();
     const { position } = (await first.join("realtime:news", NEWS)).payload.response;
     await first.close();
@@ -172,7 +172,7 @@ describe("a client that says how far it has been told", () => {
     await third.close();
   });
 
-  test("is told a value of before its column was altered as a text", async () => {
+  test("receives a value from before its column was altered as a text", async () => {
     await run(`create table public.things (id int primary key, mark text, data text);
       alter table public.things replica identity full; grant select on public.things to anon`);
     const THINGS = { postgres_changes: [{ event: "*", schema: "public", table: "things" }] };
@@ -206,7 +206,7 @@ describe("a client that says how far it has been told", () => {
     await run("drop table things");
   });
 
-  test("does not take a heartbeat for word of a channel that was refused when it came back", async () => {
+  test("does not take a heartbeat for the state of a channel that was refused on rejoining", async () => {
     const Socket = resuming(WebSocket);
     const open = async () => {
       const socket = new Socket(`${ground.service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${anonKey}`);
@@ -238,7 +238,7 @@ describe("a client that says how far it has been told", () => {
     second.socket.close();
   });
 
-  test("is told when that is not known any more, and comes back without", async () => {
+  test("is notified if its position is no longer known, and rejoins without it", async () => {
     const client = await new RawClient(ground.service.url).opened();
     await client.join("realtime:news", { ...NEWS, resume: "0/1" });
     const result = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
@@ -248,7 +248,7 @@ describe("a client that says how far it has been told", () => {
   });
 
   test.each(["2.0.0", "1.0.0"])(
-    "misses nothing with supabase-js either, while its sockets and the stream are cut, in version %s",
+    "misses nothing with supabase-js either, while its sockets and the stream are interrupted, in version %s",
     async (version) => {
       const sockets: WebSocket[] = [];
       class Watched extends WebSocket {
@@ -270,8 +270,8 @@ describe("a client that says how far it has been told", () => {
   );
 });
 
-describe("a client that says nothing", () => {
-  test("misses nothing while the stream is cut and taken up again", async () => {
+describe("a client that does not resume", () => {
+  test("misses nothing while the stream is interrupted and resumed", async () => {
     const { ids, told: result, system } = await listening(WebSocket);
     for (let batch = 0; batch < 10; batch++) {
       await insert(batch * 100 + 1, batch * 100 + 100);
@@ -282,7 +282,7 @@ describe("a client that says nothing", () => {
     expect(system.items.filter(({ status }) => status === "error")).toEqual([]);
   });
 
-  test("is told of a gap, and joins again", async () => {
+  test("is notified of a gap, and joins again", async () => {
     const { told: result, system } = await listening(WebSocket);
     // The log that a stream would go on from is gone.
     await run(`do $$ begin
@@ -305,7 +305,7 @@ describe("a client that says nothing", () => {
   });
 });
 
-test("where there is no stream any more, who joins is told why, and can join when there is one again", async () => {
+test("without a stream is refused with the reason, and can join when there is one again", async () => {
   const client = await new RawClient(ground.service.url).opened();
   const joinUntil = async (status: string) => {
     let result: Payload;
@@ -329,8 +329,8 @@ test("where there is no stream any more, who joins is told why, and can join whe
   await client.close();
 });
 
-describe("much at once", () => {
-  test(`an UPDATE of ${ROWS} rows in one transaction reaches ${SUBSCRIBERS} subscribers, in order, and memory stays bounded`, async () => {
+describe("a large transaction", () => {
+  test(`with an UPDATE of ${ROWS} rows reaches ${SUBSCRIBERS} subscribers, in order, and memory stays bounded`, async () => {
     await run(`create table sheets (id int primary key, owner text, body text);
       alter table sheets enable row level security;
       grant select on sheets to authenticated;
@@ -366,7 +366,7 @@ describe("much at once", () => {
     await run("drop table sheets");
   });
 
-  test(`${SAID} messages of one transaction reach who reads them, in order`, async () => {
+  test(`with ${SAID} messages reaches all clients that read, in order`, async () => {
     const gateway = await startGateway(ground.database);
     const client = await new RawClient(gateway.url, { version: "1.0.0" }).opened();
     await client.join("realtime:room");
@@ -382,7 +382,7 @@ describe("much at once", () => {
     await stopped(gateway, "SIGTERM");
   });
 
-  test("who does not read is told so and cut off, and the others are told everything", async () => {
+  test("disconnects a client that does not read with the reason, and the others receive all changes", async () => {
     const { realtime } = ground.service;
     const { overwhelmed } = realtime.statistics();
     const reads = await new RawClient(ground.service.url).opened();
@@ -402,7 +402,7 @@ describe("much at once", () => {
   });
 });
 
-test("a gateway that is killed loses nothing for a client that resumes at the one that takes its place", async () => {
+test("that a killed gateway was sending is complete for a client that resumes at its replacement", async () => {
   const first = await startGateway(ground.database);
   const { ids, told: result } = await listening(resuming(WebSocket), { url: first.url });
   await insert(1, 500);

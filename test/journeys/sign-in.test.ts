@@ -41,7 +41,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     if (process.env.SCREENSHOTS) await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
   };
 
-  test("an account is made, after what is wrong was said at its field, and is signed in", async () => {
+  test("an account is created, after errors were shown at their fields, and is signed in", async () => {
     await open("/auth/sign-in?redirect_to=%2Fhealth");
     await take("sign-in");
     await page.getByRole("link", { name: "Create an account" }).click();
@@ -72,7 +72,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     expect(await context.cookies()).toEqual([]);
   });
 
-  test("a wrong password is said in the words of the service, and the right one signs in", async () => {
+  test("a wrong password shows the error of the service, and the right one signs in", async () => {
     const { email } = await newPerson(gateways);
     await open("/auth/sign-in");
     await signIn(email, "Wrong-Boat-7");
@@ -84,7 +84,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     await signOut();
   });
 
-  test("an account with an authenticator app is asked for a code, and the password is nowhere meanwhile", async () => {
+  test("an account with an authenticator app requires a code, and no page contains the password meanwhile", async () => {
     const { email, pair } = await newPerson(gateways);
     const { secret } = await newFactor(gateways, pair.accessToken);
     await open("/auth/sign-in?redirect_to=%2Fhealth");
@@ -106,7 +106,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     await signOut();
   });
 
-  test("a forgotten password is replaced by way of a mail", async () => {
+  test("a forgotten password is replaced through an e-mail", async () => {
     const { email } = await newPerson(gateways);
     await open("/auth/sign-in");
     await page.getByRole("link", { name: "Forgotten your password?" }).click();
@@ -131,7 +131,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     await signOut();
   });
 
-  test("an address is confirmed by a button, not by opening the link", async () => {
+  test("an address is verified by a button, not by opening the link", async () => {
     const { email, userId } = await newPerson(gateways);
     const link = await gateways.linkIn({ to: email, about: "Confirm your e-mail address" });
     const verified = async () =>
@@ -171,7 +171,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     await other.close();
   });
 
-  test("GraphiQL asks as who is signed in, though it was told no token", async () => {
+  test("GraphiQL runs queries as the signed-in user without a token", async () => {
     const scripted = await browser.newContext();
     const explorer = await scripted.newPage();
     const { email } = await newPerson(gateways);
@@ -188,7 +188,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     await scripted.close();
   });
 
-  test("nothing is loaded that the policy forbids", () => {
+  test("the pages load nothing that their policy forbids", () => {
     // What is refused is told as an error too.
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   });

@@ -48,7 +48,7 @@ describe("supabase-js on the content service", () => {
     await database.drop();
   });
 
-  test("everybody reads articles with their authors and comments", async () => {
+  test("an anonymous client reads articles with their authors and comments", async () => {
     const { data, error } = await anon
       .from("articles")
       .select("title, author:users(name), comments(content, author:users(name))")
@@ -68,7 +68,7 @@ describe("supabase-js on the content service", () => {
     ]);
   });
 
-  test("a key is needed, and a wrong one is refused", async () => {
+  test("a key is required, and a wrong one is refused", async () => {
     const bare = await fetch(`${service.url}/rest/v1/articles`);
     expect(bare.status).toBe(401);
     const anonymous = createClient(service.url, jwt.sign({ role: "anon" }, "signed by nobody that the service knows"));
@@ -77,7 +77,7 @@ describe("supabase-js on the content service", () => {
     expect(error).toMatchObject({ code: expect.stringMatching(/^PGRST30/) });
   });
 
-  test("who is signed in writes in her own name and nobody else's", async () => {
+  test("a signed-in user writes in her own name only", async () => {
     const written = await alice.from("articles").insert({ title: "Of spring", content: "Green." }).select().single();
     expect(written).toMatchObject({
       error: null,
@@ -102,19 +102,19 @@ describe("supabase-js on the content service", () => {
     expect((await alice.from("articles").delete().eq("id", written.data.id)).status).toBe(204);
   });
 
-  test("columns that nobody may write are refused", async () => {
+  test("read-only columns are refused", async () => {
     const { error, status } = await alice.from("articles").insert({ title: "Forged", content: "x", author_id: 2 });
     expect(status).toBe(403);
     expect(error).toMatchObject({ code: "42501" });
   });
 
-  test("strangers write no articles: 401, so that they sign in", async () => {
+  test("anonymous clients write no articles: 401, so that they sign in", async () => {
     const { error, status } = await anon.from("articles").insert({ title: "Of spring", content: "Green." });
     expect(status).toBe(401);
     expect(error).toMatchObject({ code: "42501" });
   });
 
-  test("the public key opens nothing of /users that the policies close", async () => {
+  test("the anon key reads nothing of /users that the policies protect", async () => {
     const { data } = await anon.from("users").update({ age: 5 }).eq("id", 1).select();
     expect(data).toEqual([]);
     const { error } = await anon.from("users").insert({ name: "Eve", email: "eve@example.org" });
@@ -124,7 +124,7 @@ describe("supabase-js on the content service", () => {
     });
   });
 
-  test("the service's own key passes every policy", async () => {
+  test("the service_role key bypasses every policy", async () => {
     const { data, error } = await server
       .from("articles")
       .update({ summary: "s" })
@@ -134,14 +134,14 @@ describe("supabase-js on the content service", () => {
     expect({ data, error }).toEqual({ data: { summary: "s" }, error: null });
   });
 
-  test("what is closed stays closed, whatever the client asks for", async () => {
+  test("protected columns stay protected, in every kind of query", async () => {
     for (const table of ["credentials", "auth.credentials", "pg_authid"]) {
       expect((await server.from(table).select()).error).toMatchObject({ code: "PGRST205" });
     }
     expect((await anon.schema("auth").from("credentials").select()).error).toMatchObject({ code: "PGRST106" });
   });
 
-  test("broken rules come back as Postgres tells them", async () => {
+  test("violated constraints are returned in Postgres's words", async () => {
     expect((await alice.from("articles").insert({ title: "Abc", content: "x" })).error).toMatchObject({
       code: "23514",
     });
@@ -277,7 +277,7 @@ describe("supabase-js in the museum", () => {
       expect(await ids(query())).toEqual(expected);
     });
 
-    test("a text is a text, whatever signs it has", async () => {
+    test("a text with any characters is compared as it is", async () => {
       const text = `a "quoted", (bracketed) \\ {braced} % & + # ? text; é ★`;
       await museum.from("watched").insert({ id: 90, name: text }).throwOnError();
       expect((await museum.from("watched").select("id").eq("name", text.toUpperCase())).data).toEqual([{ id: 90 }]);
@@ -343,7 +343,7 @@ describe("supabase-js in the museum", () => {
       ]);
     });
 
-    test("single wants one row, maybeSingle at most one", async () => {
+    test("single requires one row, maybeSingle at most one", async () => {
       expect((await works().eq("id", 1).single()).data).toEqual({ id: 1 });
       expect(await works().eq("id", 0).single()).toMatchObject({
         data: null,
@@ -448,13 +448,13 @@ describe("supabase-js in the museum", () => {
       });
     });
 
-    test("a header of one's own reaches SQL", async () => {
+    test("a custom header reaches SQL", async () => {
       const { data } = await museum.rpc("request_header", { name: "x-mine" }).setHeader("X-Mine", "here");
       expect(data).toBe("here");
     });
   });
 
-  describe("what is selected", () => {
+  describe("selected columns", () => {
     test("aliases, casts, JSON paths and computed columns", async () => {
       const { data } = await museum
         .from("works")
@@ -493,13 +493,13 @@ describe("supabase-js in the museum", () => {
       });
     });
 
-    test("only rows that have one", async () => {
+    test("of an inner join are those of rows with a related row", async () => {
       const { data } = await museum.from("artists").select("name, works!inner(title)").eq("works.title", "Sunflowers");
       expect(data).toEqual([{ name: "Vincent", works: [{ title: "Sunflowers" }] }]);
       expect(await ids(museum.from("artists").select("id, works()").is("works", null))).toEqual([5]);
     });
 
-    test("spread, to one and to many", async () => {
+    test("of relations can be spread, to one and to many", async () => {
       expect((await museum.from("works").select("title, ...artists(artist:name)").eq("id", 3)).data).toEqual([
         { title: "The Starry Night", artist: "Vincent" },
       ]);
@@ -525,7 +525,7 @@ describe("supabase-js in the museum", () => {
   });
 
   describe("writes", () => {
-    test("insert one, with its row or without", async () => {
+    test("insert adds one, with its row or without", async () => {
       expect(await museum.from("items").insert({ name: "a" })).toMatchObject({ data: null, error: null, status: 201 });
       const { data } = await museum
         .from("items")
@@ -535,7 +535,7 @@ describe("supabase-js in the museum", () => {
       expect(data).toEqual({ name: "b", quantity: 1, extra: { n: [1] } });
     });
 
-    test("insert many; what some rows leave out is null, or the default when asked for", async () => {
+    test("insert adds many; missing columns are null, or the default if requested", async () => {
       const rows = [{ name: "c", note: "noted" }, { name: "d" }];
       const nulls = await museum.from("items").insert(rows).select("note").order("id");
       expect(nulls.data).toEqual([{ note: "noted" }, { note: null }]);
@@ -543,7 +543,7 @@ describe("supabase-js in the museum", () => {
       expect(defaults.data).toEqual([{ note: "noted" }, { note: "none" }]);
     });
 
-    test("upsert merges, ignores, and knows other keys than the primary one", async () => {
+    test("upsert merges, ignores, and supports other keys than the primary one", async () => {
       const merged = await museum
         .from("keyed")
         .upsert([
@@ -590,7 +590,7 @@ describe("supabase-js in the museum", () => {
       expect(gone.data).toEqual({ title: "Copy" });
     });
 
-    test("a write that would give single more than one row is undone", async () => {
+    test("a write that would return more than one row to single is rolled back", async () => {
       const { error } = await museum.from("items").update({ note: "undone" }).lt("id", 3).select().single();
       expect(error).toMatchObject({ code: "PGRST116" });
       expect((await museum.from("items").select().eq("note", "undone")).data).toEqual([]);
@@ -606,7 +606,7 @@ describe("supabase-js in the museum", () => {
   });
 
   describe("functions", () => {
-    test("scalars, rows, lists and nothing", async () => {
+    test("return scalars, rows, lists and nothing", async () => {
       expect((await museum.rpc("add", { a: 1, b: 2 })).data).toBe(3);
       expect((await museum.rpc("greet")).data).toBe("hello");
       expect((await museum.rpc("greet", { name: "you", times: 2 })).data).toBe("hello youhello you");
@@ -639,7 +639,7 @@ describe("supabase-js in the museum", () => {
       expect(data).toEqual({ title: "Water Lilies", artists: { name: "Claude" } });
     });
 
-    test("a function that is not there is refused with one that is", async () => {
+    test("an unknown function is refused with the name of a similar one", async () => {
       const { error, status } = await museum.rpc("gret");
       expect(status).toBe(404);
       expect(error).toMatchObject({ code: "PGRST202", hint: "Perhaps you meant to call the function api.greet" });

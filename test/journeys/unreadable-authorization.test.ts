@@ -39,7 +39,7 @@ describe.each(UNREADABLE)("Authorization: %s", (Authorization) => {
     ]);
   });
 
-  test("leaves an operation of GraphQL anonymous, and its answer says so", async () => {
+  test("leaves a GraphQL operation anonymous, and its response says so", async () => {
     const run = async (query: string) => (await ask("/graphql", { Authorization }, { query })).json();
     const extensions = { authentication: { code: "INVALID_TOKEN", message: MESSAGE } };
     expect(await run("{ users { id } }")).toEqual({ data: { users: [] }, extensions });
@@ -49,7 +49,7 @@ describe.each(UNREADABLE)("Authorization: %s", (Authorization) => {
     });
   });
 
-  test("leaves a socket of GraphQL anonymous, and each result says so", async () => {
+  test("leaves a GraphQL socket anonymous, and each result says so", async () => {
     const wire = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
     wire.say({ type: "connection_init", payload: { Authorization } });
     expect(await wire.hear()).toEqual({ type: "connection_ack" });
@@ -66,7 +66,7 @@ describe.each(UNREADABLE)("Authorization: %s", (Authorization) => {
   });
 });
 
-test("an answer of GraphQL says that a token has expired, and nothing of one that is good", async () => {
+test("a GraphQL response reports an expired token, and nothing for a valid one", async () => {
   const extensionsFor = async (given: string) => {
     const answer = await ask("/graphql", { Authorization: `Bearer ${given}` }, { query: "{ __typename }" });
     return ((await answer.json()) as { extensions?: object }).extensions;

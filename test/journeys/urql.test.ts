@@ -53,7 +53,7 @@ describe("urql", () => {
     }
   });
 
-  test("writes as the user of its token, and is told the code where there is none", async () => {
+  test("writes as the user of its token, and gets an error code without one", async () => {
     const variables = { input: { articleId: "1", content: "Well said" } };
     const ann = connect(tokenFor(1));
     expect((await ann.client.mutation(COMMENT, variables).toPromise()).data).toMatchObject({
@@ -66,7 +66,7 @@ describe("urql", () => {
     await Promise.all([ann.close(), anonymous.close()]);
   });
 
-  test("is told what is wrong with a document", async () => {
+  test("gets the errors of an invalid document", async () => {
     const { client, close } = connect();
     const { error, data } = await client.query("{ nothing }", {}).toPromise();
     expect(data).toBeUndefined();
@@ -74,7 +74,7 @@ describe("urql", () => {
     await close();
   });
 
-  test("hears of new comments on one article", async () => {
+  test("receives new comments on one article", async () => {
     const { client, close } = connect(tokenFor(1));
     const heard: unknown[] = [];
     const query = gql`subscription Added($id: ID!) { onCommentAdded(articleId: $id) { content author { name } } }`;

@@ -56,7 +56,7 @@ beforeAll(async () => {
   ({ omitted: leftOut } = await buildServableSchema(opened.preset, new AbortController().signal));
 });
 
-describe("of functions of one name", () => {
+describe("functions with one name", () => {
   test("a function that no role may execute does not take a field's name", async () => {
     expect(await read('{ search(keyword: "boat") { title } }')).toEqual({ search: [{ title: "Boats" }] });
   });
@@ -71,7 +71,7 @@ describe("of functions of one name", () => {
     });
   });
 
-  test("an argument that is left out has its default, and another function is not called in its place", async () => {
+  test("an omitted argument has its default, and another function is not called instead", async () => {
     expect(await read('{ greet(name: "Ann") other: greet(name: "Ann", greeting: "Bye") }')).toEqual({
       greet: "first: Hello Ann",
       other: "first: Bye Ann",
@@ -79,7 +79,7 @@ describe("of functions of one name", () => {
     expect(leftOut.map(({ object }) => object)).toContain("function public.greet(text)");
   });
 
-  test("a comment names the other overloads, and a query and a mutation of one name do not clash", async () => {
+  test("a comment names the other overloads, and a query and a mutation with one name do not clash", async () => {
     expect(await read("{ greetOften(n: 2) }")).toEqual({ greetOften: "third: 2" });
     expect(await read("mutation { greet(input: { n: 3 }) }")).toEqual({ greet: "changed: 3" });
   });

@@ -27,8 +27,8 @@ afterAll(() => graphql.stop());
 
 const token = tokenFor(1, { role: "service_role" });
 
-describe("a table that was granted to a server's role alone", () => {
-  test("is read and written by that, beyond policies, with what it refers to", async () => {
+describe("a table that is granted only to a server's role", () => {
+  test("is read and written by that role, bypassing policies, with its related rows", async () => {
     const query = `{
       ledgers { edges { node { id total entries { id } } } }
       entries { edges { node { id accountId account { name } ledger { total } } } }
@@ -67,7 +67,7 @@ describe("a table that was granted to a server's role alone", () => {
     );
   });
 
-  test("takes no name from others, and no column from those who may read that alone", async () => {
+  test("takes no name from other tables, and no column from roles that may read only that", async () => {
     const { data } = await graphql.ask("{ accounts { edges { node { id name ledger } } } }");
     expect(data.accounts.edges).toEqual([{ node: { id: "1", name: "one", ledger: "1" } }]);
     expect((await graphql.ask("{ accountRecords { totalCount } }", { token })).data).toEqual({

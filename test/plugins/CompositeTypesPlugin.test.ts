@@ -15,7 +15,7 @@ const generated = useGeneratedSchema({
     grant select on public.routes to anon;`,
 });
 
-test("a value in a list is null where it is, in its place, and otherwise what its fields are", async () => {
+test("a null in a list stays null in its position, and other values have their fields", async () => {
   const stop = (name: string | null, at: string | null = null) => ({ name, at });
   expect(
     await generated.read(

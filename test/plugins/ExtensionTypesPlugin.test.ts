@@ -49,7 +49,7 @@ describe("a type that has a cast to json", () => {
     expect(await rest.json()).toEqual([read]);
   });
 
-  test("is written as that, or as a text of its own", async () => {
+  test("is returned as JSON, or as text", async () => {
     const create = "mutation ($input: CreateSiteInput!) { createSite(input: $input) { shape shapes place } }";
     const input = { id: 3, shape: point(5, 6), shapes: [point(7, 8)], place: "POINT 9 10" };
     const { data } = await graphql.ask(create, { variables: { input } });

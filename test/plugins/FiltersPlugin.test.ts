@@ -142,7 +142,7 @@ describe("a table", () => {
     expect(idsOf(rest)).toEqual(["2"]);
   });
 
-  test("takes variables, absent ones too", async () => {
+  test("accepts variables, absent ones too", async () => {
     const query = `query ($color: String, $filter: TicketFilterInput) { tickets(color: $color, filter: $filter) { totalCount } }`;
     expect(await read(anonymous, query, {})).toEqual({ tickets: { totalCount: 3 } });
     expect(await read(anonymous, query, { color: "red", filter: { ownerId: 1 } })).toEqual({
@@ -158,7 +158,7 @@ describe("a table", () => {
   });
 });
 
-describe("a table whose comments say @filterable and @filter", () => {
+describe("a table with @filterable and @filter in its comments", () => {
   test("has those columns as arguments, and those functions among its filters", () => {
     expect(argumentsOf("articles").slice(4)).toEqual(["status: ArticleStatus", "filter: ArticleFilterInput"]);
   });

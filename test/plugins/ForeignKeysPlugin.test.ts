@@ -48,8 +48,8 @@ function fieldsOf(type: string): Record<string, string> {
   return Object.fromEntries(Object.values(found.getFields()).map((field) => [field.name, String(field.type)]));
 }
 
-describe("a foreign key to columns that only an index makes unique", () => {
-  test("is read as the row that it refers to, of one column and of several in another order", async () => {
+describe("a foreign key to columns with a unique index only", () => {
+  test("is read as the row that it references, for one column and for several in another order", async () => {
     const query = "{ cities { edges { node { id country { id } countryByAreaAndCountryCode { id } } } } }";
     const country = { id: "1" };
     expect((await read(query)).cities.edges).toEqual([
@@ -58,11 +58,11 @@ describe("a foreign key to columns that only an index makes unique", () => {
     ]);
   });
 
-  test("is followed the other way, too", async () => {
+  test("has a field in the reverse direction, too", async () => {
     expect(await read("{ country(id: 1) { cities { id } } }")).toEqual({ country: { cities: [{ id: "1" }] } });
   });
 
-  test("makes no key of the index: a table without one stays a list", async () => {
+  test("does not turn the index into a key: a table without one stays a list", async () => {
     expect(await read("{ tags { name } posts { edges { node { tag { name } } } } }")).toEqual({
       tags: [{ name: "x" }],
       posts: { edges: [{ node: { tag: { name: "x" } } }] },
@@ -86,7 +86,7 @@ describe("the columns of a foreign key", () => {
     });
   });
 
-  test("have another name where that is taken: by what they refer to or by other columns; a function stands in their place", async () => {
+  test("have another name if theirs is taken: by the referenced table or by other columns; a function replaces them", async () => {
     expect(fieldsOf("Reply")).toEqual({
       id: "ID!",
       post: "Post",
@@ -125,7 +125,7 @@ describe("the columns of a foreign key", () => {
     });
   });
 
-  test("are read of a row that was just added, and by those alone who may", async () => {
+  test("are returned for a row that was just added, and only to roles that may read them", async () => {
     const query =
       "mutation { createNote(input: {id: 5, post: 1}) { id } createReply(input: {id: 5, parent: 2}) { parentId } }";
     expect((await generated.read(alice, query)).createReply).toEqual({ parentId: "2" });

@@ -24,7 +24,7 @@ describe("an id", () => {
     expect(toIdCodec(codec, "matches nothing").toPg(text)).toBe(read);
   });
 
-  test("is refused where its absence would mean something else", () => {
+  test("is refused if it is null where null has another meaning", () => {
     expect(toIdCodec(TYPES.bigint, "is refused").toPg("7")).toBe("7");
     expect(() => toIdCodec(TYPES.bigint, "is refused").toPg("abc")).toThrow('"abc" is not a valid id.');
   });
@@ -37,7 +37,7 @@ describe("an id", () => {
     expect(isIdCodec(TYPES.bigint)).toBe(false);
   });
 
-  test("is a number by its name, a word only as a key, and nothing else", () => {
+  test("is a number for a numeric column, and a string only as a key", () => {
     expect(idKindOf(TYPES.bigint)).toBe("number");
     expect(idKindOf(TYPES.text)).toBe("word");
     expect(idKindOf(TYPES.timestamptz)).toBeNull();

@@ -27,7 +27,7 @@ function leavesOf(typeName: string): string {
 }
 
 describe("a table", () => {
-  test("is there and can be read, whatever it and its columns are called", async () => {
+  test("is served and can be read, with any names of the table and its columns", async () => {
     const collections = Object.values(generated.schema.getQueryType()!.getFields()).flatMap((field) => {
       const connection = String(getNullableType(field.type));
       if (!connection.endsWith("Connection")) return [];
@@ -57,7 +57,7 @@ describe("a table", () => {
     expect(fieldsOf("Query")).toMatchObject({ date: "DateRecord", dateRange: "DateRangeRecord", path: "PathRecord" });
   });
 
-  test("of the name of something in GraphQL, too", () => {
+  test("is served with the name of a GraphQL type, too", () => {
     expect(fieldsOf("Query")).toMatchObject({
       queries: "QueryRecordConnection!",
       mutation: "MutationRecord",
@@ -78,7 +78,7 @@ describe("a table", () => {
     });
   });
 
-  test("does not take a name that derives from another table", () => {
+  test("does not take a name that is derived from another table", () => {
     expect(fieldsOf("Query")).toMatchObject({
       users: "UserConnection!",
       userEdge: "UserEdgeRecord",
@@ -89,7 +89,7 @@ describe("a table", () => {
     expect(fieldsOf("Typed")).toMatchObject({ input: "CreateUserInputType", filter: "UserFilterInputType" });
   });
 
-  test("of the name of another table has that name with an end to it: the one that was there first keeps its own", async () => {
+  test("with the name of another table has that name with a suffix: the older table keeps its name", async () => {
     expect(await read("{ person(id: 1) { id } personRecord(id: 1) { __typename name user { name } } }")).toEqual({
       person: null,
       personRecord: { __typename: "PersonRecord", name: "Ann", user: { name: "Alice" } },
@@ -100,7 +100,7 @@ describe("a table", () => {
     expect(fieldsOf("Query")).toMatchObject({ things: "ThingConnection!", shopThings: "ShopThingConnection!" });
   });
 
-  test("of the name of one in another schema, with that schema before it, is another one", () => {
+  test("with the name of a table in another schema has a name of its own, prefixed with the schema", () => {
     expect(fieldsOf("Query")).toMatchObject({
       shopThing: "ShopThing",
       shopThingRecord: "ShopThingRecord",
@@ -151,7 +151,7 @@ test("a relation does not take the name of a column", async () => {
 });
 
 describe("a type", () => {
-  test("of the name of something else, or without letters, has an end to its name or is unnamed", () => {
+  test("with a taken name, or without letters, has a suffix or is omitted", () => {
     expect(fieldsOf("Typed")).toEqual({
       id: "ID!",
       date: "DateType",
@@ -222,7 +222,7 @@ describe("a function", () => {
     expect(await read(source)).toEqual(data);
   });
 
-  test("takes the place of a mutation, with the name of its input", async () => {
+  test("replaces a mutation, with the name of its input", async () => {
     expect(await read(`mutation { createUser(input: { name: "Bob" }) { name } }`)).toEqual({
       createUser: { name: "Bob" },
     });

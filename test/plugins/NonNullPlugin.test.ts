@@ -141,7 +141,7 @@ describe("a constraint that Postgres has not validated", () => {
     });
   });
 
-  test("may be null in a table whose children have no such key, and is there in a partitioned one", async () => {
+  test("is nullable in a table whose children have no such key, and not null in a partitioned one", async () => {
     expect(typeOf("Elder", "bare")).toBe("Bare");
     expect(typeOf("Whole", "bare")).toBe("Bare!");
     expect(await generated.read(alice, "{ elders { edges { node { bareId bare { id } } } } }")).toEqual({
@@ -157,7 +157,7 @@ describe("a row that a policy hides", () => {
     );
   });
 
-  test("is null where something refers to it, and nothing else is lost", async () => {
+  test("is null in its references, and nothing else is lost", async () => {
     expect(await generated.read(alice, "{ refersToOwns { edges { node { id it { id } } } } }")).toEqual({
       refersToOwns: {
         edges: [{ node: { id: "1", it: { id: "1" } } }, { node: { id: "2", it: null } }],
@@ -167,7 +167,7 @@ describe("a row that a policy hides", () => {
 });
 
 describe("a set of values that a function returns", () => {
-  test("may be null one by one, unless that is denied", async () => {
+  test("is nullable for each value, unless a smart tag denies that", async () => {
     expect(typeOf("Query", "gaps")).toBe("[Int]!");
     expect(typeOf("Mutation", "makeGaps")).toBe("[String]!");
     expect(typeOf("Query", "noGaps")).toBe("[Int!]!");

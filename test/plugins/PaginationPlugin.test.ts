@@ -146,7 +146,7 @@ describe("a connection", () => {
     expect(faults).toMatchObject([{ code: "VALIDATION_ERROR", path: "articles" }]);
   });
 
-  test("refuses the cursor of another table, and one whose values were tampered with", async () => {
+  test("refuses the cursor of another table, and one with modified values", async () => {
     const { articleTranslations } = await read(anonymous, "{ articleTranslations { edges { cursor } } }");
     const foreign = articleTranslations.edges[0].cursor;
     expect((await ask(anonymous, PAGE, { after: foreign })).faults).toMatchObject([{ code: "VALIDATION_ERROR" }]);
@@ -159,7 +159,7 @@ describe("a connection", () => {
     }
   });
 
-  test("keeps its place while rows come and go", async () => {
+  test("keeps its position while rows are inserted and deleted", async () => {
     const ids = await allIds();
     const { endCursor } = (await page({ first: 10 })).pageInfo;
     await owner(`
@@ -171,7 +171,7 @@ describe("a connection", () => {
     expect(result.pageInfo.hasPreviousPage).toBe(true);
   });
 
-  test("that is walked while rows come and go shows each row that stays, once", async () => {
+  test("returns each row that stays once while rows are inserted and deleted", async () => {
     const before = await allIds();
     const seen: number[] = [];
     let after: string | null = null;
@@ -187,7 +187,7 @@ describe("a connection", () => {
   });
 });
 
-describe("a connection in the order of a column of type", () => {
+describe("a connection sorted by a column of type", () => {
   const VALUES: Readonly<Record<string, readonly string[]>> = {
     integer: ["2", "1", "3"],
     boolean: ["true", "false", "true"],
@@ -242,7 +242,7 @@ describe("a connection in the order of a column of type", () => {
   });
 });
 
-describe("the position that a cursor means", () => {
+describe("the position of a cursor", () => {
   test("is found in the index, not by counting", async () => {
     const { edges } = await page({ first: 3 });
     const { statements } = await ask(anonymous, PAGE, { first: 2, after: edges[2]!.cursor });
@@ -266,7 +266,7 @@ describe("a list", () => {
     });
   });
 
-  test("of a relation comes in the order of its table", async () => {
+  test("of a relation has the order of its table", async () => {
     const { rows } = await owner(
       "select id from public.articles where author_id = 1 order by created_at desc, id desc limit 3",
     );
@@ -306,30 +306,27 @@ describe("a list", () => {
   });
 });
 
-describe("a number of rows that is refused", () => {
+describe("an invalid number of rows", () => {
   const refused = async (source: string, variables?: Record<string, unknown>) => {
     const { data, faults } = await ask(anonymous, source, variables);
     return { data, faults: faults.map(({ code, path }) => [code, path]) };
   };
 
-  test.each(["limit: -1", "limit: $given"])(
-    "is the fault of the list that asks for it, however deep it is (%s)",
-    async (argument) => {
-      const head = argument.endsWith("$given") ? "query ($given: Int = -1) " : "";
-      expect(await refused(`${head}{ user(id: 1) { name articles(${argument}) { id } } }`)).toEqual({
-        data: { user: null },
-        faults: [["VALIDATION_ERROR", "user.articles"]],
-      });
-      expect(await refused(`${head}{ user(id: 1) { articles { comments(${argument}) { id } } } }`)).toEqual({
-        data: { user: null },
-        faults: [["VALIDATION_ERROR", "user.articles.0.comments"]],
-      });
-      expect(await refused(`${head}{ users(${argument}) { id } }`)).toEqual({
-        data: null,
-        faults: [["VALIDATION_ERROR", "users"]],
-      });
-    },
-  );
+  test.each(["limit: -1", "limit: $given"])("is the error of its list, at any depth (%s)", async (argument) => {
+    const head = argument.endsWith("$given") ? "query ($given: Int = -1) " : "";
+    expect(await refused(`${head}{ user(id: 1) { name articles(${argument}) { id } } }`)).toEqual({
+      data: { user: null },
+      faults: [["VALIDATION_ERROR", "user.articles"]],
+    });
+    expect(await refused(`${head}{ user(id: 1) { articles { comments(${argument}) { id } } } }`)).toEqual({
+      data: { user: null },
+      faults: [["VALIDATION_ERROR", "user.articles.0.comments"]],
+    });
+    expect(await refused(`${head}{ users(${argument}) { id } }`)).toEqual({
+      data: null,
+      faults: [["VALIDATION_ERROR", "users"]],
+    });
+  });
 
   test("is no fault of the others of that operation", async () => {
     expect(

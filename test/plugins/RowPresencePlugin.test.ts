@@ -37,11 +37,11 @@ test.each([
   expect(await generated.read(anonymous, `{ ${question} }`)).toEqual({ [field!]: [{ most: null, fewest: null }] });
 });
 
-test("a function that returns one row returns null when all its columns are null", async () => {
+test("a function that returns one row returns null if all its columns are null", async () => {
   expect(await generated.read(anonymous, "{ noSpread { most } }")).toEqual({ noSpread: null });
 });
 
-test("a row that is the value of a column, or in a list, is none where it is null", async () => {
+test("a null row in a column, or in a list, is null", async () => {
   const row = (id: number) => `w${id}: wrap(id: ${id}) { bare { a b } bares { a b } cold { a b } colds { a b } }`;
   expect(await generated.read(anonymous, `{ ${row(1)} ${row(2)} list { a b } }`)).toEqual({
     w1: { bare: null, bares: [], cold: null, colds: [] },

@@ -54,7 +54,7 @@ describe("a value that is neither a string nor a number", () => {
   });
 
   test.each(["{ marked(up: {a: 1}) }", '{ marked(up: ["<a/>"]) }', "{ marked(up: true) }"])(
-    "is refused where it stands in a document: %s",
+    "is refused with its position in a document: %s",
     (source) => {
       expect(refusalsOf(source)).toEqual([{ message: "XML must be a string or a number.", column: 14 }]);
     },
@@ -62,7 +62,7 @@ describe("a value that is neither a string nor a number", () => {
 });
 
 test.each(['{ known(key: "x") }', '{ seen(at: "yesterday") }'])(
-  "what a type does not take is refused where it stands: %s",
+  "an invalid value of a type is refused with its position: %s",
   (source) => {
     expect(refusalsOf(source)).toEqual([{ message: expect.any(String), column: source.indexOf('"') + 1 }]);
   },
@@ -77,7 +77,7 @@ describe("JSON in a document", () => {
     ).toEqual({ kept: { a: [1, null, true], b: { c: "d" } } });
   });
 
-  test("is refused where a word in it has no quotes", () => {
+  test("is refused with an unquoted name in it", () => {
     expect(refusalsOf("{ kept(value: {a: [1, {b: WORD}]}) }")).toEqual([
       { message: "JSON has no value WORD: put it in quotes.", column: 27 },
     ]);

@@ -147,7 +147,7 @@ describe("a subscriber", () => {
     }
   });
 
-  test("sees rows by every column of their key, and only with its own rights", async () => {
+  test("receives rows with any key, and only with its own privileges", async () => {
     const source = "subscription { onNoteWritten { ownerId number body } }";
     const sql = "insert into public.notes values (1, 1, 'Of Alice')";
     expect(await resultOf(alice, source, {}, sql, 1)).toEqual([

@@ -47,7 +47,7 @@ const TASKS = `
   comment on column public.tasks.size is 'In hours.';
 `;
 
-describe("a table that a DBA adds", () => {
+describe("a table that is added by SQL", () => {
   test("is not there before", () => {
     expect(generated.schema.getType("Task")).toBeUndefined();
   });
@@ -164,7 +164,7 @@ describe("its rows", () => {
     });
   });
 
-  test("are changed and deleted by whom the policies let", async () => {
+  test("are changed and deleted by roles that the policies allow", async () => {
     expect((await ask(bob, UPDATE, { id, input: { size: 9 } })).faults).toMatchObject([
       { code: "RESOURCE_NOT_FOUND", path: "updateTask" },
     ]);
@@ -223,7 +223,7 @@ describe("its rows", () => {
     });
   });
 
-  test("come in the order of the table's comment, then by key", async () => {
+  test("are in the order of the table's comment, then by key", async () => {
     await owner(`
       delete from public.tasks;
       insert into public.tasks (owner_id, title, done, due_at) values
@@ -283,7 +283,7 @@ describe("the schema follows", () => {
     expect(fieldsOf("Task")).toMatchObject({ note: "String" });
   });
 
-  test("what is taken away", async () => {
+  test("revoked privileges", async () => {
     await owner("drop table public.tasks cascade");
     await generated.renew();
     expect(generated.schema.getType("Task")).toBeUndefined();
@@ -291,7 +291,7 @@ describe("the schema follows", () => {
   });
 });
 
-describe("the table of translations, whose key is two columns", () => {
+describe("the table of translations, with a key of two columns", () => {
   const key = `articleId: 1, language: "fr"`;
 
   test("is written by the author of the article", async () => {

@@ -19,7 +19,7 @@ test("a domain over timestamptz is returned in UTC", async () => {
   expect(await generated.read(anonymous, "{ past }")).toEqual({ past: "2026-01-01T10:00:00.500Z" });
 });
 
-test("a domain over timestamptz takes times only", async () => {
+test("a domain over timestamptz accepts times only", async () => {
   const ask = (at: string) =>
     generated.ask(anonymous, 'query ($at: Moment!) { nowAndThen(at: $at, late: "2026-01-01T12:00:00Z") }', { at });
   expect((await ask("2026-01-01 10:00")).data).toEqual({ nowAndThen: "10:00 12:00" });

@@ -18,7 +18,7 @@ describe.each([
   ["odd", { template: "empty", sql: await sqlOf("odd-schema.sql") }],
   ["full of clashing names", { template: "empty", sql: await sqlOf("clashing-schema.sql") }],
   ["polymorphic", { template: "empty", sql: await sqlOf("polymorphic-schema.sql") }],
-] satisfies [string, PresetOptions][])("of a database that is %s", (_, options) => {
+] satisfies [string, PresetOptions][])("visibility in a database that is %s", (_, options) => {
   const opened = new AsyncDisposableStack();
   let schema: GraphQLSchema;
   let privileges: (roles: readonly string[]) => RolePrivileges;

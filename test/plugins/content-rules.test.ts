@@ -15,7 +15,7 @@ beforeEach(() => owner("update public.articles set status = 'DRAFT', title = 'Un
 describe("createUser", () => {
   const CREATE = `mutation ($input: CreateUserInput!) { createUser(input: $input) { id name email age createdAt updatedAt articles { id } } }`;
 
-  test("adds a user, for anybody", async () => {
+  test("adds a user, for any caller", async () => {
     const { createUser } = await read(anonymous, CREATE, {
       input: { name: "Dora", email: "dora@example.org", age: 40 },
     });
@@ -73,14 +73,14 @@ describe("createArticle", () => {
     });
   });
 
-  test.each(["DRAFT", "PUBLISHED", "ARCHIVED"])("takes the status %s and tags", async (status) => {
+  test.each(["DRAFT", "PUBLISHED", "ARCHIVED"])("accepts the status %s and tags", async (status) => {
     const { createArticle } = await read(bob, CREATE, {
       input: { title: "Five!", content: "Text", status, tags: ["a", 'b "c"'] },
     });
     expect(createArticle.article).toMatchObject({ status, tags: ["a", 'b "c"'], author: { name: "Bob" } });
   });
 
-  test("takes null for optional arguments", async () => {
+  test("accepts null for optional arguments", async () => {
     const { createArticle } = await read(bob, CREATE, {
       input: { title: "Five!", content: "", status: null, tags: null },
     });
@@ -129,7 +129,7 @@ describe("the status of an article", () => {
     ["ARCHIVED", "DRAFT"],
     ["ARCHIVED", "PUBLISHED"],
     ["ARCHIVED", "ARCHIVED"],
-  ])("goes from %s to %s by updateArticle", async (from, to) => {
+  ])("changes from %s to %s by updateArticle", async (from, to) => {
     await owner(`update public.articles set status = '${from}' where id = 1`);
     const { updateArticle } = await read(
       alice,
@@ -138,7 +138,7 @@ describe("the status of an article", () => {
     expect(updateArticle).toEqual({ status: to, title: "Untouched", updatedAt: expect.any(String) });
   });
 
-  test.each(["DRAFT", "PUBLISHED", "ARCHIVED"])("goes from %s to PUBLISHED by publishArticle", async (from) => {
+  test.each(["DRAFT", "PUBLISHED", "ARCHIVED"])("changes from %s to PUBLISHED by publishArticle", async (from) => {
     await owner(`update public.articles set status = '${from}' where id = 1`);
     expect(await read(alice, "mutation { publishArticle(id: 1) { status } }")).toEqual({
       publishArticle: { status: "PUBLISHED" },
@@ -174,7 +174,7 @@ describe("deleteArticle", () => {
   test.each([
     ["its author", alice],
     ["an administrator", admin],
-  ])("is true for %s, and it is gone with its comments", async (_, caller) => {
+  ])("is true for %s, and deletes the comments too", async (_, caller) => {
     const { rows } = await owner(
       "insert into public.articles (title, content, author_id) values ('To go', '', 1) returning id",
     );
@@ -233,14 +233,14 @@ describe("reading", () => {
     },
   );
 
-  test("is open to everybody whatever the status", async () => {
+  test("is open to all callers with any status", async () => {
     await owner("update public.articles set status = 'ARCHIVED' where id = 2");
     expect(await read(anonymous, "{ article(id: 2) { status author { name articles { id } } } }")).toEqual({
       article: { status: "ARCHIVED", author: { name: "Bob", articles: expect.arrayContaining([{ id: "2" }]) } },
     });
   });
 
-  test("a title comes in a language, when there is a translation", async () => {
+  test("returns a title in a language, if there is a translation", async () => {
     expect(
       await read(
         anonymous,
@@ -251,7 +251,7 @@ describe("reading", () => {
     });
   });
 
-  test("a summary is the author's own, or the beginning", async () => {
+  test("returns the author's summary, or the beginning of the text", async () => {
     await owner(
       "update public.articles set content = repeat('ä', 300) where id = 1; update public.articles set summary = 'In short.' where id = 2",
     );
@@ -272,7 +272,7 @@ describe("reading", () => {
     ]);
   });
 
-  test("search finds in tags, contents and titles; nothing is found by nothing", async () => {
+  test("searches tags, contents and titles; an empty search finds nothing", async () => {
     expect(
       await read(
         anonymous,
@@ -285,7 +285,7 @@ describe("reading", () => {
     });
   });
 
-  test("times are in UTC, whatever zone the session has", async () => {
+  test("returns times in UTC, with any time zone of the session", async () => {
     await owner(`
       alter table public.users disable trigger _100_timestamps;
       update public.users set created_at = '2026-02-03T04:05:06.789Z' where id = 1;
@@ -297,7 +297,7 @@ describe("reading", () => {
   });
 });
 
-test("mutations of one operation are done in their order", async () => {
+test("follows the mutations of one operation, which run in their order", async () => {
   const data = await read(
     alice,
     `mutation {

@@ -38,17 +38,17 @@ const ask = async (query: string) => {
 const texts = async () =>
   (await graphql.sql<{ text: string }>("select text from public.notes order by id")).map(({ text }) => text);
 
-describe("a function that changes something", () => {
+describe("a volatile function", () => {
   test.each([
     ["its type only", "{ __typename }"],
     ["nothing", "{ id @skip(if: true) }"],
-  ])("is called once, whatever is selected of its result: %s", async (_, selection) => {
+  ])("is called once, whatever fields of its result are selected: %s", async (_, selection) => {
     const before = await texts();
     await ask(`mutation { addNotes(input: { texts: ["once"] }) ${selection} }`);
     expect(await texts()).toEqual([...before, "once"]);
   });
 
-  test("is called as often as it stands there, in order", async () => {
+  test("is called once for each field in the operation, in order", async () => {
     await ask(
       'mutation { a: addNotes(input: { texts: ["same"] }) { id } b: addNotes(input: { texts: ["same"] }) { id } }',
     );

@@ -63,7 +63,7 @@ test("existing objects keep their GraphQL names when others are added", async ()
   expect(lost).toEqual([]);
 });
 
-test("a table keeps its name when one is made whose name is the plural, or shorter, or needs no quotes", async () => {
+test("a table keeps its name when one is created whose name is the plural, or shorter, or unquoted", async () => {
   const own = `
     create table public.goose (id int primary key);
     create table public."Cloud Edges" (id int primary key);

@@ -21,13 +21,13 @@ const ONE = "00000000-0000-4000-8000-000000000001";
 const TWO = "00000000-0000-4000-8000-000000000002";
 
 describe("references", () => {
-  test("go both ways, to the own table too", async () => {
+  test("have fields in both directions, to the same table too", async () => {
     expect(await read(`{ account(id: "${TWO}") { name parent { name accounts { name } } } }`)).toEqual({
       account: { name: "two", parent: { name: "one", accounts: [{ name: "two" }] } },
     });
   });
 
-  test("two of them to one table have different names; the first has the short one", async () => {
+  test("from one table to another have different names; the first has the short one", async () => {
     expect(
       await read(`{ transfers { edges { node { amount doubled fromAccount { name } toAccount { name } } } } }`),
     ).toEqual({
@@ -52,18 +52,18 @@ describe("references", () => {
     });
   });
 
-  test("that are unique are one, not many", async () => {
+  test("that are unique return one row, not many", async () => {
     expect(await read(`{ account(id: "${ONE}") { profile { id bio account { name } } } }`)).toEqual({
       account: { profile: { id: ONE, bio: "First.", account: { name: "one" } } },
     });
   });
 
-  test("have the name of their column; by another when that is taken", () => {
+  test("have the name of their column, or another one if that is taken", () => {
     expect(fieldNames("Paid")).toEqual(["accountByAuthorId", "author", "authorId", "id", "paid", "paidId"]);
     expect(fieldNames("Like")).toEqual(["account", "accountId", "transfer", "transferId"]);
   });
 
-  test("by a word are ids, as the word is", async () => {
+  test("by text are ids, as the text is", async () => {
     expect(await read(`{ country(code: "DE") { code name cities { id country { code } owner } } }`)).toEqual({
       country: { code: "DE", name: "Germany", cities: [{ id: "1", country: { code: "DE" }, owner: ONE }] },
     });
@@ -138,7 +138,7 @@ describe("names", () => {
 });
 
 describe("values", () => {
-  test("of many types come as they are", async () => {
+  test("of many types are returned as they are", async () => {
     const { mood } = await read(`{
       mood(id: 1) {
         mood place { street zipCode } places { street zipCode } price { start { value inclusive } end { value inclusive } }
@@ -169,7 +169,7 @@ describe("values", () => {
     });
   });
 
-  test("that are beyond dates do not spoil the rest", async () => {
+  test("outside the range of dates do not affect the others", async () => {
     expect(await read("{ transfers { edges { node { ends days spans { start { value } } } } } }")).toEqual({
       transfers: {
         edges: [
@@ -201,7 +201,7 @@ describe("values", () => {
     ).toEqual({ createShift: { ...result, others: [result.ends], drifts: [{ seconds: -0.5 }] } });
   });
 
-  test("go in as they come out", async () => {
+  test("are accepted as they are returned", async () => {
     const input = {
       id: 2,
       mood: "so_so_2",
@@ -326,7 +326,7 @@ describe("a table", () => {
 });
 
 describe("a view", () => {
-  test("is a list, and takes what Postgres takes through it", async () => {
+  test("is a list, and accepts the writes that Postgres allows", async () => {
     expect(await read("{ accountNames { name } totals { total } counts { n } }")).toEqual({
       accountNames: [{ name: "one" }, { name: "two" }],
       totals: [{ total: "12.50" }],
@@ -336,7 +336,7 @@ describe("a view", () => {
     expect(ofViews).toEqual(["createAccountName"]);
   });
 
-  test("whose comment names its key is as good as a table", async () => {
+  test("whose comment names its key has the fields of a table", async () => {
     expect(
       await read(
         `{ keyed(id: "${ONE}") { name } keyeds(first: 1) { edges { node { name } } pageInfo { hasNextPage } } }`,

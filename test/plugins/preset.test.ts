@@ -34,7 +34,7 @@ describe("a database", () => {
     expect(schema.getSubscriptionType()).toBeUndefined();
   });
 
-  test("with two foreign keys of the same columns has one relation, and nothing to say of it on the console", async () => {
+  test("with two foreign keys on the same columns has one relation, and logs no warning", async () => {
     const warnings = vi.spyOn(console, "warn").mockImplementation(() => {});
     const schema = await schemaOf(`
       create table public.owners (id int primary key);
@@ -46,7 +46,7 @@ describe("a database", () => {
     expect([fieldsOf("Pet"), fieldsOf("Owner"), said]).toEqual([["id", "owner", "ownerId"], ["id", "pets"], []]);
   });
 
-  test("whose tables would share a name gives one of them another, unless a comment does", async () => {
+  test("whose tables would share a name renames one of them, unless a comment does", async () => {
     const sql = `
       create table public.people (id int primary key); create table public.person (id int primary key);
       create table public.lines (id int primary key); create domain public."*/*" as bytea;
@@ -125,7 +125,7 @@ describe("a relation", () => {
   };
   const BACK = "Reads and enables pagination through a set of `Guest`.";
 
-  test("is described by its column, and not by what those read who break the constraint", async () => {
+  test("is described by its column, and not by the message of the constraint", async () => {
     expect(await descriptionsOf("comment on column public.guests.home_id is 'Where the guest stays.'")).toEqual([
       "Where the guest stays.",
       BACK,

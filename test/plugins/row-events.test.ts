@@ -11,7 +11,7 @@ test("an event has a topic for its operation, and one for each of its keys", () 
   ]);
 });
 
-test("an event has the topic of a time, in whatever zone it is spelled", () => {
+test("an event has the topic of a time, spelled in any time zone", () => {
   const at = (time: string) => topicsOf({ ...change, k: { at: time } });
   const moment = timeTopicOf(change, "at", "2026-01-01T10:00:00+00:00");
   expect(at("2026-01-01T19:00:00+09:00")).toContain(moment);
@@ -22,7 +22,7 @@ test("an event has the topic of a time, in whatever zone it is spelled", () => {
   expect(at("infinity")).toContain(timeTopicOf(change, "at", "infinity"));
 });
 
-test("no name and no value is taken for another", () => {
+test("different names and values have different topics", () => {
   const topics = [
     topicOf(change),
     topicOf({ ...change, op: "insert" }),

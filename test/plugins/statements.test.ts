@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 /** How many statements each takes, however many rows there are. */
-describe("without one statement per row", () => {
+describe("a query without one statement per row", () => {
   test.each<[number, string, Caller, string]>([
     [1, "a user", anonymous, "{ user(id: 1) { name email } }"],
     [1, "a user with articles", anonymous, "{ user(id: 1) { name articles { title author { name } } } }"],

@@ -38,7 +38,7 @@ describe("a time", () => {
   });
 
   test.each(["", "yesterday", "now", "10:15", "1763633700", "20.11.2026", "2026-11-20T10:15:00 Europe/Berlin"])(
-    "may not be sent as %j, though Postgres might make something of it",
+    "may not be sent as %j, though Postgres might accept it",
     (text) => {
       expect(parseIsoTime(text)).toBeNull();
     },

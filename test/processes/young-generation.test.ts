@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const MODULE = join(import.meta.dirname, "../../processes/process-lifecycle.ts");
 
-test("this version of V8 knows the flag", async () => {
+test("this version of V8 supports the flag", async () => {
   const program = `import { keepYoungGenerationMemory } from ${JSON.stringify(MODULE)}; keepYoungGenerationMemory();`;
   const result = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
   expect(result).toEqual({ stdout: "", stderr: "" });

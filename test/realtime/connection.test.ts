@@ -58,7 +58,7 @@ describe("a join", () => {
     [{ postgres_changes: [null] }],
     [undefined],
     [{ private: "no", broadcast: 7 }],
-  ])("takes whatever is left out or written wrongly as not said: %j", async (config) => {
+  ])("ignores fields that are missing or invalid: %j", async (config) => {
     const client = await open();
     const { payload } = await client.reply(
       client.say("realtime:y", "phx_join", config === undefined ? {} : { config }),
@@ -156,7 +156,7 @@ describe("a join", () => {
 });
 
 describe("a channel", () => {
-  test("that is left is acknowledged, and then closed; also one that was never joined", async () => {
+  test("that the client leaves is acknowledged, and then closed; also one that was never joined", async () => {
     const client = await open();
     const join = await client.join("realtime:x");
     const leave = client.say("realtime:x", "phx_leave", {}, { joinRef: join.ref });
@@ -221,7 +221,7 @@ describe("a channel", () => {
     ]);
   });
 
-  test("is sent nothing for a presence that is tracked again unchanged", async () => {
+  test("receives nothing for a presence that is tracked again unchanged", async () => {
     const client = await open();
     await client.join("realtime:x", { presence: { key: "me" } });
     for (const payload of [
@@ -236,7 +236,7 @@ describe("a channel", () => {
     expect(result.map(({ payload }) => payload.joins.me.metas[0].at)).toEqual([[1], [2]]);
   });
 
-  test("that sends an empty token where it had one is closed with the reason", async () => {
+  test("whose client replaces its token by an empty one is closed with the reason", async () => {
     const client = await open();
     await client.join("realtime:x", {}, { user_token: token({ role: "authenticated" }) });
     client.say("realtime:x", "access_token", { access_token: null });
@@ -282,7 +282,7 @@ describe("a broadcast as text", () => {
     {},
   ];
 
-  test("arrives unchanged, whatever it has besides the event and its payload", async () => {
+  test("arrives unchanged, with all fields beside the event and its payload", async () => {
     const other = await serve(ground.database);
     const young = await open();
     const old = await open({ version: "1.0.0" });
@@ -333,7 +333,7 @@ describe("a broadcast as text", () => {
     expect(texts.at(-1)).toBe(`{"topic":"realtime:x","event":"broadcast","payload":${said},"ref":null}`);
   });
 
-  test("whose event is not a string reaches nobody, as clients cannot parse it", async () => {
+  test("whose event is not a string reaches no subscriber, as clients cannot parse it", async () => {
     const [hears, sayer] = [await open(), await open()];
     for (const client of [hears, sayer]) await client.join("realtime:x");
     sayer.say("realtime:x", "broadcast", { type: "broadcast", event: 5, payload: {} });
@@ -360,7 +360,7 @@ test("a broadcast whose policies cannot be evaluated leaves the socket open", as
   await ground.owner.query("drop policy hear on realtime.messages; drop policy speak on realtime.messages");
 });
 
-test("a broadcast that is not JSON reaches nobody, as it could end one message and start another", async () => {
+test("a broadcast that is not JSON reaches no subscriber, as it could end one message and start another", async () => {
   const [victim, sayer] = [await open({ version: "1.0.0" }), await open()];
   for (const client of [victim, sayer]) await client.join("realtime:x");
   const say = (payload: string) =>
@@ -371,7 +371,7 @@ test("a broadcast that is not JSON reaches nobody, as it could end one message a
   expect(result).toMatchObject({ event: "broadcast", payload: { payload: { a: 1 } } });
 });
 
-test("a broadcast of the maximum length disconnects nobody", async () => {
+test("a broadcast of the maximum length disconnects no subscriber", async () => {
   const [hears, sayer] = [await open(), await open()];
   for (const client of [hears, sayer]) await client.join("realtime:x");
   const payload = `"${"x".repeat(4.5 * 2 ** 20)}"`;
@@ -432,30 +432,33 @@ test.each([
      alter table inner_room.readers enable row level security`,
     "drop table sheets; drop schema inner_room cascade",
   ],
-])("when %s changes, those whom it tells apart are no longer judged as one", async (_, before, after, clean) => {
-  await ground.owner.query(`create table public.sheets (id int primary key, reader text);
+])(
+  "when %s changes, subscribers with different results are no longer checked together",
+  async (_, before, after, clean) => {
+    await ground.owner.query(`create table public.sheets (id int primary key, reader text);
     alter table public.sheets enable row level security; grant select on public.sheets to authenticated; ${before}`);
-  const [ada, bob] = await Promise.all(
-    ["ada", "bob"].map((sub) => open({ key: token({ role: "authenticated", sub, team: "one" }) })),
-  );
-  for (const client of [ada!, bob!]) {
-    await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "sheets" }, NEWS] });
-  }
-  await ground.owner.query("grant select on news to authenticated; insert into sheets values (1, 'one'), (2, 'ada')");
-  await ground.owner.query("insert into news (id) values (1)");
-  for (const client of [ada!, bob!]) await client.until(({ payload }) => payload.data?.table === "news");
-  await ground.owner.query(after);
-  await ground.owner.query("insert into sheets values (3, 'ada')");
-  await ada!.until(({ payload }) => payload.data?.record.id === 3);
-  await ground.owner.query("insert into news (id) values (2)");
-  await bob!.until(({ payload }) => payload.data?.table === "news" && payload.data.record.id === 2);
-  const result = bob!.items.flatMap(({ payload }) =>
-    payload.data?.table === "sheets" ? [payload.data.record.id] : [],
-  );
-  expect(result).toHaveLength(1);
-  expect(result).not.toContain(3);
-  await ground.owner.query(`delete from news; ${clean}`);
-});
+    const [ada, bob] = await Promise.all(
+      ["ada", "bob"].map((sub) => open({ key: token({ role: "authenticated", sub, team: "one" }) })),
+    );
+    for (const client of [ada!, bob!]) {
+      await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "sheets" }, NEWS] });
+    }
+    await ground.owner.query("grant select on news to authenticated; insert into sheets values (1, 'one'), (2, 'ada')");
+    await ground.owner.query("insert into news (id) values (1)");
+    for (const client of [ada!, bob!]) await client.until(({ payload }) => payload.data?.table === "news");
+    await ground.owner.query(after);
+    await ground.owner.query("insert into sheets values (3, 'ada')");
+    await ada!.until(({ payload }) => payload.data?.record.id === 3);
+    await ground.owner.query("insert into news (id) values (2)");
+    await bob!.until(({ payload }) => payload.data?.table === "news" && payload.data.record.id === 2);
+    const result = bob!.items.flatMap(({ payload }) =>
+      payload.data?.table === "sheets" ? [payload.data.record.id] : [],
+    );
+    expect(result).toHaveLength(1);
+    expect(result).not.toContain(3);
+    await ground.owner.query(`delete from news; ${clean}`);
+  },
+);
 
 test("the old row of a partition that logs only its key is that key, and it is sent only where no policy applies", async () => {
   await ground.owner.query(`
@@ -490,7 +493,7 @@ test.each([
   ["dropped", "alter table dropped drop mark"],
   ["renamed", "alter table renamed rename mark to sign"],
   ["retyped", "alter table retyped alter mark drop default, alter mark type int using 7, alter mark set default 7"],
-])("a filter by a column that is %s by now tells nothing, and its channel ends", async (table, alter) => {
+])("a filter by a column that has been %s matches nothing, and its channel ends", async (table, alter) => {
   await ground.owner.query(`create table public.${table} (id int primary key, mark text default '7');
     grant select on public.${table} to anon`);
   const [filters, hears] = [await open(), await open()];

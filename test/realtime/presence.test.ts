@@ -101,7 +101,7 @@ test("a gateway that was silent or considered dead is known again as soon as it 
   expect(other.whoIsThere()).toEqual(["bob", "carol"]);
 });
 
-test("many presences that leave with their gateway are sent in one message, which disconnects nobody", async () => {
+test("many presences that leave with their gateway are sent in one message, which disconnects no subscriber", async () => {
   const open = network();
   const [one, other] = [open(), open()];
   const tally = makeRealtimeCounters();

@@ -26,7 +26,7 @@ describe("depth", () => {
     expect(codes(nested(16))).toEqual(["QUERY_TOO_DEEP"]);
   });
 
-  test("goes on through fragments, inline fragments and aliases", () => {
+  test("includes fragments, inline fragments and aliases", () => {
     const text = (levels: number) => `{ b: a { ... { ...F } } } fragment F on T ${nested(levels)}`;
     expect(codes(text(14))).toEqual([]);
     expect(codes(text(15))).toEqual(["QUERY_TOO_DEEP"]);
@@ -130,7 +130,7 @@ describe("a document", () => {
     expect(reader("{ b }")).toBe(reader("{ b }"));
   });
 
-  test("that is one of many is dropped with its plans, by weight", () => {
+  test("is evicted from the cache with its plans, by weight", () => {
     let forgotten = 0;
     const memory = new PlanBudget();
     memory.onFull(() => forgotten++);
@@ -162,7 +162,7 @@ describe("a document", () => {
     expect(refused("{ b(x: 1) }")).toEqual([]);
   });
 
-  test("with a page size that is no number is refused as one with a bad value", () => {
+  test("with a page size that is not a number is refused for its invalid value", () => {
     expect(refused('{ b(first: "3") }')).toEqual(["VALIDATION_ERROR"]);
     expect(refused('{ b(x: "3") }')).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
     expect(refused("query ($first: String) { b(first: $first) }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
@@ -196,7 +196,7 @@ describe("a document", () => {
     expect(refused(`{ ${field} ${field} }`)[0]).toMatch(/^(GRAPHQL_VALIDATION_FAILED|QUERY_TOO_DEEP)$/);
   });
 
-  test("takes null for nullable variables, and absent variables with a default", () => {
+  test("accepts null for nullable variables, and absent variables with a default", () => {
     const bearing = (text: string, variables: Record<string, unknown>) => () => {
       const { operation, checkVariables } = read(text);
       checkVariables(operation(null), variables);
@@ -228,7 +228,7 @@ describe("a document", () => {
     'subscription { e @skip(if: "yes") }',
     "subscription { e @skip }",
     "subscription { e f: e }",
-  ])("that is %s is refused: a subscription is one field, whatever its variables", (text) => {
+  ])("that is %s is refused: a subscription is one field, with any variables", (text) => {
     expect(new Set(refused(text))).toEqual(new Set(["GRAPHQL_VALIDATION_FAILED"]));
   });
 
@@ -246,7 +246,7 @@ describe("a document", () => {
     expect(read("query A { b } query B { b }").operation("B").name?.value).toBe("B");
   });
 
-  test("is refused quickly, however it was made to be slow", () => {
+  test("is refused quickly, for every known attack", () => {
     const startedAt = performance.now();
     for (const text of [
       `{ ${"b ".repeat(1000)} }`,

@@ -142,7 +142,7 @@ describe("an error", () => {
     expect(errors).toMatchObject([{ message: "A value is not acceptable.", extensions: { code: "VALIDATION_ERROR" } }]);
   });
 
-  test("of a name that the database itself looks for in vain is a fault for good, and logged", async () => {
+  test("of an object that the database itself does not find is permanent, and logged", async () => {
     const change = 'mutation { createCounted(input: { note: "x" }) { id } }';
     const { errors } = await graphql.ask(change, { token: tokenFor(1) });
     expect(errors).toMatchObject([{ message: "Internal error", extensions: { code: "INTERNAL_ERROR" } }]);
@@ -165,7 +165,7 @@ describe("an error", () => {
     await expect.poll(isRefused).toBeUndefined();
   });
 
-  test("of a statement that exceeds the time limit of the caller's role is returned, whatever other limits are", async () => {
+  test("of a statement that exceeds the time limit of the caller's role is returned, with any other limits", async () => {
     const role = `alter role authenticated in database ${graphql.database.name}`;
     await graphql.sql(`${role} set statement_timeout = '100ms'`);
     await graphql.sql("notify pgrst, 'reload schema'");
@@ -190,7 +190,7 @@ describe("an error", () => {
   });
 
   test.each(["broken", "bug", "writes"])(
-    "that nobody foresaw (%s) is masked, and logged under the id that it shows",
+    "that is unexpected (%s) is masked, and logged under the id in the response",
     async (name) => {
       const error = await fault(name);
       expect(error).toEqual({
@@ -217,14 +217,14 @@ describe("an error", () => {
     }
   });
 
-  test("of one field leaves the others, where the schema allows", async () => {
+  test("of one field leaves the others, if the schema allows", async () => {
     const { data, errors } = await graphql.ask("{ faultPlain user(id: 1) { name } }");
     expect(data).toEqual({ faultPlain: null, user: { name: "Ann" } });
     expect(errors).toHaveLength(1);
   });
 
   test.each(["constructor", "toString", "__proto__"])(
-    "of a variable $%s that is left out, which JavaScript would fill in, says so",
+    "of an omitted variable $%s with the name of an Object.prototype property names it",
     async (name) => {
       const query = `query ($${name}: Int) { articles(first: $${name}) { totalCount } }`;
       expect((await graphql.ask(query)).errors).toMatchObject([{ extensions: { code: "VALIDATION_ERROR" } }]);

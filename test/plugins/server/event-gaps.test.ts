@@ -33,7 +33,7 @@ describe("the count of events", () => {
     expect(await count.mayHaveMissed()).toBe(false);
   });
 
-  test("is sure of nothing while a transaction is under way that may have taken a number", async () => {
+  test("is not final during a transaction that may have taken a number", async () => {
     const count = counted({ last: 7, isSettled: false }, settled(7), settled(7));
     await count.mayHaveMissed();
     expect(count.isUncertain).toBe(true);

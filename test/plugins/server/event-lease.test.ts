@@ -131,7 +131,7 @@ describe("Postgres", () => {
   const forget = () => owner.query("select setval('private.events_awaited_until', 1)");
   const WRITE = "insert into public.articles (author_id, title, content) values (1, 'First one', '')";
 
-  test("knows whether events were awaited, also for the login of requests", async () => {
+  test("reports whether there are subscribers, also to the login of requests", async () => {
     await forget();
     const login = questionsOf(await another(database.url));
     expect(await login.awaitEvents(60)).toMatchObject({ wasAwaited: false, writers: [] });
@@ -142,7 +142,7 @@ describe("Postgres", () => {
   });
 
   test.each(["read committed", "repeatable read", "serializable"])(
-    "knows who has written and is not over, %s",
+    "reports transactions that have written and are open, %s",
     async (isolation) => {
       await forget();
       const writer = await another();

@@ -147,7 +147,7 @@ describe("many events at once", () => {
     }
   });
 
-  test("beyond the size of a subscriber's queue end its subscription with an error", async () => {
+  test("above the size of a subscriber's queue end its subscription with an error", async () => {
     const created = await subscribe("subscription { onArticleCreated { id } }");
     await titles(25_000, "Too many ");
     let result = await created.next();
@@ -158,7 +158,7 @@ describe("many events at once", () => {
   });
 });
 
-describe("when the listener is cut off", () => {
+describe("after the listener is disconnected", () => {
   const query = "subscription { onArticleCreated { title } }";
   const listeners = async () => {
     const rows = await graphql.sql<{ pid: number }>(
@@ -174,7 +174,7 @@ describe("when the listener is cut off", () => {
   const isBack = (before: readonly number[]) =>
     expect.poll(async () => (await listeners()).filter((pid) => !before.includes(pid)).length).toBe(1);
 
-  test("subscriptions go on; a number that was rolled back is taken for an event that was missed", async () => {
+  test("subscriptions continue; a number that was rolled back counts as a missed event", async () => {
     const created = await subscribe(query);
     await graphql.sql("begin");
     await titles(1, "Undone ");
@@ -199,7 +199,7 @@ describe("when the listener is cut off", () => {
     }
   });
 
-  test("nothing is reported when no event was missed", async () => {
+  test("no gap is reported if no event was missed", async () => {
     const created = await subscribe(query);
     for (const moment of ["Before ", "Between ", "After "]) {
       await titles(1, moment);

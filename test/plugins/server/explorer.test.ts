@@ -12,7 +12,7 @@ afterAll(() => graphql.stop());
 const ask = (path: string, options: RequestInit = {}) => fetch(`${graphql.service.url}${path}`, options);
 
 describe("the explorer", () => {
-  test("is a page that names nothing but this server, and whose policy allows no more", async () => {
+  test("is a page that loads only from this server, and whose policy allows no more", async () => {
     const response = await ask("/graphiql");
     const html = await response.text();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -51,11 +51,11 @@ describe("the explorer", () => {
     "/graphiql/static/nothing.js",
     "/graphiql/static/../package.json",
     "/graphiql/x",
-  ])("has nothing at %s", async (path) => {
+  ])("serves nothing at %s", async (path) => {
     expect((await ask(path)).status).toBe(404);
   });
 
-  test("takes no other method than GET", async () => {
+  test("allows no other method than GET", async () => {
     const response = await ask("/graphiql", { method: "POST" });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
   });

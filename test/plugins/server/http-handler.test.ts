@@ -100,7 +100,7 @@ describe("a request", () => {
     expect(await (await get({ query, variables: "{" })).status).toBe(400);
   });
 
-  test("by GET may not run a mutation, whatever it accepts", async () => {
+  test("by GET may not run a mutation, with any Accept header", async () => {
     const query = 'mutation { createUser(input: {name: "Eve", email: "eve@example.org"}) { id } }';
     for (const accept of ["application/json", OWN_TYPE]) {
       const response = await get({ query }, { Accept: accept });
@@ -116,7 +116,7 @@ describe("a request", () => {
     expect((await get({ query, operationName: "Write" })).status).toBe(405);
   });
 
-  test("by GET with an empty operationName is one without", async () => {
+  test("by GET with an empty operationName has no operation name", async () => {
     expect(await (await get({ query: "{ __typename }", operationName: "" })).json()).toEqual({
       data: { __typename: "Query" },
     });
@@ -155,7 +155,7 @@ describe("a request", () => {
     ],
     ["more levels than anybody writes", "[".repeat(1_000_000), "1000 levels"],
     ["more levels, which all end", `${'{"a":'.repeat(2_000)}1${"}".repeat(2_000)}`, "1000 levels"],
-  ])("whose body has %s is 400, before anything is made of it", async (_what, body, message) => {
+  ])("whose body has %s is 400, before it is executed", async (_what, body, message) => {
     const response = await post(body);
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({
@@ -182,7 +182,7 @@ describe("the caller", () => {
     expect((await graphql.ask(query, { token: tokenFor(1) })).data).toEqual({ me: { name: "Ann" } });
   });
 
-  test("may come by an API key, in a header or in the address", async () => {
+  test("may authenticate by an API key, in a header or in the URL", async () => {
     const key = tokenFor(1);
     const body = JSON.stringify({ query });
     for (const [address, headers] of [
@@ -214,7 +214,7 @@ describe("the caller", () => {
   });
 
   test.each(["nobody_knows_me", "postgres", "none"])(
-    "may not act as %o, even with a token that says so",
+    "may not use the role %o, even with a token for it",
     async (role) => {
       const { data, errors } = await graphql.ask("{ user(id: 1) { name } }", { token: tokenFor(1, { role }) });
       expect(data).toEqual({ user: null });

@@ -63,7 +63,7 @@ describe("a registered operation", () => {
   });
 
   test.each(["unknown", "", "../secret", `../${HASH}`, "/etc/passwd", "a\u0000b", "x".repeat(1000)])(
-    "that is not there (%j) is told in the words that clients know",
+    "that is unknown (%j) is refused with the error code that clients expect",
     async (id) => {
       const { errors } = await post(graphql, { extensions: ofApollo(id) });
       expect(errors).toMatchObject([
@@ -74,13 +74,13 @@ describe("a registered operation", () => {
 });
 
 describe("any other operation", () => {
-  test("is run, unless only registered ones are", async () => {
+  test("runs, unless only registered ones are allowed", async () => {
     const query = "{ user(id: 1) { name } }";
     expect(await post(graphql, { query })).toEqual(ann);
     expect(await post(strict, { query })).toMatchObject({ errors: [{ extensions: { code: "PERMISSION_DENIED" } }] });
   });
 
-  test("cannot hide behind the id of a registered one", async () => {
+  test("cannot use the id of a registered one", async () => {
     const query = "{ user(id: 1) { email } }";
     expect(await post(strict, { query, documentId: HASH, variables })).toEqual(ann);
   });

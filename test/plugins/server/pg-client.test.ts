@@ -56,7 +56,7 @@ describe("a statement", () => {
     });
   });
 
-  test("is a transaction of its own", async () => {
+  test("runs in a transaction of its own", async () => {
     const work = async (client: PgClient) => {
       await insert(client, 1);
       await insert(client, 1);
@@ -103,7 +103,7 @@ describe("a transaction", () => {
     expect(await ids()).toEqual(["1", "2"]);
   });
 
-  test("within another one is undone alone", async () => {
+  test("within another one is rolled back without the outer one", async () => {
     await withClient((client) =>
       client.withTransaction(async (outer) => {
         await insert(outer, 1);

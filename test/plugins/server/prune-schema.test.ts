@@ -42,8 +42,8 @@ function prune(text: string, ...forbidden: string[]): GraphQLSchema {
 /** On one line. */
 const print = (schema: GraphQLSchema) => printSchema(schema).replace(/\s+/g, " ");
 
-describe("a schema from which something is hidden", () => {
-  test("has nothing of a type that is hidden with all its fields", () => {
+describe("a schema with hidden fields", () => {
+  test("omits a type if all its fields are hidden", () => {
     const pruned = prune(
       `type Query { one: One two(in: In!, at: At): Int three: [Three!]! }
        type One { secret: Int, only: Only } type Only { one: One, secret: Int }
@@ -56,7 +56,7 @@ describe("a schema from which something is hidden", () => {
     expect(print(pruned)).toBe("type Query { three: [Three!]! } type Three { two(x: Int): Int }");
   });
 
-  test("has the types that are still referred to, in the order of the whole one", () => {
+  test("has the types that are still referenced, in the order of the whole one", () => {
     const pruned = prune(
       "type Query { a: A secret: B c: C } type A { x: E } type B { d: D } enum E { V } type C { e: E } scalar D",
       "Query.secret",

@@ -53,7 +53,7 @@ describe("the schema", () => {
       `comment on table public.b is e'@name bee\n@order nothing\nThe table.'`,
       ['"@order nothing" in the comment on table public.b'],
     ],
-  ])("is built without %s, and with all else", async (_, sql, objects) => {
+  ])("is built without %s, and with everything else", async (_, sql, objects) => {
     const { schema, omitted: leftOut } = await build(
       `${sql}; create function public.fine() returns int language sql as 'select 1'`,
     );

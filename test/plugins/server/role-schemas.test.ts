@@ -96,7 +96,7 @@ describe("the schema of a caller", () => {
   test.each([
     ["who is signed in", user],
     ["who is not, and could sign in", undefined],
-  ])("%s has nothing that only others may use", async (_, token) => {
+  ])("omits %s if only others may use it", async (_, token) => {
     const schema = await introspect(token);
     expect(fieldsOf(schema, "Query")).toEqual(["mySecret", "shop", "shops"]);
     expect(fieldsOf(schema, "Subscription")).toEqual(["onShopOpened"]);
@@ -123,7 +123,7 @@ describe("the schema of a caller", () => {
     expect(Object.keys(schema.getTypeMap())).toContain("Grade");
   });
 
-  test("knows no more by name than by list", async () => {
+  test("reveals no more by name than by list", async () => {
     const ask = `{ hidden: __type(name: "Audit") { name } shown: __type(name: "Shop") { name } }`;
     expect(await faults(ask)).toEqual({ data: { hidden: null, shown: { name: "Shop" } }, faults: [] });
     expect((await faults(ask, admin)).data).toEqual({ hidden: { name: "Audit" }, shown: { name: "Shop" } });
@@ -182,7 +182,7 @@ describe("the schema of a caller", () => {
     ]);
   });
 
-  test("of an unknown role is the anonymous one, and no statement is run", async () => {
+  test("for an unknown role is the anonymous one, without a statement", async () => {
     const token = tokenFor(4, { role: "nobody_at_all" });
     expect((await faults("{ audits { totalCount } }", token)).faults[0]![0]).toBe("GRAPHQL_VALIDATION_FAILED");
     expect((await faults("{ shops { totalCount } }", token)).faults[0]![0]).toBe("PERMISSION_DENIED");

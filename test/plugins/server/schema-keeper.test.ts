@@ -91,7 +91,7 @@ describe("the schema", () => {
     wire.close();
   });
 
-  test("that cannot be built with something follows the database without it; the log and health name it until it can", async () => {
+  test("omits what cannot be built and follows the database; the log and health name the omission while it lasts", async () => {
     expect(await health()).toEqual({ status: "ok" });
     await graphql.sql(BROKEN);
     await expect
@@ -143,7 +143,7 @@ describe("at the start", () => {
     }
   });
 
-  test("a slow build is not waited for: GraphQL is served when it is done, all else immediately", async () => {
+  test("GraphQL is served after a slow build, all other interfaces immediately", async () => {
     await using opened = new AsyncDisposableStack();
     const database = opened.adopt(await cloneDatabase("empty"), ({ drop }) => drop());
     const owner = opened.adopt(new pg.Client({ connectionString: database.ownerUrl }), (client) => client.end());

@@ -38,7 +38,7 @@ test.each([
   ["large", { template: "empty", sql: MANY }],
   ["empty", { template: "empty" }],
   ["without fields for some table", { template: "empty", sql: FIELDLESS }],
-] as const)("a database that is %s has the schema that it has in one go", async (_, given) => {
+] as const)("a database that is %s has the same schema as when built in one step", async (_, given) => {
   await using opened = await openPreset(given);
   const inTurns = await buildSchemaInSteps(opened.preset, ENDLESS);
   const atOnce = await makeSchema(opened.preset);
@@ -87,7 +87,7 @@ test("an aborted build ends early", async () => {
   await expect(buildSchemaInSteps(opened.preset, unwanted)).rejects.toThrow("gone");
 });
 
-test("a schema that is no longer used is let go, with all that it was made of", async () => {
+test("an unused schema is garbage collected, with all its parts", async () => {
   await using opened = await openPreset({ template: "empty", sql: MANY });
   const made: WeakRef<object>[] = [];
   const note = (object: object) => void made.push(new WeakRef(object));

@@ -14,7 +14,7 @@ function open() {
   return { inbox, events: inbox.subscribe("things"), joined, left: () => left };
 }
 
-describe("an inbox", () => {
+describe("an event queue", () => {
   test("returns pushed events in order, now or later", async () => {
     const { inbox, events, joined } = open();
     expect(joined).toEqual(["things"]);
@@ -27,7 +27,7 @@ describe("an inbox", () => {
     expect((await later).value).toEqual(event(3));
   });
 
-  test("gives only so many whose results have not been taken", async () => {
+  test("returns a limited number of events whose results are unread", async () => {
     const { inbox, events } = open();
     for (let number = 0; number < 20; number++) inbox.push(event(number));
     for (let number = 0; number < 16; number++) await events.next();
@@ -63,7 +63,7 @@ describe("an inbox", () => {
     expect([inbox.takeLoss(), inbox.takeLoss()]).toEqual(["gap", null]);
   });
 
-  test("that is closed, from either side, gives nothing more and leaves its topics once", async () => {
+  test("that is closed, from either side, returns nothing more and unsubscribes once", async () => {
     for (const close of [
       (given: ReturnType<typeof open>) => given.inbox.close(),
       (given: ReturnType<typeof open>) => given.events.return!(),

@@ -35,7 +35,7 @@ afterAll(() => graphql.stop());
 
 const result = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent, other]]) => [name, other ?? sent]));
 
-test("values of every type go in and come out as they were", async () => {
+test("values of every type are returned as they were sent", async () => {
   const input = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent]]) => [name, sent]));
   const query = `mutation ($input: CreateSampleInput!) { createSample(input: $input) { id ${names.join(" ")} } }`;
   const { data, errors } = await graphql.ask(query, { variables: { input } });

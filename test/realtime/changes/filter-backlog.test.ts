@@ -52,7 +52,7 @@ test("when a batch fails the subscriber is sent the reason, and no later batch",
   expect([result, listener.lost, backlogs.has(listener)]).toEqual([[], "too slow", false]);
 });
 
-test("a subscriber that has left is sent nothing", async () => {
+test("a subscriber that has left receives nothing", async () => {
   const [backlogs, listener, { told: result, next, ready }] = [new FilterBacklogs(), new Listener(), batches()];
   backlogs.add(listener, START, next());
   backlogs.remove(listener);

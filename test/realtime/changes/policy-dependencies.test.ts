@@ -90,7 +90,7 @@ test.each([
   ["current_setting('request.' || 'jwt.claims') = ''", "all"],
   ["public.opaque() = 1", "all"],
   ["exists (select from public.bound where team = t.id)", "all"],
-] as const)("a policy that says %s depends on the claims %j", async (using, expected) => {
+] as const)("a policy with %s depends on the claims %j", async (using, expected) => {
   const read = await claimsReadBy(using);
   expect(read === "all" ? read : [...read].sort()).toEqual(expected);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FrameReader } from "../../../realtime/protocol/frame-reader.ts";
 
-test("large frames of one caller wait for one another, on however many sockets they arrive, and those of others do not", async () => {
+test("large frames of one caller are read one after another, on any number of sockets, and those of others at the same time", async () => {
   const order: string[] = [];
   const frame = Buffer.from(JSON.stringify(["1", "2", "realtime:room", "broadcast", { text: "x".repeat(20_000) }]));
   const read = (socket: string, owner: string) =>

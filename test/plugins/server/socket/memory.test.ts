@@ -63,7 +63,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     expect(wire.unheard).toEqual([]);
   });
 
-  test("so much of their documents, of which one that is run twice counts once", async () => {
+  test("a limited amount of their documents, of which one that runs twice counts once", async () => {
     const wire = await connect(protocol);
     const query = documentOf("a", 10);
     for (const id of ["a", "b", "c", "d", "e", "f"]) wire.say({ type, id, payload: { query } });
@@ -85,8 +85,8 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
   });
 });
 
-describe("what the sockets of all clients hold together", () => {
-  test("is bounded, and who asks for little is refused nothing", async () => {
+describe("the memory of all sockets", () => {
+  test("is bounded, and small requests are never refused", async () => {
     const greedy = await Promise.all(Array.from({ length: 10 }, () => connect()));
     for (const wire of greedy)
       wire.say({ type: "subscribe", id: "a", payload: { query: CREATED, variables: variables(110) } });

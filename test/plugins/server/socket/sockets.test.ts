@@ -64,7 +64,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     expect(await wire.hear()).toEqual({ type: "complete", id: "a" });
   });
 
-  test("tells what happens after a subscription began, and nothing after it has ended", async () => {
+  test("sends events from the start of a subscription to its end", async () => {
     const wire = await connect(protocol);
     wire.say({ type: start, id: "s", payload: { query: ADDED, variables: { article: 1 } } });
     await expect.poll(() => counts()).toMatchObject({ operations: 1, subscriptions: 1, topics: 1 });
@@ -121,7 +121,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     await graphql.sql("drop table public.renamed");
   });
 
-  test("goes on where the value of one row names what there is not", async () => {
+  test("continues if the value of one row names an unknown object", async () => {
     await graphql.sql(`
       create table public.named (id int primary key, word text);
       create trigger event after insert on public.named for each row execute function private.tg__event();
@@ -144,7 +144,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     await graphql.sql("drop table public.named cascade");
   });
 
-  test("refuses what does not fit the schema, and goes on", async () => {
+  test("refuses an operation that does not match the schema, and stays open", async () => {
     const wire = await connect(protocol);
     wire.say({ type: start, id: "bad", payload: { query: "{ nothing }" } });
     const refused = await wire.hear();
@@ -169,14 +169,14 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     ["the first message's headers", (token: string) => [{ headers: { Authorization: `Bearer ${token}` } }, {}]],
     ["the first message, as an API key", (token: string) => [{ "X-API-Key": token }, {}]],
     ["the request for the socket", (token: string) => [{}, { Authorization: `Bearer ${token}` }]],
-  ])("takes the token from %s", async (_, where) => {
+  ])("accepts the token from %s", async (_, where) => {
     const [payload, headers] = where(tokenFor(1)) as [object, Record<string, string>];
     const wire = await connect(protocol, payload, headers);
     wire.say({ type: start, id: "m", payload: { query: "{ me { name } }" } });
     expect(await wire.hear()).toMatchObject({ payload: { data: { me: { name: "Ann" } } } });
   });
 
-  test("is anybody's with a token that is none, and says when one has expired", async () => {
+  test("is anonymous with an invalid token, and reports an expired one", async () => {
     for (const [token, code] of [
       ["nonsense", "AUTH_REQUIRED"],
       [tokenFor(1, { exp: 1 }), "AUTH_EXPIRED"],
@@ -187,7 +187,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     }
   });
 
-  test("is anybody's when its first message holds no token, however deep one looks", async () => {
+  test("is anonymous if its first message has no token, at any depth of nesting", async () => {
     const wire = await Wire.open(graphql.socketUrl, protocol);
     wires.push(wire);
     wire.say(`{"type":"connection_init","payload":${'{"headers":'.repeat(5_000)}1${"}".repeat(5_000)}}`);
@@ -225,7 +225,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that sp
     expect(await wire.hear()).toMatchObject({ type: data, id: "again" });
   });
 
-  test("must begin by introducing itself, once, and in words that are known", async () => {
+  test("must begin with one connection_init message, and valid message types", async () => {
     const early = await Wire.open(graphql.socketUrl, protocol);
     early.say({ type: start, id: "a", payload: { query: "{ __typename }" } });
     expect(await early.closed()).toMatchObject({ code: 4401 });
@@ -265,7 +265,7 @@ describe("graphql-transport-ws", () => {
   });
 });
 
-describe("graphql-ws, the older one", () => {
+describe("graphql-ws, the older protocol", () => {
   test("starts anew what has the same id", async () => {
     const wire = await connect("graphql-ws");
     wire.say({ type: "start", id: "s", payload: { query: CREATED } });
@@ -277,7 +277,7 @@ describe("graphql-ws, the older one", () => {
     expect(await wire.hear()).toMatchObject({ id: "s", payload: { data: { onCommentAdded: { content: "anew" } } } });
   });
 
-  test("takes what is sent along with the introduction, as its own client does", async () => {
+  test("accepts fields beside the payload of connection_init, as its own client sends", async () => {
     const wire = await Wire.open(graphql.socketUrl, "graphql-ws");
     wires.push(wire);
     wire.say({ type: "connection_init", payload: { Authorization: `Bearer ${tokenFor(1)}` } });
@@ -291,14 +291,14 @@ describe("graphql-ws, the older one", () => {
     expect(counts()).toMatchObject({ operations: 0, subscriptions: 0 });
   });
 
-  test("ends when it is told to", async () => {
+  test("closes on connection_terminate", async () => {
     const wire = await connect("graphql-ws");
     wire.say({ type: "connection_terminate" });
     expect(await wire.closed()).toMatchObject({ code: 1000 });
   });
 });
 
-describe("a request for a socket", () => {
+describe("an upgrade request", () => {
   /** How it is answered when it is not taken up. */
   function ask(path: string, headers: Readonly<Record<string, string>>): Promise<number> {
     return new Promise((resolve, reject) => {
@@ -327,16 +327,16 @@ describe("a request for a socket", () => {
     expect(await ask("/health", {})).toBe(404);
   });
 
-  test("for another protocol than WebSocket is answered as if it had not been asked for", async () => {
+  test("for another protocol than WebSocket is answered as an ordinary request", async () => {
     expect(await ask("/health", { Connection: "Upgrade, HTTP2-Settings", Upgrade: "h2c" })).toBe(200);
   });
 
-  test("that offers no protocol of ours is told so", async () => {
+  test("without a supported subprotocol is refused with the reason", async () => {
     const wire = await Wire.open(graphql.socketUrl, []);
     expect(await wire.closed()).toMatchObject({ code: 4406 });
   });
 
-  test("from a page is refused unless CORS would let that page ask", async () => {
+  test("from a page is refused unless CORS allows its origin", async () => {
     expect(await ask("/graphql", { Origin: "https://anywhere.example" })).toBe(101);
     const named = await serveGraphQL({
       database: graphql.database,
@@ -376,7 +376,7 @@ describe("stopping", () => {
     },
   );
 
-  test("closes sockets with 1001, when what was under way on them has been answered", async () => {
+  test("closes sockets with 1001, after their operations have finished", async () => {
     const stopping = await serveGraphQL({ database: graphql.database });
     await graphql.sql(`
       create or replace function public.slowly() returns text language plpgsql volatile as $$
