@@ -17,7 +17,7 @@ function offenders(candidates: readonly string[], offends: (file: string) => boo
   return candidates.filter(offends);
 }
 
-describe("the rules of the house", () => {
+describe("the rules of the source tree", () => {
   test("the environment is handed in by the entry points, and read in engine/config alone", () => {
     const inner = programs.filter((file) => !/^(server\.ts$|cli\/)/.test(file));
     expect(offenders(inner, (file) => /process\.env/.test(textOf(file)))).toEqual([]);
@@ -54,14 +54,14 @@ describe("the rules of the house", () => {
     expect(offenders(programs, (file) => file !== home && rewrites.test(textOf(file)))).toEqual([]);
   });
 
-  test("the engine imports nothing that speaks HTTP or GraphQL", () => {
+  test("the engine imports no module of HTTP or GraphQL", () => {
     const engine = programs.filter((file) => file.startsWith("engine/"));
     expect(
       offenders(engine, (file) => /from "(express|node:http|graphql|ws|grafast|postgraphile)[/"]/.test(textOf(file))),
     ).toEqual([]);
   });
 
-  test("GraphQL's values come by way of postgraphile: a second copy of graphql would know none of the first one's types", () => {
+  test("GraphQL's classes are imported from postgraphile: a second copy of graphql would not recognise the first one's types", () => {
     const users = files.filter((file) => /^(plugins|test)\/.*\.ts$/.test(file));
     expect(offenders(users, (file) => /^import (?!type )[^;]*? from "graphql(\/[^"]*)?";/m.test(textOf(file)))).toEqual(
       [],
@@ -89,13 +89,13 @@ describe("the rules of the house", () => {
     expect(textOf("package-lock.json")).not.toContain('"resolved": "http');
   });
 
-  test("a migration comes with the line ends that its hash was made of, whatever git is set to elsewhere", () => {
+  test("a migration has the line ends of its hash, with any git configuration", () => {
     const migration = files.find((file) => file.startsWith("db/platform/committed/"))!;
     const result = execFileSync("git", ["check-attr", "eol", migration], { cwd: REPOSITORY, encoding: "utf8" });
     expect(result).toBe(`${migration}: eol: lf\n`);
   });
 
-  test("one copy of pg serves all, so that instanceof means what it says", () => {
+  test("there is one copy of pg, so that instanceof works", () => {
     const lock = JSON.parse(textOf("package-lock.json")) as { packages: Record<string, unknown> };
     expect(Object.keys(lock.packages).filter((path) => /(^|\/)node_modules\/pg$/.test(path))).toEqual([
       "node_modules/pg",

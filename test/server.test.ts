@@ -80,7 +80,7 @@ async function ask(url: string, statement: string): Promise<Record<string, unkno
 }
 
 describe("npm start", () => {
-  test("says what it does, where everything is, and no secret", async () => {
+  test("prints its state and its URLs, and no secret", async () => {
     const { url, printed, logged } = await serve();
     expect(await health(url)).toEqual({ status: 200, body: { status: "ok" } });
     expect(printed()).toMatch(/creating the database cluster.+migrating the database.+ready in \d+\.\d s/s);
@@ -104,7 +104,7 @@ describe("npm start", () => {
     expect(await ask(databaseUrl, "select name from users")).toEqual([{ name: "Ada" }]);
   });
 
-  test.each(["SIGINT", "SIGTERM"] as const)("%s stops it in good order and leaves no process", async (signal) => {
+  test.each(["SIGINT", "SIGTERM"] as const)("%s stops it cleanly and leaves no process", async (signal) => {
     await haveData();
     const program = await serve();
     expect((await processesNaming(folder)).length).toBeGreaterThan(0);
@@ -135,7 +135,7 @@ describe("npm start", () => {
     }
   });
 
-  test("what the shell says of another Postgres does not reach the embedded one", async () => {
+  test("environment variables for another Postgres do not affect the embedded one", async () => {
     await haveData();
     const { url } = await serve({ PGSSLMODE: "require", PGOPTIONS: "-c nonsense=1", PGUSER: "nobody" });
     expect((await health(url)).status).toBe(200);
@@ -164,7 +164,7 @@ describe("npm start", () => {
     expect(acknowledged.filter((email) => !kept.has(email))).toEqual([]);
   });
 
-  test("kill -9 of Postgres: it is told and started again, and all is well by itself", async () => {
+  test("kill -9 of Postgres: it is detected and restarted, and the service recovers by itself", async () => {
     await haveData();
     const { url, printed } = await serve();
     process.kill(await postmasterOf(join(folder, "data")), "SIGKILL");
@@ -173,7 +173,7 @@ describe("npm start", () => {
     await until(async () => (await health(url)).status === 200);
   });
 
-  test("a folder in use and a port in use are refused in words", async () => {
+  test("a folder in use and a port in use are refused with an error", async () => {
     await haveData();
     const { url, child } = await serve();
     const folderTaken = await serve();
@@ -186,7 +186,7 @@ describe("npm start", () => {
     expect(await readdir(folder)).toEqual(["data"]);
   });
 
-  test("two services with folders of their own run side by side", async () => {
+  test("two services with separate folders run side by side", async () => {
     await haveData();
     await haveData("other");
     const [one, other] = await Promise.all([serve(), serve({ DATA_DIR: join(folder, "other") })]);
@@ -194,7 +194,7 @@ describe("npm start", () => {
     expect(one.url).not.toBe(other.url);
   });
 
-  test("bad settings are refused all at once, before anything is started", async () => {
+  test("invalid settings are reported together, before the start", async () => {
     const { child, logged } = await serve({ PORT: "eighty", JWT_SECRET: "short", ERROR_BODY: "xml" });
     expect(child.exitCode).toBe(1);
     expect(logged().match(/PORT must be|JWT_SECRET must be|ERROR_BODY must be/g)).toHaveLength(3);
@@ -254,7 +254,7 @@ describe("npm start with DATABASE_URL", () => {
     }
   });
 
-  test("a database that is not there is told in words", async () => {
+  test("a missing database is reported with an error", async () => {
     const { child, logged } = await serve({ ...settings, DATABASE_URL: urlOf("postgres", "nowhere") });
     expect(child.exitCode).toBe(1);
     expect(logged()).toContain('database "nowhere" does not exist');
@@ -350,7 +350,7 @@ describe("commands", () => {
     expect(printed).not.toContain(SECRET);
   });
 
-  test("database-url says when there is nothing to reach", async () => {
+  test("database-url reports that no database is running", async () => {
     expect(await command("database-url")).toMatchObject({
       code: 1,
       printed: "",
@@ -358,7 +358,7 @@ describe("commands", () => {
     });
   });
 
-  test("migrate works on the embedded database without a service, and leaves nothing running", async () => {
+  test("migrate works on the embedded database without a service, and leaves no process", async () => {
     expect(await command("migrate")).toMatchObject({
       code: 0,
       printed: expect.stringMatching(/All \d+ migrations are applied/),
@@ -382,7 +382,7 @@ describe("commands", () => {
     expect(await command("psql", ["-Atc", "select 6 * 7"])).toMatchObject({ code: 0, printed: "42\n" });
   });
 
-  test.each(["keys", "config", "database-url", "migrate", "psql"])("%s --help says how it is used", async (name) => {
+  test.each(["keys", "config", "database-url", "migrate", "psql"])("%s --help prints its usage", async (name) => {
     expect(await command(name, ["--help"])).toMatchObject({ code: 0, printed: expect.stringContaining(`npm run`) });
   });
 

@@ -120,7 +120,7 @@ describe("settings in the database", () => {
     expect(warned.slice(1)).toEqual([expect.stringMatching(/^PGRST_DB_ROOT_SPEC names the function reports\.root,/)]);
   });
 
-  test("may come from a function", async () => {
+  test("may be returned by a function", async () => {
     await owner.query(`
       create function reports.settings() returns void language sql security definer set search_path = '' as $$
         select pg_catalog.set_config('pgrst.db_max_rows', total::text, true) from reports.totals

@@ -8,7 +8,7 @@ const bench = (...words: string[]) => promisify(execFile)(process.execPath, [PRO
 const refused = (...words: string[]) => bench(...words).catch((error) => error);
 
 describe("npm run bench", () => {
-  test.each(["--help", "-h"])("says with %s how it is used, and measures nothing", async (word) => {
+  test.each(["--help", "-h"])("prints its usage with %s, and measures nothing", async (word) => {
     const { stdout, stderr } = await bench(word, "rest");
     expect(stdout).toMatch(/^npm run bench -- \[NAME…\]/);
     expect(stdout).not.toContain("rest: ");
@@ -21,7 +21,7 @@ describe("npm run bench", () => {
     [["rest", "nothing"], "nothing"],
     [["rest", "--seconds", "0.2"], "--seconds"],
     [["hostile", "--only", "kindness"], "kindness"],
-  ])("ends with 2 for %j and says what it cannot read, without a stack", async (words, unread) => {
+  ])("exits with 2 for %j and prints the usage error, without a stack trace", async (words, unread) => {
     const { code, stdout, stderr } = await refused(...words);
     expect(code).toBe(2);
     expect(stdout).toBe("");

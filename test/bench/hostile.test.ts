@@ -24,7 +24,7 @@ async function runUntil(
 }
 
 describe("attacks beside honest traffic", () => {
-  test("find nothing where tenants are kept apart, and honest callers are served", async () => {
+  test("have no findings if tenants are isolated, and honest callers are served", async () => {
     const result = await runUntil(["tenants", "connections"], ({ tenants }) =>
       EACH_WAY.every((way) => tenants?.outcomes[way]),
     );

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => soak[Symbol.asyncDispose]());
 
-test("nothing fails and nothing grows while clients do everything at once, and a leak would be seen", async () => {
+test("no request fails and no resource grows under mixed load, and a leak would be detected", async () => {
   const course = await soak.run(15);
   console.log(
     `${course.done} activities, ${course.bytesPerActivity.toFixed(0)} ± ${course.bytesPerActivityError.toFixed(0)} bytes each`,

@@ -18,7 +18,7 @@ function makeEntrants() {
 }
 
 describe("the launchers of a benchmark", () => {
-  test("are started in their order without those who are not installed, and stop together", async () => {
+  test("start in their order without those that are not installed, and stop together", async () => {
     const { log, entrant } = makeEntrants();
     const { started, ...running } = await startInstalled([entrant("a"), entrant("b", false), entrant("c")], scratch);
     expect(started.map(({ name }) => name)).toEqual(["a", "c"]);
@@ -27,7 +27,7 @@ describe("the launchers of a benchmark", () => {
     expect(log.slice(2).sort()).toEqual(["stop a", "stop c"]);
   });
 
-  test("leave nobody running when one of them cannot start", async () => {
+  test("leave no process if one of them cannot start", async () => {
     const { log, entrant } = makeEntrants();
     const broken = { isInstalled: true, start: () => Promise.reject(new Error("no such program")) };
     await expect(startInstalled([entrant("a"), broken, entrant("c")], scratch)).rejects.toThrow("no such program");

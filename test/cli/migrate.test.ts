@@ -60,7 +60,7 @@ describe("npm run migrate -- --watch-only", () => {
     expect((await watchOnly()).stdout).toContain("Nothing was changed");
   });
 
-  test("prints the SQL for a superuser if the owner is none, and accepts no other action", async () => {
+  test("prints the SQL for a superuser if the owner is not one, and accepts no other action", async () => {
     const owned = await cloneDatabase("empty");
     try {
       const { stderr, code } = await runCommand("migrate", ["--watch-only"], { ...owned, ownerUrl: owned.url });
@@ -74,7 +74,7 @@ describe("npm run migrate -- --watch-only", () => {
   });
 });
 
-test("a login that may not migrate is told which setting is missing", async () => {
+test("a login that may not migrate gets an error with the missing setting", async () => {
   const migrated = await cloneDatabase("content");
   try {
     const { stderr, code } = await runCommand("migrate", [], { ...migrated, ownerUrl: migrated.url });

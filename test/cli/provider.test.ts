@@ -31,7 +31,7 @@ function run(line: string): Promise<CommandResult> {
 }
 
 describe("npm run provider", () => {
-  test("adds a provider of each kind, lists, disables, enables and removes them, and shows no secret", async () => {
+  test("adds a provider of each protocol, lists, disables, enables and removes them, and prints no secret", async () => {
     const added = [
       await run(
         "add --kind oidc --name one --issuer https://one.example --client-id c --client-secret-file FOLDER/secret --title The-One",

@@ -9,7 +9,7 @@ const OPEN = { interface: "resource", usersAccess: "open" } as const;
 const move = (id: number) => `update public.users set email = 'moved@example.org' where id = ${id}`;
 const tried = (caller: Caller, statement: string) => attempt(content.requests, { ...caller, ...OPEN }, statement);
 
-describe("where anybody may change users, the address of an account", () => {
+describe("if any caller may change users, the address of an account", () => {
   test.each<[string, Caller, number | string]>([
     ["nobody", anonymous, "LOGIN"],
     ["another user", bob, "NOPER"],
@@ -20,7 +20,7 @@ describe("where anybody may change users, the address of an account", () => {
     expect(await tried(caller, move(1))).toBe(outcome);
   });
 
-  test("may be repeated by anybody, and the rest may be changed", async () => {
+  test("may be repeated but not changed by any caller, and other columns may be changed", async () => {
     const rest = "update public.users set name = 'A', age = 7, email = 'alice@example.org' where id = 1";
     expect(await tried(anonymous, rest)).toBe(1);
   });
@@ -30,7 +30,7 @@ describe("where anybody may change users, the address of an account", () => {
   });
 });
 
-test("the owner of the tables may move anybody", async () => {
+test("the owner of the tables may change any address", async () => {
   const { rowCount } = await content.owner.query(move(1));
   expect(rowCount).toBe(1);
 });

@@ -72,7 +72,7 @@ describe("articles_related_articles", () => {
   const RELATED =
     "select related.title from public.articles, public.articles_related_articles(articles, $1) as related where articles.id = 1";
 
-  test("gives those that share a tag, most tags in common first, without itself", async () => {
+  test("returns those that share a tag, most common tags first, without the article itself", async () => {
     await content.owner.query("begin");
     await content.owner.query(`
       insert into public.articles (title, content, author_id, tags) values
@@ -117,7 +117,7 @@ describe("articles_title", () => {
 describe("create_article", () => {
   const CREATE = "select * from public.create_article($1, 'About it.')";
 
-  test("tells who is not signed in so, as data", async () => {
+  test("returns an error as data to anonymous callers", async () => {
     const before = await content.as(service, "select from public.articles");
     const [result] = await content.as(anonymous, CREATE, ["Good title"]);
     expect(result).toMatchObject({ success: false, article: null, errors: null });
@@ -154,7 +154,7 @@ describe("create_article", () => {
     });
   });
 
-  test("takes tags and a status, and explicit nulls for the defaults", async () => {
+  test("accepts tags and a status, and explicit nulls for the defaults", async () => {
     const [full] = await content.as(
       alice,
       "select (article).tags, (article).status from public.create_article('Five!', '', '{a,b}', 'PUBLISHED')",
@@ -215,7 +215,7 @@ describe.each([
     }
   });
 
-  test("refuses others and those who are not signed in", async () => {
+  test("refuses other users and anonymous callers", async () => {
     await expect(content.as(bob, statement, [1])).rejects.toMatchObject({ code: "NOPER" });
     await expect(content.as(anonymous, statement, [1])).rejects.toMatchObject({ code: "LOGIN" });
   });
@@ -244,7 +244,7 @@ describe("delete_article", () => {
     expect(await content.as(alice, DELETE, [99])).toEqual([{ deleted: false }]);
   });
 
-  test("refuses others and those who are not signed in, even of an article that is missing", async () => {
+  test("refuses other users and anonymous callers, even for a missing article", async () => {
     await expect(content.as(bob, DELETE, [1])).rejects.toMatchObject({ code: "NOPER" });
     await expect(content.as(anonymous, DELETE, [99])).rejects.toMatchObject({ code: "LOGIN" });
   });
@@ -258,7 +258,7 @@ describe("create_comment", () => {
     expect(comment).toMatchObject({ article_id: "1", author_id: "2", content: "So it is.", updated_at: null });
   });
 
-  test("refuses who is not signed in, an article that is missing, and emptiness", async () => {
+  test("refuses anonymous callers, a missing article, and an empty text", async () => {
     await expect(content.as(anonymous, CREATE, [1, "Hm."])).rejects.toMatchObject({ code: "LOGIN" });
     await expect(content.as(bob, CREATE, [99, "Hm."])).rejects.toMatchObject({ code: "NTFND", detail: "article_id" });
     for (const nothing of ["", " ", "\t\n", "\u00a0\u3000", "\u200b", "\u034f\u061c\u115f\u1160\u180b\u180f"]) {
@@ -267,7 +267,7 @@ describe("create_comment", () => {
     }
   });
 
-  test("takes 10,000 characters and not one more", async () => {
+  test("accepts 10,000 characters and not one more", async () => {
     expect(await content.as(bob, CREATE, [1, "é".repeat(10_000)])).toHaveLength(1);
     await expect(content.as(bob, CREATE, [1, "é".repeat(10_001)])).rejects.toMatchObject({
       code: "23514",

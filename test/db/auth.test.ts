@@ -41,7 +41,7 @@ describe("auth.uid()", () => {
     expect(await uidOf(claims)).toBe(uid);
   });
 
-  test("is nobody on a connection that served somebody before", async () => {
+  test("is null on a connection that served another caller before", async () => {
     expect(await uidOf('{"sub":"7"}')).toBe("7");
     const { rows } = await content.requests.query("select current_setting('request.jwt.claims', true) as claims");
     expect(rows).toEqual([{ claims: "" }]);

@@ -39,8 +39,8 @@ const expire = () => owner.query("update private.kept_answers set expires_at = n
 const keptPlaces = async () =>
   (await owner.query("select encode(id, 'hex') as id from private.kept_answers")).rows.map(({ id }) => id);
 
-describe("a place", () => {
-  test("has one transaction at a time, and then the answer that it kept", async () => {
+describe("a stored response", () => {
+  test("locks its key for one transaction, and is then available", async () => {
     const place = newPlace();
     await first.query("begin");
     expect(await claim(first, place)).toEqual(FREE);
@@ -51,7 +51,7 @@ describe("a place", () => {
     expect(await claim(second, place)).toEqual({ is_claimed: false, answer: base64("said") });
   });
 
-  test("is free again, with nothing in it, when the transaction is undone", async () => {
+  test("is discarded with its lock when the transaction is rolled back", async () => {
     const place = newPlace();
     await first.query("begin");
     await claim(first, place);
@@ -61,7 +61,7 @@ describe("a place", () => {
     expect(await keptPlaces()).toEqual([]);
   });
 
-  test("tells its answer to any number of transactions at once", async () => {
+  test("is returned to any number of concurrent transactions", async () => {
     const place = newPlace();
     await keep(owner, place);
     for (const client of [first, second]) {
@@ -90,8 +90,8 @@ describe("a place", () => {
   });
 });
 
-describe("an answer that has expired", () => {
-  test("is as good as none, and makes way for the next", async () => {
+describe("an expired response", () => {
+  test("is ignored, and replaced by the next", async () => {
     const place = newPlace();
     await keep(first, place, "old");
     await expire();
@@ -100,7 +100,7 @@ describe("an answer that has expired", () => {
     expect((await claim(first, place)).answer).toBe(base64("new"));
   });
 
-  test("is swept by those that are kept later, a few at a time", async () => {
+  test("is deleted by later writes, a few at a time", async () => {
     await owner.query(`
       insert into private.kept_answers
       select sha256(n::text::bytea), '', now() - interval '1 hour' from generate_series(1, 25) n`);
@@ -112,7 +112,7 @@ describe("an answer that has expired", () => {
     expect((await keptPlaces()).sort()).toEqual(places.sort());
   });
 
-  test("that somebody else is sweeping holds nobody up", async () => {
+  test("that another transaction is deleting blocks no caller", async () => {
     await keep(first, newPlace(), "old");
     await expire();
     await first.query("begin");
@@ -123,7 +123,7 @@ describe("an answer that has expired", () => {
   });
 });
 
-describe("what is kept", () => {
+describe("the content of a stored response", () => {
   test.each(["anon", "authenticated", "admin", "service_role"])("is out of reach for %s", async (role) => {
     const place = newPlace();
     await keep(first, place);

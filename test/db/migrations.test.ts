@@ -14,14 +14,14 @@ const content = useContent();
 const db = new URL("../../db/", import.meta.url);
 const histories = allHistories(null);
 
-test("migrating what is migrated changes nothing", async () => {
+test("migrating a migrated database changes nothing", async () => {
   const before = await dumpSchema(content.owner);
   const url = content.database.ownerUrl;
   await runMigrations({ name: "migrate" }, { url, shadowUrl: url, rootUrl: urlOf("postgres", "postgres") });
   expect(await dumpSchema(content.owner)).toBe(before);
 });
 
-test("schema.sql is what the migrations make", async () => {
+test("schema.sql equals the schema that the migrations create", async () => {
   const committed = await Promise.all(histories.map(committedMigrations));
   const last = histories.findLast((_, index) => committed[index]!.length > 0)!;
   const file = await readFile(schemaFileOf(last), "utf8");

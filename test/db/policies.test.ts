@@ -65,7 +65,7 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
     });
   });
 
-  test("its owner is not bound by the policies, in a function of its own neither", async () => {
+  test("does not apply its policies to its owner, nor in a function of its owner", async () => {
     await owner.query("begin");
     await owner.query(`
       create function public.rename_everybody() returns bigint language sql security definer set search_path = '' as $$
@@ -84,7 +84,7 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
     expect(rows).toEqual([{ count: "3" }]);
   });
 
-  test("deleting a user deletes what it wrote, whoever owns the tables", async () => {
+  test("allows deleting a user with all related rows, whatever role owns the tables", async () => {
     await requests.query("begin");
     await requests.query(
       "select set_config('role', 'authenticated', true), set_config('request.jwt.claims', '{\"sub\":\"1\"}', true)",

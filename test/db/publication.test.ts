@@ -20,8 +20,8 @@ async function publishedBy(...statements: string[]): Promise<string[]> {
   return after.filter((name) => !before.includes(name));
 }
 
-describe("the changes", () => {
-  test("of what is served are published, and of nothing else", async () => {
+describe("the publication", () => {
+  test("has the changes of served tables, and of no others", async () => {
     const { rows } = await content.owner.query(
       `select oid::regclass::text as name from pg_class
        where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace order by 1`,
@@ -31,7 +31,7 @@ describe("the changes", () => {
     expect(await published()).toEqual(served);
   });
 
-  test("of a new table are published with it, whoever makes it", async () => {
+  test("includes a new table, created by any role", async () => {
     const made = await publishedBy(
       "create role designer; grant usage, create on schema public to designer; set local role designer",
       "create table public.notes (id int primary key, title text unique, other int references public.notes)",
@@ -59,7 +59,7 @@ describe("the changes", () => {
     expect(made).toEqual(["public.control"]);
   });
 
-  test("of a table that was taken out stay out", async () => {
+  test("does not include a table again that was removed", async () => {
     await content.owner.query("begin");
     await content.owner.query("alter publication supabase_realtime drop table public.comments");
     await content.owner.query("alter table public.comments add column mood text");
@@ -116,7 +116,7 @@ test.each([
   ["that is gone", "drop publication supabase_realtime"],
   ["of all tables", "drop publication supabase_realtime; create publication supabase_realtime for all tables"],
   ["of whole schemas", "alter publication supabase_realtime set tables in schema public"],
-])("a publication %s keeps nobody from making tables", async (_, statement) => {
+])("a publication %s does not prevent creating tables", async (_, statement) => {
   await content.owner.query("begin");
   await content.owner.query(statement);
   await content.owner.query("create table public.notes (id int primary key)");

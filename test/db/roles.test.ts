@@ -25,7 +25,7 @@ describe("the login of requests", () => {
   });
 });
 
-test("no role of a request can create anything that lasts", async () => {
+test("no role of a request can create a permanent object", async () => {
   for (const role of ["anon", "authenticated", "admin", "service_role"]) {
     for (const schema of ["public", "auth", "api", "private", "extensions"]) {
       await content.requests.query("begin");
@@ -37,7 +37,7 @@ test("no role of a request can create anything that lasts", async () => {
   }
 });
 
-test("what is new is nobody's until it is granted", async () => {
+test("a new object has no privileges until they are granted", async () => {
   await content.owner.query("begin");
   await content.owner.query(`
     create table public.fresh (id int);

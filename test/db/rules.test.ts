@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 describe.each(RULES)("$rule", (rule) => {
-  test("holds for the whole book", async () => {
+  test("holds for all migrations", async () => {
     expect(await violationsOf(rule, owner)).toEqual([]);
   });
 

@@ -29,7 +29,7 @@ describe("search", () => {
     expect((await found(keyword)).sort()).toEqual([...titles].sort());
   });
 
-  test("puts a hit in the title before one in the tags before one in the content, and the newest first among equals", async () => {
+  test("ranks a hit in the title before one in the tags before one in the content, and the newest first among equals", async () => {
     await content.owner.query(`
       insert into public.articles (title, content, author_id, tags, created_at) values
         ('First of all', 'The zebra is striped.', 1, '{}', '2020-01-01'),
@@ -56,7 +56,7 @@ describe("search", () => {
     await content.owner.query("delete from public.articles where title like '关于%'");
   });
 
-  test("takes the longest texts and keywords of any length", async () => {
+  test("accepts the longest texts and keywords of any length", async () => {
     const words = "array_to_string(array(select md5(n::text) from generate_series(1, 30000) as n), ' ')";
     await content.owner.query(`
       insert into public.articles (title, content, author_id) values
@@ -70,7 +70,7 @@ describe("search", () => {
     await content.owner.query("delete from public.articles where length(content) > 900000");
   });
 
-  test("has a thousand at most; a filter misses none", async () => {
+  test("returns a thousand rows at most; a filter misses none", async () => {
     await content.owner.query(`
       insert into public.articles (title, content, author_id)
         select 'Kiwi ' || n, '', 1 + (n > 1000)::integer from generate_series(1, 1200) as n

@@ -60,11 +60,11 @@ describe("a user who changes the e-mail address", () => {
     }
   }
 
-  test("signs in with the new one, where the old one was the user name", async () => {
+  test("signs in with the new one, if the old one was the user name", async () => {
     expect(await usernameAfter("ALICE@example.org", "new@example.org")).toBe("new@example.org");
   });
 
-  test("keeps a user name of another kind", async () => {
+  test("keeps a user name that is not the address", async () => {
     expect(await usernameAfter("alice", "new@example.org")).toBe("alice");
   });
 
@@ -73,7 +73,7 @@ describe("a user who changes the e-mail address", () => {
   });
 });
 
-test("the claims of an admin hold what is permitted to everybody who is signed in", async () => {
+test("the claims of an administrator include the permissions of all signed-in users", async () => {
   const { owner } = content;
   await owner.query("begin");
   await owner.query(`

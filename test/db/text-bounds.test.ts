@@ -76,7 +76,7 @@ describe("a title of 900 kB", () => {
   });
 });
 
-describe("a row that was longer before the bounds came", () => {
+describe("a row that exceeded the limits before they were added", () => {
   test("survives, is read, and can be shortened and deleted", async () => {
     const { owner, ask } = resources;
     const { rows: rules } = await owner.query(

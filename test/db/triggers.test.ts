@@ -17,7 +17,7 @@ describe("timestamps", () => {
     },
   );
 
-  test("tell when a row was changed, not when the transaction began", async () => {
+  test("record when a row was changed, not when the transaction began", async () => {
     await content.owner.query("begin");
     await content.owner.query("select pg_sleep(0.01)");
     const { rows } = await content.owner.query("select clock_timestamp() as now");
@@ -28,7 +28,7 @@ describe("timestamps", () => {
     expect(changed[0].updated_at.getTime()).toBeGreaterThanOrEqual(rows[0].now.getTime());
   });
 
-  test("never step back, not even within one transaction", async () => {
+  test("never go back, not even within one transaction", async () => {
     await content.owner.query("begin");
     const { rows: first } = await content.owner.query(
       "update public.users set age = 1 where id = 1 returning updated_at",
@@ -81,23 +81,23 @@ describe("notifications", () => {
       "insert into public.comments (article_id, content, author_id) values (3, 'Yes.', 1)",
       { s: "public", t: "comments", op: "insert", k: { id: "3", article_id: "3" } },
     ],
-  ])("tell of %s by its keys only, and number it", async (_, statement, payload) => {
+  ])("contain the keys of %s only, and a number", async (_, statement, payload) => {
     await content.owner.query('set request.jwt.claims = \'{"sub":"1"}\'');
     expect(await heardOf(statement)).toEqual([{ ...payload, n: await lastNumber() }]);
   });
 
   test.each(["update public.comments set content = 'No.'", "delete from public.articles where id = 3"])(
-    "say nothing of: %s",
+    "are not sent for: %s",
     async (statement) => {
       expect(await heardOf(statement)).toEqual([]);
     },
   );
 
-  test("say nothing of what was rolled back", async () => {
+  test("are not sent for a rolled-back change", async () => {
     expect(await heardOf("begin; update public.articles set title = 'Five!'; rollback")).toEqual([]);
   });
 
-  test("say nothing while nobody awaits events, nor number any", async () => {
+  test("are neither sent nor numbered without subscribers", async () => {
     const change = "update public.articles set title = 'Five and more'";
     await content.owner.query("select setval('private.events_awaited_until', 1)");
     const number = await lastNumber();
@@ -108,7 +108,7 @@ describe("notifications", () => {
     expect(await heardOf(change)).toContainEqual(expect.objectContaining({ n: number + 2 }));
   });
 
-  test("know a key that is no number and a table without id", async () => {
+  test("support a key that is not a number and a table without id", async () => {
     await content.owner.query(`
       create table private.codes (code text primary key, label text);
       create trigger _500_event after delete on private.codes for each row execute function private.tg__event('code');
@@ -143,7 +143,7 @@ describe("notifications", () => {
     ["one that is dropped", "drop table scratch", false],
     ["rows", "insert into public.things values (1)", false],
     ["a dropped table", "drop table public.things cascade", true],
-  ])("ask for a reload of the schema after %s", async (_, statement, reload) => {
+  ])("request a reload of the schema after %s", async (_, statement, reload) => {
     expect(await heardOf(statement)).toEqual(reload ? ["reload schema"] : []);
   });
 });

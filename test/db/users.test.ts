@@ -8,7 +8,7 @@ const INSERT = "insert into public.users (name, email) values ('D', 'd@example.o
 const UPDATE = "update public.users set name = 'B' where id = 2";
 const DELETE = "delete from public.users where id = 2";
 
-describe("the door for everybody", () => {
+describe("the policies for anonymous callers", () => {
   test.each<[NonNullable<Caller["interface"]>, NonNullable<Caller["usersAccess"]>, unknown[]]>([
     ["resource", "open", [1, 1, 1]],
     ["resource", "owner", [1, 0, 0]],
@@ -17,16 +17,20 @@ describe("the door for everybody", () => {
     ["table", "open", ["42501", 0, 0]],
     ["table", "owner", ["42501", 0, 0]],
     ["realtime", "open", ["42501", 0, 0]],
-  ])("on %s with users_access %s lets a stranger insert, update, delete: %j", async (door, usersAccess, outcome) => {
-    for (const anonymousClient of [anonymous, alice]) {
-      const caller = { ...anonymousClient, interface: door, usersAccess };
-      const tried = [];
-      for (const statement of [INSERT, UPDATE, DELETE]) tried.push(await attempt(content.requests, caller, statement));
-      expect(tried).toEqual(outcome);
-    }
-    // The row does exist, so the zeros above mean something.
-    expect(await attempt(content.requests, service, UPDATE)).toBe(1);
-  });
+  ])(
+    "on %s with users_access %s let an anonymous caller insert, update, delete: %j",
+    async (door, usersAccess, outcome) => {
+      for (const anonymousClient of [anonymous, alice]) {
+        const caller = { ...anonymousClient, interface: door, usersAccess };
+        const tried = [];
+        for (const statement of [INSERT, UPDATE, DELETE])
+          tried.push(await attempt(content.requests, caller, statement));
+        expect(tried).toEqual(outcome);
+      }
+      // The row does exist, so the zeros above mean something.
+      expect(await attempt(content.requests, service, UPDATE)).toBe(1);
+    },
+  );
 
   test("stays shut when a request brings no settings", async () => {
     const { requests } = content;
@@ -36,7 +40,7 @@ describe("the door for everybody", () => {
     await requests.query("rollback");
   });
 
-  test("lets nobody write what clients never write", async () => {
+  test("protect read-only columns for all roles", async () => {
     const open: Caller = { role: "anon", interface: "resource" };
     expect(await attempt(content.requests, open, "update public.users set id = 9 where id = 2")).toBe("42501");
     expect(await attempt(content.requests, open, "update public.users set created_at = now() where id = 2")).toBe(
@@ -139,7 +143,7 @@ describe("a user", () => {
   test.each([
     ["as written", "alice@example.org", "users_email_key"],
     ["in another case", "ALICE@example.org", "users_email_any_case_key"],
-  ])("cannot take an address that is taken, %s", async (_, email, constraint) => {
+  ])("cannot use a taken address, %s", async (_, email, constraint) => {
     const statement = "insert into public.users (name, email) values ('D', $1)";
     await expect(content.as(admin, statement, [email])).rejects.toMatchObject({ code: "23505", constraint });
   });
@@ -156,13 +160,13 @@ describe("a user", () => {
 describe("create_user", () => {
   const caller: Caller = { role: "anon", interface: "graphql" };
 
-  test("adds a user for anybody on GraphQL", async () => {
+  test("adds a user for any caller of GraphQL", async () => {
     const [user] = await content.as(caller, "select * from public.create_user('D', 'd@example.org', 30)");
     expect(user).toMatchObject({ name: "D", email: "d@example.org", age: 30, avatar: null });
     expect(user?.created_at).toEqual(user?.updated_at);
   });
 
-  test("is not a way round the table's door", async () => {
+  test("does not bypass the policies of the table", async () => {
     const statement = "select public.create_user('D', 'd@example.org')";
     await expect(content.as({ ...caller, interface: "table" }, statement)).rejects.toMatchObject({ code: "42501" });
     expect(await content.as(admin, statement)).toHaveLength(1);

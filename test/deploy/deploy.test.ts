@@ -63,7 +63,7 @@ describe("the container's image", () => {
     }
   });
 
-  test("imports nothing that is installed for development alone", async () => {
+  test("imports no development dependency", async () => {
     const { dependencies, optionalDependencies } = JSON.parse(
       await readFile(join(folder, "package.json"), "utf8"),
     ) as Readonly<Record<string, object>>;
@@ -83,7 +83,7 @@ describe("the container's image", () => {
     expect([...imported].filter((name) => !(name in { ...dependencies, ...optionalDependencies }))).toEqual([]);
   });
 
-  test("is found well by its own check, and ill when nothing answers", async () => {
+  test("is healthy by its own check, and unhealthy without a response", async () => {
     const line = (await instructions()).find((instruction) => instruction.startsWith("HEALTHCHECK"))!;
     const [command, ...words] = JSON.parse(line.slice(line.indexOf("["))) as [string, ...string[]];
     expect(command).toBe("node");
@@ -103,7 +103,7 @@ describe("the container's image", () => {
   });
 });
 
-test("every setting that is named is one", async () => {
+test("every setting in the files exists", async () => {
   const known = new Set(Object.values(SETTINGS).flatMap(({ names }) => names as readonly string[]));
   const named = new Set<string>();
   for (const file of await readdir(DEPLOY)) {
@@ -113,7 +113,7 @@ test("every setting that is named is one", async () => {
   expect([...named].filter((name) => !known.has(name) && !OF_OTHERS.test(name))).toEqual([]);
 });
 
-test("everything listens and is asked on the port that is the default", async () => {
+test("everything listens and connects on the default ports", async () => {
   const port = SETTINGS.port.fallback!;
   expect(await read("Containerfile")).toContain(`EXPOSE ${port}`);
   expect(await read("kubernetes.yaml")).toContain(`containerPort: ${port}`);
@@ -133,7 +133,7 @@ test("Prometheus scrapes the port that every file opens for operators", async ()
   expect(await read("kubernetes.yaml")).toContain("{name: admin, containerPort: 3001}");
 });
 
-test("every alert says how grave it is", async () => {
+test("every alert has a severity", async () => {
   const alerts = (await read("prometheus-rules.yml")).split("- alert: ").slice(1);
   expect(alerts.length).toBeGreaterThan(5);
   for (const alert of alerts) expect(alert).toMatch(/^\w+\n(?: {8}.*\n)*? {8}labels: \{severity: (?:page|ticket)\}\n/);
@@ -151,7 +151,7 @@ describe("the commands at the head of compose.yaml", () => {
       .filter((line) => line.startsWith("#   "))
       .map((line) => line.slice(4));
 
-  test("make each secret that it asks for, once, in a file that nobody else may read", async () => {
+  test("create each required secret, once, in a file that only its owner may read", async () => {
     const folder = await mkdtemp(join(tmpdir(), "content-service-compose-"));
     try {
       await mkdir(join(folder, "deploy"));
@@ -170,13 +170,13 @@ describe("the commands at the head of compose.yaml", () => {
     }
   });
 
-  test("start it with those, and make none", async () => {
+  test("start it with those, and create none", async () => {
     const up = (await commands()).filter((line) => line.endsWith(" up"));
     expect(up).toEqual(["podman compose --env-file deploy/secrets.env -f deploy/compose.yaml up"]);
   });
 });
 
-test("whoever stops the service waits for longer than it takes", async () => {
+test("every supervisor waits longer than the shutdown takes", async () => {
   const longest = Number(SETTINGS.drainTimeout.fallback);
   const patience = async (file: string, pattern: RegExp) => Number(pattern.exec(await read(file))![1]);
   expect(await patience("kubernetes.yaml", /terminationGracePeriodSeconds: (\d+)/)).toBeGreaterThan(longest + 5);

@@ -51,7 +51,7 @@ describe("toHttpError", () => {
     ["PT999", 500, "INTERNAL_ERROR"],
     ["PTABC", 500, "INTERNAL_ERROR"],
     ["ZZZZZ", 400, "VALIDATION_ERROR"],
-  ])("SQLSTATE %s becomes status %i and the word %s", (code, status, word) => {
+  ])("SQLSTATE %s becomes status %i and the code %s", (code, status, word) => {
     const error = toHttpError(refusedByPostgres(code));
     expect(error.status).toBe(status);
     expect(errorCodeOf(error)).toBe(word);
@@ -64,13 +64,13 @@ describe("toHttpError", () => {
     ["22023", "cannot call json_to_record on a scalar", 400, "VALIDATION_ERROR"],
     ["42883", "function xmlagg(text) does not exist", 406, "VALIDATION_ERROR"],
     ["42883", "function nothing() does not exist", 404, "RESOURCE_NOT_FOUND"],
-  ])("SQLSTATE %s with the message %j becomes status %i and the word %s", (code, message, status, word) => {
+  ])("SQLSTATE %s with the message %j becomes status %i and the code %s", (code, message, status, word) => {
     const error = toHttpError(refusedByPostgres(code, { message }));
     expect(error.status).toBe(status);
     expect(errorCodeOf(error)).toBe(word);
   });
 
-  test("what Postgres said of a refused statement is kept, with detail and hint", () => {
+  test("Postgres's message for a refused statement is kept, with detail and hint", () => {
     const error = toHttpError(refusedByPostgres("23505", { detail: "the detail", hint: "the hint" }));
     expect(toTableBody(error)).toEqual({
       code: "23505",
@@ -80,7 +80,7 @@ describe("toHttpError", () => {
     });
   });
 
-  test("a missing privilege is 401 for the anonymous and 403 for the known", () => {
+  test("a missing privilege is 401 for anonymous callers and 403 for authenticated ones", () => {
     const denied = refusedByPostgres("42501");
     expect(toHttpError(denied, { anonymous: true }).status).toBe(401);
     expect(errorCodeOf(toHttpError(denied, { anonymous: true }))).toBe("AUTH_REQUIRED");
@@ -104,14 +104,14 @@ describe("toHttpError", () => {
     expect(toTableBody(new HttpError(300, "PGRST201", "which?", { details: choices })).details).toEqual(choices);
   });
 
-  test("a database that is away is 503 and says when to come back", () => {
+  test("an unavailable database is 503 with Retry-After", () => {
     const error = toHttpError(refusedByPostgres("57P03"));
     expect(error.status).toBe(503);
     expect(error.retryAfterSeconds).toBe(1);
   });
 });
 
-describe("the fields at fault", () => {
+describe("the invalid fields", () => {
   test("are those that the details list", () => {
     const details = [{ field: "email", message: "Send a text." }, { other: "thing" }];
     const error = new HttpError(400, "VALIDATION_ERROR", "Not acceptable.", { details });
@@ -123,13 +123,13 @@ describe("the fields at fault", () => {
     expect(fieldErrorsOf(error)).toEqual([{ field: "email", message: "It is taken." }]);
   });
 
-  test("are none where the detail is a sentence of Postgres", () => {
+  test("are empty if the detail is a sentence of Postgres", () => {
     const error = new HttpError(409, "23505", "duplicate key", { details: "Key (email)=(a@b) already exists." });
     expect(fieldErrorsOf(error)).toEqual([]);
   });
 });
 
-describe("the faces", () => {
+describe("the interfaces", () => {
   const error = new HttpError(409, "RESOURCE_CONFLICT", "That e-mail is taken.");
   const fieldErrors = [{ field: "email", message: "is taken" }];
 
@@ -166,7 +166,7 @@ describe("the faces", () => {
     });
   });
 
-  test("GraphQL and channels carry the word", () => {
+  test("GraphQL and channels have the error code", () => {
     expect(toGraphQLBody(error)).toEqual({
       message: "That e-mail is taken.",
       extensions: { code: "RESOURCE_CONFLICT" },
@@ -174,12 +174,12 @@ describe("the faces", () => {
     expect(toChannelReason(error)).toEqual({ reason: "RESOURCE_CONFLICT: That e-mail is taken." });
   });
 
-  test("the table interface knows a token's fault by PostgREST's number", () => {
+  test("the table interface identifies token errors by PostgREST's codes", () => {
     expect(toTableBody(new HttpError(401, "TOKEN_EXPIRED", "expired")).code).toBe("PGRST303");
     expect(toTableBody(new HttpError(401, "INVALID_TOKEN", "unreadable")).code).toBe("PGRST301");
   });
 
-  test("a PostgREST code is spoken of by its status elsewhere", () => {
+  test("a PostgREST code is replaced by that of its status in other interfaces", () => {
     expect(errorCodeOf(new HttpError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
     expect(errorCodeOf(new HttpError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
     expect(errorCodeOf(new HttpError(408, "TIMEOUT", "too late"))).toBe("TIMEOUT");
@@ -207,7 +207,7 @@ describe("an error of the engine over HTTP", () => {
     expect(error).toMatchObject({ ...options, kind, status, code: "CODE", message: "What went wrong.", headers: {} });
   });
 
-  test("says when a retry may succeed", () => {
+  test("has Retry-After if the time is known", () => {
     const error = toHttpError(unavailable("Not now."));
     expect(error.status).toBe(503);
     expect(errorHeaders(error)).toEqual({ "Retry-After": "1" });

@@ -105,7 +105,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(answered(keyed)).toEqual(expected);
   });
 
-  test("headers that came several times do so again", async () => {
+  test("repeated headers are repeated again", async () => {
     const { item, headers } = newOrder();
     const request = { method: "POST", body: { item }, headers };
     await client.ask("/rpc/order_teapot", request);
@@ -128,7 +128,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(await pieces()).toBe(99);
   });
 
-  test("a deletion is made once, and what has come back since is kept", async () => {
+  test("a deletion runs once, and a row that was inserted again since is kept", async () => {
     const { item, headers } = newOrder();
     await client.ask("/orders", { method: "POST", body: { item } });
     const remove = { method: "DELETE", headers: { ...headers, Prefer: "return=representation" } };
@@ -156,8 +156,8 @@ describe("a write that is repeated with its Idempotency-Key", () => {
   });
 });
 
-describe("what is not kept", () => {
-  test("a request that was refused has done nothing, and its key is free for what is right", async () => {
+describe("a response that is not stored", () => {
+  test("is an error: the request has changed nothing, and its key can be used again", async () => {
     const { item, headers } = newOrder();
     const wrong = { method: "POST", body: { item, pieces: 0 }, headers };
     for (const _ of [1, 2]) {
@@ -169,7 +169,7 @@ describe("what is not kept", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("one that fails as late as at its commit", async () => {
+  test("is an error as late as the commit", async () => {
     const { headers } = newOrder();
     const doomed = { method: "POST", body: { item: "doomed" }, headers };
     for (const _ of [1, 2]) expect((await client.ask("/orders", doomed)).body).toMatchObject({ code: "23514" });
@@ -199,7 +199,7 @@ describe("what is not kept", () => {
     expect(isReplay(real)).toBe(false);
   });
 
-  test("a read, or a function that only reads: each is asked anew", async () => {
+  test("is that of a read, or of a read-only function: each runs again", async () => {
     const { item, headers } = newOrder();
     const count = { method: "POST", body: { item }, headers };
     expect((await client.ask("/rpc/count_orders", count)).body).toBe(0);
@@ -208,7 +208,7 @@ describe("what is not kept", () => {
     expect((await client.ask("/orders?limit=1", { headers: { "Idempotency-Key": "two words" } })).status).toBe(200);
   });
 
-  test("an answer beyond the limit: nothing is changed, and the client is told what to do", async () => {
+  test("is one above the limit: nothing is changed, and the client gets an error with a remedy", async () => {
     const small = await serve(shop, { MAX_BODY_BYTES: "2048" });
     const asking = openClient(small.url);
     const ask = (n: number) =>
@@ -254,11 +254,11 @@ describe("the same key with another request", () => {
   });
 });
 
-describe("who sends the key", () => {
+describe("the sender of a key", () => {
   const order = (as: TestRequest["as"], { item, headers }: ReturnType<typeof newOrder>) =>
     client.ask("/rpc/order_item", { method: "POST", body: { item }, headers, ...(as && { as }) });
 
-  test("is told one's own answer and nobody else's", async () => {
+  test("gets its own response only", async () => {
     const shared = newOrder();
     const callers = [ALICE, BOB, undefined, { role: "authenticated" }, { ...ALICE, role: "anon" }];
     const first = [];
@@ -276,15 +276,15 @@ describe("who sends the key", () => {
     expect(isReplay(await order({ ...ALICE, iat: 2, jti: "b", name: "Alicia" }, mine))).toBe(true);
   });
 
-  test("may be one of many with the same public key, who are told apart by theirs alone", async () => {
+  test("may be one of many with the same anon key, who are distinguished by their Idempotency-Key only", async () => {
     const [mine, yours] = [newOrder(), newOrder()];
     await order(undefined, mine);
     expect(isReplay(await order(undefined, yours))).toBe(false);
   });
 });
 
-describe("a key among the filters", () => {
-  test("is one of a column of that name: changes of two rows are two requests", async () => {
+describe("an Idempotency-Key among the filters", () => {
+  test("is a filter on a column with that name: changes of two rows are two requests", async () => {
     const { item, headers } = newOrder();
     await shop.owner.query(`
       create table if not exists public.programs (api_key text primary key, note text);
@@ -298,11 +298,11 @@ describe("a key among the filters", () => {
   });
 });
 
-describe("attempts at the same time", () => {
+describe("concurrent attempts", () => {
   test.each([
     ["one gateway", () => [client]],
     ["two gateways", () => [client, elsewhere]],
-  ])("at %s make one change, and all are told the same", async (_where, gateways) => {
+  ])("at %s make one change, and all get the same response", async (_where, gateways) => {
     const { item, headers } = newOrder();
     const request = { method: "POST", body: { item, seconds: 0.3 }, headers };
     const response = await Promise.all(
@@ -313,7 +313,7 @@ describe("attempts at the same time", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("keep no connection from anybody while they wait", async () => {
+  test("use no connection while they wait", async () => {
     const { item, headers } = newOrder();
     const kept = await shop.owner.connect();
     await kept.query("begin; select from public.stock where item = 'salt' for update");
@@ -340,7 +340,7 @@ describe("attempts at the same time", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("under an isolation that cannot see what is new make one change as well", async () => {
+  test("in an isolation level that does not see new rows make one change as well", async () => {
     for (let round = 0; round < 5; round++) {
       const { item, headers } = newOrder();
       const request = { method: "POST", body: { item }, headers };
@@ -353,7 +353,7 @@ describe("attempts at the same time", () => {
     }
   });
 
-  test("of different requests: one is made, the other is refused", async () => {
+  test("of different requests: one runs, the other is refused", async () => {
     const { item, headers } = newOrder();
     const order = (seconds: number) =>
       client.ask("/rpc/order_slowly", { method: "POST", body: { item, seconds }, headers });
@@ -362,7 +362,7 @@ describe("attempts at the same time", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("wait no longer than a statement may take: 409, and later the answer", async () => {
+  test("wait no longer than the statement timeout: 409, and later the response", async () => {
     const hasty = await serve(shop, { DB_STATEMENT_TIMEOUT_SECONDS: "1" });
     const asking = openClient(hasty.url);
     const { item, headers } = newOrder();
@@ -378,7 +378,7 @@ describe("attempts at the same time", () => {
     await hasty.stop();
   });
 
-  test("when the first fails, the next one makes the change", async () => {
+  test("after a failure of the first, the next one makes the change", async () => {
     const { item, headers } = newOrder();
     const request = { method: "POST", body: { item, seconds: 1 }, headers };
     const both = [client.ask("/rpc/order_slowly", request), elsewhere.ask("/rpc/order_slowly", request)];
@@ -421,12 +421,12 @@ describe("a key", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("sent twice is none", async () => {
+  test("sent twice is invalid", async () => {
     const headers = { "Idempotency-Key": ["a", "b"] };
     expect((await client.ask("/orders", { method: "POST", body: { item: "x" }, headers })).status).toBe(400);
   });
 
-  test("means something new after a day", async () => {
+  test("can be used again after a day", async () => {
     const { item, headers } = newOrder();
     const request = { method: "POST", body: { item }, headers };
     await client.ask("/orders", request);
@@ -442,7 +442,7 @@ describe("a key", () => {
   });
 });
 
-test("what is kept says nothing to who reads the table", async () => {
+test("stored responses are unreadable for readers of the table", async () => {
   const { item, headers } = newOrder();
   const request = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
   await client.ask("/orders", request);
@@ -452,7 +452,7 @@ test("what is kept says nothing to who reads the table", async () => {
   for (const secret of [item, headers["Idempotency-Key"], "Content-Type"]) expect(all.includes(secret)).toBe(false);
 });
 
-test("a pre-request is asked at every attempt, and may refuse one", async () => {
+test("a pre-request runs at every attempt, and may refuse one", async () => {
   await shop.owner.query(`
     create table public.banned (sub text);
     create function public.check_ban() returns void language plpgsql security definer as $$ begin
@@ -473,13 +473,13 @@ test("a pre-request is asked at every attempt, and may refuse one", async () => 
   await careful.stop();
 });
 
-test("a page of another origin may read whether an answer is a repeated one", async () => {
+test("a page of another origin may read the header of a repeated response", async () => {
   const { headers } = await client.ask("/orders?limit=1");
   expect(headers["access-control-expose-headers"]).toContain("Idempotent-Replayed");
 });
 
-describe("a database that is not ours", () => {
-  test("cannot keep answers and says so: 501, and nothing is changed", async () => {
+describe("a foreign database", () => {
+  test("cannot store responses and reports it: 501, and nothing is changed", async () => {
     const bare = await cloneDatabase("empty");
     const service = await serve(bare);
     const asking = openClient(service.url);

@@ -34,7 +34,7 @@ export function compareWithSql(schema: PublicSchema): void {
       expectNoDifference(findings, "table");
     });
 
-    test("is at /api/v1 what it is in SQL: rows, filters, orders, links", async () => {
+    test("returns the same at /api/v1 as SQL: rows, filters, orders, links", async () => {
       const findings = new Findings();
       await forEachTable((table) => crawlResourceInterface(served, table, findings));
       expectNoDifference(findings, "resource");
@@ -47,7 +47,7 @@ export function compareWithSql(schema: PublicSchema): void {
       expectNoDifference(findings, "graphql");
     });
 
-    test("tells on channels of each row that is inserted and updated", async () => {
+    test("sends each inserted and updated row on channels", async () => {
       const findings = new Findings();
       await crawlRealtime(served, findings);
       expectNoDifference(findings, "realtime");

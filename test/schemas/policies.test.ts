@@ -69,7 +69,7 @@ describe("policies that read the claims of a token", () => {
     expect(await rowsOf(own)).toBe(count);
   });
 
-  test("make a difference that the crawler finds where one side of the comparison does not obey them", async () => {
+  test("make a difference that the comparison detects if one side does not apply them", async () => {
     const findings = new Findings();
     const mixed = { ...served.as({ role: "anon" }), sql: served.as({ role: "service_role" }).sql };
     for (const table of mixed.tables) {
@@ -89,7 +89,7 @@ describe("policies that read the claims of a token", () => {
   });
 });
 
-describe("policies that read the role, in somebody else's schema", () => {
+describe("policies that read the role, in a foreign schema", () => {
   const [one, two, other] = ["logto_tenant_one", "logto_tenant_two", "logto_stranger"] as const;
   let served: Served;
   beforeAll(async () => {

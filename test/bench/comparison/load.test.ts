@@ -18,7 +18,7 @@ async function loadOn(listener: RequestListener) {
 }
 
 describe("the load generator", () => {
-  test("asks again as soon as it is answered, with all tokens and drawn values", async () => {
+  test("sends the next request after each response, with all tokens and random values", async () => {
     const seen = new Set<string>();
     let count = 0;
     const { requests, p50, p99 } = await loadOn((request, response) => {
@@ -31,7 +31,7 @@ describe("the load generator", () => {
     expect([...seen].sort()).toEqual(["/things/0 a", "/things/0 b", "/things/5 a", "/things/5 b"]);
   });
 
-  test("reads answers in chunks, and those without a body", async () => {
+  test("reads chunked responses, and those without a body", async () => {
     let count = 0;
     const { requests } = await loadOn((_request, response) => {
       if (count++ % 2) response.writeHead(204).end();

@@ -19,7 +19,7 @@ const ratesOf = (rounds: Awaited<ReturnType<typeof roundsOf>>) =>
   rounds.map((round) => Object.fromEntries([...round].map(([name, { rate }]) => [name, rate])));
 
 describe("rounds", () => {
-  test("let everybody run in turn, each for so many seconds", async () => {
+  test("run each server in turn, for a number of seconds", async () => {
     const { log, runners } = makeRunners();
     const rounds = await roundsOf(runners, 2, 0.5);
     expect(log).toEqual(["ours 0.5", "theirs 0.5", "ours 0.5", "theirs 0.5"]);

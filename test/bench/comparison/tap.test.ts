@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { openTap } from "../../../bench/comparison/tap.ts";
 import { cloneDatabase } from "../../database.ts";
 
-test("the tap hears each statement with its values, prepared or not, and changes nothing", async () => {
+test("the tap records each statement with its values, prepared or not, and changes nothing", async () => {
   const database = await cloneDatabase("empty");
   const tap = await openTap(database.url);
   const client = new pg.Client({ connectionString: tap.url });

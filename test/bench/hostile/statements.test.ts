@@ -25,8 +25,8 @@ const missed = (result: HostileResult) =>
     .filter(({ isMet }) => !isMet)
     .map(({ what }) => what);
 
-describe("what must hold while the service is attacked", () => {
-  test("is met where honest callers hardly notice, and nothing else happens", () => {
+describe("the requirements during an attack", () => {
+  test("are met if honest callers are hardly affected, and nothing else happens", () => {
     expect(missed(GOOD)).toEqual([]);
   });
 

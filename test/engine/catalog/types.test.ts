@@ -70,7 +70,7 @@ describe("types", () => {
   });
 });
 
-describe("what clients are sent", () => {
+describe("the types in responses", () => {
   test("implicit casts between a domain and json or text are representations", () => {
     expect(catalog.representations).toEqual([{ source: "api.code", target: "json", function: "api.to_json" }]);
   });

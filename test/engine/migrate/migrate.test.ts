@@ -190,7 +190,7 @@ describe("a server that is too old", () => {
     expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
   });
 
-  test("is not served either, whoever owns it", async () => {
+  test("is not served either, with any owner", async () => {
     const attempt = bringUpToDate({
       settings: settings(),
       requestUrl: database.url,

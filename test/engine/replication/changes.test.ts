@@ -38,7 +38,7 @@ describe("a subscriber of changes", () => {
     expect(Math.abs(record.committed[0]!.commitTime.getTime() - Date.now())).toBeLessThan(60_000);
   });
 
-  test("a follower gets nothing that was committed before it came, and everything after", async () => {
+  test("receives nothing that was committed before it subscribed, and everything after", async () => {
     const changes = followed.open();
     await changes.follow(new Followed()).from;
     const rows = 200;
@@ -58,7 +58,7 @@ describe("a subscriber of changes", () => {
     }
   });
 
-  test("a follower is asked once per transaction what it wants, and gets nothing else", async () => {
+  test("filters once per transaction, and receives nothing else", async () => {
     await followed.owner.query("create table others (id int); alter publication followed add table others");
     const changes = followed.open();
     const request: string[] = [];
@@ -76,7 +76,7 @@ describe("a subscriber of changes", () => {
     expect(picky.changes.map(({ index }) => index)).toEqual([2, 3]);
   });
 
-  test("a follower that left gets nothing more", async () => {
+  test("that unsubscribed receives nothing more", async () => {
     const changes = followed.open();
     const [leaving, staying] = [new Followed(), new Followed()];
     const following = changes.follow(leaving);

@@ -23,7 +23,7 @@ describe("a storage key", () => {
     ["another sender", deriveStorageKey("table", "bob", "key")],
     ["another key", deriveStorageKey("table", "alice", "kez")],
     ["letters moved from one to the other", deriveStorageKey("table", "alicek", "ey")],
-  ])("is another one for %s", (_what, { id, secret }) => {
+  ])("is different for %s", (_what, { id, secret }) => {
     expect(id).not.toBe(place.id);
     expect(secret.equals(place.secret)).toBe(false);
   });

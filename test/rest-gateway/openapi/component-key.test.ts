@@ -14,7 +14,7 @@ describe("the key of a component", () => {
     expect(componentKey(name)).toBe(key);
   });
 
-  test("is one that OpenAPI allows, without a dot, and no other name's", () => {
+  test("is valid in OpenAPI, without a dot, and unique for each name", () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: "binary" }), fc.string({ minLength: 1, unit: "binary" }), (a, b) => {
         expect(componentKey(a)).toMatch(/^[\w-]+$/);

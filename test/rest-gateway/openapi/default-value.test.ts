@@ -14,7 +14,7 @@ const base = (name: string): DataType => ({
 const genre: DataType = { ...named, kind: "enum", name: "genre", sqlName: "genre", values: ["novel"] };
 const texts: DataType = { ...named, kind: "array", name: "_text", sqlName: "text[]", element: base("text") };
 
-describe("a default that is a constant", () => {
+describe("a constant default", () => {
   test.each([
     ["'untitled'::character varying", base("varchar"), "untitled"],
     ["'it''s'::text", base("text"), "it's"],
@@ -27,7 +27,7 @@ describe("a default that is a constant", () => {
     ["true", base("bool"), true],
     ["'{}'::text[]", texts, []],
     ["'{\"a\": [1]}'::jsonb", base("jsonb"), { a: [1] }],
-  ])("%s is told", (expression, type, value) => {
+  ])("%s is documented", (expression, type, value) => {
     expect(defaultValue(expression, type)).toEqual(value);
   });
 
@@ -40,7 +40,7 @@ describe("a default that is a constant", () => {
     ["'{a}'::text[]", texts],
     ["NULL::character varying", base("varchar")],
     ["'not json'::json", base("json")],
-  ])("%s is none", (expression, type) => {
+  ])("%s is not documented", (expression, type) => {
     expect(defaultValue(expression, type)).toBeUndefined();
   });
 });

@@ -61,7 +61,7 @@ describe("GET /rest/v1/", () => {
     expect(documents.size).toBe(4);
   });
 
-  test("makes one of the tables that are asked for alone, in which all that is referred to is", async () => {
+  test("makes a document of the requested tables only, in which all references resolve", async () => {
     const [table] = fixture.catalog.schemas.get("api")!.tables.keys();
     for (const accept of ["application/json", "application/vnd.oai.openapi+json"]) {
       const { document } = await ask(fixture.subject("user", { tables: [table!], mode: "ignore-privileges" }), accept);
@@ -72,7 +72,7 @@ describe("GET /rest/v1/", () => {
     }
   });
 
-  test("makes one document for all roles where privileges are not followed", async () => {
+  test("makes one document for all roles if privileges are ignored", async () => {
     const documents = new DocumentCache();
     const { document } = await ask(fixture.subject("user", { mode: "ignore-privileges" }), "*/*", documents);
     expect((await ask(fixture.subject("anon", { mode: "ignore-privileges" }), "*/*", documents)).document).toBe(
@@ -80,7 +80,7 @@ describe("GET /rest/v1/", () => {
     );
   });
 
-  test("tells PostgREST's clients where they are, when that is known", async () => {
+  test("has the server URL for PostgREST's clients, if it is known", async () => {
     const swaggerAt = async (serverUrl: string) => {
       const { document } = await ask(fixture.subject("stranger", { serverUrl }), "application/json");
       const { host, basePath, schemes } = JSON.parse(await textOf(document));

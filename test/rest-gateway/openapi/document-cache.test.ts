@@ -3,8 +3,8 @@ import { DocumentCache } from "../../../rest-gateway/openapi/written-document.ts
 
 const bytes = (size: number) => vi.fn(async () => ({ gzip: Buffer.alloc(size), bytes: 60 * size, digest: "" }));
 
-describe("the documents that were made", () => {
-  test("are made once, also when two ask at the same time", async () => {
+describe("cached documents", () => {
+  test("are made once, also for two concurrent requests", async () => {
     const cache = new DocumentCache();
     const make = bytes(1);
     const [first, second] = await Promise.all([cache.get("a", 1, make), cache.get("a", 1, make)]);
@@ -13,7 +13,7 @@ describe("the documents that were made", () => {
     expect(make).toHaveBeenCalledOnce();
   });
 
-  test("are made anew for another catalogue, and those of older ones are forgotten", async () => {
+  test("are made again for another catalogue, and older ones are evicted", async () => {
     const cache = new DocumentCache();
     await cache.get("a", 1, bytes(1));
     await cache.get("b", 1, bytes(1));
@@ -23,7 +23,7 @@ describe("the documents that were made", () => {
     expect(cache.size).toBe(1);
   });
 
-  test("take so much memory and no more: the one not asked for the longest goes first", async () => {
+  test("have a memory limit: the least recently used one is evicted first", async () => {
     const cache = new DocumentCache({ mostBytes: 10 });
     await cache.get("a", 1, bytes(4));
     await cache.get("b", 1, bytes(4));
@@ -36,13 +36,13 @@ describe("the documents that were made", () => {
     expect(anew).toHaveBeenCalledOnce();
   });
 
-  test("are so many and no more, however small they are", async () => {
+  test("have a maximum number, however small they are", async () => {
     const cache = new DocumentCache();
     for (let index = 0; index < 1_100; index++) await cache.get(`tables ${index}`, 1, bytes(1));
     expect(cache.size).toBe(1_000);
   });
 
-  test("one that is larger than the bound stays until the next comes", async () => {
+  test("above the memory limit stay until the next one is added", async () => {
     const cache = new DocumentCache({ mostBytes: 10 });
     const make = bytes(100);
     await cache.get("a", 1, make);
@@ -52,7 +52,7 @@ describe("the documents that were made", () => {
     expect(cache.size).toBe(1);
   });
 
-  test("a failure is told and not kept", async () => {
+  test("do not include errors", async () => {
     const cache = new DocumentCache();
     await expect(cache.get("a", 1, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
     expect(cache.size).toBe(0);

@@ -3,7 +3,7 @@ import { negotiateFormat } from "../../../rest-gateway/openapi/describe-tables.t
 
 const formOf = (accept: string | undefined) => negotiateFormat(accept).format;
 
-describe("which document a client gets", () => {
+describe("the document for a client", () => {
   test.each([
     ["a browser", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"],
     ["who names OpenAPI's own type", "application/vnd.oai.openapi+json"],
@@ -29,7 +29,7 @@ describe("which document a client gets", () => {
     expect(formOf(accept)).toBe("swagger-2.0");
   });
 
-  test("the type of the answer is one that was asked for", () => {
+  test("has a requested media type", () => {
     const typeOf = (accept: string) => negotiateFormat(accept).contentType;
     expect(typeOf("*/*")).toBe("application/openapi+json; charset=utf-8");
     expect(typeOf("text/html, */*;q=0.8")).toBe("application/vnd.oai.openapi+json;version=3.1; charset=utf-8");
@@ -44,7 +44,7 @@ describe("which document a client gets", () => {
     ["text/csv", "text/csv"],
     ["application/vnd.oai.openapi+json;version=3.0", "application/vnd.oai.openapi+json;version=3.0"],
     ["text/csv, application/json;q=0", "text/csv"],
-  ])("%s cannot be had", (accept, request) => {
+  ])("%s is not acceptable", (accept, request) => {
     const message = `None of these media types are available: ${request}`;
     expect(() => formOf(accept)).toThrow(expect.objectContaining({ status: 406, code: "PGRST107", message }));
   });

@@ -6,7 +6,7 @@ import { textOf } from "./text-of.ts";
 const written = (document: Parameters<typeof writeDocument>[0]) => textOf(writeDocument(document));
 
 describe("writing a document", () => {
-  test("tells how long the text is, and its digest", async () => {
+  test("returns the length of the text, and its digest", async () => {
     const { bytes, digest } = await writeDocument({ text: "é" });
     expect([bytes, digest]).toEqual([13, hash("sha256", '{"text":"é"}', "hex")]);
   });
@@ -37,7 +37,7 @@ describe("writing a document", () => {
     expect(await written(document)).toBe(JSON.stringify(whole));
   });
 
-  test("lets others have a turn while it is large", async () => {
+  test("yields to other requests while it is large", async () => {
     let turns = 0;
     let done = false;
     const count = () => {

@@ -29,14 +29,14 @@ describe("the page of errors", () => {
     expect(used.filter((code) => !codes.includes(code)).sort()).toEqual([]);
   });
 
-  test("has one line for each, in the order of the alphabet", () => {
+  test("has one line for each, in alphabetical order", () => {
     for (const { entries } of chapters.slice(0, 2)) {
       const own = entries.map(({ code }) => code);
       expect(own).toEqual([...new Set(own)].sort());
     }
   });
 
-  test("says of each what it means, and what to do", () => {
+  test("has the meaning and the remedy of each", () => {
     for (const { entries } of chapters) {
       for (const { code, status, where, meaning, remedy } of entries) {
         expect(`${code} ${status}`).toMatch(/^\w+ (\d{3}(, \d{3})*)?$/);

@@ -55,13 +55,13 @@ describe("the start page", () => {
     for (const path of links) expect((await fetch(service.url + path)).status, path).toBe(200);
   });
 
-  test("loads nothing, and runs nothing but what is in it", async () => {
+  test("loads nothing, and runs only its own scripts", async () => {
     const { response, html } = await startPage(service.url);
     expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none';.*script-src 'sha256-/);
     expect(html).not.toMatch(/<(script|img|iframe)[^>]* src=|<link[^>]* href="(?!data:)/);
   });
 
-  test("shows for every table that strangers may read requests that work as they are copied", async () => {
+  test("has working requests for every table that anonymous callers may read", async () => {
     const { html } = await startPage(service.url);
     const samples = samplesIn(html);
     expect([...samples.keys()]).toEqual(["article_translations", "articles", "comments", "users"]);
@@ -81,7 +81,7 @@ describe("the start page", () => {
     }
   });
 
-  test("asks for columns by names that no program would give them, too", async () => {
+  test("requests columns with unusual names, too", async () => {
     const odd = await cloneDatabase("empty");
     await withClient(odd.ownerUrl, (client) => client.query(ODD_NAMES));
     const foreign = await serve(odd, {});
@@ -100,7 +100,7 @@ describe("the start page", () => {
     }
   });
 
-  test("leads nowhere that is not there: a database without users has no door to them", async () => {
+  test("has no links to missing routes: a database without users has no link to them", async () => {
     expect((await startPage(service.url)).html).toContain('href="/users"');
     const empty = await cloneDatabase("empty");
     const foreign = await serve(empty, {});

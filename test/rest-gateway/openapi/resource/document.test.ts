@@ -35,7 +35,7 @@ describe("/openapi.json", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("names no parameter twice where a column is called like one of all lists", async () => {
+  test("names no parameter twice if a column has the name of a parameter of all lists", async () => {
     const { paths, components } = await world.json("/openapi.json");
     const result: { name?: string; $ref?: string }[] = paths["/api/v1/keyless"].get.parameters;
     const names = result.map(({ name, $ref }) => name ?? components.parameters[$ref!.split("/").at(-1)!].name);
@@ -51,7 +51,7 @@ describe("/openapi.json", () => {
     expect(Object.keys(forUsers["/api/v1/articles"])).toEqual(["get", "post"]);
   });
 
-  test("tells defaults of what is sent in words, since a client's generator would demand what has a `default`", async () => {
+  test("documents defaults of request bodies in words, since generated clients require properties with a `default`", async () => {
     const { components } = await world.json("/openapi.json", "service_role");
     const sent = Object.entries(components.schemas).filter(([name]) => /\.(create|replace|update)$/.test(name));
     expect(sent.length).toBeGreaterThan(5);
@@ -80,7 +80,7 @@ describe("/openapi.json", () => {
     ).toBe(400);
   });
 
-  test("follows the versions as the DBA has them: deprecated ones say so, retired ones are gone", async () => {
+  test("follows the configured versions: deprecated ones are marked, retired ones are omitted", async () => {
     await world.owner.query("update api.versions set status = 'deprecated' where number = 1");
     await vi.waitFor(
       async () => {
@@ -121,7 +121,7 @@ describe("/openapi.json", () => {
     expect(paths).not.toContain("/api/v1/keyless/{id}");
   });
 
-  test("says where clients reach the service", async () => {
+  test("has the public URL of the service", async () => {
     expect((await world.json("/openapi.json")).servers).toEqual([{ url: "/" }]);
     const behind = await openResources({ settings: { PUBLIC_URL: "https://api.example.org/content/" } });
     try {
@@ -132,7 +132,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("is not sent again to who has it", async () => {
+  test("is 304 for a client that has it", async () => {
     const ask = (headers: Record<string, string>) =>
       world.ask({ method: "GET", url: "/openapi.json", headers, body: null }, "anon");
     const { text } = await ask({});
@@ -143,7 +143,7 @@ describe("/openapi.json", () => {
     expect((await ask({ "If-None-Match": '"x"' })).status).toBe(200);
   });
 
-  test("is of the tables, or of the schema, that are asked for alone, and refers to nothing else", async () => {
+  test("has only the requested tables, or schema, and refers to nothing else", async () => {
     for (const query of ["?table=articles", "?table=comments&table=articles&version=2", "?schema=public"]) {
       const document = await world.json(`/openapi.json${query}`, "authenticated");
       expect(await new Validator().validate(document), query).toEqual({ valid: true });
@@ -167,7 +167,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("is compressed for whoever takes that, and comes in pieces to others where it is large", async () => {
+  test("is compressed for clients that accept it, and streamed to others if it is large", async () => {
     const large = await openResources({
       template: "empty",
       settings: { REST_REQUIRE_APIKEY: "false" },
@@ -209,7 +209,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("shows a table that a DBA has just made, with its comments, and no table that nobody was granted", async () => {
+  test("has a new table with its comments, and no table without grants", async () => {
     expect(await pathsOf("anon")).not.toContain("/api/v1/fresh-things");
     await world.owner.query(`
       create table public.fresh_things (id integer primary key, name text not null);

@@ -59,29 +59,32 @@ function sampled(operation: Operation, document: ReadDocument, responseOptions: 
 }
 
 describe("each documented operation", () => {
-  test.each(WALKED)("answers %s as version %i says, whether what it is sent is good or not", async (role, version) => {
-    const document = await world.documentFor(role, version);
-    expect(document.operations.length).toBeGreaterThan(30);
-    const reached = new Map<string, Set<number>>();
-    for (const operation of document.operations) {
-      const count = DEAR.test(operation.id) ? 1 : 4;
-      const requests = [
-        ...sampled(operation, document, "as documented", count),
-        ...sampled(operation, document, "wild", count),
-      ];
-      const outcomes = await sendAll(requests, document, role);
-      expect(objections(outcomes)).toEqual([]);
-      reached.set(operation.id, new Set(outcomes.map(({ status }) => status)));
-      await world.populate();
-    }
-    // The walk is none if everything is refused.
-    const succeeded = [...reached].filter(([, statuses]) => [...statuses].some((status) => status < 400));
-    expect(succeeded.length).toBeGreaterThan(10);
-  });
+  test.each(WALKED)(
+    "responds to %s in version %i as documented, for valid and invalid requests",
+    async (role, version) => {
+      const document = await world.documentFor(role, version);
+      expect(document.operations.length).toBeGreaterThan(30);
+      const reached = new Map<string, Set<number>>();
+      for (const operation of document.operations) {
+        const count = DEAR.test(operation.id) ? 1 : 4;
+        const requests = [
+          ...sampled(operation, document, "as documented", count),
+          ...sampled(operation, document, "wild", count),
+        ];
+        const outcomes = await sendAll(requests, document, role);
+        expect(objections(outcomes)).toEqual([]);
+        reached.set(operation.id, new Set(outcomes.map(({ status }) => status)));
+        await world.populate();
+      }
+      // The walk is none if everything is refused.
+      const succeeded = [...reached].filter(([, statuses]) => [...statuses].some((status) => status < 400));
+      expect(succeeded.length).toBeGreaterThan(10);
+    },
+  );
 });
 
-describe("the judge of answers", () => {
-  test("objects to a status, a body and a fault that the document does not foresee, and to nothing else", async () => {
+describe("the checker of responses", () => {
+  test("rejects an undocumented status, body or error, and nothing else", async () => {
     const document = await world.documentFor("anon", 1);
     const list = document.operations.find(({ id }) => id === "root.users.list")!;
     const result = (status: number, body: unknown) => {
@@ -96,7 +99,7 @@ describe("the judge of answers", () => {
   });
 });
 
-describe("requests made up from the document", () => {
+describe("requests generated from the document", () => {
   test(`${FUZZ} of them get no fault of the server, and no answer that is not documented`, async () => {
     const perAudience = Math.ceil(FUZZ / AUDIENCES.length);
     let sent = 0;

@@ -122,8 +122,8 @@ async function call(
   return response;
 }
 
-describe("the document of signing in", () => {
-  test("has each operation that the service has there, but for those of browsers", async () => {
+describe("the document of the sign-in routes", () => {
+  test("has each operation of the service, except those of browsers", async () => {
     const mounted: string[] = [];
     for (const address of mountedAddresses()) {
       mounted.push(...(await methodsAt(address)).map((method) => `${method} ${address}`));
@@ -135,7 +135,7 @@ describe("the document of signing in", () => {
     expect([...documented, ...FOR_BROWSERS].sort()).toEqual(mounted.sort());
   });
 
-  test("foresees what an administrator is told of the keys of programs", async () => {
+  test("describes the responses about API keys to an administrator", async () => {
     const { body: pair } = await call("auth.login", {
       body: { username: ADMIN.ADMIN_EMAIL, password: ADMIN.ADMIN_PASSWORD },
     });
@@ -152,7 +152,7 @@ describe("the document of signing in", () => {
     expect((await call("apiKeys.list", { token: other.accessToken })).status).toBe(403);
   });
 
-  test("foresees what programs are told of other providers", async () => {
+  test("describes the responses about sign-in providers to applications", async () => {
     expect((await call("identityProviders.list")).body.providers).toHaveLength(1);
     const { email, userId, pair } = await newPerson(gateways);
     const example = { in: { name: "example" } };

@@ -34,7 +34,7 @@ describe("the Swagger document", () => {
     expect(definitions.books.required).toEqual(["id", "isbn", "title", "tags", "in_print", "added"]);
   });
 
-  test("describes of overloaded functions the one with the most arguments", async () => {
+  test("describes the overload of a function with the most arguments", async () => {
     const { paths } = await documentFor("user");
     expect(paths["/rpc/add"].get.parameters.map(({ name }: { name: string }) => name)).toEqual(["a", "b"]);
     expect(paths["/rpc/lend"]).not.toHaveProperty("get");
@@ -48,7 +48,7 @@ describe("the Swagger document", () => {
     });
   });
 
-  test("names nothing that the role may not use", async () => {
+  test("contains only objects that the role may use", async () => {
     const document = await documentFor("anon");
     expect(Object.keys(document.definitions)).toEqual(["books", "editions", "notes", "stock", "titles", "writers"]);
     expect(Object.keys(document.definitions.writers.properties)).toEqual(["id", "name"]);
@@ -59,7 +59,7 @@ describe("the Swagger document", () => {
     expect((await documentFor("stranger")).definitions).toEqual({});
   });
 
-  test("asks for a token only when told to", async () => {
+  test("requires a token only if configured", async () => {
     expect(await documentFor("user")).not.toHaveProperty("security");
     const { security, securityDefinitions } = await documentFor("user", { securityActive: true });
     expect(security).toEqual([{ JWT: [] }]);

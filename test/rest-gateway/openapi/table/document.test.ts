@@ -39,7 +39,7 @@ describe("the OpenAPI document", () => {
     expect((await documentFor("user", { schema: "other" })).info).toMatchObject({ title: "Table interface" });
   });
 
-  test("asks for a key and a token only when told to", async () => {
+  test("requires a key and a token only if configured", async () => {
     const open = await documentFor("user");
     expect([open.security, open.components!.securitySchemes]).toEqual([undefined, undefined]);
     const closed = await documentFor("user", { securityActive: true });
@@ -103,7 +103,7 @@ describe("the OpenAPI document", () => {
     expect(titles!.properties!.writer!.description).toContain("<fk table='writers' column='id'/>");
   });
 
-  test("tells the defaults of a new row in words, since a client's generator would demand what has a `default`", async () => {
+  test("documents the defaults of a new row in words, since generated clients require properties with a `default`", async () => {
     const schemas = await schemasFor("user");
     const sent = Object.entries(schemas).filter(([name]) => /\.(insert|update)$/.test(name));
     expect(sent.length).toBeGreaterThan(5);
@@ -161,7 +161,7 @@ describe("the OpenAPI document", () => {
     expect(odd.filter((name) => name === "select")).toHaveLength(1);
   });
 
-  test("tells every status that occurs, and what a refusal looks like", async () => {
+  test("has every possible status, and the schema of errors", async () => {
     const document = await documentFor("user");
     const { get, post, delete: remove } = document.paths!["/books"]!;
     expect(namesIn(get!.responses)).toEqual(["200", "206", "300", "400", "401", "403", "406", "416", "default"]);
@@ -183,7 +183,7 @@ describe("the OpenAPI document", () => {
     ]);
   });
 
-  test("names the schema in a header where it is not the first one", async () => {
+  test("has the schema header if the schema is not the first one", async () => {
     const first = await documentFor("user");
     expect(parametersOf(first, first.paths!["/books"]!.get!)).not.toContain("Accept-Profile");
     const other = await documentFor("user", { schema: "other" });
@@ -194,7 +194,7 @@ describe("the OpenAPI document", () => {
 });
 
 describe("functions in the OpenAPI document", () => {
-  test("are called by POST, and by GET when they change nothing and take named arguments", async () => {
+  test("are called by POST, and by GET if they are not volatile and have named arguments", async () => {
     const { paths } = await documentFor("user");
     const methods = Object.entries(paths!).flatMap(([path, item]) =>
       path.startsWith("/rpc/") ? [[path.slice(5), namesIn(item).join()]] : [],
@@ -261,7 +261,7 @@ describe("functions in the OpenAPI document", () => {
     expect(paths!["/rpc/pages"]!.post!.requestBody!.required).toBe(false);
   });
 
-  test("tell what they give: rows, values, nothing, or a media type of their own", async () => {
+  test("have their results: rows, values, nothing, or a media type of their own", async () => {
     const { paths } = await documentFor("user");
     const answer = (name: string) => paths![`/rpc/${name}`]!.post!.responses!;
     const schemaOf = (name: string) => answer(name)["200"]!.content!["application/json"]!.schema;
@@ -279,7 +279,7 @@ describe("functions in the OpenAPI document", () => {
   });
 });
 
-describe("what a role may not use", () => {
+describe("objects that a role may not use", () => {
   test("is not in its document: tables, columns, verbs, functions, and keys that lead there", async () => {
     const document = await documentFor("anon");
     expect(Object.entries(document.paths!).map(([path, item]) => `${path} ${namesIn(item)}`)).toEqual([
