@@ -50,22 +50,22 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
   ];
 }
 
-function databaseMetrics({ status, lanes }: ConnectionPoolsState): Metric[] {
+function databaseMetrics({ status, pools }: ConnectionPoolsState): Metric[] {
   const perPool = (numberOf: (pool: ConnectionPoolState) => number): readonly MetricSample[] =>
-    Object.entries(lanes).map(([pool, state]) => ({ labels: { lane: pool }, value: numberOf(state) }));
+    Object.entries(pools).map(([pool, state]) => ({ labels: { pool }, value: numberOf(state) }));
   const sumOf = (key: keyof ConnectionCounters): number =>
-    Object.values(lanes).reduce((sum, { tally }) => sum + tally[key], 0);
+    Object.values(pools).reduce((sum, { counters }) => sum + counters[key], 0);
   return [
     gauge("database_up", "Whether Postgres answers.", status === "up" ? 1 : 0, "max"),
     gauge(
       "database_connections",
       "Open connections to Postgres.",
-      perPool(({ links }) => links),
+      perPool(({ connections }) => connections),
     ),
     gauge(
       "database_connections_max",
       "Maximum number of connections.",
-      perPool(({ most }) => most),
+      perPool(({ max }) => max),
     ),
     gauge(
       "database_exchanges_in_flight",
@@ -80,32 +80,32 @@ function databaseMetrics({ status, lanes }: ConnectionPoolsState): Metric[] {
     counter(
       "database_turned_away_total",
       "Requests that timed out while waiting for a connection.",
-      perPool(({ tally }) => tally.turnedAway),
+      perPool(({ counters }) => counters.turnedAway),
     ),
     counter(
       "database_interrupted_total",
       "Reads that were cancelled in favour of waiting requests and repeated.",
-      perPool(({ tally }) => tally.interrupted),
+      perPool(({ counters }) => counters.interrupted),
     ),
     counter(
       "database_exchanges_total",
       "Pipelined batches that were completed.",
-      perPool(({ tally }) => tally.exchanges),
+      perPool(({ counters }) => counters.batches),
     ),
     counter(
       "database_seconds_total",
       "Time from sending a batch to its completion, summed.",
-      perPool(({ tally }) => tally.milliseconds / 1_000),
+      perPool(({ counters }) => counters.milliseconds / 1_000),
     ),
     counter(
       "database_connects_total",
       "Connections opened.",
-      perPool(({ tally }) => tally.opened),
+      perPool(({ counters }) => counters.opened),
     ),
     counter(
       "database_lost_total",
       "Connections lost.",
-      perPool(({ tally }) => tally.lost),
+      perPool(({ counters }) => counters.lost),
     ),
     gauge(
       "prepared_statements",

@@ -445,6 +445,6 @@ function openRequestDatabase(
     maxAnswerBytes: config.maxAnswerBytes,
     observe: combineObservers([...slowStatements, ...(tracing ? [tracing.observe] : [])]),
     replicaUrls: config.readDatabaseUrls?.map(toPgConnectionString) ?? [],
-    mostReplicaLag: config.maxReplicaLag,
+    maxReplicaLag: config.maxReplicaLag,
   });
 }

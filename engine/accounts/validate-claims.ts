@@ -34,10 +34,10 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     const rows = await queryAsOwner([userIds]);
     return new Map(rows.map((row) => [row.user_id, row]));
   };
-  const stateOf = cacheLookups(queryStates, { rememberedMs: CACHE_MS, most: MAX_CACHED });
+  const stateOf = cacheLookups(queryStates, { rememberedMs: CACHE_MS, max: MAX_CACHED });
   const isLiveSession = cacheLookups(makeLiveSessionQuery({ asOwner, log }), {
     rememberedMs: CACHE_MS,
-    most: MAX_CACHED,
+    max: MAX_CACHED,
   });
 
   const validateAccount: ValidateClaims = (claims) => {

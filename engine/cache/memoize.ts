@@ -28,10 +28,10 @@ export function memoizePerObject<Key extends object, Rest extends readonly unkno
 
 /** The same function, which does not work out again what it was asked lately; what it refuses, it refuses anew. */
 export function memoizeRecent<Key, Value extends NonNullable<unknown>>(
-  most: number,
+  max: number,
   work: (key: Key) => Value,
 ): (key: Key) => Value {
-  const answers = new RecentMap<Key, Value>(most);
+  const answers = new RecentMap<Key, Value>(max);
   return (key) => {
     const known = answers.get(key);
     if (known !== undefined) return known;

@@ -7,7 +7,7 @@ export type CacheHits = { found: number; missed: number };
  * the next one behind all those that are gone.
  */
 export class RecentMap<Key, Value extends NonNullable<unknown>> {
-  readonly #most: number;
+  readonly #max: number;
   readonly #weightOf: (key: Key, value: Value) => number;
   readonly #hits: CacheHits;
   #young = new Map<Key, Value>();
@@ -15,11 +15,11 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
   #weight = 0;
 
   constructor(
-    most: number,
+    max: number,
     weightOf: (key: Key, value: Value) => number = () => 1,
     hits: CacheHits = { found: 0, missed: 0 },
   ) {
-    this.#most = most;
+    this.#max = max;
     this.#weightOf = weightOf;
     this.#hits = hits;
   }
@@ -46,12 +46,12 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
 
   set(key: Key, value: Value): void {
     const weight = this.#weightOf(key, value);
-    if (weight > this.#most) return;
+    if (weight > this.#max) return;
     if (this.#young.has(key)) {
       this.#young.set(key, value);
       return;
     }
-    if (this.#weight + weight > this.#most / 2) this.#turnOver();
+    if (this.#weight + weight > this.#max / 2) this.#turnOver();
     this.#young.set(key, value);
     this.#weight += weight;
   }

@@ -6,7 +6,7 @@ export type LookUpKeys<Answer> = (keys: readonly string[]) => Promise<ReadonlyMa
 type LookupCacheLimits = {
   readonly rememberedMs: number;
   /** The cache size for known keys, and the same for unknown ones: trying many unknown keys cannot evict known ones. */
-  readonly most: number;
+  readonly max: number;
 };
 
 /**
@@ -15,11 +15,11 @@ type LookupCacheLimits = {
  */
 export function cacheLookups<Answer>(
   lookUp: LookUpKeys<Answer>,
-  { rememberedMs, most }: LookupCacheLimits,
+  { rememberedMs, max }: LookupCacheLimits,
 ): (key: string) => Answer | null | Promise<Answer | null> {
-  const known = new RecentMap<string, { readonly answer: Answer; readonly until: number }>(most);
+  const known = new RecentMap<string, { readonly answer: Answer; readonly until: number }>(max);
   /** The time until which a key counts as unknown. */
-  const unknown = new RecentMap<string, number>(most);
+  const unknown = new RecentMap<string, number>(max);
 
   const lookUpTogether = batchLookups(async (keys) => {
     // Counted from before the query, so that changes during the query are seen in time.

@@ -45,8 +45,8 @@ export class FairWorkQueue {
   readonly #waiting = new Map<object | string, QueuedWork[]>();
   #running = 0;
 
-  constructor(most: number) {
-    this.#maxRunning = most;
+  constructor(max: number) {
+    this.#maxRunning = max;
   }
 
   /** The number of pieces that an owner waits for. */

@@ -9,11 +9,11 @@ type SettingReader<T> = (text: string) => T;
 
 export const text: SettingReader<string> = (value) => value;
 
-export function integer(least: number, most = Number.MAX_SAFE_INTEGER): SettingReader<number> {
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+export function integer(least: number, max = Number.MAX_SAFE_INTEGER): SettingReader<number> {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${max}`;
   return (value) => {
     const number = Number(value);
-    if (!/^-?\d+$/.test(value) || number < least || number > most) throw new Error(`a whole number ${range}`);
+    if (!/^-?\d+$/.test(value) || number < least || number > max) throw new Error(`a whole number ${range}`);
     return number;
   };
 }
@@ -199,8 +199,8 @@ export const trustProxy: SettingReader<boolean | number | readonly string[]> = (
 function isProxy(text: string): boolean {
   if (["loopback", "linklocal", "uniquelocal"].includes(text)) return true;
   const [address = "", bits, ...more] = text.split("/");
-  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return most > 0 && more.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= most));
+  const max = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return max > 0 && more.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= max));
 }
 
 export const origins: SettingReader<readonly string[] | "*"> = (value) => {

@@ -28,7 +28,7 @@ export type ConnectionPoolOptions = {
   readonly open: (events: ConnectionEvents, isWanted: () => boolean) => Promise<PostgresConnection | null>;
   /** The error for requests that waited too long. */
   readonly refusal: () => ApiError;
-  readonly tally?: ConnectionCounters;
+  readonly counters?: ConnectionCounters;
   /** The limits of the shares, by the maximum number of connections. Without it, shares are not limited. */
   readonly limitsFor?: (max: number) => ShareLimits;
   /** How many milliseconds a read may run while other requests wait; longer reads are interrupted. */
@@ -50,7 +50,7 @@ export class ConnectionPool {
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
-    this.counters = options.tally ?? makeConnectionCounters();
+    this.counters = options.counters ?? makeConnectionCounters();
     this.#shares = options.limitsFor ? new ConnectionShares(options.limitsFor(0)) : null;
   }
 

@@ -46,16 +46,16 @@ export type ConnectionPoolsOptions = {
 };
 
 export type ConnectionPoolState = {
-  readonly links: number;
-  readonly most: number;
+  readonly connections: number;
+  readonly max: number;
   readonly inFlight: number;
   readonly waiting: number;
   readonly preparedStatements: number;
-  readonly tally: Readonly<ConnectionCounters>;
+  readonly counters: Readonly<ConnectionCounters>;
 };
 
 export type ConnectionPoolsState = DatabaseAvailability & {
-  readonly lanes: Readonly<Record<PoolName, ConnectionPoolState>>;
+  readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
 
 /** The connection pools for requests: as many connections as the server can spare; lost connections are reopened. */
@@ -90,8 +90,8 @@ export class ConnectionPools {
 
   get state(): ConnectionPoolsState {
     const { read, write, slow, stream } = this.pools;
-    const lanes = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
-    return { ...this.#availability.current, lanes };
+    const pools = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
+    return { ...this.#availability.current, pools };
   }
 
   async close(): Promise<void> {
@@ -108,8 +108,8 @@ export class ConnectionPools {
 
   runningStatements(): RunningStatement[] {
     const now = performance.now();
-    return this.#allPools.flatMap(({ connections: links }) =>
-      links.flatMap((connection) => connection.runningStatements(now)),
+    return this.#allPools.flatMap(({ connections }) =>
+      connections.flatMap((connection) => connection.runningStatements(now)),
     );
   }
 
@@ -131,10 +131,10 @@ export class ConnectionPools {
     return new ConnectionPool({
       ...TERMS_BY_POOL[name],
       depth,
-      tally: counters,
+      counters,
       // One connection stays open, so that the availability of the database is known.
       least: name === "read" ? 1 : 0,
-      open: (events, isWanted) => this.#openConnection({ depth, tally: counters }, events, isWanted),
+      open: (events, isWanted) => this.#openConnection({ depth, counters }, events, isWanted),
       refusal: () => this.#refusal(),
       onStart: this.#keepTicking,
     });
@@ -158,7 +158,7 @@ export class ConnectionPools {
   }
 
   async #openConnection(
-    { depth, tally: counters }: { readonly depth: number; readonly tally: ConnectionCounters },
+    { depth, counters }: { readonly depth: number; readonly counters: ConnectionCounters },
     events: ConnectionEvents,
     isWanted: () => boolean,
   ): Promise<PostgresConnection | null> {
@@ -166,8 +166,8 @@ export class ConnectionPools {
     if (!socket) return null;
     this.#availability.up();
     void this.#adaptSizes();
-    const mostPrepared = this.#options.preparedStatements ? MAX_PREPARED_STATEMENTS : 0;
-    return new PostgresConnection(socket, events, { depth, tally: counters, mostPrepared });
+    const maxPrepared = this.#options.preparedStatements ? MAX_PREPARED_STATEMENTS : 0;
+    return new PostgresConnection(socket, events, { depth, counters, maxPrepared });
   }
 
   #onConnectFailure(error: Error): void {
@@ -206,9 +206,9 @@ export class ConnectionPools {
 }
 
 function stateOf(pool: ConnectionPool): ConnectionPoolState {
-  const { connections: links, maxConnections: most, inFlight, waiting, counters } = pool;
-  const preparedStatements = links.reduce((sum, connection) => sum + connection.preparedStatements, 0);
-  return { links: links.length, most, inFlight, waiting, preparedStatements, tally: counters };
+  const { connections, maxConnections: max, inFlight, waiting, counters } = pool;
+  const preparedStatements = connections.reduce((sum, connection) => sum + connection.preparedStatements, 0);
+  return { connections: connections.length, max, inFlight, waiting, preparedStatements, counters };
 }
 
 type ConnectionOpenerOptions<Connection> = {

@@ -37,8 +37,8 @@ export type ConnectionEvents = {
 type ConnectionOptions = {
   /** The maximum number of batches in flight, while they are expected to be brief. */
   readonly depth: number;
-  readonly mostPrepared: number;
-  readonly tally?: ConnectionCounters;
+  readonly maxPrepared: number;
+  readonly counters?: ConnectionCounters;
 };
 
 /** One session. Batches are answered in the order in which they were sent. */
@@ -81,14 +81,14 @@ export class PostgresConnection {
   constructor(
     socket: PostgresSocket,
     events: ConnectionEvents,
-    { depth, mostPrepared, tally = makeConnectionCounters() }: ConnectionOptions,
+    { depth, maxPrepared, counters = makeConnectionCounters() }: ConnectionOptions,
   ) {
     this.#socket = socket;
     this.#events = events;
     this.#depth = depth;
-    this.#counters = tally;
-    this.#prepared = new PreparedStatements(mostPrepared, tally);
-    tally.opened++;
+    this.#counters = counters;
+    this.#prepared = new PreparedStatements(maxPrepared, counters);
+    counters.opened++;
     socket.listen(this.#onMessage, (reason) => this.#lose(reason), this.#onLargeMessage);
   }
 
@@ -311,7 +311,7 @@ export class PostgresConnection {
     const now = performance.now();
     const milliseconds = now - this.#headSince;
     this.#headSince = now;
-    this.#counters.exchanges++;
+    this.#counters.batches++;
     this.#counters.milliseconds += milliseconds;
     if (error) for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
 

@@ -70,7 +70,7 @@ export type DatabaseOptions = {
   /** Streaming replicas, for reads of contexts with a read-your-writes position. */
   readonly replicaUrls?: readonly string[];
   /** The maximum lag of a replica, in seconds. */
-  readonly mostReplicaLag?: number;
+  readonly maxReplicaLag?: number;
 };
 
 export type RunStatementOptions = {
@@ -156,7 +156,7 @@ export class Database {
     applicationName = "content-service",
     observe = null,
     replicaUrls = [],
-    mostReplicaLag = 10,
+    maxReplicaLag = 10,
   }: DatabaseOptions) {
     this.#observe = observe;
     this.#limits = { statementTimeout, lockTimeout };
@@ -169,7 +169,7 @@ export class Database {
     const poolOptions = { applicationName, log, size, preparedStatements, pipelineDepth };
     this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
-    const ofReplicas = { urls: replicaUrls, mostLag: mostReplicaLag, primary: this.#pools.pools.read };
+    const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read };
     this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...poolOptions }) : null;
   }
 

@@ -44,8 +44,8 @@ export function sharesForWrites(connections: number): ShareLimits {
 
 function fractionsOf(connections: number): Pick<ShareLimits, "anonymous" | "caller" | "anonymousCaller" | "relation"> {
   const some = atLeastOne(Math.floor(0.4 * connections));
-  const most = atLeastOne(Math.floor(0.6 * connections));
-  return { anonymous: most, caller: most, anonymousCaller: some, relation: some };
+  const max = atLeastOne(Math.floor(0.6 * connections));
+  return { anonymous: max, caller: max, anonymousCaller: some, relation: some };
 }
 
 function atLeastOne(connections: number): number {
@@ -121,8 +121,8 @@ export class ConnectionShares {
     for (const [key, count] of this.#occupied) if (count === 0) this.#occupied.delete(key);
   }
 
-  #isUsedUp(key: string, most: number): boolean {
-    if ((this.#occupied.get(key) ?? 0) < most) return false;
+  #isUsedUp(key: string, max: number): boolean {
+    if ((this.#occupied.get(key) ?? 0) < max) return false;
     return this.limits.longOnly || this.#congested.has(key);
   }
 

@@ -22,9 +22,9 @@ export class PreparedStatements {
   #clock = 0;
 
   /** With `most` = 0 every statement is parsed unnamed each time, as a pooler may require. */
-  constructor(most: number, tally: ConnectionCounters = makeConnectionCounters()) {
-    this.#maxStatements = most;
-    this.#counters = tally;
+  constructor(max: number, counters: ConnectionCounters = makeConnectionCounters()) {
+    this.#maxStatements = max;
+    this.#counters = counters;
   }
 
   get size(): number {
@@ -91,7 +91,7 @@ export class PreparedStatements {
 /** Counters of one pool's connections since the start. */
 export type ConnectionCounters = {
   /** Batches that were completed, with or without an error. */
-  exchanges: number;
+  batches: number;
   /** The server's time for all batches. */
   milliseconds: number;
   /** Connections that were opened, and those that were lost. */
@@ -109,7 +109,7 @@ export type ConnectionCounters = {
 
 export function makeConnectionCounters(): ConnectionCounters {
   return {
-    exchanges: 0,
+    batches: 0,
     milliseconds: 0,
     opened: 0,
     lost: 0,

@@ -16,8 +16,8 @@ export class LsnFloors {
   /** The floor of all subjects. */
   #floor: LsnFloor;
 
-  constructor(most: number, now: number) {
-    this.#bySubject = new RecentMap(most);
+  constructor(max: number, now: number) {
+    this.#bySubject = new RecentMap(max);
     this.#floor = { since: now };
   }
 

@@ -39,7 +39,7 @@ type ReplicasOptions = Omit<ConnectionPoolsOptions, "url" | "onState"> & {
   readonly urls: readonly string[];
   readonly log: DatabaseLog;
   /** The maximum lag of a replica, in seconds. */
-  readonly mostLag: number;
+  readonly maxLag: number;
   readonly primary: ConnectionPool;
 };
 
@@ -50,7 +50,7 @@ export class Replicas {
   /** One sample per second. */
   readonly #samples: WalPosition[] = [];
   #latest: WalPosition | null = null;
-  readonly #mostSamples: number;
+  readonly #maxSamples: number;
   readonly #floors = new LsnFloors(MAX_SUBJECTS, performance.now());
   readonly #timer: NodeJS.Timeout;
   #checking: Promise<void> | null = null;
@@ -61,7 +61,7 @@ export class Replicas {
     this.#replicas = urls.map((url, index) => new Replica({ ...options, url, name: `replica ${index + 1}` }));
     this.#primary = primary;
     // One more than fit into the maximum lag, and two for delays.
-    this.#mostSamples = Math.ceil((options.mostLag * 1000) / CHECK_INTERVAL_MS) + 3;
+    this.#maxSamples = Math.ceil((options.maxLag * 1000) / CHECK_INTERVAL_MS) + 3;
     this.#timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS);
     void this.check();
   }
@@ -125,7 +125,7 @@ export class Replicas {
   async #takeSample(): Promise<void> {
     this.#system ??= (await askSystemIdentifier(this.#primary))[0] ?? null;
     this.#samples.push(await this.#readPrimaryLsn(""));
-    if (this.#samples.length > this.#mostSamples) this.#samples.shift();
+    if (this.#samples.length > this.#maxSamples) this.#samples.shift();
   }
 
   /** Concurrent writes share one query. */
@@ -155,7 +155,7 @@ type ReplicaOptions = Omit<ConnectionPoolsOptions, "onState" | "log"> & {
   readonly name: string;
   readonly log: DatabaseLog;
   /** The maximum lag, in seconds. */
-  readonly mostLag: number;
+  readonly maxLag: number;
 };
 
 /** A streaming replica: its connection pools and its replay position. */
@@ -170,10 +170,10 @@ class Replica {
   #checking: Promise<void> | null = null;
   #checkedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ name, log, mostLag, ...options }: ReplicaOptions) {
+  constructor({ name, log, maxLag, ...options }: ReplicaOptions) {
     this.#name = name;
     this.#log = log;
-    this.#maxLag = mostLag;
+    this.#maxLag = maxLag;
     const ofReplica: DatabaseLog = {
       info: (fields, message) => log.info({ ...fields, replica: name }, message),
       warn: (fields, message) => log.warn({ ...fields, replica: name }, message),

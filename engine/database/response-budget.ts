@@ -20,8 +20,8 @@ export class ResponseBudget implements MemoryAllowance {
   readonly #smallBytes: number;
   #taken = 0;
 
-  constructor(most: number, total: ResponseBudget | null = null, smallBytes = SMALL_BYTES) {
-    this.#maxBytes = most;
+  constructor(max: number, total: ResponseBudget | null = null, smallBytes = SMALL_BYTES) {
+    this.#maxBytes = max;
     this.#total = total;
     this.#smallBytes = smallBytes;
   }
@@ -59,8 +59,8 @@ export class ResponseBudget implements MemoryAllowance {
 }
 
 /** For streamed rows: limits each row by itself. */
-export function allowRowsOf(most: number): MemoryAllowance {
-  return { take: (bytes) => bytes <= most, giveBack: () => {}, refusal: () => responseTooLarge(most) };
+export function allowRowsOf(max: number): MemoryAllowance {
+  return { take: (bytes) => bytes <= max, giveBack: () => {}, refusal: () => responseTooLarge(max) };
 }
 
 /** For writes: they are committed before the response arrives. */

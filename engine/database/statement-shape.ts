@@ -103,8 +103,8 @@ export class StatementShapes {
   /** By text, then by role. */
   readonly #known: RecentMap<string, Map<string, StatementShape>>;
 
-  constructor(most = MAX_TEXTS) {
-    this.#known = new RecentMap(most);
+  constructor(max = MAX_TEXTS) {
+    this.#known = new RecentMap(max);
   }
 
   shapeFor(role: string, text: string): StatementShape {

@@ -35,7 +35,7 @@ export function makeFindApiKey({ asOwner, log }: FindApiKeyOptions): FindApiKey 
     const rows = await queryAsOwner([digests.map(toBytes)]);
     return new Map(rows.map((row) => [row.digest, callerOfRow(row)]));
   };
-  const findByDigest = cacheLookups(findByDigests, { rememberedMs: CACHE_MS, most: MAX_CACHED });
+  const findByDigest = cacheLookups(findByDigests, { rememberedMs: CACHE_MS, max: MAX_CACHED });
 
   return (key) => {
     if (!API_KEY_PATTERN.test(key)) return null;

@@ -11,16 +11,16 @@ type JsonRecords =
   | { readonly kind: "object" | "list"; readonly count: number; readonly records: readonly JsonRecord[] }
   | { readonly kind: "other" }
   | { readonly kind: "invalid" }
-  | { readonly kind: "too deep"; readonly mostLevels: number }
-  | { readonly kind: "too many members"; readonly mostMembers: number };
+  | { readonly kind: "too deep"; readonly maxLevels: number }
+  | { readonly kind: "too many members"; readonly maxMembers: number };
 
-type JsonRecordLimits = { readonly mostRecords: number; readonly mostMembers: number; readonly mostLevels: number };
+type JsonRecordLimits = { readonly maxRecords: number; readonly maxMembers: number; readonly maxLevels: number };
 
 /** For what Postgres has answered, whose values are as large as they were sent. */
 export const NO_RECORD_LIMITS: JsonRecordLimits = {
-  mostRecords: Number.POSITIVE_INFINITY,
-  mostMembers: Number.POSITIVE_INFINITY,
-  mostLevels: Number.POSITIVE_INFINITY,
+  maxRecords: Number.POSITIVE_INFINITY,
+  maxMembers: Number.POSITIVE_INFINITY,
+  maxLevels: Number.POSITIVE_INFINITY,
 };
 
 const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
@@ -30,11 +30,11 @@ export function* readJsonRecords(input: Buffer, limits: JsonRecordLimits): Stepw
   const isMarked = input.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const bytes = isMarked ? input.subarray(BYTE_ORDER_MARK.length) : input;
   const collector = new RecordCollector(bytes, limits);
-  const scan = yield* scanJson(bytes, collector, limits.mostLevels);
+  const scan = yield* scanJson(bytes, collector, limits.maxLevels);
   if (scan.kind === "invalid" || scan.kind === "too deep") return scan;
   if (scan.kind === "scalar" || collector.hasOthers) return { kind: "other" };
-  const { mostMembers } = limits;
-  if (collector.hasTooManyMembers) return { kind: "too many members", mostMembers };
+  const { maxMembers } = limits;
+  if (collector.hasTooManyMembers) return { kind: "too many members", maxMembers };
   return { kind: scan.kind, count: collector.count, records: collector.records };
 }
 
@@ -131,13 +131,13 @@ class RecordCollector implements RecordVisitor {
   }
 
   member(...place: readonly [nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, size: number]) {
-    if (this.count > this.#limits.mostRecords || this.hasTooManyMembers) return;
-    this.hasTooManyMembers = this.#places.length - this.#begin >= NUMBERS_PER_MEMBER * this.#limits.mostMembers;
+    if (this.count > this.#limits.maxRecords || this.hasTooManyMembers) return;
+    this.hasTooManyMembers = this.#places.length - this.#begin >= NUMBERS_PER_MEMBER * this.#limits.maxMembers;
     for (const number of place) this.#places.push(number);
   }
 
   endRecord(start: number, end: number): void {
-    if (this.count > this.#limits.mostRecords) return;
+    if (this.count > this.#limits.maxRecords) return;
     this.#records.push({ start, length: end - start, end: this.#places.length });
   }
 

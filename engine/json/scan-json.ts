@@ -27,7 +27,7 @@ export type JsonScan =
   | ({ readonly kind: "list" } & JsonCounts)
   | ({ readonly kind: "scalar" } & JsonCounts)
   | { readonly kind: "invalid" }
-  | { readonly kind: "too deep"; readonly mostLevels: number };
+  | { readonly kind: "too deep"; readonly maxLevels: number };
 
 /** Is told of records while they are read: of the one object that a text is, or of the objects in its one list. */
 export type RecordVisitor = {
@@ -49,7 +49,7 @@ const INVALID_JSON: JsonScan = { kind: "invalid" };
 export function* scanJson(
   bytes: Buffer,
   visitor: RecordVisitor | null = null,
-  mostLevels = MAX_LEVELS,
+  maxLevels = MAX_LEVELS,
 ): Stepwise<JsonScan> {
   /** What ends the lists and objects that have begun. */
   const closers: number[] = [];
@@ -78,7 +78,7 @@ export function* scanJson(
     if (isList && level === 2) recordStart = at;
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       const closer = byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
-      if (level > mostLevels) return { kind: "too deep", mostLevels };
+      if (level > maxLevels) return { kind: "too deep", maxLevels };
       if (level > levels) levels = level;
       if (level === recordLevel) {
         if (byte === OPEN_BRACE) visitor!.beginRecord();

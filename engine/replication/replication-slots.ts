@@ -32,7 +32,7 @@ export type ReplicationSlot = {
   /** Whether a keeper slot retains the WAL for it. */
   readonly isKept: boolean;
   /** How much WAL the server lets a slot retain; null for no limit. */
-  readonly mostBytes: number | null;
+  readonly maxBytes: number | null;
   /** Transactions committed before it are not available from this slot. */
   readonly earliest: Lsn;
   /** Transactions committed from now on are above it. */
@@ -82,7 +82,7 @@ export async function createTemporarySlot(
   return {
     name,
     isKept,
-    mostBytes: isBounded ? server.most_megabytes * 2 ** 20 : null,
+    maxBytes: isBounded ? server.most_megabytes * 2 ** 20 : null,
     earliest: parseLsn(rows[0]!.earliest)!,
     now: parseLsn(rows[0]!.now)!,
   };
@@ -171,10 +171,10 @@ export class KeeperSlot {
   }
 
   /** Called for each transaction. */
-  passed(next: Lsn, { isKept, mostBytes }: ReplicationSlot): void {
+  passed(next: Lsn, { isKept, maxBytes }: ReplicationSlot): void {
     if (!isKept) return;
     const { keptMs } = this.#options;
-    const keptBytes = mostBytes === null ? MAX_RETAINED_BYTES : Math.min(MAX_RETAINED_BYTES, mostBytes / 2);
+    const keptBytes = maxBytes === null ? MAX_RETAINED_BYTES : Math.min(MAX_RETAINED_BYTES, maxBytes / 2);
     const at = performance.now();
     const isBehind = (sample: KeeperSample, part: number) =>
       at - sample.at >= keptMs * part || Number(next - sample.next) >= keptBytes * part;

@@ -134,7 +134,7 @@ async function runStreamable(
 }
 
 function hasFreeStream(database: Database): boolean {
-  const { inFlight, waiting, most: max } = database.state().lanes.stream;
+  const { inFlight, waiting, max } = database.state().pools.stream;
   return inFlight + waiting < max;
 }
 
@@ -172,7 +172,7 @@ function isTooLong({ rows, bytes }: StreamedSize): boolean {
 
 /** The expected number of rows; null if not all were counted. */
 function expectedRowCount({ rows, total }: StreamedPlan, counted: number | null): number | null {
-  if (counted === null || (total.kind === "counted" && total.most === counted)) return null;
+  if (counted === null || (total.kind === "counted" && total.max === counted)) return null;
   return Math.min(Math.max(counted - rows.offset, 0), rows.limit ?? counted);
 }
 

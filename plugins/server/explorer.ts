@@ -14,7 +14,7 @@ import {
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
 
-const MOST_FIELDS = 4;
+const MAX_FIELDS = 4;
 
 const WELCOME_QUERY = `# Ctrl-Enter runs the query.
 # Ctrl-Space shows completions.
@@ -151,7 +151,7 @@ function isList(type: GraphQLOutputType): boolean {
 function leavesOf(type: GraphQLObjectType): string {
   const leaves = Object.values(type.getFields()).filter((field) => isLeafType(getNamedType(field.type)));
   return leaves
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .map(({ name }) => name)
     .join(" ");
 }

@@ -172,7 +172,7 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
   const sockets = new GraphqlSockets({
     services: {
       ...shared,
-      mostOperations: config.graphqlMaxSocketOperations,
+      maxOperations: config.graphqlMaxSocketOperations,
       memory,
       openDocuments: new SharedBytes(memory.documents),
     },

@@ -202,10 +202,10 @@ function traceAttributes({ operation, name }: OperationDefinitionNode): Record<s
   return { "graphql.operation.type": operation, ...(name && { "graphql.operation.name": name.value }) };
 }
 
-function refuseLargePlan(planned: number, most: number): void {
-  if (planned <= most) return;
+function refuseLargePlan(planned: number, max: number): void {
+  if (planned <= max) return;
   const fact = `The operation of an anonymous caller has ${planned} fields with subselections`;
-  throw new GraphqlRefusal([tooComplexError(fact, most)]);
+  throw new GraphqlRefusal([tooComplexError(fact, max)]);
 }
 
 /** What all operations together may hold. */

@@ -26,7 +26,7 @@ export type HealthState = {
 };
 
 /** The most objects to list; the log and `npm run doctor` list all. */
-const MOST_LEFT_OUT_NAMED = 20;
+const MAX_LEFT_OUT_NAMED = 20;
 /** Long enough that many probes cost one query, short enough that the result is current. */
 const CACHE_MS = 250;
 
@@ -51,7 +51,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
         const leftOut = state.leftOut();
         const reason = schemaReason(state) ?? workerShortage() ?? leftOutReason(leftOut);
         const details = {
-          ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, MOST_LEFT_OUT_NAMED) }),
+          ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, MAX_LEFT_OUT_NAMED) }),
           ...(replicas().length > 0 && { replicas: replicas() }),
         };
         return reason === null ? ok(details) : degraded(reason, details);

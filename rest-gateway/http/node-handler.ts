@@ -28,7 +28,7 @@ import {
 } from "./response.ts";
 
 /** How many responses of the largest size may wait for clients to read them. */
-const MOST_UNREAD_RESPONSES = 8;
+const MAX_UNREAD_RESPONSES = 8;
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
@@ -55,7 +55,7 @@ export function toNodeHandler(
   const { serverTiming, maxAnswerBytes } = config;
   const readConnection = makeClientConnectionReader(config);
   const bodies = new RequestBodies(config);
-  const trackUnread = limitUnreadResponses(MOST_UNREAD_RESPONSES * maxAnswerBytes);
+  const trackUnread = limitUnreadResponses(MAX_UNREAD_RESPONSES * maxAnswerBytes);
   return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;

@@ -13,7 +13,7 @@ const DISCARDED_AT_ONCE = 16;
 const DISCARD_PAUSE_MS = 20;
 /** A connection that is closed earlier may lose the response that its client has not read yet. */
 const LONGEST_DISCARD_MS = 10_000;
-const MOST_DISCARDED = 256;
+const MAX_DISCARDED = 256;
 
 /** Oldest first. A paused connection does not notice that its client has disconnected, and keeps its memory. */
 const discardedBodies = new Set<DiscardedBody>();
@@ -28,7 +28,7 @@ const SMALL_BYTES = 16 * 1024;
 /** The memory that a chunk takes besides its bytes. */
 const CHUNK_OVERHEAD_BYTES = 512;
 /** Enough for the largest body in chunks of 640 bytes. */
-const MOST_CHUNKS = 16_384;
+const MAX_CHUNKS = 16_384;
 const NO_BYTES = Buffer.alloc(0);
 
 type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { readonly idleMs?: number };
@@ -38,7 +38,7 @@ type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { rea
  * it. The memory of a request is released when its response is sent or its body is rejected.
  */
 export class RequestBodies {
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   readonly #memory: number;
   readonly #idleMs: number;
   readonly #all: ResponseBudget;
@@ -47,12 +47,12 @@ export class RequestBodies {
 
   constructor({ maxBodyBytes, maxBodyMemory, idleMs = IDLE_MS }: RequestBodyOptions) {
     // A single body of the largest size must fit twice: in chunks and joined.
-    const most = Math.max(maxBodyMemory, 2 * maxBodyBytes);
-    this.#memory = most;
-    this.#mostBytes = maxBodyBytes;
+    const max = Math.max(maxBodyMemory, 2 * maxBodyBytes);
+    this.#memory = max;
+    this.#maxBytes = maxBodyBytes;
     this.#idleMs = idleMs;
-    this.#all = new ResponseBudget(most);
-    this.#anonymous = new ResponseBudget(most / 2, this.#all, 0);
+    this.#all = new ResponseBudget(max);
+    this.#anonymous = new ResponseBudget(max / 2, this.#all, 0);
   }
 
   /**
@@ -60,15 +60,15 @@ export class RequestBodies {
    */
   async read(request: IncomingMessage, response: ServerResponse, limit: BodyLimit): Promise<Buffer> {
     refuseEncoded(request);
-    const most = limit.bytes < this.#mostBytes ? limit : { ...limit, bytes: this.#mostBytes };
-    if (Number(request.headers["content-length"]) > most.bytes) throw bodyTooLarge(most);
+    const max = limit.bytes < this.#maxBytes ? limit : { ...limit, bytes: this.#maxBytes };
+    if (Number(request.headers["content-length"]) > max.bytes) throw bodyTooLarge(max);
     if (request.readableEnded) return NO_BYTES;
     if (request.destroyed) throw clientDisconnected(request.errored);
     const [memory, all] = limit.isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
     const share = new ResponseBudget(memory, all, SMALL_BYTES);
     this.#shares.set(request, share);
     response.once("close", () => share.giveAllBack());
-    return collectBody(request, { most, share, idleMs: this.#idleMs });
+    return collectBody(request, { max, share, idleMs: this.#idleMs });
   }
 
   /** Counts memory for what is parsed from the body. Throws if it does not fit. */
@@ -79,10 +79,10 @@ export class RequestBodies {
   }
 }
 
-type CollectOptions = { readonly most: BodyLimit; readonly share: ResponseBudget; readonly idleMs: number };
+type CollectOptions = { readonly max: BodyLimit; readonly share: ResponseBudget; readonly idleMs: number };
 
 /** Uses events: async iteration costs several times as much as a small body itself. */
-function collectBody(request: IncomingMessage, { most, share, idleMs }: CollectOptions): Promise<Buffer> {
+function collectBody(request: IncomingMessage, { max, share, idleMs }: CollectOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -95,8 +95,8 @@ function collectBody(request: IncomingMessage, { most, share, idleMs }: CollectO
     };
     const take = (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > most.bytes) refuse(bodyTooLarge(most));
-      else if (chunks.push(chunk) > MOST_CHUNKS) refuse(tooManyChunks());
+      if (bytes > max.bytes) refuse(bodyTooLarge(max));
+      else if (chunks.push(chunk) > MAX_CHUNKS) refuse(tooManyChunks());
       else if (!share.take(chunk.length + CHUNK_OVERHEAD_BYTES)) refuse(tooManyBodies());
       else {
         idle.refresh();
@@ -173,7 +173,7 @@ function bodyTooSlow(): HttpError {
 }
 
 function tooManyChunks(): HttpError {
-  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MOST_CHUNKS} chunks.`, {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MAX_CHUNKS} chunks.`, {
     hint: "Send it in larger chunks.",
     headers: CLOSE_CONNECTION,
   });
@@ -214,7 +214,7 @@ export function discardBody(request: IncomingMessage): Promise<void> | null {
     discardLater(entry);
   });
   discardedBodies.add(entry);
-  if (discardedBodies.size > MOST_DISCARDED) closeOldestDiscarded();
+  if (discardedBodies.size > MAX_DISCARDED) closeOldestDiscarded();
   discardLater(entry);
   return promise;
 }

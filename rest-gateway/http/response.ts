@@ -163,7 +163,7 @@ export type TrackUnread = (response: ServerResponse) => void;
  * Limits the memory of responses that clients do not read: closes a connection that stalls, and the longest waiting
  * ones if all together take too much. Rejecting new requests instead would let a few such clients block everybody.
  */
-export function limitUnreadResponses(mostBytes: number, stallMs = CLIENT_STALL_MS): TrackUnread {
+export function limitUnreadResponses(maxBytes: number, stallMs = CLIENT_STALL_MS): TrackUnread {
   const waiting = new Map<ServerResponse, number>();
   let unreadBytes = 0;
 
@@ -182,7 +182,7 @@ export function limitUnreadResponses(mostBytes: number, stallMs = CLIENT_STALL_M
     // Restarts whenever bytes are sent; Node resets it for the next request.
     response.setTimeout(stallMs, () => abortConnection(response));
     for (const [oldest] of waiting) {
-      if (unreadBytes <= mostBytes || oldest === response) return;
+      if (unreadBytes <= maxBytes || oldest === response) return;
       forget(oldest);
       abortConnection(oldest);
     }

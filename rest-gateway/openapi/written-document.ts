@@ -9,12 +9,12 @@ import { readMediaRanges } from "../http/content-negotiation.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import type { BodyStream, GatewayResponse, ResponseBody } from "../http/response.ts";
 
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 /** Keys take memory too, and a request can name any selection of tables. */
-const MOST_ENTRIES = 1_000;
+const MAX_ENTRIES = 1_000;
 
 /** A larger text is streamed. */
-const MOST_HELD_BYTES = 1024 * 1024;
+const MAX_HELD_BYTES = 1024 * 1024;
 
 const inflate = promisify(gunzip);
 
@@ -98,10 +98,10 @@ type CachedDocument = { readonly catalogVersion: number; readonly document: Prom
 /** A cache of compressed documents. Documents of an older catalog are dropped when a newer one appears. */
 export class DocumentCache {
   readonly #entries = new Map<string, CachedDocument>();
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
 
-  constructor({ mostBytes = MOST_BYTES }: { mostBytes?: number } = {}) {
-    this.#mostBytes = mostBytes;
+  constructor({ maxBytes = MAX_BYTES }: { maxBytes?: number } = {}) {
+    this.#maxBytes = maxBytes;
   }
 
   /** Concurrent calls share one document. */
@@ -140,7 +140,7 @@ export class DocumentCache {
     let bytes = 0;
     for (const entry of this.#entries.values()) bytes += entry.bytes;
     for (const [key, entry] of this.#entries) {
-      const isFull = bytes > this.#mostBytes || this.#entries.size > MOST_ENTRIES;
+      const isFull = bytes > this.#maxBytes || this.#entries.size > MAX_ENTRIES;
       if (!isFull || this.#entries.size === 1) return;
       this.#entries.delete(key);
       bytes -= entry.bytes;
@@ -160,7 +160,7 @@ export async function documentResponse(
   if (takesGzip(sent["accept-encoding"])) {
     return { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzip };
   }
-  return { status: 200, headers, body: bytes > MOST_HELD_BYTES ? streamText(gzip) : await inflate(gzip) };
+  return { status: 200, headers, body: bytes > MAX_HELD_BYTES ? streamText(gzip) : await inflate(gzip) };
 }
 
 /** Accept-Encoding has the grammar of Accept: `gzip, br;q=0.5`. */

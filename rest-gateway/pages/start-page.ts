@@ -4,7 +4,7 @@ import type { Config } from "../../engine/config/config.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
-const MOST_COLUMNS = 4;
+const MAX_COLUMNS = 4;
 const PLAIN_NAME = /^[a-z_]\w*$/i;
 
 /** Adds a copy button to each sample. Browsers allow it on HTTPS and localhost only. */
@@ -132,7 +132,7 @@ type SampleContext = {
 
 /** The same read as a request of each interface. */
 function sampleRequests(table: CatalogTable, { address, key, columns, graphqlQuery }: SampleContext): SampleRequest[] {
-  const chosen = columns.slice(0, MOST_COLUMNS).map(quoteColumn);
+  const chosen = columns.slice(0, MAX_COLUMNS).map(quoteColumn);
   const select = chosen.map(encodeURIComponent).join(",");
   const path = encodeURIComponent(table.name);
   const samples: SampleRequest[] = [

@@ -28,7 +28,7 @@ type ExplainConnections = {
   readonly owner: pg.ClientBase;
 };
 
-const MOST_HIDDEN = 10;
+const MAX_HIDDEN = 10;
 
 /** Explains which rows of a request the caller sees, which are hidden, and by which policies. Changes nothing. */
 export async function explainRead(
@@ -47,7 +47,7 @@ export async function explainRead(
   const visible = await inRolledBackTransaction(login, context, { asRole: true }, () => keysFor(login));
   const all = await inRolledBackTransaction(owner, context, { asRole: false }, () => keysFor(owner));
   const shown = new Set(visible.map((key) => JSON.stringify(key)));
-  const hiddenKeys = all.filter((key) => !shown.has(JSON.stringify(key))).slice(0, MOST_HIDDEN);
+  const hiddenKeys = all.filter((key) => !shown.has(JSON.stringify(key))).slice(0, MAX_HIDDEN);
   const hidden = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
     const explained: ReadExplanation["hidden"][number][] = [];
     if (table.primaryKey.length === 0) return explained;

@@ -74,5 +74,5 @@ export function planTotal(
   if (count === null || count === "planned") return { kind: "none" };
   if (limit === null && offset === 0) return { kind: "page" };
   // Counting one more than the maximum page suffices to know that an estimate is needed.
-  return { kind: "counted", most: count === "estimated" && maxRows !== null ? maxRows + 1 : null };
+  return { kind: "counted", max: count === "estimated" && maxRows !== null ? maxRows + 1 : null };
 }

@@ -61,7 +61,7 @@ export type KeysetPlan = {
 export type TotalPlan =
   | { readonly kind: "none" }
   | { readonly kind: "page" }
-  | { readonly kind: "counted"; readonly most: number | null };
+  | { readonly kind: "counted"; readonly max: number | null };
 
 /** The columns of the result that are kept for the selection; names that are no columns are computed. */
 export type KeptColumns = { readonly wholeRow: boolean; readonly names: readonly string[] };

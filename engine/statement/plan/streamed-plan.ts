@@ -27,7 +27,7 @@ export function toStreamedPlan(plan: Plan): StreamedPlan | null {
 }
 
 /** The count is sent before the last row. */
-const COUNT_ALL: TotalPlan = { kind: "counted", most: null };
+const COUNT_ALL: TotalPlan = { kind: "counted", max: null };
 
 /** The same plan, limited to one row more than may be buffered. */
 export function toProbePlan(plan: Plan): Plan {

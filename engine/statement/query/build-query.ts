@@ -140,9 +140,9 @@ function guardColumns(all: readonly RowCountGuard[]): Sql[] {
 
 function totalColumn(total: TotalPlan, rows: SelectPlan): Sql {
   if (total.kind !== "counted") return sql`null`;
-  if (total.most === null && !rows.grouped) return sql`(select count(*)${fromClause(rows)}${whereClause(rows)})`;
-  const most = total.most === null ? NOTHING : sql` limit ${integer(total.most)}`;
-  return sql`(select count(*) from (${matchingRows(rows)}${most}) "_")`;
+  if (total.max === null && !rows.grouped) return sql`(select count(*)${fromClause(rows)}${whereClause(rows)})`;
+  const max = total.max === null ? NOTHING : sql` limit ${integer(total.max)}`;
+  return sql`(select count(*) from (${matchingRows(rows)}${max}) "_")`;
 }
 
 /** One empty row per matching row, to count. */

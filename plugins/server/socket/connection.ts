@@ -28,7 +28,7 @@ export type GraphqlSocketDependencies = {
   readonly prepare: PrepareOperation;
   readonly explain: ExplainError;
   /** The maximum number of open operations per socket. */
-  readonly mostOperations: number;
+  readonly maxOperations: number;
   readonly memory: SocketMemory;
   /** The documents of open operations on all sockets. */
   readonly openDocuments: SharedBytes<DocumentNode>;
@@ -132,10 +132,10 @@ export class SocketConnection {
 
   /** Throws if the operation is rejected. `message` is the text of the whole message. */
   async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
-    const { findDocument, prepare, mostOperations } = this.#services;
+    const { findDocument, prepare, maxOperations } = this.#services;
     if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
-    if (this.#open.size >= mostOperations) {
-      throw refusal(`This connection has ${mostOperations} operations open already.`, "RATE_LIMITED");
+    if (this.#open.size >= maxOperations) {
+      throw refusal(`This connection has ${maxOperations} operations open already.`, "RATE_LIMITED");
     }
     const open: OpenOperation = { sent: new Reservation(this.#quota), document: null };
     this.#open.set(id, open);

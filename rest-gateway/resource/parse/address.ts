@@ -10,7 +10,7 @@ import type { NestedCollection } from "../relations.ts";
 import { tableAddresses } from "../table-addresses.ts";
 import { characterFault, isOutOfRange, textFault } from "./values.ts";
 
-const MOST_LEVELS = 3;
+const MAX_LEVELS = 3;
 
 /** The parts of a path, before collections are looked up. */
 export type ResourceAddress = {
@@ -103,7 +103,7 @@ export function findTarget({ base, segments }: ResourceAddress, collections: Col
     const key = parseKey(segment, collection, collections.version);
     const next = segments[at + 2];
     if (next === undefined) return { collection, key, action: null, parents, nested };
-    const inner = parents.length + 1 < MOST_LEVELS ? collection.nested.find(({ name }) => name === next) : undefined;
+    const inner = parents.length + 1 < MAX_LEVELS ? collection.nested.find(({ name }) => name === next) : undefined;
     if (!inner) {
       const action = segments.length === at + 3 ? collection.actions.find(({ name }) => name === next) : undefined;
       return action ? { collection, key, action, parents, nested } : null;

@@ -7,7 +7,7 @@ import type { CollectionField } from "../fields.ts";
 /** The selected fields of a collection and of its related collections. */
 type FieldNode = { all: boolean; readonly fields: Set<CollectionField>; readonly related: Map<string, FieldNode> };
 
-const MOST_DEPTH = 3;
+const MAX_DEPTH = 3;
 const emptyNode = (): FieldNode => ({ all: false, fields: new Set(), related: new Map() });
 
 /** All fields that the role may read. */
@@ -35,7 +35,7 @@ function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], 
     return;
   }
   const target = collections.find(relatedTo(collection, name)?.target ?? "");
-  if (!target || path.split(".").length > MOST_DEPTH) {
+  if (!target || path.split(".").length > MAX_DEPTH) {
     const known = [...readable, ...collection.references, ...collection.nested].map((each) => each.name);
     throw validationError([
       { field: "fields", message: `Unknown field ${JSON.stringify(path)}.${suggestName(name, known)}` },

@@ -13,12 +13,12 @@ import { filterNames, parseFilter } from "./filters.ts";
 import { PAGING_PARAMETERS, type Paging, parsePaging } from "./paging.ts";
 
 /** The size of the cache in characters, with a fixed overhead for each entry. */
-const MOST_CACHED_CHARACTERS = 32_000;
+const MAX_CACHED_CHARACTERS = 32_000;
 const ENTRY_OVERHEAD = 500;
 
 /** Parsed parameters by query string, since most queries are repeated. */
 const listCacheOf = memoizePerObject((_collection: Collection) => {
-  return new RecentMap<string, ListParameters>(MOST_CACHED_CHARACTERS, ({ length }) => length + ENTRY_OVERHEAD);
+  return new RecentMap<string, ListParameters>(MAX_CACHED_CHARACTERS, ({ length }) => length + ENTRY_OVERHEAD);
 });
 
 /** Parameters of the request as a whole. */

@@ -12,8 +12,8 @@ import { rememberRows } from "../sent-values.ts";
 import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
 
 /** The column limit of a Postgres table, and a nesting depth beyond any real document. */
-const MOST_MEMBERS = 1_600;
-const MOST_LEVELS = 1_000;
+const MAX_MEMBERS = 1_600;
+const MAX_LEVELS = 1_000;
 
 /** JSON, except JSON Patch, whose operations are not supported. */
 const JSON_BODY = /^application\/(?!json-patch\+)([\w.!#$&^-]+\+)?json$/i;
@@ -125,7 +125,7 @@ type ReportFault = (name: string, message: () => string) => void;
 type RowFaults = { readonly wrong: ReportFault; readonly missing: ReportFault };
 
 /** More errors are not useful, and each costs time. */
-const MOST_FAULTS = 100;
+const MAX_FAULTS = 100;
 /** Longer than any column name. */
 const LONGEST_NAME = 100;
 
@@ -134,7 +134,7 @@ class PayloadFaults {
   readonly #missing: FieldError[] = [];
 
   get areMany(): boolean {
-    return this.#wrong.length + this.#missing.length >= MOST_FAULTS;
+    return this.#wrong.length + this.#missing.length >= MAX_FAULTS;
   }
 
   /** The errors of one row of a list. */
@@ -168,8 +168,8 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
       headers: { Accept: "application/json" },
     });
   }
-  const { maxPageSize: mostRecords, maxRowBytes } = settings;
-  const limits = { mostRecords, mostMembers: MOST_MEMBERS, mostLevels: MOST_LEVELS };
+  const { maxPageSize: maxRecords, maxRowBytes } = settings;
+  const limits = { maxRecords: maxRecords, maxMembers: MAX_MEMBERS, maxLevels: MAX_LEVELS };
   const found = await runStepwise(readJsonRecords(bytes, limits), request.signal);
   switch (found.kind) {
     case "invalid":
@@ -178,13 +178,13 @@ export async function readBodyRecords(parsed: ResourceRequest): Promise<BodyReco
     case "too deep":
       throw new HttpError(400, "VALIDATION_ERROR", "The body is nested too deeply.");
     case "too many members":
-      throw new HttpError(400, "VALIDATION_ERROR", `An object may have at most ${MOST_MEMBERS} members.`);
+      throw new HttpError(400, "VALIDATION_ERROR", `An object may have at most ${MAX_MEMBERS} members.`);
     case "other":
       throw notAnObject();
     case "list":
       if (parsed.target.key !== null) throw notAnObject();
-      if (found.count === 0 || found.count > mostRecords) {
-        throw new HttpError(400, "VALIDATION_ERROR", `Send between 1 and ${mostRecords} rows.`);
+      if (found.count === 0 || found.count > maxRecords) {
+        throw new HttpError(400, "VALIDATION_ERROR", `Send between 1 and ${maxRecords} rows.`);
       }
   }
   if (found.records.some(({ length }) => length > maxRowBytes)) throw rowTooLarge(maxRowBytes);
@@ -195,6 +195,6 @@ function notAnObject(): HttpError {
   return new HttpError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
-function rowTooLarge(most: number): HttpError {
-  return new HttpError(413, "PAYLOAD_TOO_LARGE", `A row may not be larger than ${most} bytes.`);
+function rowTooLarge(max: number): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `A row may not be larger than ${max} bytes.`);
 }

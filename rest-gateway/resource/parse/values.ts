@@ -5,7 +5,7 @@ import { isExactNumber, parseJsonExactly, toAddressText } from "../../../engine/
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
 /** The limit of values in one array or composite value, which are checked one by one. */
-const MOST_VALUES = 20_000;
+const MAX_VALUES = 20_000;
 
 const INTEGER_TYPES: ReadonlyMap<string, bigint> = new Map([
   ["int2", 2n ** 15n],
@@ -101,7 +101,7 @@ function arrayFault(element: DataType, value: unknown): string | null {
 
 const JSON_NUMBER = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:e(?<exponent>[+-]?\d+))?$/i;
 /** More digits than any Postgres integer has. */
-const MOST_ZEROS = 30;
+const MAX_ZEROS = 30;
 
 /** Rewrites `30.0`, `3e1` and `1e18`, which are integers in JSON but not in Postgres. */
 function toWholeNumber(declaredType: DataType, value: unknown): unknown {
@@ -115,7 +115,7 @@ function parseWholeNumber(text: string): unknown {
   const digits = (whole + fraction).replace(/0+$/, "");
   const zeros = whole.length + Number(exponent) - digits.length;
   if (digits === "") return whole === "" ? null : 0;
-  return zeros < 0 || zeros > MOST_ZEROS
+  return zeros < 0 || zeros > MAX_ZEROS
     ? null
     : parseJsonExactly(`${sign}${digits.replace(/^0+(?=\d)/, "")}${"0".repeat(zeros)}`);
 }
@@ -144,7 +144,7 @@ export function readMember(type: DataType, member: JsonMember): SentMember {
   const { text } = member;
   const { schema, name } = baseTypeOf(type);
   if (schema === "pg_catalog" && JSON_TYPES.has(name)) return passThrough(member);
-  if (member.size > MOST_VALUES) return { text, fault: `may not have more than ${MOST_VALUES} values` };
+  if (member.size > MAX_VALUES) return { text, fault: `may not have more than ${MAX_VALUES} values` };
   const sent = parseJsonExactly(text);
   const value = toWholeNumber(type, sent);
   const fault = value === null ? null : jsonFault(type, value);

@@ -45,7 +45,7 @@ export function makeVersionReader(asOwner: AsOwner): ReadVersions {
     asOwner((client) => client.query<ApiVersion>(VERSIONS)).then(({ rows }) => rows, orDefaultVersions);
   const cached = cacheLookups<readonly ApiVersion[]>(async () => new Map([[CACHE_KEY, await read()]]), {
     rememberedMs: REMEMBERED_MS,
-    most: 1,
+    max: 1,
   });
   return () => {
     const known = cached(CACHE_KEY);

@@ -121,7 +121,7 @@ type ReadableOutline = Exclude<JsonOutline, { readonly kind: "invalid" | "too de
 
 function requireReadable(outline: JsonOutline): ReadableOutline {
   if (outline.kind === "invalid") throw invalidBody("Empty or invalid json");
-  if (outline.kind === "too deep") throw invalidBody(`The json has more than ${outline.mostLevels} levels`);
+  if (outline.kind === "too deep") throw invalidBody(`The json has more than ${outline.maxLevels} levels`);
   return outline;
 }
 

@@ -67,13 +67,13 @@ function* writeLongField(lines: CsvLines, index: number, output: JsonOutput): St
 /** JSON, encoded a piece at a time. */
 class JsonOutput {
   readonly #pieces: Buffer[] = [];
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   readonly #holdMemory: (bytes: number) => void;
   #bytes = 0;
   #waiting = "";
 
-  constructor(mostBytes: number, holdMemory: (bytes: number) => void) {
-    this.#mostBytes = mostBytes;
+  constructor(maxBytes: number, holdMemory: (bytes: number) => void) {
+    this.#maxBytes = maxBytes;
     this.#holdMemory = holdMemory;
   }
 
@@ -91,7 +91,7 @@ class JsonOutput {
     const piece = Buffer.from(this.#waiting);
     this.#waiting = "";
     this.#bytes += piece.length;
-    if (this.#bytes > this.#mostBytes) throw csvTooLarge(this.#mostBytes);
+    if (this.#bytes > this.#maxBytes) throw csvTooLarge(this.#maxBytes);
     this.#holdMemory(piece.length);
     this.#pieces.push(piece);
   }
@@ -120,7 +120,7 @@ class CsvLines {
   }
 
   /** False when there is no other line. */
-  next(mostFields: number): boolean {
+  next(maxFields: number): boolean {
     const text = this.#text;
     const spans = this.#spans;
     if (this.at > text.length) return false;
@@ -129,7 +129,7 @@ class CsvLines {
       const end = text.charCodeAt(this.at) === QUOTE ? this.#quoted() : this.#plain();
       const isOver = text.charCodeAt(end) !== COMMA;
       this.at = end + (isOver && text.startsWith("\r\n", end) ? 2 : 1);
-      if (isOver || this.length > mostFields) return true;
+      if (isOver || this.length > maxFields) return true;
     }
   }
 
@@ -201,8 +201,8 @@ function misplacedQuote(text: string, at: number): HttpError {
   return invalidCsv(`Misplaced quote in line ${line} of the CSV`);
 }
 
-function csvTooLarge(most: number): HttpError {
-  return new HttpError(413, "PAYLOAD_TOO_LARGE", `As JSON the body is larger than ${most} bytes.`, {
+function csvTooLarge(max: number): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `As JSON the body is larger than ${max} bytes.`, {
     hint: "Send it in several requests.",
   });
 }

@@ -13,7 +13,7 @@ export type JsonOutline =
   | { readonly kind: "mixed" }
   | { readonly kind: "scalar" }
   | { readonly kind: "invalid" }
-  | { readonly kind: "too deep"; readonly mostLevels: number };
+  | { readonly kind: "too deep"; readonly maxLevels: number };
 
 /** Null: there are more than a row can have columns. */
 export type JsonKeys = readonly string[] | null;

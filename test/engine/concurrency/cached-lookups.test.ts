@@ -11,7 +11,7 @@ const lengths = () =>
       if (fault) throw fault;
       return new Map(keys.flatMap((key) => (isUnknown(key) ? [] : [[key, key.length] as const])));
     },
-    { rememberedMs: 1_000, most: 4 },
+    { rememberedMs: 1_000, max: 4 },
   );
 
 beforeEach(() => {
@@ -65,7 +65,7 @@ describe("a cached lookup", () => {
 
   test("returns the new result when a key becomes known, or unknown", async () => {
     const known = new Map<string, number>();
-    const ageOf = cacheLookups<number>(async () => new Map(known), { rememberedMs: 1_000, most: 4 });
+    const ageOf = cacheLookups<number>(async () => new Map(known), { rememberedMs: 1_000, max: 4 });
     for (const age of [null, 1, null, 2]) {
       if (age === null) known.clear();
       else known.set("a", age);

@@ -33,7 +33,7 @@ function makePool(depth: number, most: number, least = 0): ConnectionPool {
     open: async (events) => {
       const socket = await openPostgresSocket({ url: opened.url, applicationName: "lane", connectTimeout: 5_000 });
       sockets.push(socket);
-      return new PostgresConnection(socket, events, { depth, mostPrepared: 10 });
+      return new PostgresConnection(socket, events, { depth, maxPrepared: 10 });
     },
     refusal: acquireTimeout,
   });
@@ -240,7 +240,7 @@ describe("a connection that is lost on its way to the pool", () => {
           await until(isLost);
         };
         if (isFirst && when === "before anybody listens to it") await lose(() => !socket.isWritable());
-        const link = new PostgresConnection(socket, events, { depth: 1, mostPrepared: 10 });
+        const link = new PostgresConnection(socket, events, { depth: 1, maxPrepared: 10 });
         if (isFirst && when === "before the lane has it") await lose(() => link.isClosed);
         isFirst = false;
         return link;
@@ -260,7 +260,7 @@ describe("where a statement runs", () => {
     const statement = (seconds: number) => sql("select pg_sleep($1::float)", String(seconds));
     const laneOf = async (seconds: number) => {
       const running = database.run(anon, statement(seconds), { readOnly: true });
-      const { read, slow } = database.state().lanes;
+      const { read, slow } = database.state().pools;
       await running;
       return read.inFlight > 0 ? "read" : slow.inFlight + slow.waiting > 0 ? "slow" : "elsewhere";
     };
@@ -275,7 +275,7 @@ describe("where a statement runs", () => {
 
   test("what writes goes where writes go", async () => {
     const running = opened.database.run(anon, sql("select pg_sleep(0.05)"));
-    const { write } = opened.database.state().lanes;
+    const { write } = opened.database.state().pools;
     expect(write.inFlight + write.waiting).toBe(1);
     await running;
   });

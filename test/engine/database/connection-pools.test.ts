@@ -224,9 +224,9 @@ describe("when the server has no free connection", () => {
   test("the engine takes at most half of the free connections", async () => {
     await read();
     await Promise.all(Array.from({ length: 200 }, () => database.run(anon, sql("select pg_sleep(0.01)"))));
-    const { lanes } = database.state();
-    const most = Object.values(lanes).reduce((sum, pool) => sum + pool.most, 0);
+    const { pools: lanes } = database.state();
+    const most = Object.values(lanes).reduce((sum, pool) => sum + pool.max, 0);
     expect(most).toBeLessThanOrEqual(MOST_CONNECTIONS / 2);
-    expect(lanes.write.links).toBe(lanes.write.most);
+    expect(lanes.write.connections).toBe(lanes.write.max);
   });
 });

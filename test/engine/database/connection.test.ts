@@ -28,7 +28,7 @@ const setting = (name: string) => answer(anon, sql("select current_setting($1, t
 async function trust(statement: ReturnType<typeof sql>, context = anon): Promise<void> {
   for (let isTrusted = false; !isTrusted; ) {
     const running = database.run(context, statement, { pool: "read" });
-    isTrusted = database.state().lanes.read.inFlight > 0;
+    isTrusted = database.state().pools.read.inFlight > 0;
     await running.catch(() => {});
   }
 }
@@ -103,7 +103,7 @@ describe("prepared statements", () => {
     // What is evicted is closed along with the next request.
     expect(await count()).toBeLessThanOrEqual(255);
     expect(await count()).toBeGreaterThan(200);
-    expect(database.state().lanes.write.preparedStatements).toBeLessThanOrEqual(250);
+    expect(database.state().pools.write.preparedStatements).toBeLessThanOrEqual(250);
   });
 
   test("whose columns have changed are parsed anew, for reading and for writing", async () => {

@@ -54,7 +54,7 @@ describe("slow statements", () => {
     await newReads(alice);
     await newReads(by(anon, "address 192.0.2.2"));
     await newReads(anonymous);
-    expect(opened.database.state().lanes.slow.waiting).toBeGreaterThan(0);
+    expect(opened.database.state().pools.slow.waiting).toBeGreaterThan(0);
   });
 
   test("of many anonymous callers leave connections to users, for slow statements as well", async () => {
@@ -92,14 +92,14 @@ describe("a statement that was fast and is slow this time", () => {
   async function trust(): Promise<void> {
     for (let isTrusted = false; !isTrusted; ) {
       const answer = read(0);
-      isTrusted = opened.database.state().lanes.read.inFlight > 0;
+      isTrusted = opened.database.state().pools.read.inFlight > 0;
       await answer;
     }
   }
 
   test("delays neither the statements queued after it nor those that find no connection", async () => {
     await trust();
-    const { most } = opened.database.state().lanes.read;
+    const { max: most } = opened.database.state().pools.read;
     const long = Array.from({ length: 4 * most }, () => read(600).catch(() => {}));
     await Promise.all(Array.from({ length: 50 }, () => read(0, by(alice, "bob"))));
     await newReads(alice);
@@ -150,10 +150,10 @@ describe("a locked table", () => {
 
 test("gets all write connections again when a write to it was fast", async () => {
   const write = () => opened.database.run(alice, sql("insert into public.locked values (1)"));
-  const pool = () => opened.database.state().lanes.write;
+  const pool = () => opened.database.state().pools.write;
   const atOnce = async () => {
     await opened.owner.query("begin; lock table locked in access exclusive mode");
-    const writes = Array.from({ length: 2 * pool().most }, write);
+    const writes = Array.from({ length: 2 * pool().max }, write);
     const { inFlight } = pool();
     // Longer than anybody waits who is not remembered for it.
     await sleep(3 * LONG_MS);
@@ -165,7 +165,7 @@ test("gets all write connections again when a write to it was fast", async () =>
   // On a busy machine it may not be fast.
   await until(async () => {
     await write();
-    return (await atOnce()) === pool().most;
+    return (await atOnce()) === pool().max;
   });
 });
 

@@ -198,7 +198,7 @@ describe("the engine", () => {
       ownerUrl: pair.primary("postgres", "postgres"),
       log: { info: () => {}, warn: () => {} },
       replicaUrls: [pair.standby("authenticator", "postgres")],
-      mostReplicaLag: 1,
+      maxReplicaLag: 1,
     });
     try {
       await until(() => impatient.replicas()[0]!.status === "serving");

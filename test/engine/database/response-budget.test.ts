@@ -64,7 +64,7 @@ describe("the response to a read", () => {
     await until(async () => {
       await read(PID);
       request = ask();
-      const areTogether = database.state().lanes.read.inFlight > 1;
+      const areTogether = database.state().pools.read.inFlight > 1;
       if (!areTogether) await Promise.allSettled(request);
       return areTogether;
     });

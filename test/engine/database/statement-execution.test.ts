@@ -128,10 +128,10 @@ describe("a cancelled request", () => {
     const first = database.run(anon, nap("first in line", 0.2));
     const waiting = database.run(anon, nap("second in line"), { signal: stop.signal });
     await sleep(20);
-    expect(database.state().lanes.write.waiting).toBe(1);
+    expect(database.state().pools.write.waiting).toBe(1);
     stop.abort(new Error("no longer needed"));
     await expect(waiting).rejects.toThrow("no longer needed");
-    expect(database.state().lanes.write.waiting).toBe(0);
+    expect(database.state().pools.write.waiting).toBe(0);
     await first;
   });
 

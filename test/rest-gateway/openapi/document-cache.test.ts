@@ -24,7 +24,7 @@ describe("cached documents", () => {
   });
 
   test("have a memory limit: the least recently used one is evicted first", async () => {
-    const cache = new DocumentCache({ mostBytes: 10 });
+    const cache = new DocumentCache({ maxBytes: 10 });
     await cache.get("a", 1, bytes(4));
     await cache.get("b", 1, bytes(4));
     await cache.get("a", 1, bytes(4));
@@ -43,7 +43,7 @@ describe("cached documents", () => {
   });
 
   test("above the memory limit stay until the next one is added", async () => {
-    const cache = new DocumentCache({ mostBytes: 10 });
+    const cache = new DocumentCache({ maxBytes: 10 });
     const make = bytes(100);
     await cache.get("a", 1, make);
     await cache.get("a", 1, make);
