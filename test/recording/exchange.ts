@@ -91,6 +91,7 @@ export function withoutChance(text: string, baseUrl: string): string {
     .replace(/test_[0-9a-f]{32}/g, "<database>")
     .replace(/nonce-[\w+/=-]+/g, "nonce-<nonce>")
     .replace(/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,}(?![\w-])/g, "<random>")
+    .replace(/("csrfToken":)"[^"]+"/g, '$1"<random>"')
     .replace(/("\w*[cC]ursor":)"[^"]+"/g, '$1"<cursor>"')
     .replace(/\b[0-9A-F]+\/[0-9A-F]+(?:\.\d+)?@[0-9a-f]{8}\b/g, "<position>")
     .replace(/\bkey_[\w-]{8}/g, "key_<random>");

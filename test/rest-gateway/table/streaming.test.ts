@@ -289,7 +289,7 @@ describe("a client", () => {
   });
 
   test("that is still reading when the service stops gets the whole response", async () => {
-    const stopping = await serve(database);
+    const stopping = await serve(database, { DRAIN_TIMEOUT_SECONDS: "25" });
     const [answer] = await begin(HUGE, undefined, stopping.url);
     let isStopped = false;
     const stopped = stopping.stop().then(() => (isStopped = true));
