@@ -49,7 +49,7 @@ describe("auth.uid()", () => {
   });
 });
 
-test("auth.jwt() gives the claims, or null without a token", async () => {
+test("auth.jwt() returns the claims, or null without a token", async () => {
   expect(await content.as(alice, "select auth.jwt() as jwt")).toEqual([{ jwt: { role: "authenticated", sub: "1" } }]);
   await content.requests.query("begin");
   await content.requests.query("set local role anon");
@@ -67,7 +67,7 @@ describe("auth.role() and auth.is_admin()", () => {
     expect(await content.as(caller, 'select auth.role(), auth.is_admin() as "isAdmin"')).toEqual([{ role, isAdmin }]);
   });
 
-  test("believe the role in force, not a claim", async () => {
+  test("use the current role, not a claim", async () => {
     const { requests } = content;
     await requests.query("begin");
     await requests.query(
@@ -78,7 +78,7 @@ describe("auth.role() and auth.is_admin()", () => {
     expect(rows).toEqual([{ role: "authenticated", is_admin: false }]);
   });
 
-  test("stay the caller's in a function that runs as its owner", async () => {
+  test("use the caller in a SECURITY DEFINER function", async () => {
     await content.owner.query(`
       create function public.who() returns text language sql security definer set search_path = ''
         as $$ select auth.role() || ' ' || auth.is_admin() || ' ' || current_user $$;

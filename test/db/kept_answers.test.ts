@@ -71,14 +71,14 @@ describe("a stored response", () => {
     for (const client of [first, second]) await client.query("rollback");
   });
 
-  test("keeps others free", async () => {
+  test("does not block other keys", async () => {
     await first.query("begin");
     await claim(first, newPlace());
     expect(await claim(second, newPlace())).toEqual(FREE);
     await first.query("rollback");
   });
 
-  test("never has a second answer, not even from a transaction that cannot see the first", async () => {
+  test("never has a second response, not even from a transaction that cannot see the first", async () => {
     const place = newPlace();
     await second.query("begin isolation level repeatable read");
     await second.query("select now()");
@@ -124,7 +124,7 @@ describe("an expired response", () => {
 });
 
 describe("the content of a stored response", () => {
-  test.each(["anon", "authenticated", "admin", "service_role"])("is out of reach for %s", async (role) => {
+  test.each(["anon", "authenticated", "admin", "service_role"])("is inaccessible for %s", async (role) => {
     const place = newPlace();
     await keep(first, place);
     for (const statement of [
@@ -140,7 +140,7 @@ describe("the content of a stored response", () => {
   });
 
   test.each(["select from", "delete from", "truncate"])(
-    "is the login's by the two functions alone, and not by: %s",
+    "is accessible for the login by the two functions only, and not by: %s",
     async (verb) => {
       await expect(first.query(`${verb} private.kept_answers`)).rejects.toMatchObject({ code: "42501" });
     },

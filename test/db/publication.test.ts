@@ -41,7 +41,7 @@ describe("the publication", () => {
     expect(made).toEqual(["public.copied", "public.notes"]);
   });
 
-  test("of a partition are its root's", async () => {
+  test("publishes changes of a partition as its root's", async () => {
     const made = await publishedBy(
       "create table public.parts (id int) partition by range (id)",
       "create table public.part partition of public.parts for values from (0) to (10)",
@@ -49,7 +49,7 @@ describe("the publication", () => {
     expect(made).toEqual(["public.parts"]);
   });
 
-  test("of a closed, temporary or unlogged table stay here", async () => {
+  test("has no changes of an inaccessible, temporary or unlogged table", async () => {
     const made = await publishedBy(
       "create table auth.secrets (id int)",
       "create temporary table passing (id int)",

@@ -17,7 +17,7 @@ async function asRole(role: string, statement: string): Promise<void> {
 }
 
 describe.each(ROLES)("%s", (role) => {
-  test("can call no function of signing in", async () => {
+  test("can call no function of the sign-in", async () => {
     const { rows } = await content.owner.query<{ name: string; call: string }>(`
       select substring(oid::regprocedure::text from 'auth.(.*)') as name,
         format('select %s(%s)', oid::regproc,
@@ -28,7 +28,7 @@ describe.each(ROLES)("%s", (role) => {
     for (const { call } of closed) await expect(asRole(role, call), call).rejects.toMatchObject({ code: "42501" });
   });
 
-  test("can read and change no table of signing in", async () => {
+  test("can read and change no table of the sign-in", async () => {
     const { rows } = await content.owner.query<{ name: string }>(
       "select oid::regclass as name from pg_class where relnamespace = 'auth'::regnamespace and relkind in ('r', 'v', 'm', 'p', 'S')",
     );
@@ -68,7 +68,7 @@ describe("a user who changes the e-mail address", () => {
     expect(await usernameAfter("alice", "new@example.org")).toBe("alice");
   });
 
-  test("may have any that a user may have", async () => {
+  test("may have any address that a user may have", async () => {
     expect(await usernameAfter("alice@example.org", "o'neil+a@example.org")).toBe("o'neil+a@example.org");
   });
 });
@@ -97,7 +97,7 @@ test("the claims of an administrator include the permissions of all signed-in us
   await owner.query("rollback");
 });
 
-test("the log of an account outlives it", async () => {
+test("the log of an account is kept after its deletion", async () => {
   const { owner } = content;
   await owner.query("begin");
   await owner.query("insert into auth.credentials (user_id, username) values (1, 'alice')");

@@ -32,7 +32,7 @@ describe("the policies for anonymous callers", () => {
     },
   );
 
-  test("stays shut when a request brings no settings", async () => {
+  test("allow nothing to a request without settings", async () => {
     const { requests } = content;
     await requests.query("begin");
     await requests.query("set local role anon; reset request.interface; reset app.users_access");
@@ -187,7 +187,7 @@ describe("create_user", () => {
 });
 
 describe("me", () => {
-  test("is the user who is signed in", async () => {
+  test("is the signed-in user", async () => {
     expect(await content.as(alice, "select name from public.me()")).toEqual([{ name: "Alice" }]);
   });
 

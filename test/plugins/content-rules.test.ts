@@ -48,7 +48,7 @@ describe("createArticle", () => {
   }`;
   const countArticles = async () => (await owner("select from public.articles")).rowCount;
 
-  test("returns that sign-in is required as data, not as an error", async () => {
+  test("reports that sign-in is required as data, not as an error", async () => {
     const before = await countArticles();
     const { createArticle } = await read(anonymous, CREATE, { input: { title: "Good title", content: "Text" } });
     expect(createArticle).toMatchObject({ success: false, article: null, message: expect.stringMatching(/login/i) });
@@ -63,7 +63,7 @@ describe("createArticle", () => {
     expect(await countArticles()).toBe(before);
   });
 
-  test("gives the article, by the caller, a draft without tags", async () => {
+  test("returns the article, by the caller, a draft without tags", async () => {
     const { createArticle } = await read(alice, CREATE, { input: { title: "Five!", content: "Text" } });
     expect(createArticle).toEqual({
       success: true,
@@ -114,7 +114,7 @@ describe.each([
     ["its author", alice],
     ["an administrator", admin],
     ["a server", service],
-  ])("is done for %s", async (_, caller) => {
+  ])("succeeds for %s", async (_, caller) => {
     const data = await read(caller, mutation("1"));
     expect(data[name]).toMatchObject(name === "publishArticle" ? { status: "PUBLISHED" } : { title: "Changed" });
   });
@@ -145,7 +145,7 @@ describe("the status of an article", () => {
     });
   });
 
-  test("stays with an update that is no change, and with a title that is refused", async () => {
+  test("stays after an update without changes, and after a refused title", async () => {
     expect(await read(alice, "mutation { updateArticle(id: 1, input: {}) { title } }")).toEqual({
       updateArticle: { title: "Untouched" },
     });
@@ -161,7 +161,7 @@ describe("the status of an article", () => {
 describe("deleteArticle", () => {
   const deletion = (id: string | number) => `mutation { deleteArticle(id: "${id}") }`;
 
-  test.each(["999", "abc"])("is false for %s, which is not there", async (id) => {
+  test.each(["999", "abc"])("is false for %s, which does not exist", async (id) => {
     expect(await read(alice, deletion(id))).toEqual({ deleteArticle: false });
   });
 
@@ -191,7 +191,7 @@ describe("createComment", () => {
     createComment(input: { articleId: $articleId, content: $content }) { content createdAt author { name } article { id } }
   }`;
 
-  test("gives the comment, by the caller", async () => {
+  test("returns the comment, by the caller", async () => {
     expect(await read(bob, CREATE, { articleId: 1, content: "Indeed." })).toEqual({
       createComment: {
         content: "Indeed.",
@@ -222,7 +222,7 @@ describe("reading", () => {
   });
 
   test.each(["999", "abc", "", "1.5", "99999999999999999999"])(
-    "there is no row of id %j, which is no error",
+    "a missing row, with id %j, is null without an error",
     async (id) => {
       expect(
         await read(anonymous, "query ($id: ID!) { user(id: $id) { id } article(id: $id) { id } }", { id }),

@@ -50,7 +50,7 @@ async function answersMeanwhile(path: string, type: string, body: Buffer): Promi
   return answers;
 }
 
-describe("while a body of ten megabytes is read, others are answered", () => {
+describe("while a body of ten megabytes is read, other requests are answered", () => {
   test.each([
     ["CSV of short lines", "/rest/v1/nowhere", "text/csv", `name,email\n${'"a""b","c"\n'.repeat(TEN_MEGABYTES / 11)}`],
     ["CSV of empty lines", "/rest/v1/nowhere", "text/csv", `name\n${"\n".repeat(TEN_MEGABYTES)}`],

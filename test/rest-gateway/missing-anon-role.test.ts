@@ -35,8 +35,8 @@ async function ask(path: string, query?: string) {
   return { status: response.status, body: await response.json() };
 }
 
-describe("without a role for callers without credentials", () => {
-  test("the log says so at the start, and how to serve them", () => {
+describe("without a role for anonymous callers", () => {
+  test("the log reports it at the start, with the remedy", () => {
     const result = warnings.filter((words) => words.includes(ROLE));
     expect(result).toEqual([
       `callers without credentials are refused: requests cannot become "${ROLE}" (PGRST_DB_ANON_ROLE). ` +
@@ -44,7 +44,7 @@ describe("without a role for callers without credentials", () => {
     ]);
   });
 
-  test("they are told to sign in, by each interface in its words", async () => {
+  test("anonymous callers are asked to sign in, in each interface's error format", async () => {
     expect(await ask("/rest/v1/articles")).toMatchObject({ status: 401, body: { code: "PGRST302" } });
     for (const path of ["/users", "/api/v1/articles"]) {
       expect(await ask(path)).toMatchObject({
@@ -57,7 +57,7 @@ describe("without a role for callers without credentials", () => {
     });
   });
 
-  test("they are served as soon as there is one", async () => {
+  test("anonymous callers are served as soon as there is one", async () => {
     await withClient(database.ownerUrl, async (owner) => {
       await owner.query(`create role ${ROLE}; grant ${ROLE} to authenticator; grant anon to ${ROLE}; notify pgrst`);
       await until(async () => (await ask("/rest/v1/articles")).status === 200);

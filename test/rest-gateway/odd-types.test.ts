@@ -50,7 +50,7 @@ test.each([
   ["things", "1"],
   ["stars", "1"],
   ["paints", "%230000ff"],
-])("a row of %s that was read is the same when it is sent back", async (table, key) => {
+])("a row of %s that was read is unchanged when it is written back", async (table, key) => {
   const [row] = (await ask(`/rest/v1/${table}?id=eq.1`)).body;
   const address = `/api/v1/${table}/${key}`;
   expect((await ask(address)).body).toEqual(row);
@@ -89,7 +89,7 @@ describe("a field", () => {
     ["things", "price", "$12,345.60"],
     ["stars", "*", "star"],
     ["paints", "shade", "#0000ff"],
-  ])("that Postgres can compare, %s.%s, is a filter and may be sorted by", async (table, name, value) => {
+  ])("with a type that Postgres can compare, %s.%s, can be filtered and sorted", async (table, name, value) => {
     const found = await ask(`/api/v1/${table}?${new URLSearchParams({ [name]: value })}`);
     expect([found.status, found.body.data?.map(({ id }: { id: number }) => id)]).toEqual([200, [1]]);
     const sorted = await ask(`/api/v1/${table}?${new URLSearchParams({ sort: name })}`);
@@ -98,7 +98,7 @@ describe("a field", () => {
     expect(atTable.body.map(({ id }: { id: number }) => id)).toEqual([1]);
   });
 
-  test("whose type is of a schema that is not on the search path is compared as that type is", async () => {
+  test("with a type of a schema outside the search path is compared as that type", async () => {
     expect((await ask("/api/v1/nicknames/ADA")).body).toMatchObject({ nickname: "Ada" });
     expect((await ask("/api/v1/nicknames?nickname=ADA&nickname=BOB")).body.data).toHaveLength(2);
     expect((await ask("/rest/v1/nicknames?nickname=in.(ADA,BOB)")).body).toHaveLength(2);
@@ -107,7 +107,7 @@ describe("a field", () => {
     expect(bob).toEqual({ older: { id: 1 } });
   });
 
-  test("is compared as another type where the caller may not use the schema of its own", async () => {
+  test("is compared as another type if the caller may not use the schema of its own", async () => {
     for (const [value, ids] of [
       ["Ada", [1]],
       ["ADA", []],
@@ -117,17 +117,20 @@ describe("a field", () => {
     }
   });
 
-  test.each(["pattern", "search"])("that it cannot compare, things.%s, is neither", async (name) => {
-    for (const [query, field] of [
-      [{ [name]: "a" }, name],
-      [{ sort: name }, "sort"],
-    ] as const) {
-      const { status, body } = await ask(`/api/v1/things?${new URLSearchParams(query)}`);
-      expect([status, body.error?.details[0].field]).toEqual([400, field]);
-    }
-  });
+  test.each(["pattern", "search"])(
+    "with a type that Postgres cannot compare, things.%s, can be neither",
+    async (name) => {
+      for (const [query, field] of [
+        [{ [name]: "a" }, name],
+        [{ sort: name }, "sort"],
+      ] as const) {
+        const { status, body } = await ask(`/api/v1/things?${new URLSearchParams(query)}`);
+        expect([status, body.error?.details[0].field]).toEqual([400, field]);
+      }
+    },
+  );
 
-  test("called * stands for itself, and not for all fields", async () => {
+  test("with the name * can be selected, and does not select all fields", async () => {
     expect((await ask("/api/v1/stars")).text).toContain('[{"id":1,"*":"star","other":"other"}]');
     expect((await ask("/api/v1/stars?fields=*")).body.data).toEqual([{ "*": "star" }]);
     expect((await ask('/rest/v1/stars?select="*",id')).body).toEqual([{ "*": "star", id: 1 }]);
@@ -135,7 +138,7 @@ describe("a field", () => {
   });
 });
 
-test("what a domain's function cannot read is refused, and so is what no text may have", async () => {
+test("refuses text that its domain's function cannot parse, and null characters", async () => {
   const { status, body } = await ask("/api/v1/paints/%230000ff", { method: "PATCH", body: { label: "navy", id: "x" } });
   expect([status, body.error.details[0].field]).toEqual([400, "id"]);
   expect((await ask("/api/v1/paints?shade=%00")).status).toBe(400);

@@ -48,7 +48,7 @@ test.each<[string, Request]>([
   ["a change under a key at /api/v1", { path: "/api/v1/notes/4", method: "PATCH", body: { kept: "changed" } }],
   ["a query of GraphQL", post("/graphql", { query })],
   ["a mutation of GraphQL", post("/graphql", { query: write })],
-])("%s is answered while columns that it does not name are renamed, dropped and made", async (_, sent) => {
+])("%s is answered while columns that it does not name are renamed, dropped and created", async (_, sent) => {
   const faults = await faultsWhile(sent, [
     "rename changing to changed",
     "rename changed to changing",
@@ -64,11 +64,11 @@ test.each<[string, Request]>([
   ["a read of rows at /rest/v1", { path: "/rest/v1/notes?select=kept&limit=5" }],
   ["a read of rows at /api/v1", { path: "/api/v1/notes?fields=kept" }],
   ["a query of GraphQL", post("/graphql", { query: "{ notes(first: 5) { edges { node { kept } } } }" })],
-])("%s is answered while the key by which rows are put into an order has another name", async (_, sent) => {
+])("%s is answered while the key that orders its rows is renamed", async (_, sent) => {
   expect(await faultsWhile(sent, ["rename id to number", "rename number to id"])).toEqual([]);
 });
 
-test("nothing is made where the links of a new row ask for a column that was renamed when it was made", async () => {
+test("no row is created if the links of a new row need a column that was renamed meanwhile", async () => {
   const { ask, owner } = resources;
   const { status } = await ask("/api/v1/parcels?links=true", { method: "POST", body: { owner: "Ada" } });
   expect([status, (await owner.query("select owner from parcels")).rows]).toEqual([503, []]);

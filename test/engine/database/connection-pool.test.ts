@@ -74,7 +74,7 @@ const nap = (pool: ConnectionPool, seconds: number) =>
   ask(pool, `select pg_sleep(${seconds})::text || pg_backend_pid()`);
 
 describe("a connection pool", () => {
-  test("opens connections as they are needed, up to its size, and the others wait in line", async () => {
+  test("opens connections as they are needed, up to its size, and further requests wait in the queue", async () => {
     const pool = makePool(1, 3);
     expect(pool.connections).toHaveLength(0);
     const pids = await Promise.all(Array.from({ length: 9 }, () => nap(pool, 0.02)));
@@ -83,7 +83,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("keeps to one connection while one is enough", async () => {
+  test("uses a single connection while one is enough", async () => {
     const pool = makePool(4, 4);
     for (let index = 0; index < 10; index++) await nap(pool, 0);
     expect(pool.connections).toHaveLength(1);
@@ -105,7 +105,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("does not wait for company when a connection has all that it can take", async () => {
+  test("sends a batch without delay when a connection is at its maximum", async () => {
     const pool = makePool(4, 2, 2);
     await until(() => pool.connections.length >= 2);
     const pid = () => ask(pool, "select pg_backend_pid()::text", { earlierRuns: [0.1, 0.1, 0.1] });
@@ -115,7 +115,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("pipelines reads as long as they are expected to take little time together, and the others wait", async () => {
+  test("pipelines reads while their expected total time is short, and the others wait", async () => {
     const pool = makePool(64, 1, 1);
     await until(() => pool.connections.length >= 1);
     const askAll = (earlierRuns: number[]) =>
@@ -129,7 +129,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("sends everything that comes up in one turn of the event loop in one write", async () => {
+  test("sends all requests of one turn of the event loop in one write", async () => {
     const pool = makePool(64, 1, 1);
     await until(() => pool.connections.length >= 1);
     const [socket] = sockets;
@@ -146,7 +146,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("serves those who wait in their order", async () => {
+  test("serves waiting requests in their order", async () => {
     const pool = makePool(1, 1);
     const order: number[] = [];
     await Promise.all(Array.from({ length: 20 }, (_, index) => nap(pool, 0.001).then(() => order.push(index))));
@@ -154,7 +154,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("refuses those who have waited too long, and too many at once", async () => {
+  test("refuses requests that have waited too long, and too many at once", async () => {
     const pool = makePool(1, 1);
     const running = nap(pool, 0.2);
     const late = ask(pool, "select 1", { expires: performance.now() + 10 });
@@ -170,7 +170,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("closes connections that have been idle, down to those that are always there", async () => {
+  test("closes idle connections, down to the minimum", async () => {
     const pool = makePool(1, 4, 1);
     await Promise.all(Array.from({ length: 4 }, () => nap(pool, 0.02)));
     pool.sweep(performance.now());
@@ -180,7 +180,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("closes what is too many, but not what is at work", async () => {
+  test("closes surplus connections, but no busy ones", async () => {
     const pool = makePool(1, 4);
     const running = Array.from({ length: 4 }, () => nap(pool, 0.1));
     await until(() => pool.inFlight >= 4);
@@ -193,7 +193,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("replaces connections that have served for long", async () => {
+  test("replaces connections at their maximum age", async () => {
     const pool = makePool(1, 2, 1);
     const before = await nap(pool, 0);
     pool.sweep(performance.now() + 2 * HOUR);
@@ -202,7 +202,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("gives a request to another connection when the first was lost before it was sent, even one that writes", async () => {
+  test("sends a request on another connection if the first was lost before it was sent, even a write", async () => {
     const pool = makePool(1, 1);
     await opened.owner.query("create table unsent (id int); grant all on unsent to anon");
     const before = await nap(pool, 0);
@@ -213,7 +213,7 @@ describe("a connection pool", () => {
     await pool.drain();
   });
 
-  test("drops a connection whose server has fallen silent, and a read runs on another one", async () => {
+  test("drops a connection to a silent server, and a read runs on another one", async () => {
     const pool = makePool(4, 1);
     const before = await nap(pool, 0);
     const running = ask(pool, "select pg_sleep(0.3)::text || pg_backend_pid() -- silent", { responseTimeoutMs: 1_000 });
@@ -227,8 +227,8 @@ describe("a connection pool", () => {
   });
 });
 
-describe("a connection that is lost on its way to the pool", () => {
-  test.each(["before anybody listens to it", "before the lane has it"])("%s is no link of it", async (when) => {
+describe("a connection that is lost before it joins the pool", () => {
+  test.each(["before anybody listens to it", "before the lane has it"])("%s is not added", async (when) => {
     let isFirst = true;
     const pool = new ConnectionPool({
       depth: 1,
@@ -254,8 +254,8 @@ describe("a connection that is lost on its way to the pool", () => {
   });
 });
 
-describe("where a statement runs", () => {
-  test("is a connection of its own until it has proved to be fast, and again when it was slow", async () => {
+describe("the connection of a statement", () => {
+  test("is a separate one until the statement has proved to be fast, and again after it was slow", async () => {
     const { database } = opened;
     const statement = (seconds: number) => sql("select pg_sleep($1::float)", String(seconds));
     const laneOf = async (seconds: number) => {
@@ -273,7 +273,7 @@ describe("where a statement runs", () => {
     while ((await laneOf(0)) !== "read");
   });
 
-  test("what writes goes where writes go", async () => {
+  test("is of the write pool for a write", async () => {
     const running = opened.database.run(anon, sql("select pg_sleep(0.05)"));
     const { write } = opened.database.state().pools;
     expect(write.inFlight + write.waiting).toBe(1);

@@ -34,7 +34,7 @@ async function trust(statement: ReturnType<typeof sql>, context = anon): Promise
 }
 
 describe("a session between two requests", () => {
-  test("keeps nothing of what a function has set for good: role, claims, limits, or a setting of its own", async () => {
+  test("keeps no session settings of a function: role, claims, limits, or a custom setting", async () => {
     const before = await pid();
     for (const [name, value] of [
       ["role", "service_role"],
@@ -50,7 +50,7 @@ describe("a session between two requests", () => {
     expect(await pid()).toBe(before);
   });
 
-  test("keeps nothing either when the next request fails", async () => {
+  test("keeps none if the next request fails", async () => {
     await database.run(anon, sql("select leak('app.tenant', 'leak')"));
     await expect(database.run(anon, sql("select 1/0"))).rejects.toMatchObject({ code: "22012" });
     expect(await setting("app.tenant")).not.toBe("leak");
@@ -62,7 +62,7 @@ describe("a session between two requests", () => {
     ["client_encoding", "LATIN1"],
     ["default_transaction_read_only", "on"],
     ["search_path", "pg_catalog"],
-  ])("does not go on when %s was changed for good", async (name, value) => {
+  ])("is closed when %s was changed for the session", async (name, value) => {
     const before = await pid();
     await database.run(anon, sql("select leak($1, $2)", name, value));
     expect(await setting(name)).not.toContain(value);
@@ -70,7 +70,7 @@ describe("a session between two requests", () => {
     await database.run(anon, sql("insert into things values (1) on conflict do nothing"));
   });
 
-  test("does not go on when a statement has left a transaction open, and nobody runs inside of it", async () => {
+  test("is closed when a statement has left a transaction open, and no other request runs inside it", async () => {
     await trust(sql("begin"));
     await trust(PID);
     const read = () => answer(anon, PID, { readOnly: true });
@@ -82,7 +82,7 @@ describe("a session between two requests", () => {
       expect(result).toMatchObject({ status: "fulfilled", value: expect.not.stringMatching(before!) });
   });
 
-  test("ends when a statement wants to speak COPY", async () => {
+  test("is closed when a statement is COPY", async () => {
     await expect(database.run(anon, sql("copy things from stdin"))).rejects.toMatchObject({ kind: "unavailable" });
     expect(await answer(anon, sql("select 'well'"))).toBe("well");
   });
@@ -98,7 +98,7 @@ describe("prepared statements", () => {
     expect(await count()).toBe(before + 2);
   });
 
-  test("stay within their bound, and the server forgets the others", async () => {
+  test("have a maximum number, and the server deallocates the others", async () => {
     for (let index = 0; index < 300; index++) await database.run(anon, sql(`select ${index}`));
     // What is evicted is closed along with the next request.
     expect(await count()).toBeLessThanOrEqual(255);
@@ -106,7 +106,7 @@ describe("prepared statements", () => {
     expect(database.state().pools.write.preparedStatements).toBeLessThanOrEqual(250);
   });
 
-  test("whose columns have changed are parsed anew, for reading and for writing", async () => {
+  test("whose columns have changed are parsed again, for reads and for writes", async () => {
     await opened.owner.query("create table changing as select 1 as a; grant all on changing to anon");
     const read = sql("select * from changing");
     const write = sql("insert into changing (a) values (2) returning *");
@@ -126,19 +126,19 @@ describe("prepared statements", () => {
     expect((await opened.owner.query("select * from changing")).rowCount).toBe(3);
   });
 
-  test("that the session has lost are parsed anew", async () => {
+  test("that the session has lost are parsed again", async () => {
     const before = await pid();
     await database.run(anon, sql("select deallocate_all()"));
     expect(await pid()).toBe(before);
   });
 
-  test("can all be forgotten at once, after which the server has closed them", async () => {
+  test("can all be deallocated at once, after which the server has closed them", async () => {
     for (let index = 0; index < 20; index++) await database.run(anon, sql(`select ${index}, 'forget'`));
     database.forgetStatements();
     expect(await count()).toBeLessThan(10);
   });
 
-  test("whose Parse the server skipped do not fail those who rely on it", async () => {
+  test("whose Parse the server skipped do not fail the requests that use them", async () => {
     const statement = sql("select name from things where id = $1", "1");
     const context = caller("authenticated", { sub: "relies" });
     await trust(statement, context);
@@ -153,7 +153,7 @@ describe("prepared statements", () => {
     expect(results[0]).toMatchObject({ reason: { code: "22023" } });
   });
 
-  test("whose Parse fails fail everybody with the real reason", async () => {
+  test("whose Parse fails return the actual error to all requests that use them", async () => {
     await opened.owner.query("create table passing (id int); grant all on passing to anon");
     const statement = sql("select id from passing");
     await trust(statement);
@@ -168,7 +168,7 @@ describe("prepared statements", () => {
     expect(await answer(anon, statement, { readOnly: true })).toBeUndefined();
   });
 
-  test("can be switched off, for a pooler that cannot keep them", async () => {
+  test("can be disabled, for a pooler that does not support them", async () => {
     await using plain = await open(SCHEMA, { preparedStatements: false });
     for (const _ of [1, 2]) {
       const { rows, fields } = await plain.database.run(anon, sql("select prepared(), $1 as x", "x"), { fields: true });
@@ -179,8 +179,8 @@ describe("prepared statements", () => {
   });
 });
 
-describe("several requests in flight on one connection", () => {
-  test("fail alone", async () => {
+describe("concurrent requests on one connection", () => {
+  test("fail separately", async () => {
     const division = (by: number) => sql("select 12 / $1::int", String(by));
     const divide = (by: number) => database.run(anon, division(by), { readOnly: true });
     await trust(division(1));

@@ -17,7 +17,7 @@ describe("a connection's prepared statements", () => {
     expect(statements.takeClosing()).toEqual([]);
   });
 
-  test("the least recently used one makes room, and its name is closed once", () => {
+  test("the least recently used one is evicted, and its name is closed once", () => {
     const statements = new PreparedStatements(2);
     statements.use(first);
     const evicted = statements.use(second);
@@ -34,7 +34,7 @@ describe("a connection's prepared statements", () => {
     expect(new Set(names).size).toBe(20);
   });
 
-  test("what is replaced gets a new name, and the old one is closed", () => {
+  test("a replaced one gets a new name, and the old one is closed", () => {
     const statements = new PreparedStatements(10);
     const old = statements.use(first);
     const fresh = statements.replace(first);
@@ -43,7 +43,7 @@ describe("a connection's prepared statements", () => {
     expect(statements.takeClosing()).toEqual([old.name]);
   });
 
-  test("forgetting a failed one leaves its successor alone", () => {
+  test("removing a failed one keeps its successor", () => {
     const statements = new PreparedStatements(10);
     const failed = statements.use(first);
     const fresh = statements.replace(first);
@@ -51,7 +51,7 @@ describe("a connection's prepared statements", () => {
     expect(statements.use(first)).toBe(fresh);
   });
 
-  test("all can be dropped", () => {
+  test("all can be removed", () => {
     const statements = new PreparedStatements(10);
     const names = [statements.use(first).name, statements.use(second).name];
     statements.dropAll();
@@ -59,7 +59,7 @@ describe("a connection's prepared statements", () => {
     expect(statements.takeClosing()).toEqual(names);
   });
 
-  test("switched off, every use is unnamed and unsent, and nothing is to be closed", () => {
+  test("every use is unnamed and unsent if they are disabled, and nothing is closed", () => {
     const statements = new PreparedStatements(0);
     const prepared = statements.use(first);
     prepared.sent = true;

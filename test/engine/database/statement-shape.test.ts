@@ -10,7 +10,7 @@ function shapeAfter(...runs: number[]): StatementShape {
   return shape;
 }
 
-describe("a shape", () => {
+describe("a statement shape", () => {
   test.each([
     ["new", [], false],
     ["run twice", [1, 1], false],
@@ -23,7 +23,7 @@ describe("a shape", () => {
     expect(shapeAfter(...(runs as number[])).isFast).toBe(isFast);
   });
 
-  test("is long for whom it took long the last time, and for nobody else", () => {
+  test("is slow for callers for whom it was slow the last time, and for no others", () => {
     const shape = shapeAfter(100);
     expect([shape.isLongFor(ADA), shape.isLongFor(BOB)]).toEqual([true, false]);
     shape.ran(1, BOB);
@@ -32,7 +32,7 @@ describe("a shape", () => {
     expect(shape.isLongFor(ADA)).toBe(false);
   });
 
-  test("does not remember any number of callers for whom it took long", () => {
+  test("remembers a limited number of callers for whom it was slow", () => {
     const shape = shapeAfter();
     const callers = Array.from({ length: 1_000 }, (_, index) => String(index));
     for (const caller of callers) shape.ran(500, { caller });
@@ -46,8 +46,8 @@ describe("a shape", () => {
   });
 });
 
-describe("the shapes", () => {
-  test("the same text is the same shape for the same role, and another for another role", () => {
+describe("statement shapes", () => {
+  test("are shared for the same text and role, and not with another role", () => {
     const shapes = new StatementShapes();
     const shape = shapes.shapeFor("anon", "select 1");
     expect(shapes.shapeFor("anon", "select 1")).toBe(shape);
@@ -55,7 +55,7 @@ describe("the shapes", () => {
     expect(shapes.shapeFor("anon", "select 2")).not.toBe(shape);
   });
 
-  test("those in use are kept and the others forgotten", () => {
+  test("are evicted if they are unused", () => {
     const shapes = new StatementShapes(10);
     const used = shapes.shapeFor("anon", "used");
     const unused = shapes.shapeFor("anon", "unused");

@@ -63,7 +63,7 @@ describe("migrationState", () => {
     expect(await readMigrationState(client, histories)).toEqual({ kind: "current", applied });
   });
 
-  test("a login that may not read the record is told to set OWNER_DATABASE_URL", async () => {
+  test("a login that may not read the record gets an error that names OWNER_DATABASE_URL", async () => {
     await runMigrations({ name: "migrate" }, settings());
     const looking = withClient(database.url, (login) => readMigrationState(login, histories));
     await expect(looking).rejects.toThrow("Set OWNER_DATABASE_URL");

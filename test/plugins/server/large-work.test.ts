@@ -29,7 +29,7 @@ function contents(rows: number, times: number): string {
   return `{ articles(first: ${rows}) { edges { node { ${names} } } } }`;
 }
 
-test("an answer may be as long as the rows of an operation, half as long for an anonymous caller, and no longer by aliases", async () => {
+test("a response may have the row limit of an operation, half of it for an anonymous caller, and no more by aliases", async () => {
   const { data } = await graphql.ask(contents(10, 10));
   expect(data.articles.edges[9].node.c9).toBe(CONTENT);
   const { errors } = await graphql.ask(contents(10, 20));
@@ -50,7 +50,7 @@ test("an anonymous caller may plan fewer fields at once than a signed-in one", a
   expect((await graphql.ask(documentOf(34), { token: token() })).errors).toBeUndefined();
 });
 
-describe.each(["graphql-transport-ws", "graphql-ws"] as const)("on a socket that speaks %s", (protocol) => {
+describe.each(["graphql-transport-ws", "graphql-ws"] as const)("on a socket with %s", (protocol) => {
   const start = protocol === "graphql-ws" ? "start" : "subscribe";
   const open = async () => {
     const wire = await Wire.open(graphql.socketUrl, protocol);

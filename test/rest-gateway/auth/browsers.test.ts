@@ -90,7 +90,7 @@ describe("a session that opens a socket", () => {
     ["our own page", () => new URL(gateways.one.url).origin],
     ["our page at the public address", () => PUBLIC],
     ["a page of CORS_ORIGINS", () => FRIEND],
-  ])("from %s is who asks", async (_whose, origin) => {
+  ])("from %s is authenticated as its user", async (_whose, origin) => {
     const { Cookie } = await newSession(gateways, ada.email);
     const wire = await open({ Cookie, Origin: origin() });
     expect(await who(wire)).toMatchObject({ payload: MINE() });

@@ -134,7 +134,7 @@ describe("a sign-in through an OAuth 2.0 provider", () => {
   test.each([
     ["\\ud83d", "Cut \ufffd"],
     ["\\u0000", "Cut"],
-  ])("takes a name that ends with %s, which Postgres cannot have", async (end, name) => {
+  ])("accepts a name that ends with %s, which Postgres cannot store", async (end, name) => {
     const email = `cut-${end.slice(2)}@example.org`;
     provider.say("/user", () => ({ body: `{"id": "${email}", "login": "Cut ${end}", "email": "${email}"}` }));
     expect((await signIn()).shown.status).toBe(200);

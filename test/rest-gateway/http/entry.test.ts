@@ -147,7 +147,7 @@ describe("errors", () => {
 });
 
 describe("a response that cannot be sent", () => {
-  test.each(["/unsendable", "/rest/v1/unsendable"])("%s is 500, and the log says why", async (path) => {
+  test.each(["/unsendable", "/rest/v1/unsendable"])("%s is 500, and the log has the reason", async (path) => {
     const { app, lines } = start();
     const answer = await request(app).get(path).set("X-Request-Id", "abc-4").expect(500);
     expect(answer.headers).toMatchObject({ "x-request-id": "abc-4", "x-content-type-options": "nosniff" });

@@ -35,14 +35,14 @@ describe("If-None-Match", () => {
     }
   });
 
-  test("the tag is that of the representation", async () => {
+  test("the tag identifies the representation", async () => {
     const { path, tag } = await newUser();
     expect((await ask(path)).headers.get("etag")).toBe(tag);
     const others = [`${path}?fields=name`, `${path}?links=true`, path.replace("/users", "/api/v2/users")];
     for (const other of others) expect((await ask(other)).headers.get("etag")).not.toBe(tag);
   });
 
-  test("any change makes another tag", async () => {
+  test("any change changes the tag", async () => {
     const { path, tag } = await newUser();
     const changed = await ask(path, { method: "PATCH", body: { age: 2 } });
     expect(changed.headers.get("etag")).not.toBe(tag);
@@ -52,7 +52,7 @@ describe("If-None-Match", () => {
 });
 
 describe("If-Modified-Since", () => {
-  test("saves the body of a row that is as it was", async () => {
+  test("is 304 without a body for an unchanged row", async () => {
     const { path } = await newUser();
     const since = (await ask(path)).headers.get("last-modified")!;
     expect(new Date(since).toUTCString()).toBe(since);
@@ -63,7 +63,7 @@ describe("If-Modified-Since", () => {
     expect((await ask(path, { headers: { "If-Modified-Since": "the other day" } })).status).toBe(200);
   });
 
-  test("a change within the same second is not missed", async () => {
+  test("a change within the same second is detected", async () => {
     for (let round = 0; round < 5; round++) {
       const { path } = await newUser();
       const since = (await ask(path)).headers.get("last-modified")!;
@@ -73,7 +73,7 @@ describe("If-Modified-Since", () => {
     }
   });
 
-  test("a change is dated when it is some seconds old", async () => {
+  test("a change has a date when it is some seconds old", async () => {
     const { path, body } = await newUser();
     await resources.owner.query("alter table users disable trigger _100_timestamps");
     const at = new Date(Date.now() - 60_000);
@@ -86,7 +86,7 @@ describe("If-Modified-Since", () => {
     expect(Date.parse(response.headers.get("last-modified")!)).toBe(Math.floor(at.getTime() / 1000) * 1000);
   });
 
-  test("a row that shows others has no date, for they change without it", async () => {
+  test("a row with embedded rows has no date, because they change independently", async () => {
     const as = await resources.addUser("Ada");
     const body = { title: "Of spring", content: "Green." };
     const { id } = (await ask("/api/v1/articles", { method: "POST", body, as })).body;
@@ -149,7 +149,7 @@ describe("If-Match", () => {
     }
   });
 
-  test("the tag of what was read together with what it refers to counts too", async () => {
+  test("the tag of a response with embedded rows matches too", async () => {
     const ada = await resources.addUser();
     const sent = { method: "POST", body: { title: "A title", content: "x" }, as: ada };
     const path = `/api/v1/articles/${(await ask("/api/v1/articles", sent)).body.id}?fields=title,author.name,comments.id`;
@@ -256,7 +256,7 @@ describe("concurrent requests", () => {
     }
   });
 
-  test("no 304 is stale: what was committed before the question is in the answer", async () => {
+  test("no 304 is stale: the response includes all earlier commits", async () => {
     const { path } = await newUser();
     const known: { tag: string; age: number }[] = [];
     let committed = 0;

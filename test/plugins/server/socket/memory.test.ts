@@ -46,7 +46,7 @@ async function refusal(wire: Wire): Promise<{ message: string; code: string }> {
   return { message, code: extensions.code };
 }
 
-describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that speaks %s keeps", (protocol) => {
+describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s keeps", (protocol) => {
   const type = DIALECTS[protocol];
 
   test("so much of what was sent with its operations, and has room again when they end", async () => {

@@ -45,7 +45,7 @@ async function connect(protocol: Protocol, payload: object = {}, headers: Record
 const comment = (content: string, article = 1) =>
   graphql.sql("insert into public.comments (article_id, author_id, content) values ($1, 1, $2)", [article, content]);
 
-describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket that speaks %s", (protocol) => {
+describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s", (protocol) => {
   const { start, data, stop } = DIALECTS[protocol];
 
   test("answers queries and mutations, each to its end", async () => {

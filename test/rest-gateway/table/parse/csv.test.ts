@@ -44,14 +44,14 @@ describe("CSV", () => {
     expect(refusalOf(() => read(text))).toMatchObject({ status: 400, code: "PGRST102", message });
   });
 
-  test("many rows are all there, in their order", () => {
+  test("many rows are read in their order", () => {
     const numbers = Array.from({ length: 50_000 }, (_, index) => String(index));
     const rows = rowsOf(`é,n\n${numbers.map((n) => `ü,${n}`).join("\n")}`) as { é: string; n: string }[];
     expect(rows.map(({ n }) => n)).toEqual(numbers);
     expect(rows.every(({ é }) => é === "ü")).toBe(true);
   });
 
-  test("what would become far more as JSON than it is as CSV is refused before it has", () => {
+  test("a text that is far larger as JSON than as CSV is refused before it is converted", () => {
     const bomb = `${"n".repeat(1_000_000)}\n${"1\n".repeat(1_000_000)}`;
     expect(refusalOf(() => read(bomb))).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
   });
@@ -61,7 +61,7 @@ describe("CSV", () => {
     ["empty lines", `a\n${"\n".repeat(1_000_000)}`],
     ["one long field", `a\n${"x".repeat(1_000_000)}`],
     ["one long field of quotes", `a\n"${'""'.repeat(500_000)}"`],
-  ])("much of it is read in many steps, so that it holds nobody up: %s", (_what, text) => {
+  ])("a long text is read in many steps, so that it delays no other request: %s", (_what, text) => {
     expect(stepsOf(csvToJson(text))).toBeGreaterThan(20);
   });
 
@@ -70,7 +70,7 @@ describe("CSV", () => {
     ["quotes", '"'.repeat(100_001)],
     ["both", '𝄞"'.repeat(50_000)],
     ["quotes between others", `x${'"'.repeat(40_000)}y`.repeat(3)],
-  ])("a long field is what was written: %s", (_what, value) => {
+  ])("a long field is read as it was written: %s", (_what, value) => {
     for (const shift of ["", "x", "xy"]) {
       expect(rowsOf(`a\n"${(shift + value).replaceAll('"', '""')}"`)).toEqual([{ a: shift + value }]);
     }
@@ -84,13 +84,13 @@ describe("CSV", () => {
     }
   });
 
-  test("takes memory that somebody counts", () => {
+  test("is read into memory that counts towards a limit", () => {
     let held = 0;
     const { json } = runToCompletion(csvToJson(`a\n${"1\n".repeat(100_000)}`, (bytes) => (held += bytes)));
     expect(held).toBe(json.length);
   });
 
-  test("what is written is read again", () => {
+  test("written rows can be read again", () => {
     const value = fc
       .oneof(fc.string({ unit: "binary" }), fc.constantFrom('"', ",", "\r\n", "NULL ", ""))
       .filter((text) => text !== "NULL");

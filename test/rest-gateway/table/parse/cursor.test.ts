@@ -17,7 +17,7 @@ describe("the text of a cursor", () => {
     ({ order, values }) => order.isWellFormed() && ![order, ...values].join("").includes("\0"),
   );
 
-  test("says what it was made of, and needs no escaping in an address", () => {
+  test("represents its values, and needs no escaping in a URL", () => {
     fc.assert(
       fc.property(sane, (position) => {
         const text = formatCursor(position);
@@ -27,7 +27,7 @@ describe("the text of a cursor", () => {
     );
   });
 
-  test("cannot be read when anything in it was changed, added or cut off", () => {
+  test("is invalid after any change, addition or truncation", () => {
     const text = formatCursor({ order: "AbCd", values: ["2024-01-01", null, "17"] });
     const changed = [...text].flatMap((letter, index) => {
       const others = [
@@ -46,7 +46,7 @@ describe("the text of a cursor", () => {
   });
 
   test.each([["{}"], ["[]"], ['"x"'], ["[1,2]"], ['["x",1]'], ['["x","\\u0000"]'], ["null"], ["x"]])(
-    "%s is none",
+    "%s is invalid",
     (content) => {
       expect(parseCursor(Buffer.from(`abcd${content}`).toString("base64url"))).toEqual({ kind: "unreadable" });
     },
@@ -144,14 +144,14 @@ async function walk(
 const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id);
 
 describe("pages by cursor", () => {
-  test("lead from one to the next by Link, as long as there are rows", async () => {
+  test("link to the next one by Link, while there are rows", async () => {
     const pages = await walk("/items?select=id,name&order=name.desc&limit=10&cursor=");
     expect(pages.map(({ length }) => length)).toEqual([10, 10, 5]);
     const { body } = await client.ask("/items?select=id,name&order=name.desc,id.desc");
     expect(pages.flat()).toEqual(body);
   });
 
-  test("say where the next one and the first one are", async () => {
+  test("have links to the next one and the first one", async () => {
     const first = await client.ask("/items?order=name&limit=10&cursor=&select=id");
     expect(first.headers["content-range"]).toBe("0-9/*");
     expect(Object.keys(linksOf(first))).toEqual(["next"]);
@@ -169,7 +169,7 @@ describe("pages by cursor", () => {
     expect(Object.keys(linksOf(last))).toEqual(["first"]);
   });
 
-  test("have no Link when there is but one", async () => {
+  test("have no Link if there is only one", async () => {
     const all = await client.ask("/items?limit=25&cursor=");
     expect(all.body).toHaveLength(25);
     expect(all.headers.link).toBeUndefined();
@@ -178,12 +178,12 @@ describe("pages by cursor", () => {
     expect([none.body, none.headers.link]).toEqual([[], undefined]);
   });
 
-  test("are nothing that a request without a cursor has", async () => {
+  test("add nothing to a request without a cursor", async () => {
     const { headers } = await client.ask("/items?order=name&limit=10");
     expect(headers.link).toBeUndefined();
   });
 
-  test("count all rows, wherever they are", async () => {
+  test("count all rows, at any position", async () => {
     const headers = { Prefer: "count=exact" };
     const first = await client.ask("/items?id=gt.5&limit=8&cursor=", { headers });
     expect([first.status, first.headers["content-range"]]).toEqual([206, "0-7/20"]);
@@ -195,7 +195,7 @@ describe("pages by cursor", () => {
     }
   });
 
-  test("are told to HEAD as well", async () => {
+  test("have the same headers for HEAD", async () => {
     const request = await client.ask("/items?limit=10&cursor=", { method: "HEAD" });
     const got = await client.ask("/items?limit=10&cursor=");
     expect([request.status, request.text, request.headers.link]).toEqual([200, "", got.headers.link]);
@@ -214,13 +214,13 @@ describe("pages by cursor", () => {
     expect(explained.text).toContain("items_pkey");
   });
 
-  test("may be asked for by Range, as far as it begins with the first row", async () => {
+  test("may be requested by Range, if it begins with the first row", async () => {
     const ranged = await client.ask("/items?select=id&cursor=", { headers: { Range: "0-2" } });
     expect(idsOf(ranged.body)).toEqual([1, 2, 3]);
     expect((await client.ask("/items?cursor=", { headers: { Range: "3-5" } })).body.code).toBe("PGRST192");
   });
 
-  test("may have another filter, another selection and another length from page to page", async () => {
+  test("may have another filter, another selection and another length for each page", async () => {
     const { next } = linksOf(await client.ask("/items?select=id&order=id&limit=3&cursor="));
     const changed = next!.replace("select=id", "select=id,name&id=neq.5").replace("limit=3", "limit=2");
     expect(idsOf((await client.ask(changed)).body)).toEqual([4, 6]);
@@ -238,19 +238,19 @@ describe("pages by cursor", () => {
     expect(counted.headers["content-range"]).toBe("0-2/6");
   });
 
-  test("of a table with an odd name lead back to it", async () => {
+  test("of a table with an unusual name link to it", async () => {
     expect((await walk("/odd%2C%20name%3F?limit=2&cursor=")).map(({ length }) => length)).toEqual([2, 1]);
   });
 
-  test("do not repeat a key that stood in the address", async () => {
+  test("do not repeat an API key of the URL", async () => {
     const key = tokenOf({ role: "anon" });
     const answer = await fetch(`${service.url}/rest/v1/items?apikey=${key}&limit=2&cursor=`);
     expect(answer.headers.get("link")).toMatch(/\?limit=2&cursor=[\w-]+>/);
   });
 });
 
-describe("a name that others have too", () => {
-  test("a column called cursor is filtered by, on a page or not", async () => {
+describe("a column or an argument with the name cursor", () => {
+  test("is a filter if it is a column, on a page or not", async () => {
     expect((await client.ask("/marks?cursor=eq.3")).body).toEqual([{ cursor: 3, "a b": "x" }]);
     const page = await client.ask("/marks?cursor=gt.1&cursor=lt.5&cursor=&limit=2&select=cursor&order=%22a%20b%22");
     expect(page.body).toEqual([{ cursor: 2 }, { cursor: 3 }]);
@@ -258,7 +258,7 @@ describe("a name that others have too", () => {
     expect([next.body, Object.keys(linksOf(next))]).toEqual([[{ cursor: 4 }], ["first"]]);
   });
 
-  test("an argument called cursor is one", async () => {
+  test("is an argument of a function", async () => {
     expect((await client.ask("/rpc/from_cursor?cursor=abc")).body).toBe("from abc");
     expect((await client.ask("/rpc/from_cursor?cursor=")).body).toBe("from ");
   });
@@ -306,7 +306,7 @@ describe("a cursor is refused", () => {
     }
   });
 
-  test("when somebody has forged one with a value of another type, by Postgres", async () => {
+  test("with a forged value of another type, by Postgres", async () => {
     const cursor = await cursorOf("/items?order=id&limit=2&cursor=");
     const page = parseCursor(cursor);
     const order = page.kind === "after" ? page.position.order : "";
@@ -315,12 +315,12 @@ describe("a cursor is refused", () => {
     expect([status, body.code]).toEqual([400, "22P02"]);
   });
 
-  test("when the page ends between rows in the same place, which nothing would tell apart", async () => {
+  test("if the page ends between rows with the same order values, which nothing distinguishes", async () => {
     expect((await client.ask("/pairs?order=n&limit=2&cursor=")).body.code).toBe("PGRST193");
     expect((await client.ask("/pairs?order=n&limit=4&cursor=")).body).toHaveLength(4);
   });
 
-  test("when it would be too long for an address", async () => {
+  test("if it would be too long for a URL", async () => {
     await owner.query(
       "insert into shop.items (id, name) select 1000 + i, repeat('z', 5000) || i from generate_series(1, 2) i",
     );
@@ -330,11 +330,11 @@ describe("a cursor is refused", () => {
   });
 });
 
-describe("a cursor gives no rights", () => {
+describe("a cursor grants no privileges", () => {
   const ann = { as: { role: "authenticated", sub: "ann" } };
   const bob = { as: { role: "authenticated", sub: "bob" } };
 
-  test("policies hold: whoever finds another's cursor walks through her own rows", async () => {
+  test("policies apply: a caller with another's cursor gets her own rows", async () => {
     const anns = await client.ask("/orders?order=total&limit=4&cursor=", ann);
     expect(anns.headers.link, anns.text).toBeDefined();
     const own = await client.ask("/orders?order=total,id", bob);
@@ -345,7 +345,7 @@ describe("a cursor gives no rights", () => {
     expect((await walk("/orders?order=total&limit=4&cursor=", ann)).flat()).toHaveLength(10);
   });
 
-  test("who may not read a column may not order by it, and gets no key that she may not read", async () => {
+  test("a caller without SELECT on a column may not order by it, and gets no key that she may not read", async () => {
     const { body } = await client.ask("/accounts?select=handle&order=secret&limit=1&cursor=");
     expect(body.code).toBe("42501");
     const page = await client.ask("/accounts?select=handle&limit=1&cursor=");
@@ -355,10 +355,10 @@ describe("a cursor gives no rights", () => {
   });
 });
 
-describe("a walk", () => {
+describe("a walk through pages", () => {
   afterEach(() => owner.query(ITEMS));
 
-  test("keeps microseconds, and the sorting of enums, numbers and JSON", async () => {
+  test("keeps microseconds, and the order of enums, numbers and JSON", async () => {
     for (const order of ["added", "added.desc", "size", "size.desc.nullslast", "price,name", "details->weight.desc"]) {
       const pages = await walk(`/items?select=id&order=${order}&limit=3&cursor=`);
       const towards = order.includes("desc") ? ".desc" : "";
@@ -367,7 +367,7 @@ describe("a walk", () => {
     }
   });
 
-  test("misses nothing and repeats nothing when rows before it come and go", async () => {
+  test("misses and repeats nothing when earlier rows are inserted and deleted", async () => {
     const first = await client.ask("/items?select=id&order=id&limit=5&cursor=");
     await owner.query("delete from shop.items where id in (1, 2, 5); insert into shop.items (id) values (-1), (0)");
     expect(idsOf((await client.ask(linksOf(first).next!)).body)).toEqual([6, 7, 8, 9, 10]);
@@ -390,7 +390,7 @@ describe("a walk", () => {
     fc.record({ kind: fc.constant("delete" as const), id: fc.integer({ min: 1, max: 40 }) }),
   );
 
-  test("gives each row that was there throughout once and in order, whatever is ordered by and whatever happens", async () => {
+  test("returns each row that existed throughout once and in order, with any order and any concurrent changes", async () => {
     const story = fc.record({
       rows: fc.array(fc.record(value), { maxLength: 25 }),
       order: fc.array(
