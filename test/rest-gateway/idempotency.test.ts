@@ -68,7 +68,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     ],
   };
 
-  test.each(Object.entries(requests))("%s is made once and answered the same", async (_what, make) => {
+  test.each(Object.entries(requests))("%s runs once and gets the same response again", async (_what, make) => {
     const { item, headers } = newOrder();
     const [path, request] = make(item);
     const withKey = { ...request, headers: { ...request.headers, ...headers } };
@@ -90,7 +90,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(await shop.ordered(item)).toBe(2 * effects);
   });
 
-  test("an answer is as it would be without the key", async () => {
+  test("a response is the same as without the key", async () => {
     const request = { method: "POST", headers: { Prefer: "return=headers-only, count=exact, tx=commit" } };
     const { item, headers } = newOrder();
     const plain = await client.ask("/orders", { ...request, body: { item } });
@@ -113,7 +113,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(again.headers).toMatchObject({ "x-tea": "ready", "set-cookie": ["a=1", "b=2"] });
   });
 
-  test("a change is made once, and what others have changed since is kept", async () => {
+  test("an update runs once, and later changes by others are kept", async () => {
     const { headers } = newOrder();
     const set = (pieces: number) =>
       shop.owner.query("update public.stock set pieces = $1 where item = 'tea'", [pieces]);
@@ -140,7 +140,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("a change of no row is a change made: rows that would meet it later are left alone", async () => {
+  test("an update without matching rows counts as run: rows that match later are unchanged", async () => {
     const { item, headers } = newOrder();
     const remove = { method: "DELETE", headers: { ...headers, Prefer: "count=exact" } };
     expect((await client.ask(`/orders?item=eq.${item}`, remove)).headers["content-range"]).toBe("*/0");
@@ -149,7 +149,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect(await shop.ordered(item)).toBe(1);
   });
 
-  test("deferred triggers find the caller, not the gateway", async () => {
+  test("deferred triggers see the caller, not the gateway", async () => {
     const { item, headers } = newOrder();
     await client.ask("/orders", { method: "POST", body: { item: `${item} checked` }, headers, as: ALICE });
     expect(await shop.ordered(`${item} checked by authenticated`)).toBe(1);
@@ -176,7 +176,7 @@ describe("a response that is not stored", () => {
     expect(await shop.ordered("doomed")).toBe(0);
   });
 
-  test("an answer that cannot be made: the change is undone with it", async () => {
+  test("is one that cannot be created: the change is rolled back with it", async () => {
     const { item, headers } = newOrder();
     const request = { method: "POST", body: [{ item }, { item }] };
     const Accept = "application/vnd.pgrst.object+json";
@@ -221,7 +221,7 @@ describe("a response that is not stored", () => {
 });
 
 describe("a large answer", () => {
-  test("is repeated to the byte", async () => {
+  test("is repeated byte for byte", async () => {
     const request = { method: "POST", body: { n: 3_000_000 }, headers: newOrder().headers };
     const first = await client.ask("/rpc/many_letters", request);
     const again = await elsewhere.ask("/rpc/many_letters", request);

@@ -79,7 +79,7 @@ describe("at the start", () => {
     );
   });
 
-  test("a wrong secret is not repeated", async () => {
+  test("an invalid secret is not printed", async () => {
     await say("pgrst.jwt_secret", "hunter2");
     const refusal = await keep().catch((error: Error) => error.message);
     expect(refusal).toMatch(/pgrst\.jwt_secret must be at least 32 characters$/m);
@@ -127,7 +127,7 @@ describe("on NOTIFY", () => {
     return applied;
   }
 
-  test.each(["reload config", "reload schema", ""])("%j reads the settings again", async (payload) => {
+  test.each(["reload config", "reload schema", ""])("%j reloads the settings", async (payload) => {
     const keeper = await keep({}, listen());
     const applied = await follow(keeper);
     await say("pgrst.db_max_rows", "5");
@@ -148,7 +148,7 @@ describe("on NOTIFY", () => {
     expect(keeper.current().maxRows).toBeNull();
   });
 
-  test("what has not changed is not applied", async () => {
+  test("unchanged settings are not applied", async () => {
     const keeper = await keep({}, listen());
     const applied = await follow(keeper);
     await say("pgrst.db_pool", "5");

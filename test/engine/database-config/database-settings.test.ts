@@ -48,7 +48,7 @@ describe("settings of the login role", () => {
     await owner.query(`alter role "${login}" in database postgres reset all`);
   });
 
-  test("settings of the database itself do not count, as in PostgREST", async () => {
+  test("settings of the database itself are ignored, as in PostgREST", async () => {
     await owner.query(`alter database ${database.name} set pgrst.jwt_aud = 'database'`);
     expect(await read()).toEqual({});
     await owner.query(`alter database ${database.name} reset all`);

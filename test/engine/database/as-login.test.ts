@@ -49,7 +49,7 @@ describe("a statement of the login role in a caller's transaction", () => {
     await expect(asCaller).rejects.toMatchObject({ code: "42501" });
   });
 
-  test("leaves the role as a function has changed it", async () => {
+  test("keeps a role that a function has set", async () => {
     const role = await opened.database.transaction(alice, async (query) => {
       await query(sql("select set_config('role', 'anon', true)"));
       await asLogin(query)(NOTE);
@@ -58,7 +58,7 @@ describe("a statement of the login role in a caller's transaction", () => {
     expect(role).toEqual([["anon"]]);
   });
 
-  test("is over when deferred triggers run", async () => {
+  test("has ended when deferred triggers run", async () => {
     await opened.database.transaction(alice, async (query) => {
       await query(sql("insert into changes values (current_user)"));
       await asLogin(query)(NOTE);

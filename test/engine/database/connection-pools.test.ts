@@ -107,7 +107,7 @@ describe("while the database is unavailable", () => {
     await Promise.all(waiting);
   });
 
-  test("it may also be away from the beginning", async () => {
+  test("the database may also be unavailable at the start", async () => {
     const url = cluster.url("authenticator", "postgres");
     await cluster.stop();
     const early = openDatabase({ url, ownerUrl: url, log: { info() {}, warn() {} }, acquireTimeout: 300 });
@@ -118,7 +118,7 @@ describe("while the database is unavailable", () => {
     await early.close();
   });
 
-  test("closing does not wait for it", async () => {
+  test("closing does not wait for the database", async () => {
     const url = cluster.url("authenticator", "postgres");
     const forsaken = openDatabase({ url, ownerUrl: url, log: { info() {}, warn() {} } });
     await forsaken.run(anon, PID);
@@ -177,7 +177,7 @@ describe("when Postgres is killed during work", () => {
     expect(stored).toBeGreaterThanOrEqual(acknowledged.length);
   });
 
-  test("the server by SIGKILL: after its restart no acknowledged write is missing, and all is well by itself", async () => {
+  test("the server by SIGKILL: after its restart no acknowledged write is missing, and the service recovers by itself", async () => {
     const { stop } = traffic(2_000_000);
     await sleep(200);
     await kill();

@@ -11,7 +11,7 @@ function keeper() {
   return { told: result, logged, condition: new AvailabilityMonitor(log, ({ status }) => result.push(status)) };
 }
 
-describe("the condition of the database", () => {
+describe("the availability of the database", () => {
   test("logs each change once", () => {
     const { told: result, logged, condition } = keeper();
     for (const _ of [1, 2]) condition.up();

@@ -26,7 +26,7 @@ test.each([
   ["a schema", "select from lost.words"],
   ["a function", "select lost(words) from words"],
   ["a function of a schema", "select lost.looked_up()"],
-])("a statement that names %s that is not there is outdated", async (_, text) => {
+])("a statement that names a missing %s is outdated", async (_, text) => {
   expect(isSchemaOutdated(await faultOf(text))).toBe(true);
 });
 

@@ -46,7 +46,7 @@ describe("concurrent reads", () => {
     return new Set(both.map(({ rows }) => rows[0]![0]));
   };
 
-  test("share a transaction when they have proved to be fast, and until then do not", async () => {
+  test("share a transaction when they have proved to be fast, and not before", async () => {
     expect((await moments()).size).toBe(2);
     await until(async () => (await moments()).size === 1);
   });
@@ -102,7 +102,7 @@ describe("concurrent reads", () => {
     expect(request).toEqual([2]);
   });
 
-  test("hold together no more than they may", async () => {
+  test("share a memory limit", async () => {
     const long = sql("select now()::text, repeat('x', $1::int)", "3000");
     const budget = () => new ResponseBudget(5_000);
     await until(async () => {
@@ -116,7 +116,7 @@ describe("concurrent reads", () => {
   });
 });
 
-describe("one round trip", () => {
+describe("a query in one round trip", () => {
   test("runs as the caller, with the caller's settings, and leaves none of them on the connection", async () => {
     const who = sql("select current_user, session_user, current_setting('request.jwt.claims', true)");
     expect(await rowsOf(alice, who)).toEqual([
@@ -148,7 +148,7 @@ describe("one round trip", () => {
     await expect(database.run(alice, left, { before: refusing })).rejects.toMatchObject({ code: "22012" });
   });
 
-  test("returns values as Postgres writes them, and how many rows there were", async () => {
+  test("returns values in Postgres's text format, and the number of rows", async () => {
     const all = sql("select 1.50::numeric, true, null, '{1,2}'::int[], $1, $2::json", "ß€😀", Buffer.from('{"a": 1}'));
     expect(await rowsOf(anon, all)).toEqual([["1.50", "t", null, "{1,2}", "ß€😀", '{"a": 1}']]);
     const written = await database.run(alice, sql("update notes set body = body returning id"));
@@ -171,7 +171,7 @@ describe("one round trip", () => {
     expect(rows).toEqual([["2026-11-20 17:30:00+05:30", "1 day 02:00:00", "UTF8"]]);
   });
 
-  test("row-level security follows the role and the claims, request by request", async () => {
+  test("applies row-level security by the role and the claims of each request", async () => {
     const notes = sql("select id from notes order by id");
     const request = [alice, bob, anon, caller("service_role"), bob, alice];
     const seen = [];
@@ -200,7 +200,7 @@ describe("an error of Postgres", () => {
     expect(await pidOf()).toBe(pid);
   });
 
-  test("undoes the whole transaction", async () => {
+  test("rolls back the whole transaction", async () => {
     const half = sql("with new as (insert into notes values (50) returning id) select 1 / (id - 50) from new");
     await expect(database.run(alice, half)).rejects.toMatchObject({ code: "22012" });
     expect(await rowsOf(alice, sql("select id from notes where id = 50"))).toEqual([]);
@@ -227,7 +227,7 @@ describe("an error of Postgres", () => {
     expect(await pidOf()).toBe(pid);
   });
 
-  test("a zero byte is refused, in a value by Postgres and in a text by us", async () => {
+  test("a zero byte is refused, in a value by Postgres and in a statement by us", async () => {
     await expect(database.run(anon, sql("select $1", "a\0b"))).rejects.toMatchObject({ code: "22021" });
     await expect(database.run(anon, sql("select 1\0, 2"))).rejects.toBeInstanceOf(TypeError);
   });
@@ -252,7 +252,7 @@ describe("an error of Postgres", () => {
     expect(await pidOf()).toBe(pid);
   });
 
-  test("writing in a read-only request", async () => {
+  test("a write in a read-only request is refused", async () => {
     const write = sql("insert into notes values (60)");
     await expect(database.run(alice, write, { readOnly: true })).rejects.toMatchObject({ code: "25006" });
     await database.run(alice, write, { rollback: true });
@@ -292,12 +292,12 @@ describe("the statement timeout", () => {
 describe("a request that is rolled back", () => {
   const seat = (id: number) => sql("insert into seats values ($1) returning id", String(id));
 
-  test("answers as if it were done", async () => {
+  test("returns the same response as a committed one", async () => {
     expect(await rowsOf(alice, seat(10), { rollback: true })).toEqual([["10"]]);
     expect(await rowsOf(alice, sql("select * from seats where id = 10"))).toEqual([]);
   });
 
-  test("meets deferred constraints too", async () => {
+  test("checks deferred constraints too", async () => {
     await database.run(alice, seat(11));
     const pid = await pidOf();
     await expect(database.run(alice, seat(11), { rollback: true })).rejects.toMatchObject({
@@ -306,7 +306,7 @@ describe("a request that is rolled back", () => {
     expect(await pidOf()).toBe(pid);
   });
 
-  test("fails as any other does and leaves the connection in order", async () => {
+  test("fails like any other and leaves the connection usable", async () => {
     const pid = await pidOf();
     await expect(database.run(alice, seat(-1), { rollback: true })).rejects.toMatchObject({ constraint: "positive" });
     await expect(database.run(caller("nobody"), seat(1), { rollback: true })).rejects.toBeInstanceOf(ContextError);

@@ -194,7 +194,7 @@ describe("the lock timeout", () => {
     await owner.query("rollback");
   });
 
-  test("and the time that others wait for a connection behind it end with its name, for whose role it was found", async () => {
+  test("and requests that wait for a connection behind it fail with its name, if their role may know it", async () => {
     await using strict = await open(SCHEMA, { lockTimeout: 300, acquireTimeout: 700 });
     const { database, owner } = strict;
     await owner.query("revoke all on locked from anon");

@@ -78,7 +78,7 @@ describe("the shares of ten connections for writes", () => {
     expect(mostOf(shares, (index) => write(index + 1, { relations: ["b"] }))).toBe(10);
   });
 
-  test("are so for ten seconds", () => {
+  test("apply for ten seconds", () => {
     const shares = new ConnectionShares(sharesForWrites(10));
     shares.noteLong(write(0, { relations: ["a"] }), 0);
     shares.forget(9_999);
@@ -87,7 +87,7 @@ describe("the shares of ten connections for writes", () => {
     expect(mostOf(shares, ofTable)).toBe(10);
   });
 
-  test("are not remembered of any number of callers", () => {
+  test("are remembered for a limited number of callers", () => {
     const shares = new ConnectionShares(sharesForWrites(10));
     for (let index = 0; index < 10_000; index++) shares.noteLong(write(index), 0);
     const limited = Array.from({ length: 10_000 }, (_, index) => mostOf(shares, () => write(index)) < 10);

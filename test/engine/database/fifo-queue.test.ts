@@ -23,7 +23,7 @@ test("a queue behaves as an array from which the first element is taken", () => 
   );
 });
 
-test("a long line keeps its order", () => {
+test("a long queue keeps its order", () => {
   const line = new FifoQueue<number>();
   for (let item = 0; item < 5_000; item++) line.push(item);
   expect(Array.from({ length: 5_000 }, () => line.shift())).toEqual(Array.from({ length: 5_000 }, (_, item) => item));

@@ -71,7 +71,7 @@ describe("the outbox", () => {
     );
   });
 
-  test("writes the short messages", () => {
+  test("encodes the short messages", () => {
     const outbox = new MessageEncoder();
     outbox.describePortal();
     outbox.execute();

@@ -19,7 +19,7 @@ test.each([
   expect(findNamedRelations(text)).toEqual(names);
 });
 
-test("of very many only some are listed", () => {
+test("only some of very many relations are listed", () => {
   const joins = Array.from({ length: 100 }, (_, index) => `join a.t${index} on true`);
   expect(findNamedRelations(`select 1 from a.t ${joins.join(" ")}`)).toHaveLength(16);
 });

@@ -23,7 +23,7 @@ function question(url: string, text: string) {
   return { warnings, ask: makeOwnerFunction({ asOwner, text, log, warning: "not the owner" }) };
 }
 
-test("is answered by rows", async () => {
+test("returns rows", async () => {
   const { ask } = question(database.ownerUrl, "select public.closed($1) as answer");
   expect(await ask([7])).toEqual([{ answer: 7 }]);
 });
@@ -37,7 +37,7 @@ test("that fails has no rows, and missing privileges are logged once", async () 
   expect(refused.warnings).toEqual(["not the owner"]);
 });
 
-test("that fails otherwise fails", async () => {
+test("that fails for another reason throws", async () => {
   const { ask } = question(database.ownerUrl, "select 1 / $1::int");
   await expect(ask([0])).rejects.toMatchObject({ code: "22012" });
 });

@@ -54,7 +54,7 @@ async function tlsInFrontOf(url: string): Promise<{ server: Server; url: string;
 }
 
 describe("the internals of pg that we use", () => {
-  test("is still there in the pinned version", async () => {
+  test("exist in the pinned version", async () => {
     const client = new pg.Client({ connectionString: database.url }) as pg.Client & Record<string, unknown>;
     await client.connect();
     expect(client).toMatchObject({
@@ -71,7 +71,7 @@ describe("the internals of pg that we use", () => {
 });
 
 describe("a socket taken over from pg", () => {
-  test("hands our messages to the server and the server's to us", async () => {
+  test("passes our messages to the server and the server's to us", async () => {
     const socket = await openPostgresSocket(options());
     const types: string[] = [];
     const done = new Promise<void>((resolve) => {

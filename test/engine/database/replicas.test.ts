@@ -171,7 +171,7 @@ describe("the engine", () => {
     expect((await reading).rows).toEqual([["primary"]]);
   });
 
-  test("what is at fault itself is refused, as the primary has it", async () => {
+  test("an error of the request itself is returned as from the primary", async () => {
     await until(async () => (await servedBy(as("reader"))) === "replica");
     const ask = (text: string) => database.run(as("reader"), sql(text), { readOnly: true });
     await expect(ask("select 1 / 0")).rejects.toMatchObject({ code: "22012" });
@@ -181,7 +181,7 @@ describe("the engine", () => {
     ).rejects.toMatchObject({ code: "57014" });
   });
 
-  test("a table that was just made is found, and is read from the replica soon", async () => {
+  test("a new table is found, and is read from the replica soon", async () => {
     await until(async () => (await servedBy(as("reader"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");
     await owner.query("create table public.fresh as select 1 as id; grant select on public.fresh to anon");
@@ -192,7 +192,7 @@ describe("the engine", () => {
     await until(async () => (await ask()).rows[0]![1] === "replica");
   });
 
-  test("a replica that does not replay for too long is left out", async () => {
+  test("a replica that does not replay for too long is not used", async () => {
     const impatient = openDatabase({
       url: pair.primary("authenticator", "postgres"),
       ownerUrl: pair.primary("postgres", "postgres"),

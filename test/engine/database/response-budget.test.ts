@@ -48,7 +48,7 @@ describe("the response to a read", () => {
     expect((await read(rows(900))).rows).toHaveLength(900);
   });
 
-  test("that would go on for long is cancelled", async () => {
+  test("that would continue for long is cancelled", async () => {
     const endless = sql("select repeat('x', 1000), generate_series(1, 1000000000)");
     await expect(read(endless)).rejects.toMatchObject(TOO_LARGE);
   });
@@ -78,7 +78,7 @@ describe("the response to a read", () => {
     expect((await read(PID, { before: cell(100 * MOST) })).rows).toHaveLength(1);
   });
 
-  test("may be given less, which several statements share", async () => {
+  test("may have a lower limit, which several statements share", async () => {
     const budget = new ResponseBudget(10_000);
     await read(rows(6), { budget });
     await expect(read(rows(6), { budget })).rejects.toMatchObject(TOO_LARGE);
@@ -87,7 +87,7 @@ describe("the response to a read", () => {
     await read(rows(9), { budget });
   });
 
-  test("waits its turn when others hold too much, unless it is small", async () => {
+  test("waits when others use too much memory, unless it is small", async () => {
     const together = new ResponseBudget(1_000_000);
     const first = new ResponseBudget(1_000_000, together);
     const second = new ResponseBudget(1_000_000, together);
@@ -128,7 +128,7 @@ describe("the response to a write", () => {
     await expect(failed).rejects.toMatchObject({ code: "22012" });
   });
 
-  test("is refused within a transaction, which is undone", async () => {
+  test("is refused in a transaction, which is rolled back", async () => {
     const before = await written();
     const work = database.transaction(anon, (query) => query(sql("select write(2000000)")));
     await expect(work).rejects.toMatchObject(TOO_LARGE);

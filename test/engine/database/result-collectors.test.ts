@@ -59,7 +59,7 @@ describe("a stream of rows", () => {
     expect(await collect(stream(numbers(0)))).toMatchObject([{ head: null }]);
   });
 
-  test("is many chunks of about 64 kB when it is long, and all rows are in them in order", async () => {
+  test("has many chunks of about 64 kB if it is long, with all rows in order", async () => {
     const chunks = await collect(stream(numbers(50_000)));
     expect(chunks.length).toBeGreaterThan(8);
     expect(chunks.reduce((sum, { rows }) => sum + rows, 0)).toBe(50_000);
@@ -99,13 +99,13 @@ describe("a stream of rows", () => {
     await expect(stream(deferred, { readOnly: false }).next()).rejects.toMatchObject({ code: "23505" });
   });
 
-  test("that fails later fails where it fails", async () => {
+  test("that fails later fails at that row", async () => {
     const chunks = stream(sql("select (1 / (90000 - n))::text from generate_series(1, 100000) n"));
     expect(await chunks.next()).toMatchObject({ done: false, value: { last: false } });
     await expect(collect(chunks)).rejects.toMatchObject({ code: "22012" });
   });
 
-  test("makes the server wait for a slow reader, in flat memory", async () => {
+  test("makes the server wait for a slow reader, with constant memory", async () => {
     const chunks = stream(sql("select repeat('x', 1000) || n from generate_series(1, 400000) n"));
     await chunks.next();
     const before = process.memoryUsage.rss();
@@ -171,7 +171,7 @@ describe("a stream of rows", () => {
     expect(await streamPid()).toMatch(/^\d+$/);
   });
 
-  test("is limited in its silence, not in its length", async () => {
+  test("has a limit for its pauses, not for its duration", async () => {
     // Postgres sends when it has 8 kB to send.
     const trickle = sql("select pg_sleep(0.1)::text || repeat('x', 9000) from generate_series(1, 20) n");
     const chunks = await collect(stream(trickle, { timeoutMs: 1_000 }));

@@ -56,13 +56,13 @@ async function cancelsComeLate(url: string, milliseconds: number): Promise<Async
 }
 
 describe("a request whose connection is lost", () => {
-  test("runs once more when it only reads", async () => {
+  test("runs again if it is read-only", async () => {
     const reading = database.run(anon, nap("read once", 0.3), { readOnly: true });
     await terminate(await sessionOf("read once"));
     expect((await reading).rows).toEqual([["", "read once"]]);
   });
 
-  test("runs once more and not for ever", async () => {
+  test("runs again once, not forever", async () => {
     const reading = database.run(anon, nap("read twice"), { readOnly: true });
     const outcome = expect(reading).rejects.toMatchObject({
       kind: "unavailable",
@@ -75,7 +75,7 @@ describe("a request whose connection is lost", () => {
     await outcome;
   });
 
-  test("runs again as long as it meets connections that were there when the first was lost", async () => {
+  test("runs again while it meets connections that were open when the first was lost", async () => {
     await using wide = await open("", { poolSize: 40 });
     const read = (mark: string, seconds: number) => wide.database.run(anon, nap(mark, seconds), { readOnly: true });
     await Promise.all([read("opens one", 0.1), read("opens another", 0.1), read("opens a third", 0.1)]);
@@ -123,7 +123,7 @@ describe("a cancelled request", () => {
     await late.close();
   });
 
-  test("leaves the line when it still waits", async () => {
+  test("leaves the queue if it still waits", async () => {
     const stop = new AbortController();
     const first = database.run(anon, nap("first in line", 0.2));
     const waiting = database.run(anon, nap("second in line"), { signal: stop.signal });
@@ -143,7 +143,7 @@ describe("a cancelled request", () => {
     expect((await database.run(anon, sql("select * from entries where id = 3"))).rows).toEqual([]);
   });
 
-  test("leaves no listener on a signal that lives longer", async () => {
+  test("leaves no listener on a signal with a longer lifetime", async () => {
     const { signal } = new AbortController();
     await database.run(anon, sql("select 1"), { signal });
     await database.run(anon, sql("select 1/0"), { signal }).catch(() => {});

@@ -41,7 +41,7 @@ describe("a transaction", () => {
     expect(await openTransactions()).toBe(0);
   });
 
-  test("is undone when the work fails, and passes its error on", async () => {
+  test("is rolled back when the work fails, with its error", async () => {
     const work = async (query: QueryInTransaction) => {
       await query(insert(2));
       throw new Error("changed my mind");
@@ -51,7 +51,7 @@ describe("a transaction", () => {
     expect(await openTransactions()).toBe(0);
   });
 
-  test("cannot be saved by ignoring an error", async () => {
+  test("is rolled back even if an error is ignored", async () => {
     const work = async (query: QueryInTransaction) => {
       await query(insert(3));
       await query(insert(3)).catch(() => {});
@@ -61,7 +61,7 @@ describe("a transaction", () => {
     expect(await stored()).not.toContain(3);
   });
 
-  test("can go on behind a savepoint", async () => {
+  test("can continue after a savepoint", async () => {
     await database.transaction(alice, async (query) => {
       await query(insert(4));
       await query(sql("savepoint before"));
@@ -72,7 +72,7 @@ describe("a transaction", () => {
     expect(await stored()).toEqual(expect.arrayContaining([4, 5]));
   });
 
-  test("meets deferred constraints at its commit", async () => {
+  test("checks deferred constraints at its commit", async () => {
     const work = async (query: QueryInTransaction) => {
       await query(sql("insert into labels values ('a')"));
       await query(sql("insert into labels values ('a')"));
@@ -89,7 +89,7 @@ describe("a transaction", () => {
     expect(rows[2].rows).toEqual([["2"]]);
   });
 
-  test("commits what was not awaited too, or fails with it", async () => {
+  test("commits statements that were not awaited too, or fails with them", async () => {
     await database.transaction(alice, async (query) => void query(insert(8)));
     expect(await stored()).toContain(8);
     const forgetful = async (query: QueryInTransaction) => void query(insert(8)).catch(() => {});
@@ -113,7 +113,7 @@ describe("a transaction", () => {
     expect((await database.transaction(alice, level)).rows).toEqual([["read committed"]]);
   });
 
-  test("limits each statement's time", async () => {
+  test("limits the time of each statement", async () => {
     const work = (query: QueryInTransaction) => query(sql("select pg_sleep(10)"));
     await expect(database.transaction(alice, work, { timeoutMs: 50 })).rejects.toMatchObject({ code: "57014" });
   });
@@ -128,7 +128,7 @@ describe("a transaction", () => {
     expect(await database.transaction(caller("nobody"), async () => "nothing")).toBe("nothing");
   });
 
-  test("begins anew when its first statement was prepared before the table changed", async () => {
+  test("restarts if its first statement was prepared before the table changed", async () => {
     await opened.owner.query("create table shifting as select 1 as a; grant all on shifting to authenticated");
     const all = (query: QueryInTransaction) => query(sql("select * from shifting"));
     await database.transaction(alice, all);
@@ -136,7 +136,7 @@ describe("a transaction", () => {
     expect((await database.transaction(alice, all)).rows).toEqual([["1", "2"]]);
   });
 
-  test("begins anew when its connection was lost before its first answer", async () => {
+  test("restarts if its connection was lost before its first response", async () => {
     const MARK = "-- first answer";
     const killing = (async () => {
       for (;;) {
@@ -157,7 +157,7 @@ describe("a transaction", () => {
     expect(await stored()).toContain(13);
   });
 
-  test("cannot be ended from within, after which statements would run as the login", async () => {
+  test("cannot be ended by a statement, after which others would run as the login", async () => {
     for (const end of ["commit", "rollback"]) {
       const seen: unknown[] = [];
       const work = async (query: QueryInTransaction) => {
@@ -192,7 +192,7 @@ describe("a transaction", () => {
     expect(await stored()).not.toContain(11);
   });
 
-  test("of many callers at once each keeps to itself", async () => {
+  test("is isolated from those of concurrent callers", async () => {
     const ids = Array.from({ length: 60 }, (_, index) => 100 + index);
     await Promise.all(
       ids.map((id) =>

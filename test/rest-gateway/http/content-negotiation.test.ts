@@ -13,7 +13,7 @@ describe("readMediaRanges", () => {
     expect(readMediaRanges(accept).map(({ type }) => type)).toEqual(types);
   });
 
-  test("what is not wanted at all has the quality 0", () => {
+  test("an excluded type has the quality 0", () => {
     expect(readMediaRanges("text/csv;q=0, */*")).toEqual([
       { type: "*/*", quality: 1, precision: -2 },
       { type: "text/csv", quality: 0, precision: 0 },

@@ -76,7 +76,7 @@ describe("routing", () => {
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
   });
 
-  test("HEAD is GET without the body, with its length", async () => {
+  test("HEAD returns the headers of GET with its length, without the body", async () => {
     const answer = await request(start().app).head("/things").expect(200);
     expect(answer.headers["content-length"]).toBe(String('{"thing":1}'.length));
     expect(answer.text).toBeUndefined();
@@ -121,14 +121,14 @@ describe("errors", () => {
     expect(answer.headers["retry-after"]).toBe("60");
   });
 
-  test("the deployment chooses the body's shape", async () => {
+  test("a setting selects the format of the body", async () => {
     const answer = await request(start({ ERROR_BODY: "detail" }).app)
       .get("/conflict")
       .expect(409);
     expect(answer.body).toEqual({ detail: { code: "RESOURCE_CONFLICT", message: "It is taken." } });
   });
 
-  test("below /rest/v1 errors have Postgres's four fields, below /graphql they are a list", async () => {
+  test("under /rest/v1 errors have Postgres's four fields, under /graphql they are a list", async () => {
     const { app } = start();
     const table = await request(app).get("/rest/v1/broken").expect(404);
     expect(table.body).toEqual({ code: "PGRST205", message: "No such table.", details: null, hint: "Look again." });
@@ -136,7 +136,7 @@ describe("errors", () => {
     expect(graphql.body.errors[0].extensions.code).toBe("RESOURCE_NOT_FOUND");
   });
 
-  test("a fault is bland outside and whole in the log", async () => {
+  test("an internal error has no details in the response and all in the log", async () => {
     const { app, lines } = start();
     const answer = await request(app).get("/broken").set("X-Request-Id", "abc-2").expect(500);
     expect(answer.text).not.toContain("secret plan");
@@ -214,7 +214,7 @@ describe("request ids", () => {
     expect(answer.headers["x-request-id"]).toMatch(/^[\da-f-]{36}$/);
   });
 
-  test("are in the log line of the request, which does not hold the query", async () => {
+  test("are in the log line of the request, which does not contain the query", async () => {
     const { app, lines } = start();
     await request(app)
       .get("/things?api_key=top-secret")
@@ -239,7 +239,7 @@ describe("request ids", () => {
 });
 
 describe("headers for browsers", () => {
-  test("answers cannot be sniffed, framed or run, and do not say what serves them", async () => {
+  test("responses cannot be sniffed, framed or run, and do not name the server", async () => {
     const { headers } = await request(start().app).get("/things");
     expect(headers).toMatchObject({
       "x-content-type-options": "nosniff",

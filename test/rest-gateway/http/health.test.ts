@@ -25,11 +25,11 @@ function probe(condition: Partial<HealthState>) {
   };
 }
 
-test("all is well when the database answers", async () => {
+test("the service is healthy when the database responds", async () => {
   expect(await probe({})()).toEqual([200, 200, 200]);
 });
 
-test("a database that does not answer is 503, and no reason to restart the service", async () => {
+test("an unresponsive database is 503, and the service is still live", async () => {
   const silent = () => Promise.reject(new Error("no answer"));
   expect(await probe({ pingDatabase: silent })()).toEqual([503, 200, 503]);
 });
@@ -51,11 +51,11 @@ test("concurrent probes share one query", async () => {
   expect(questions).toBe(1);
 });
 
-test("a service that stops is not ready, but still well", async () => {
+test("a service that is stopping is not ready, but still live", async () => {
   expect(await probe({ acceptsWork: () => false })()).toEqual([200, 200, 503]);
 });
 
-test("what GraphQL is served without is degraded, and named", async () => {
+test("parts that are missing in the GraphQL schema are reported as degraded", async () => {
   const leftOut = Array.from({ length: 30 }, (_, index) => `function public.f${index}()`);
   const routes = healthRoutes({ ...WELL, leftOut: () => leftOut });
   const { status, body } = await routes["/health"]!.GET!({} as GatewayRequest);
@@ -70,13 +70,13 @@ test("what GraphQL is served without is degraded, and named", async () => {
   expect(await probe({ leftOut: () => leftOut })()).toEqual([200, 200, 200]);
 });
 
-test("a schema that could not be read again is degraded, and still served", async () => {
+test("a schema that could not be reloaded is degraded, and still served", async () => {
   const routes = healthRoutes({ ...WELL, schemaFault: () => "syntax error" });
   const answer = await routes["/health"]!.GET!({} as GatewayRequest);
   expect(answer).toMatchObject({ status: 200, body: expect.stringContaining("degraded") });
 });
 
-test("a schema that is still being built is degraded, and no reason to send requests elsewhere", async () => {
+test("a schema that is still being built is degraded, and the service stays ready", async () => {
   const routes = healthRoutes({ ...WELL, isSchemaAwaited: () => true });
   const answer = await routes["/health"]!.GET!({} as GatewayRequest);
   const reason = "The GraphQL schema is still being built.";

@@ -72,7 +72,7 @@ describe("a request with several Host headers", () => {
     },
   );
 
-  test("is 400 where it is for a WebSocket", async () => {
+  test("is 400 for a WebSocket", async () => {
     const server = await start(
       (_request, response) => response.end("reached"),
       place,

@@ -257,7 +257,7 @@ test.each([
 describe("a client that disconnects", () => {
   const faultsOf = (lines: readonly Record<string, unknown>[]) => lines.filter(({ level }) => Number(level) >= 50);
 
-  test("while its answer is being made is no fault of the service", async () => {
+  test("while its response is generated is not an error of the service", async () => {
     const { port, lines } = await start(async ({ signal }) => {
       await once(toSignal(signal), "abort");
       throw signal.reason;

@@ -109,7 +109,7 @@ describe("the memory for bodies", () => {
     expect(await send(1_000_000)).toBe(200);
   });
 
-  test("is held for as long as the request is being answered", async () => {
+  test("is in use until the request has been answered", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     let arrived = 0;
     await serve({
@@ -134,7 +134,7 @@ describe("the memory for bodies", () => {
     expect(await send(10_000, "/anonymous")).toBe(200);
   });
 
-  test("is counted for what is made of a body, too", async () => {
+  test("includes the parsed body, too", async () => {
     const bodies = await serve({ answer: async (request) => bodies.hold(request, 1_500_000) });
     expect(await send(400_000)).toBe(200);
     // Alone it would not fit either.
@@ -145,7 +145,7 @@ describe("the memory for bodies", () => {
 });
 
 describe("a body that stalls", () => {
-  test("is refused after a while, and gives back what it held without a collection of garbage", async () => {
+  test("is refused after a while, and releases its memory without a garbage collection", async () => {
     await serve({ idleMs: 200 });
     const before = process.memoryUsage().arrayBuffers;
     const clients = Array.from({ length: 4 }, () => begin(NEARLY_HALF));

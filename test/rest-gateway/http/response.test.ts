@@ -46,7 +46,7 @@ async function readAll(socket: Socket): Promise<number> {
 }
 
 describe("a client that does not read", () => {
-  test("is cut off after a while", async () => {
+  test("is disconnected after a while", async () => {
     await serve(limitUnreadResponses(2 * LENGTH, 50));
     const socket = await ask();
     await until(() => responses[0]!.destroyed);
@@ -72,7 +72,7 @@ describe("a client that does not read", () => {
     socket.destroy();
   });
 
-  test("keeps its connection when it has read, and is not hurried with its next request", async () => {
+  test("keeps its connection after reading, and has the full time for its next request", async () => {
     const stallMs = 1_000;
     await serve(limitUnreadResponses(2 * LENGTH, stallMs));
     const socket = await ask();

@@ -12,7 +12,7 @@ test.each([
   ["USER_NOT_FOUND", 404, false],
   ["23505", 409, false],
   ["AUTH_REQUIRED", 401, false],
-])("a request that is refused by %s (%i) has named what is not there: %s", async (code, status, isUnknown) => {
+])("a request that is refused by %s (%i) has named a missing object: %s", async (code, status, isUnknown) => {
   let unknown = 0;
   const serve = makeRouter({
     routes: {

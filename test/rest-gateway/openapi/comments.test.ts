@@ -13,7 +13,7 @@ describe("a comment in SQL", () => {
       { text: "A book\n\nOn a shelf.\nOr not.", summary: "A book", description: "On a shelf.\nOr not." },
     ],
     ["A book\n", { text: "A book\n", summary: "A book", description: undefined }],
-  ])("gives its first line as summary and the rest as description: %j", (comment, expected) => {
+  ])("has its first line as summary and the rest as description: %j", (comment, expected) => {
     expect(readComment(comment)).toEqual(expected);
   });
 
@@ -23,7 +23,7 @@ describe("a comment in SQL", () => {
     ["@ home", { text: "@ home", summary: "@ home", description: undefined }],
     ["@me.org is ours", { text: "@me.org is ours", summary: "@me.org is ours", description: undefined }],
     ["A book\n@name b", { text: "A book\n@name b", summary: "A book", description: "@name b" }],
-  ])("loses the tags for GraphQL at its start, and nothing else: %j", (comment, expected) => {
+  ])("loses the smart tags at its start, and nothing else: %j", (comment, expected) => {
     expect(readComment(comment)).toEqual(expected);
   });
 });

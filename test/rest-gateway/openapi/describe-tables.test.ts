@@ -38,7 +38,7 @@ describe("GET /rest/v1/", () => {
   ] as const;
   const cases = forms.flatMap((form) => modes.flatMap((mode) => roles.map((role) => [...form, mode, role] as const)));
 
-  test.each(cases)("answers a document of OpenAPI %s that is valid: %s for %s, %s, %s", async (...given) => {
+  test.each(cases)("returns a valid OpenAPI %s document: %s for %s, %s, %s", async (...given) => {
     const [version, type, accept, mode, role] = given;
     const { contentType, document: written } = await ask(fixture.subject(role, { mode, securityActive: true }), accept);
     expect(contentType).toBe(type);
@@ -49,7 +49,7 @@ describe("GET /rest/v1/", () => {
     expect(validator.version).toBe(version);
   });
 
-  test("makes each document once for a catalogue, a schema, a form and a role", async () => {
+  test("makes each document once for a catalogue, a schema, a format and a role", async () => {
     const documents = new DocumentCache();
     const user = fixture.subject("user");
     const { document } = await ask(user, "*/*", documents);
@@ -99,7 +99,7 @@ describe("GET /rest/v1/", () => {
     });
   });
 
-  test("refuses a form that there is not", async () => {
+  test("refuses an unknown format", async () => {
     await expect(ask(fixture.subject("user"), "text/csv")).rejects.toMatchObject({ status: 406, code: "PGRST107" });
   });
 });

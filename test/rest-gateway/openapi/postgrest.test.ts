@@ -99,7 +99,7 @@ async function compare({ role, schema, mode }: Case): Promise<Difference[]> {
   return differences(theirs, ours);
 }
 
-describe.skipIf(!isPostgrestInstalled)("beside PostgREST itself, the Swagger document", () => {
+describe.skipIf(!isPostgrestInstalled)("the Swagger document, compared with PostgREST's", () => {
   test.each<[Case, Explanation[]]>([
     [
       { role: "user", schema: "api", mode: "follow-privileges" },
@@ -116,7 +116,7 @@ describe.skipIf(!isPostgrestInstalled)("beside PostgREST itself, the Swagger doc
     [{ role: "user", schema: "other", mode: "follow-privileges" }, [...NEWER, NEWER_TABLES[0]!, NOTHING_THERE[0]!]],
     [{ role: "anon", schema: "other", mode: "follow-privileges" }, [...NEWER, ...NOTHING_THERE]],
     [{ role: "stranger", schema: "api", mode: "follow-privileges" }, [...NEWER, ...NOTHING_THERE]],
-  ])("is the same but for what is explained: %o", async (request, explanations) => {
+  ])("is the same except for the explained differences: %o", async (request, explanations) => {
     const found = await compare(request);
     const unexplained = found.filter(({ at }) => !explanations.some(([where]) => where.test(at)));
     expect(unexplained).toEqual([]);

@@ -11,7 +11,7 @@ describe("writing a document", () => {
     expect([bytes, digest]).toEqual([13, hash("sha256", '{"text":"é"}', "hex")]);
   });
 
-  test("fails with what fails when an entry is made", async () => {
+  test("fails with the error of an entry", async () => {
     const failing = {
       *section(): Iterable<readonly [string, object]> {
         yield ["a", {}];
@@ -21,7 +21,7 @@ describe("writing a document", () => {
     await expect(writeDocument(failing)).rejects.toThrow("no");
   });
 
-  test("makes the JSON that the whole object would make", async () => {
+  test("produces the JSON of the whole object", async () => {
     const entries: [string, object][] = [
       ["a", { x: [1, null], absent: undefined }],
       ['"é"', {}],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { html } from "../../../rest-gateway/pages/page.ts";
 
-test("what is no markup is escaped, in texts and in attributes; what is stays as it is", () => {
+test("text is escaped, in elements and in attributes; markup stays as it is", () => {
   const evil = `"><script>alert('&')</script>`;
   const escaped = "&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;";
   expect(html`<a title="${evil}">${evil}</a>`.text).toBe(`<a title="${escaped}">${escaped}</a>`);

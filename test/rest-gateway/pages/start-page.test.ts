@@ -45,7 +45,7 @@ function samplesIn(html: string): Map<string, string[]> {
 }
 
 describe("the start page", () => {
-  test("leads to what can be opened here, and each of it is there", async () => {
+  test("has links to the pages of this deployment, all of which exist", async () => {
     const { response, html } = await startPage(service.url);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -114,7 +114,7 @@ describe("the start page", () => {
     }
   });
 
-  test("keeps the key to itself in production, and the tables where OpenAPI is switched off", async () => {
+  test("omits the key in production, and the tables if OpenAPI is disabled", async () => {
     const settings = { NODE_ENV: "production", PGRST_OPENAPI_MODE: "disabled" };
     const closed = await serve(database, settings);
     try {
@@ -128,7 +128,7 @@ describe("the start page", () => {
 });
 
 describe("/docs/errors", () => {
-  test("has the line that an error body points to", async () => {
+  test("has the anchor that an error body links to", async () => {
     const refused = await fetch(`${service.url}/users/nobody`);
     const { error } = (await refused.json()) as { error: { code: string; documentation: string } };
     const [path, anchor] = error.documentation.split("#");

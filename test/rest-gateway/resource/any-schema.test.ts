@@ -123,7 +123,7 @@ describe("keys and numbers", () => {
     expect((await create("1e19")).body.error.details).toEqual([{ field: "n", message: "It is out of range." }]);
   });
 
-  test("what Postgres computes is read and never written", async () => {
+  test("computed columns are read-only", async () => {
     const put = await ask("/api/v1/numbers/1", { method: "PUT", body: { word: "uno", half: 7 } });
     expect([put.status, put.body]).toEqual([200, { n: 1, word: "uno", half: 0.5 }]);
   });
@@ -143,7 +143,7 @@ describe("keys and numbers", () => {
     expect((await ask("/api/v1/grid/3,%25", { method: "DELETE" })).status).toBe(204);
   });
 
-  test("without a primary key another key addresses a row; without any there are lists alone", async () => {
+  test("without a primary key a unique key identifies a row; without any there are only lists", async () => {
     expect((await ask("/api/v1/alone/A%2FB%3F")).body.note).toBe("odd");
     const { status, body } = await ask("/api/v1/heap?sort=label,amount");
     expect([status, body.data.length]).toEqual([200, 3]);
@@ -161,7 +161,7 @@ describe("keys and numbers", () => {
     await resources.owner.query("delete from alone where code = ''");
   });
 
-  test("UUIDs, JSON, lists, ranges, times and switches go in and out", async () => {
+  test("UUIDs, JSON, lists, ranges, times and booleans are returned as they were sent", async () => {
     const id = "00000000-0000-0000-0000-000000000001";
     expect((await ask(`/api/v1/tokens/${id}`)).body).toEqual({
       id,
@@ -191,7 +191,7 @@ describe("keys and numbers", () => {
 });
 
 describe("names", () => {
-  test("addresses are lower case with hyphens, fields are as they are", async () => {
+  test("paths are lower case with hyphens, fields have their names", async () => {
     const { status, headers } = await ask("/api/v1/Odd%20Names/1");
     expect([status, headers.get("location")]).toEqual([301, "/api/v1/odd-names/1"]);
     const list = await ask("/api/v1/odd-names");
@@ -242,7 +242,7 @@ describe("relations of a table with itself", () => {
 });
 
 describe("a foreign key that does not reference the primary key", () => {
-  test("nests by the primary key all the same", async () => {
+  test("is nested by the primary key", async () => {
     const { body } = await ask("/api/v1/shelves/1/books");
     expect(body.data).toEqual([{ id: 1, shelf: "A", title: "One" }]);
     expect((await ask("/api/v1/shelves/1/books/2")).status).toBe(404);
@@ -273,7 +273,7 @@ describe("views", () => {
   });
 });
 
-test("a row that a trigger has put elsewhere was created, and is not there to be shown", async () => {
+test("a row that a trigger redirects was created, and cannot be returned", async () => {
   const post = (body: unknown) => ask("/api/v1/parcels", { method: "POST", body });
   const sentOn = await post({ id: 1, label: "on" });
   expect([sentOn.status, sentOn.text, sentOn.headers.get("location")]).toEqual([201, "", null]);
@@ -387,7 +387,7 @@ describe("conditions on actions", () => {
     expect((await call("/api/v1/people/99/greet", { "If-Match": tag })).status).toBe(404);
   });
 
-  test("leave what they refuse undone", async () => {
+  test("leave refused rows unchanged", async () => {
     const before = (await ask("/api/v1/people/2")).body;
     expect((await call("/api/v1/people/2/forget", { "If-Match": '"x"' })).status).toBe(412);
     expect((await ask("/api/v1/people/2")).body).toEqual(before);
@@ -459,7 +459,7 @@ describe("privileges", () => {
 
 describe("values", () => {
   test.each(["'; drop table numbers; --", "\\", '"', "%", "\u{1F600}", "a".repeat(5000)])(
-    "%s is a value like any other",
+    "%s is an ordinary value",
     async (word) => {
       const made = await ask("/api/v1/heap", { method: "POST", body: { label: word } });
       expect(made.body.label).toBe(word);
@@ -469,7 +469,7 @@ describe("values", () => {
     },
   );
 
-  test("what Postgres cannot store is refused", async () => {
+  test("a value that Postgres cannot store is refused", async () => {
     expect((await ask("/api/v1/heap?label=%00")).status).toBe(400);
     expect((await ask("/api/v1/heap", { method: "POST", body: { label: "\u0000" } })).status).toBe(400);
     expect((await ask("/api/v1/heap", { method: "POST", body: '{"label": "\\ud800"}' })).status).toBe(400);
@@ -477,13 +477,13 @@ describe("values", () => {
     expect((await ask("/api/v1/people", { method: "POST", body: { __proto__: 1, constructor: 2 } })).status).toBe(400);
   });
 
-  test("a text with half a character in it is refused, and its field named", async () => {
+  test("a text with a lone surrogate is refused, and its field named", async () => {
     const { status, body } = await ask("/api/v1/numbers", { method: "POST", body: '{"n": 77, "word": "a\\ud800"}' });
     expect([status, body.error.code, body.error.details[0].field]).toEqual([400, "VALIDATION_ERROR", "word"]);
     expect((await ask("/api/v1/numbers/77")).status).toBe(404);
   });
 
-  test("what is too long for an index is refused", async () => {
+  test("a value that is too long for an index is refused", async () => {
     const code = randomBytes(5000).toString("hex");
     const made = await ask("/api/v1/alone", { method: "POST", body: { code } });
     expect(codeOf(made)).toEqual([400, "VALIDATION_ERROR"]);
@@ -491,14 +491,14 @@ describe("values", () => {
     expect((await ask(`/api/v1/alone?code=${code}`)).body.data).toEqual([]);
   });
 
-  test("what has a grammar that it breaks is refused", async () => {
+  test("a value with invalid syntax for its type is refused", async () => {
     const made = await ask("/api/v1/wishes", { method: "POST", body: { id: 1, wanted: "tea &" } });
     expect(codeOf(made)).toEqual([400, "VALIDATION_ERROR"]);
     expect(codeOf(await ask("/api/v1/wishes?wanted=tea%20%26"))).toEqual([400, "VALIDATION_ERROR"]);
     expect((await ask("/api/v1/wishes", { method: "POST", body: { id: 1, wanted: "tea" } })).status).toBe(201);
   });
 
-  test("a column whose values are rows, or have no order, is no parameter to choose or to sort by", async () => {
+  test("a column with a composite type, or without an order, cannot be a filter or sorted by", async () => {
     const refused = async (query: string) => (await ask(`/api/v1/spots?${query}`)).body.error.details[0].field;
     expect(await refused("at=(2,1)")).toBe("at");
     expect(await refused("sort=noted")).toBe("sort");
@@ -511,7 +511,7 @@ describe("values", () => {
     ]);
   });
 
-  test("a search for what no text can have is refused, and named", async () => {
+  test("a search for an invalid text is refused, and named", async () => {
     const { status, body } = await ask("/api/v1/heap?keyword=a%00b");
     expect(status).toBe(400);
     expect(body.error.details).toEqual([{ field: "keyword", message: expect.any(String) }]);
@@ -541,7 +541,7 @@ test("a role that may only read gets an error that says so", async () => {
   }
 });
 
-test("a table that is made while the service runs appears by itself", async () => {
+test("a table that is created while the service runs is served", async () => {
   expect((await ask("/api/v1/late-comers")).status).toBe(404);
   await resources.owner.query(
     "create table late_comers (id int primary key, number_id bigint references numbers); grant select, insert on late_comers to anon; notify pgrst, 'reload schema'",

@@ -54,12 +54,12 @@ describe("lists", () => {
     expect((await ask(body.links.next)).body.links.prev).toContain("page=1");
   });
 
-  test("skip and limit give the simpler envelope", async () => {
+  test("skip and limit return the simpler envelope", async () => {
     const { body } = await ask("/api/v1/articles?skip=28&limit=5");
     expect([idsOf({ body }), body.pagination]).toEqual([[29, 30], { skip: 28, limit: 5, total: 30 }]);
   });
 
-  test("a page behind the last is empty", async () => {
+  test("a page after the last is empty", async () => {
     const { status, body } = await ask("/api/v1/articles?page=9");
     expect([status, body.data, body.links.next, body.links.prev]).toEqual([
       200,
@@ -82,7 +82,7 @@ describe("lists", () => {
     expect(codeOf(await ask("/api/v1/articles?created_at=yesterday-ish"))).toEqual([400, "VALIDATION_ERROR"]);
   });
 
-  test("sorts by several fields, in both forms, each tie broken by the key", async () => {
+  test("sorts by several fields, in both syntaxes, with the key as the last one", async () => {
     const sorted = (await ask("/api/v1/articles?sort=status:desc,title:asc&limit=30&fields=id,status,title")).body.data;
     const expected = [...sorted].sort(
       (a: Row, b: Row) => order(b.status) - order(a.status) || (a.title < b.title ? -1 : 1),
@@ -122,7 +122,7 @@ describe("lists", () => {
     expect(idsOf(await ask(`/api/v1/articles?keyword=postgres&author=${ada}&status=DRAFT&limit=100`)).length).toBe(5);
   });
 
-  test("what is unknown is refused by its name", async () => {
+  test("an unknown parameter is refused by its name", async () => {
     const response = await ask("/api/v1/articles?statsu=DRAFT");
     expect(codeOf(response)).toEqual([400, "VALIDATION_ERROR"]);
     expect(response.body.error.details).toEqual([{ field: "statsu", message: expect.stringContaining('"status"') }]);
@@ -175,7 +175,7 @@ describe("rows", () => {
     expect((await ask(`/api/v1/articles/${id}`)).body).toEqual(before);
   });
 
-  test("PUT replaces what the caller may write: null, or the default, or 400 for what is required", async () => {
+  test("PUT replaces the writable fields: null, or the default, or 400 for required ones", async () => {
     const { id, created_at } = (
       await ask("/api/v1/articles", {
         method: "POST",
@@ -248,7 +248,7 @@ describe("rows", () => {
     expect((await ask("/api/v1/articles")).body.pagination.total).toBe(before);
   });
 
-  test("a key of two columns is addressed by both", async () => {
+  test("a key of two columns has both in the path", async () => {
     const { status, body: row } = await ask("/api/v1/article-translations/1,pt-BR");
     expect([status, row.title]).toEqual([200, "Título um"]);
     expect((await ask("/api/v1/article-translations/1,fr")).status).toBe(404);
@@ -285,7 +285,7 @@ describe("nesting", () => {
     expect((await ask(`/api/v1/users/${ada}/articles/2/comments/2/replies`)).status).toBe(404);
   });
 
-  test("what is posted into a row refers to it", async () => {
+  test("a row that is posted to a nested collection refers to the parent", async () => {
     const post = (path: string, body: object, as?: number) =>
       ask(path, { method: "POST", body, ...(as !== undefined && { as }) });
     const { status, headers, body } = await post(
@@ -348,7 +348,7 @@ describe("actions", () => {
 });
 
 describe("hypermedia", () => {
-  test("shows of each row what its caller may do with it", async () => {
+  test("shows for each row the operations that the caller may use", async () => {
     const rows = (
       await resources.owner.query<{ id: string; author_id: string }>(
         "select id, author_id from articles order by id limit 20",
@@ -397,7 +397,7 @@ describe("hypermedia", () => {
     expect(Object.keys((await ask("/api/v1/doors/1?links=true")).body._links)).toEqual(["self"]);
   });
 
-  test("shows of what was just made what its author may do with it", async () => {
+  test("shows for a new row the operations that its author may use", async () => {
     const made = await ask("/api/v1/articles?links=true", {
       method: "POST",
       body: { title: "With links", content: "x" },
@@ -416,7 +416,7 @@ describe("hypermedia", () => {
   test.each([
     ["?links=true", "*/*", "application/json"],
     ["", "application/hal+json", "application/hal+json"],
-  ])("_links lead on from a row (%s, %s)", async (query, accept, type) => {
+  ])("_links of a row link to related resources (%s, %s)", async (query, accept, type) => {
     const response = await ask(`/api/v1/articles/2${query}`, { headers: { Accept: accept }, as: ada });
     expect(response.body).toMatchObject({ id: 2, title: "Title 2" });
     expect(response.body._links).toEqual({
@@ -431,7 +431,7 @@ describe("hypermedia", () => {
     expect(response.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
   });
 
-  test("lists have them in each row, and only of what the caller may", async () => {
+  test("lists have them in each row, and only those that the caller may use", async () => {
     const { body } = await ask("/api/v1/articles?links=true&limit=1&fields=id");
     expect(body.data[0]._links).toMatchObject({ self: { href: "/api/v1/articles/1" } });
     expect(body.data[0]._links).not.toHaveProperty("delete");
@@ -466,7 +466,7 @@ describe("HTTP", () => {
     }
   });
 
-  test("a slash at the end, upper case and underscores are moved permanently, for reading", async () => {
+  test("a trailing slash, upper case and underscores redirect permanently, for reads", async () => {
     for (const [path, canonical] of [
       ["/users/", "/users"],
       ["/Users/1?fields=id", "/users/1?fields=id"],
@@ -507,7 +507,7 @@ describe("HTTP", () => {
     expect((await ask("/users", { headers: { "X-Request-Id": "mine-1" } })).headers.get("x-request-id")).toBe("mine-1");
   });
 
-  test("a refusal has the documented envelope", async () => {
+  test("an error has the documented envelope", async () => {
     const { body, headers } = await ask("/api/v1/articles/999999");
     expect(body).toEqual({
       error: {

@@ -33,7 +33,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect((await ask("/users", { method: "POST", body })).status).toBe(409);
   });
 
-  test("changes, acts and deletes once, within another row too", async () => {
+  test("changes, acts and deletes once, in a nested collection too", async () => {
     const ann = await resources.addUser();
     const article = { title: "A title", content: "Words." };
     const nested = { method: "POST", body: article, as: ann, ...keyed(randomUUID()) };

@@ -69,7 +69,7 @@ describe("a body of rows", () => {
       `{"name":"a","numbers":${lists(20_001)}}`,
       "numbers: It may not have more than 20000 values.",
     ],
-  ])("is refused where it has %s", async (_what, body, message) => {
+  ])("is refused if it has %s", async (_what, body, message) => {
     const refused = await post(body);
     expect([refused.status, refused.body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
     expect(refused.body.error.message).toContain(message);
@@ -81,7 +81,7 @@ describe("a body of rows", () => {
     expect([status, body.error.details.length]).toEqual([400, 100]);
   });
 
-  test("is not repeated where a name in it is very long", async () => {
+  test("is not repeated in an error if a name in it is very long", async () => {
     const { status, text } = await post(`{"${"n".repeat(500_000)}":1,"name":"a"}`);
     expect([status, text.length < 2_000]).toEqual([400, true]);
   });

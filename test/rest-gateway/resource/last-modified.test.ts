@@ -14,24 +14,24 @@ const dated = (created_at: string, updatedAt: string | null, now: string) =>
   lastModified(JSON.stringify({ created_at, updatedAt }), TIMES, Date.parse(now))?.toISOString() ?? null;
 
 describe("the Last-Modified date of a row", () => {
-  test("at once while it is as it was made", () => {
+  test("is immediate while it is unchanged since its creation", () => {
     expect(dated("2026-01-01T00:00:00.9Z", "2026-01-01T00:00:00.9Z", "2026-01-01T00:00:01Z")).toBe(
       "2026-01-01T00:00:00.000Z",
     );
     expect(dated("2026-01-01T00:00:00.9Z", null, "2026-01-01T00:00:01Z")).toBe("2026-01-01T00:00:00.000Z");
   });
 
-  test("by its last change when that is some seconds old", () => {
+  test("is that of its last change after some seconds", () => {
     const [made, changed] = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:07.5Z"];
     expect(dated(made, changed, "2026-01-01T00:00:08Z")).toBeNull();
     expect(dated(made, changed, "2026-01-01T00:00:10Z")).toBe("2026-01-01T00:00:07.000Z");
   });
 
-  test("never by a change in the second in which it was made", () => {
+  test("is never that of a change in the second of its creation", () => {
     expect(dated("2026-01-01T00:00:00.100000Z", "2026-01-01T00:00:00.100001Z", "2027-01-01T00:00:00Z")).toBeNull();
   });
 
-  test("never by a change that is dated before it was made: a transaction that began earlier made it", () => {
+  test("is never that of a change before its creation: a transaction that began earlier made it", () => {
     expect(dated("2026-01-01T00:00:09Z", "2026-01-01T00:00:02Z", "2027-01-01T00:00:00Z")).toBeNull();
   });
 
@@ -49,7 +49,7 @@ describe("the Last-Modified date of a row", () => {
     ).not.toBeNull();
   });
 
-  test("not where its times are not shown", () => {
+  test("is absent if its times are not selected", () => {
     expect(lastModified(`{"name":"x"}`, TIMES, Date.now())).toBeNull();
     expect(lastModified(`{"created_at":"2026-01-01T00:00:00Z"}`, collectionOf(), Date.now())).toBeNull();
   });

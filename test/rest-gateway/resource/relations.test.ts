@@ -73,7 +73,7 @@ describe("a key of several columns", () => {
     expect((await ask("/api/v1/seats?rooms=A")).status).toBe(400);
   });
 
-  test("leads back to the rows that refer by it", async () => {
+  test("has a reverse link to the rows that reference it", async () => {
     const room = "/api/v1/rooms/B%2C%20C,2";
     expect(await linksOf(room)).toMatchObject({
       tables: `${room}/tables`,
@@ -165,7 +165,7 @@ describe("foreign keys with the same name", () => {
 });
 
 describe("a foreign key to a table of another schema", () => {
-  test("leads there and back", async () => {
+  test("has links in both directions", async () => {
     expect(await linksOf("/api/v1/orders/10")).toMatchObject({
       member: "/api/v1/members/1",
       seller: "/api/v1/members/2",

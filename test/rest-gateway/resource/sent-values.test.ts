@@ -93,7 +93,7 @@ describe("the error for a value that Postgres cannot parse names its field", () 
     expect(await act("stumble", { at: "2026-02-03" })).toEqual([400, "VALIDATION_ERROR"]);
   });
 
-  test("in an address it is no id", async () => {
+  test("in a path it is an invalid id", async () => {
     for (const path of [
       "/calendar/2026-13-45",
       "/calendar/soon",
@@ -131,7 +131,7 @@ describe("the error for a value that Postgres cannot parse names its field", () 
   });
 });
 
-test("blanks at the end do not make a text too long, and characters are counted", async () => {
+test("trailing blanks do not make a text too long, and characters are counted", async () => {
   const made = async (code: string) => (await ask("/api/v1/visits", { method: "POST", body: { code } })).body.code;
   expect([await made("short   "), await made("😀😀😀😀😀")]).toEqual(["short", "😀😀😀😀😀"]);
 });

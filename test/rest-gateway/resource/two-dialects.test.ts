@@ -41,7 +41,7 @@ const question = fc.record({
   limit: fc.integer({ min: 1, max: 20 }),
 });
 
-test("both dialects give the same rows for the same question", async () => {
+test("both dialects return the same rows for the same query", async () => {
   await fc.assert(
     fc.asyncProperty(question, async ({ filters, fields, sort, skip, limit }) => {
       const direction = sort.at(-1)?.[1] ?? "asc";

@@ -34,7 +34,7 @@ describe("listing users", () => {
     expect(body[0].created_at).toMatch(ISO);
   });
 
-  test("skip and limit choose a window", async () => {
+  test("skip and limit select a range", async () => {
     const { body } = await ask("/users?skip=20&limit=3");
     expect(body.map(({ name }: { name: string }) => name)).toEqual(["Person 21", "Person 22", "Person 23"]);
   });
@@ -44,7 +44,7 @@ describe("listing users", () => {
     expect((await ask("/users?limit=100000")).body.length).toBeGreaterThanOrEqual(25);
   });
 
-  test("page with limit gives the envelope, counted from 1", async () => {
+  test("page with limit returns the envelope, counted from 1", async () => {
     const { body } = await ask("/users?page=2&limit=10&name=Person%202&name=Person%203");
     expect(body).toMatchObject({ data: [], pagination: { page: 2, limit: 10, total: 2, totalPages: 1 } });
     const whole = (await ask("/users?page=2&limit=5&sort=id")).body;
@@ -58,11 +58,11 @@ describe("listing users", () => {
     expect((await ask(whole.links.last)).body.links.next).toBeNull();
   });
 
-  test("page alone gives the envelope with the documented limit", async () => {
+  test("page alone returns the envelope with the documented limit", async () => {
     expect((await ask("/users?page=1")).body.pagination).toMatchObject({ page: 1, limit: 10 });
   });
 
-  test("size gives a page object, counted from 0", async () => {
+  test("size returns a page object, counted from 0", async () => {
     const { body } = await ask("/users?page=1&size=10&sort=id");
     expect(body).toMatchObject({ page: 1, size: 10, first: false });
     expect(body.content[0].id).toBe(11);
@@ -94,7 +94,7 @@ describe("listing users", () => {
     expect(codeOf(await ask(`/users?${query}`))).toEqual([400, "VALIDATION_ERROR"]);
   });
 
-  test("what is unknown is named, with what may have been meant", async () => {
+  test("an unknown name is reported, with a similar one", async () => {
     const filter = await ask("/users?emial=x");
     expect(codeOf(filter)).toEqual([400, "VALIDATION_ERROR"]);
     expect(filter.body.error.details).toEqual([{ field: "emial", message: expect.stringContaining('"email"') }]);
@@ -104,7 +104,7 @@ describe("listing users", () => {
     expect((await ask("/users?age=old")).body.error.details).toEqual([{ field: "age", message: expect.any(String) }]);
   });
 
-  test("any field filters, sorts and can be chosen", async () => {
+  test("any field can be filtered, sorted and selected", async () => {
     const { body } = await ask("/users?name=Person%207&name=Person%208&sort=name:desc&fields=name,id");
     expect(body).toEqual([
       { id: 8, name: "Person 8" },
@@ -128,7 +128,7 @@ describe("an error says what to do", () => {
     expect((await ask(path)).body.error.message).toBe(message);
   });
 
-  test("and the value that cannot be read is named", async () => {
+  test("and the invalid value is named", async () => {
     const { body } = await ask("/users?created_at=2020");
     expect(body.error.details).toEqual([
       { field: "created_at", message: "This must be a date and time such as 2026-01-31T12:00:00Z." },
@@ -153,7 +153,7 @@ describe("one user", () => {
 });
 
 describe("creating", () => {
-  test("gives 201, the user and where it is", async () => {
+  test("returns 201, the user and its location", async () => {
     const email = newEmail();
     const { status, headers, body } = await ask("/users", { method: "POST", body: { name: "Ada", email, age: 36 } });
     expect(status).toBe(201);
@@ -199,7 +199,7 @@ describe("creating", () => {
     expect([response.status, response.body.age]).toEqual([201, whole]);
   });
 
-  test.each(["30.5", "30.00000000000000000001", "1e400"])("the age %s is no whole number", async (age) => {
+  test.each(["30.5", "30.00000000000000000001", "1e400"])("the age %s is not an integer", async (age) => {
     const body = `{"name": "Ada", "email": "${newEmail()}", "age": ${age}}`;
     expect(codeOf(await ask("/users", { method: "POST", body }))).toEqual([400, "VALIDATION_ERROR"]);
   });
@@ -244,7 +244,7 @@ describe("changing", () => {
   const create = async (fields: object = {}) =>
     (await ask("/users", { method: "POST", body: { name: "Ada", email: newEmail(), age: 36, ...fields } })).body;
 
-  test("PUT replaces: what is absent and may be becomes null", async () => {
+  test("PUT replaces: a missing nullable field becomes null", async () => {
     const before = await create();
     const email = newEmail();
     const { status, body } = await ask(`/users/${before.id}`, { method: "PUT", body: { name: "Eve", email } });
@@ -266,7 +266,7 @@ describe("changing", () => {
     expect(codeOf(await ask(`/users/${id}`, { method: "PUT", body: { age: 3 } }))).toEqual([400, "MISSING_FIELD"]);
   });
 
-  test("a user that was read can be sent back as it is", async () => {
+  test("a user that was read can be written back unchanged", async () => {
     const before = await create();
     const { status, body } = await ask(`/users/${before.id}`, { method: "PUT", body: before });
     expect([status, body]).toEqual([200, { ...before, updated_at: body.updated_at }]);
@@ -303,7 +303,7 @@ describe("changing", () => {
 });
 
 describe("/api/v1/users", () => {
-  test("answers as /users does", async () => {
+  test("responds as /users does", async () => {
     for (const path of ["", "/1", "/999999", "/x", "?page=1&limit=2&fields=id", "?size=2&fields=id", "?nmae=1"]) {
       const [here, there] = [await ask(`/users${path}`), await ask(`/api/v1/users${path}`)];
       expect(there.status).toBe(here.status);
@@ -320,7 +320,7 @@ describe("/api/v1/users", () => {
   });
 });
 
-test("PUT_SEMANTICS=merge keeps the fields that are not sent", async () => {
+test("PUT_SEMANTICS=merge keeps missing fields", async () => {
   const merging = await openResources({ settings: { PUT_SEMANTICS: "merge" } });
   try {
     const body = { name: "Ada", email: "ada@example.org", age: 36 };
@@ -343,7 +343,7 @@ test.each([
       error: { code: "USER_NOT_FOUND", message: expect.any(String), fields: {} },
     },
   ],
-])("ERROR_BODY=%s gives that shape", async (shape, expected) => {
+])("ERROR_BODY=%s selects that format", async (shape, expected) => {
   const shaped = await openResources({ settings: { ERROR_BODY: shape } });
   try {
     expect((await shaped.ask("/users/5")).body).toEqual(expected);
@@ -396,7 +396,7 @@ describe("USERS_ACCESS=owner", () => {
     expect(body.data[0]._links.self.href).toBe(`https://api.example.org/content/users/${body.data[0].id}`);
   });
 
-  test("headers that lead on begin with the path of PUBLIC_URL", async () => {
+  test("links in headers begin with the path of PUBLIC_URL", async () => {
     const made = await closed.ask("/users", { method: "POST", body: { name: "Eve", email: "eve@example.org" } });
     expect(made.headers.get("location")).toBe(`/content/users/${made.body.id}`);
     const moved = await closed.ask("/api/v1/Articles/?limit=1");

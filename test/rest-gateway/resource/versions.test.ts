@@ -57,7 +57,7 @@ describe("the requested version", () => {
     ["/api/articles", { "X-API-Version": "1", "Accept-Version": "2" }],
     ["/users?version=1", { Accept: "application/vnd.x.v2+json" }],
     ["/users?version=1&version=2", {}],
-  ])("%s with %j contradicts itself: 400", async (path, headers) => {
+  ])("%s with %j is contradictory: 400", async (path, headers) => {
     expect(codeOf(await ask(path, { headers: headers as Record<string, string> }))).toEqual([400, "VALIDATION_ERROR"]);
   });
 

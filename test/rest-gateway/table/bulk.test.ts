@@ -57,7 +57,7 @@ describe("a hundred thousand rows in one request", () => {
     expect(kept).toEqual([{ count: ROWS, notes: ROWS / 2, by: "authenticated", last: 'name "99999"' }]);
   });
 
-  test.each(BODIES)("are shown as they were inserted, as %s", async (_name, type, body) => {
+  test.each(BODIES)("are returned as they were inserted, as %s", async (_name, type, body) => {
     const answer = await insert(body, type, "return=representation");
     expect([answer.status, answer.body.length]).toEqual([201, ROWS]);
     expect(answer.body.at(-1)).toEqual({ ...rows.at(-1), sent_by: "authenticated" });
@@ -74,7 +74,7 @@ describe("a hundred thousand rows in one request", () => {
     expect((await owner.query("select from public.parcels")).rowCount).toBe(0);
   });
 
-  test("need no memory that stays: their service does not grow with each request", async () => {
+  test("leave no memory in use: the service does not grow with each request", async () => {
     const sendAll = async () => {
       for (const [, type, body] of BODIES) {
         await owner.query("truncate public.parcels");

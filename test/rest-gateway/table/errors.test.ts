@@ -164,7 +164,7 @@ describe("the reason phrase", () => {
     expect(await pgrst(status, text)).toMatchObject({ status, reason, body: { code: "TEA" } });
   });
 
-  test("ends no line, and is no longer than a line", async () => {
+  test("has no line end, and a limited length", async () => {
     expect(await raised("PT400", "one\r\nSet-Cookie: two\u007f\u0085")).toMatchObject({
       status: 400,
       reason: "one  Set-Cookie: two  ",
@@ -217,7 +217,7 @@ describe("concurrent requests that conflict", () => {
     expectPlainError(result, { path: "/rpc/reword" });
   });
 
-  test("40P01: each waits for the other", async () => {
+  test("40P01: a deadlock", async () => {
     // Whichever waited first looks first whether it waits for itself; if that is not the request, it is tried again.
     for (;;) {
       await other.query("begin; update api.numbers set half = half where n = 2");
@@ -244,7 +244,7 @@ describe("an unavailable database", () => {
       [words],
     );
 
-  test("PGRST000: it is away, and well again by itself", async () => {
+  test("PGRST000: it is unavailable, and the service recovers by itself", async () => {
     const name = pg.escapeIdentifier(museum.name);
     const maintenance = new pg.Client({ connectionString: museum.ownerUrl.replace(museum.name, "postgres") });
     await maintenance.connect();
@@ -265,7 +265,7 @@ describe("an unavailable database", () => {
     await until(() => isServed(clients.usual));
   });
 
-  test("PGRST001: a read that is lost, and lost again", async () => {
+  test("PGRST001: a read whose connection is lost twice", async () => {
     await owner.query(
       "create or replace function api.doze() returns int language sql stable as $$ select 1 from pg_sleep(60) $$; notify pgrst",
     );
@@ -320,11 +320,11 @@ describe("every code is tested", () => {
     "08007",
   ]);
 
-  test("of the contract's table", () => {
+  test("in the contract's table", () => {
     for (const code of ["23505", "23503", "42501", "PGRST116", "22P02"]) expect(provoked).toContain(code);
   });
 
-  test("of PostgREST's documentation, but for those that there is no occasion for", () => {
+  test("in PostgREST's documentation, except for those that cannot occur", () => {
     const documented = [
       ...["000", "001", "002", "003"],
       ...[
@@ -358,7 +358,7 @@ describe("every code is tested", () => {
     expect(documented.filter((code) => !provoked.has(code))).toEqual(impossible);
   });
 
-  test("of the statuses that PostgREST gives to SQLSTATEs", () => {
+  test("for the statuses of SQLSTATEs in PostgREST", () => {
     const table =
       "08 09 0L 0P 23503 23505 25006 25 28 2D 38 39 3B 40 53400 53 54 55 57 58 F0 HV P0001 P0 XX 42883 42P01 42P17 42501 22 42";
     const codes = [...provoked];

@@ -30,11 +30,11 @@ describe("the shape of a request", () => {
     ["another selection", "GET /films?id=gt.5&select=a", "GET /films?id=gt.5&select=b"],
     ["another order", "GET /films?a=gt.5&b=lt.5", "GET /films?b=lt.5&a=gt.5"],
     ["one filter more", "GET /films?a=gt.5", "GET /films?a=gt.5&a=gt.5"],
-  ])("%s is another form", (_what, one, other) => {
+  ])("%s has another shape", (_what, one, other) => {
     expect(form(one)!.text).not.toBe(form(other)!.text);
   });
 
-  test.each(["accept", "prefer", "range", "accept-profile"])("so is one with another %s", (name) => {
+  test.each(["accept", "prefer", "range", "accept-profile"])("differs with another %s", (name) => {
     const texts = [{}, { [name]: "a" }, { [name]: "b" }].map((headers) => form("GET /films?id=eq.5", headers)!.text);
     expect(new Set(texts).size).toBe(3);
   });
@@ -60,7 +60,7 @@ describe("the shape of a request", () => {
     "GET /films?id=eq.5;name=eq.6",
     "GET /films?id=eq.5&",
     "GET /f%69lms?id=eq.5",
-  ])("%s is read as a whole", (line) => {
+  ])("%s is parsed completely", (line) => {
     expect(form(line)).toBeNull();
   });
 

@@ -81,7 +81,7 @@ describe("a request of a cached shape", () => {
       "/works?title=gt.a&limit=3&id=gt.1&select=id,n:title&title=lt.z",
       "/works?title=gt.b%2C&limit=3&id=gt.2&select=id,n:title&title=lt.%F0%9F%98%80",
     ],
-  ])("%s, then %s: is understood as if it were read and planned anew", (one, other) => {
+  ])("%s, then %s: is handled as if it were parsed and planned again", (one, other) => {
     const { forms, learnt } = learn(one);
     const recalled = recall(forms, other)!;
     const { canonicalQuery, ...request } = recalled.request;

@@ -165,14 +165,14 @@ function fuzz(
 }
 
 describe("every request gets a response or an error", () => {
-  test("when it is right", () =>
+  test("if it is valid", () =>
     fuzz(valid, 1_200, (request, result) => {
       expectSound(request, result);
       // A page may begin behind the last row.
       const isRead = request.method === "GET" && !request.path.startsWith("/rpc/");
       if (isRead) expect([200, 206, 416], result.text).toContain(result.status);
     }));
-  test("when a character of its address is wrong", () => fuzz(mutilated, 800));
+  test("if a character of its URL is wrong", () => fuzz(mutilated, 800));
   test("if its URL, its body, its headers or its method are invalid", () => fuzz(broken, 3_200));
   test("if it is random words instead of a request", () =>
     fuzz(

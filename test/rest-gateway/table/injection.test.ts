@@ -343,11 +343,11 @@ describe("hostile text", () => {
     '/works?or=("".eq.1)',
     '/works?select=id,artists(name)&order=artists("")',
     '/works?"".order=id',
-  ])("is no name when it is empty: %s", async (path) => {
+  ])("is not a name if it is empty: %s", async (path) => {
     expect(await client.ask(path)).toMatchObject({ status: 400, body: { code: "PGRST100" } });
   });
 
-  test("is a key when it is empty", async () => {
+  test("is a key if it is empty", async () => {
     expect(await client.ask('/works?select=id,details->""&details->""=is.null&id=eq.1')).toMatchObject({
       body: [{ id: 1, details: null }],
     });
@@ -475,7 +475,7 @@ describe("statements", () => {
     expect(skeletonOf(`select "a" from ${MARK}`)).toContain(MARK);
   });
 
-  test("hold no text from outside but what is quoted", async () => {
+  test("contain no external text except quoted text", async () => {
     for (const text of fc.sample(hostile, 5)) {
       for (const attempt of Object.values(POSITIONS)) {
         const { path, ...request } = attempt(text);

@@ -43,7 +43,7 @@ afterAll(async () => {
 const inBytes = (text: string) => Buffer.from(text).toString("latin1");
 const readBytes = (text: unknown) => Buffer.from(String(text), "latin1").toString();
 
-test("an answer names its schema in UTF-8", async () => {
+test("a response names its schema in UTF-8", async () => {
   const response = await client.ask("/книги");
   expect(response).toMatchObject({ status: 200, body: [{ номер: 1, title: "Идиот" }] });
   expect(readBytes(response.headers["content-profile"])).toBe("тест");
@@ -56,7 +56,7 @@ test.each([
     "application/vnd.oai.openapi+json",
     `/${encodeURIComponent("книги")}`,
   ],
-])("so does the document of the interface in %s", async (_format, accept, path) => {
+])("the OpenAPI document in %s names it in UTF-8 too", async (_format, accept, path) => {
   const response = await client.ask("/", { headers: { Accept: accept } });
   expect(response.body.paths).toHaveProperty([path]);
   expect(readBytes(response.headers["content-profile"])).toBe("тест");
@@ -71,7 +71,7 @@ test.each([
   expect(readBytes(response.headers["content-profile"])).toBe(named);
 });
 
-test("and in Latin-1, as browsers do where they can", async () => {
+test("and in Latin-1, as browsers do if they can", async () => {
   const response = await client.ask("/jours", { headers: { "Accept-Profile": "été" } });
   expect(response).toMatchObject({ status: 200, body: [{ id: 7 }] });
 });
@@ -81,7 +81,7 @@ test("an unknown name is returned in the error as the client wrote it", async ()
   expect(response).toMatchObject({ status: 406, body: { code: "PGRST106", message: "Invalid schema: лето" } });
 });
 
-test("a row that was inserted has its address, and its schema", async () => {
+test("a row that was inserted has its location, and its schema", async () => {
   const response = await client.ask("/книги", {
     method: "POST",
     body: Buffer.from('{"номер": 2}'),

@@ -29,7 +29,7 @@ describe("the nearest name", () => {
     expect(suggestName("films", ["films"], { minSimilarity: 0.33, mayName })).toBeNull();
   });
 
-  test("is not looked for among very many", () => {
+  test("is not computed among very many", () => {
     const many = Array.from({ length: 501 }, (_, index) => `films_${index}`);
     expect(suggestName("films_50x", many, { minSimilarity: 0.33, mayName: anything })).toBeNull();
     expect(suggestName("films_50x", many.slice(1), { minSimilarity: 0.33, mayName: anything })).toMatch(/^films_50/);

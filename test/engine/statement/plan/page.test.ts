@@ -63,25 +63,25 @@ describe("an order is completed", () => {
     ]);
   });
 
-  test("by the columns of a key that it has not", () => {
+  test("by the missing columns of a key", () => {
     expect(orderOf("shelves", [term("number", { direction: "desc" })])).toEqual([
       ["number", "desc"],
       ["place", "desc"],
     ]);
   });
 
-  test("not at all where it holds a key", () => {
+  test("not at all if it contains a key", () => {
     expect(orderOf("hammers", [term("id"), term("price")])).toHaveLength(2);
     expect(orderOf("hammers", [term("name", { direction: "desc" })])).toEqual([["name", "desc"]]);
   });
 
-  test("not by a key of which there can be two: with nulls, or of some rows", () => {
+  test("not by a key that is not unique: with nulls, or of some rows", () => {
     expect(orderOf("hammers", [term("maker")])).toHaveLength(2);
     expect(orderOf("hammers", [term("price")])).toHaveLength(2);
     expect(orderOf("hammers", [term("x", { field: field("id", "a") })])).toHaveLength(2);
   });
 
-  test("by the key of its table in a view and in what a function gives", () => {
+  test("by the key of its table in a view and in the result of a function", () => {
     expect(orderOf("hammer_names", [term("name")])).toEqual([
       ["name", null],
       ["id", null],
@@ -163,7 +163,7 @@ describe("a page is refused", () => {
     expect(refusal(intent, options)).toMatchObject({ kind: "invalid", code });
   });
 
-  test("at a position of its order with too few values, or behind everything", () => {
+  test("for a cursor of its order with too few values, or after the last row", () => {
     const order = museum.plan(paged("hammers", { order: [term("price")], window })).keyset!.order;
     const behind = (...values: (string | null)[]): CursorPage => ({ kind: "after", position: { order, values } });
     const intent = (page: CursorPage) => paged("hammers", { order: [term("price")], window }, page);
@@ -174,7 +174,7 @@ describe("a page is refused", () => {
   });
 });
 
-test("a page has no more rows than are put together at once, or than the settings allow", () => {
+test("a page has no more rows than the maximum page size, or than the settings allow", () => {
   const limitOf = (limit: number, maxRows: number | null) =>
     museum.plan(read("hammers", { window: { offset: 0, limit } }, { page: first }), { maxRows }).rows.limit;
   expect(limitOf(20, null)).toBe(20);
@@ -183,7 +183,7 @@ test("a page has no more rows than are put together at once, or than the setting
   expect(limitOf(20, 100)).toBe(20);
 });
 
-test("an argument of a function may be called cursor", () => {
+test("an argument of a function may have the name cursor", () => {
   const given = call("from_cursor", { cursor: "x" }, {}, { page: { kind: "unreadable" } });
   expect(museum.plan(given)).toMatchObject({ keyset: null, call: { arguments: { parameters: [{ name: "cursor" }] } } });
   const paged = call("cheap_hammers", { cursor: "" }, { window }, { page: first });

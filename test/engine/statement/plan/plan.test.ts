@@ -176,7 +176,7 @@ describe("a request is refused", () => {
     expect(refusal(remove("works")).message).toBe("DELETE requires a WHERE clause");
   });
 
-  test("with no hint at a table that the caller may not see", () => {
+  test("without a hint to a table that the caller may not see", () => {
     expect(refusal(read("closedd"), { role: "authenticated" }).hint).toBe("Perhaps you meant the table 'api.closed'");
     expect(refusal(read("closedd")).hint).toBeNull();
     // A right to one column is a right to know of the table.
@@ -198,7 +198,7 @@ describe("a request is refused", () => {
 });
 
 describe("a plan contains", () => {
-  test("that what only reads may not write", () => {
+  test("that a read-only statement may not write", () => {
     expect(museum.plan(read("works")).readOnly).toBe(true);
     expect(museum.plan(insert("works", { title: "x" })).readOnly).toBe(false);
     expect(museum.plan(post("write_item", { name: "x" })).readOnly).toBe(false);
@@ -239,7 +239,7 @@ describe("a plan contains", () => {
     expect(total(call("all_works", {}, {}, { count: "estimated" }), 10)).toEqual({ kind: "counted", most: null });
   });
 
-  test("which format it makes, the first that it can", () => {
+  test("the first media type that it can produce", () => {
     const made = (intent: Intent, ...types: string[]) =>
       museum.plan(intent, { formats: types.map((type) => ({ kind: "media", type })) }).format.type;
     expect(made(read("works"), "*/*")).toBe("application/json");
@@ -264,7 +264,7 @@ describe("a plan contains", () => {
     expect(museum.plan(insert("works", { title: "x" }, {}, { returned: "nothing" })).body).toEqual({ kind: "none" });
   });
 
-  test("where a new row is, by the key of its table", () => {
+  test("the location of a new row, by the key of its table", () => {
     const location = (table: string, row: object) => {
       const plan = museum.plan(insert(table, row, {}, { returned: "headers" }));
       return plan.kind === "write" ? plan.location : null;
@@ -275,7 +275,7 @@ describe("a plan contains", () => {
     expect(location("work_list", { name: "x" })).toEqual(["number"]);
   });
 
-  test("no conflict for a table without a key, unless its columns are named", () => {
+  test("no conflict target for a table without a key, unless its columns are named", () => {
     const conflict = (table: string, onConflict: string[] | null) => {
       const plan = museum.plan(insert(table, { a: 1 }, {}, { upsert: { resolution: "ignore", onConflict } }));
       return plan.kind === "write" && plan.change.kind === "insert" ? plan.change.conflict?.columns : null;

@@ -96,7 +96,7 @@ describe("a relationship is refused", () => {
     });
   });
 
-  test("with the choices when there are several", () => {
+  test("with the candidates if there are several", () => {
     expect(refusal("exhibitions", "people")).toMatchObject({
       kind: "ambiguous",
       message: "Could not embed because more than one relationship was found for 'exhibitions' and 'people'",
@@ -125,7 +125,7 @@ describe("a relationship is refused", () => {
 });
 
 describe("a hint", () => {
-  test("is for the source where that is the name which is wrong", () => {
+  test("names the source if its name is wrong", () => {
     expect(refusal("exhibtions", "works").hint).toBe("Perhaps you meant 'exhibitions' instead of 'exhibtions'.");
   });
 

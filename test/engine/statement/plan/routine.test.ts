@@ -94,7 +94,7 @@ describe("a function is refused", () => {
     });
   });
 
-  test("when it could be several", () => {
+  test("if it is ambiguous", () => {
     expect(refusal(call("clash", { a: "1" }))).toMatchObject({
       kind: "ambiguous",
       code: "PGRST203",
@@ -103,7 +103,7 @@ describe("a function is refused", () => {
   });
 
   test.each(["unnamed_pair", "procedure", "tg__inbox", "works_label", "only_other"])(
-    "when it cannot be called: %s",
+    "if it cannot be called: %s",
     (name) => {
       expect(refusal(call(name)).code).toBe("PGRST202");
     },

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { chooseAlias } from "../../../../engine/statement/plan/scope.ts";
 
-test("a relation is called by its name and depth, as PostgREST calls it", () => {
+test("a relation has the alias of its name and depth, as in PostgREST", () => {
   expect(chooseAlias("films", 0, new Set())).toBe("films");
   expect(chooseAlias("films", 2, new Set())).toBe("films_2");
 });
 
-test("no two selections within each other share a name", () => {
+test("nested selections have different aliases", () => {
   expect(chooseAlias("films", 1, new Set(["films_1"]))).toBe("films_1_2");
   expect(chooseAlias("films", 1, new Set(["films_1", "films_1_2"]))).toBe("films_1_3");
 });
 
-test("a name stays apart from others although Postgres would cut it off", () => {
+test("an alias stays unique although Postgres would truncate it", () => {
   const long = "x".repeat(63);
   const first = chooseAlias(long, 1, new Set([long]));
   expect(Buffer.byteLength(first)).toBe(63);

@@ -38,7 +38,7 @@ describe("the values of bind parameters", () => {
     expect(bindValues([{ kind: "payload" }], post("f", [1]))).toEqual([Buffer.from("[1]")]);
   });
 
-  test("bytes are sent as digits, since a parameter is text", () => {
+  test("include bytes in hex, since a parameter is text", () => {
     const argument = { kind: "raw" as const, type: "bytea" as const, body: Buffer.from([0, 255]) };
     expect(bindValues([{ kind: "payload" }], { ...call("f"), argument })).toEqual([Buffer.from("\\x00ff")]);
   });

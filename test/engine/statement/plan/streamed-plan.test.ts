@@ -72,7 +72,7 @@ describe("a response that cannot be streamed", () => {
 });
 
 describe("a probe", () => {
-  test("shows that there are too many rows, and is the plan itself where there cannot be", () => {
+  test("detects too many rows, and is the plan itself if there cannot be too many", () => {
     const all = museum.plan(read("works"));
     expect(toProbePlan(all).rows).toEqual({ ...all.rows, limit: MAX_BUFFERED_ROWS + 1 });
     const many = museum.plan(read("works", { window: { offset: 2, limit: 9 * MAX_BUFFERED_ROWS } }));

@@ -49,7 +49,7 @@ describe("a response body is", () => {
     expect(await museum.run(intent, { includesBody: false })).toMatchObject({ body: null, rowCount: 7, total: 7 });
   });
 
-  test("CSV, whose first line are the names", async () => {
+  test("CSV, with the names in the first line", async () => {
     const intent = read("works", { select: columns("id", "title"), where: [compare("id", "lt", "3")] });
     expect(museum.text(intent, media("text/csv"))).toBe(
       answering("", {
@@ -65,7 +65,7 @@ describe("a response body is", () => {
     expect(await bodyOf(written, media("text/csv"))).toBe('title\n"Water Lilies"');
   });
 
-  test("what an aggregate of the table makes", async () => {
+  test("the result of an aggregate of the table", async () => {
     const intent = read("works", { where: [compare("id", "lt", "3")] });
     const label = media("application/vnd.museum.label");
     expect(museum.text(intent, label)).toMatch(/^select "api"."works_label"\(\("_"\.\*\)::"api"."works"\), count/);
@@ -73,12 +73,12 @@ describe("a response body is", () => {
     expect(await bodyOf(call("all_works", {}, { where: [eq("id", "7")] }), label)).toBe("labels:Fragment;");
   });
 
-  test("what an aggregate of any rows or values makes", async () => {
+  test("the result of an aggregate of any rows or values", async () => {
     expect(await bodyOf(ids(), media("text/plain"))).toBe("(1,calm)\n(2,calm)\n");
     expect(await bodyOf(call("add", { a: "1", b: "2" }), media("text/plain"))).toBe("3\n");
   });
 
-  test("what a function gives, if that is its type", async () => {
+  test("the result of a function, if it has that type", async () => {
     expect(await bodyOf(call("page"), media("text/html"))).toBe("<h1>Museum</h1>");
     expect(museum.text(call("page"), media("text/html"))).toContain(
       `select (array_agg("_"."pgrst_scalar"))[1], count(*)`,

@@ -33,7 +33,7 @@ const raw = (name: string, type: "text" | "xml" | "bytea", body: Buffer): CallIn
 });
 
 describe("a function is called", () => {
-  test("with texts that become its parameters' types", async () => {
+  test("with texts that are cast to its parameters' types", async () => {
     const intent = call("add", { b: "2", a: "1" });
     expect(museum.text(intent)).toBe(
       answering(
@@ -72,14 +72,14 @@ describe("a function is called", () => {
     ).toBe(3);
   });
 
-  test("with what it does without left out, so that its defaults hold", async () => {
+  test("without the omitted arguments, so that their defaults apply", async () => {
     expect(await museum.rows(call("required", { a: "3" }))).toBe(30);
     expect(await museum.rows(post("defaults", { b: "y" }))).toEqual({ a: 1, b: "y", c: null });
     expect(museum.text(call("defaults"))).toContain(`(select "api"."defaults"() as "pgrst_scalar")`);
     expect(await museum.rows(call("optional_body"))).toBe(1);
   });
 
-  test("with any number of arguments where it is variadic", async () => {
+  test("with any number of arguments if it is variadic", async () => {
     const intent = call("prefix_words", { prefix: "p", words: ["a", "b, c"] });
     expect(museum.text(intent)).toContain(`"api"."prefix_words"("prefix" := $1::text, variadic "words" := $2::text[])`);
     expect(await museum.rows(intent)).toBe("pa+b, c");
@@ -87,7 +87,7 @@ describe("a function is called", () => {
     expect(await museum.rows(post("sum_all", { ns: [1, 2, 3] }))).toBe(6);
   });
 
-  test("with the last of several values where it is not", async () => {
+  test("with the last of several values if it is not", async () => {
     expect(await museum.rows(call("greet", { name: ["a", "b"] }))).toBe("hello b");
   });
 
@@ -101,7 +101,7 @@ describe("a function is called", () => {
     expect(await museum.rows(raw("echo_bytes", "bytea", Buffer.from([0, 255])))).toBe("\\x00ff");
   });
 
-  test("with names that statements use themselves, and that need quotes", async () => {
+  test("with names that statements use internally, and that need quotes", async () => {
     expect(
       await museum.rows(post("arguments", { id: 1 }, { select: columns("code"), where: [eq("code", "FR")] })),
     ).toEqual([{ code: "FR" }]);
@@ -109,7 +109,7 @@ describe("a function is called", () => {
     expect(await museum.rows(post("odd function", { "odd arg": 2 }))).toBe(2);
   });
 
-  test("with types whose length would be cut off in a record", async () => {
+  test("with types whose length would be truncated in a record", async () => {
     expect(await museum.rows(post("padded", { word: "abc" }))).toBe("[abc]");
     expect(await museum.rows(post("bits", { flags: "0101" }))).toBe("0101");
   });
@@ -142,7 +142,7 @@ describe("the result of a function", () => {
     expect(museum.text(call("all_works"))).toContain(`select ${JSON_ROWS}, count(*)`);
   });
 
-  test("rows are filtered, ordered, cut off, shown and embedded in as a table's", async () => {
+  test("has rows that are filtered, ordered, limited, selected and embedded like a table's", async () => {
     const intent = call(
       "all_works",
       {},
@@ -201,7 +201,7 @@ describe("the result of a function", () => {
     expect(museum.plan(post("nap", {}))).toMatchObject({ routine: { returns: { shape: "void" } } });
   });
 
-  test("may be a response's headers and status", async () => {
+  test("may set the headers and the status of the response", async () => {
     const answer = await museum.run(post("told", { status: "418", headers: '[{"X-Tea":"green"}]' }));
     expect(answer).toMatchObject({ status: "418", headers: '[{"X-Tea":"green"}]' });
   });
@@ -222,7 +222,7 @@ describe("a function that takes a row", () => {
     row: { of: { schema: "api", name: "works" }, conditions: [eq("id", id)] },
   });
 
-  test("is given it first, and the rest by name", async () => {
+  test("gets the row first, and the other arguments by name", async () => {
     expect(museum.text(withRow("labelled", { prefix: ">" }, "1"))).toContain(
       `from "api"."works" as "row", json_to_record($1::json) as "arguments"("prefix" text), ` +
         `lateral (select "api"."labelled"("row".*, "prefix" := "arguments"."prefix") as "pgrst_scalar") as "labelled" ` +
@@ -232,7 +232,7 @@ describe("a function that takes a row", () => {
     expect(await museum.rows(withRow("labelled", {}, "1"))).toBe("Water Lilies!");
   });
 
-  test("may change it, and is not called where it is not there", async () => {
+  test("may update the row, and is not called without one", async () => {
     expect(await museum.rows(withRow("retitle", { title: "Reeds" }, "1"))).toMatchObject({ id: 1, title: "Reeds" });
     expect(await museum.run(withRow("retitle", { title: "Reeds" }, "999"))).toMatchObject({ rowCount: 0 });
   });

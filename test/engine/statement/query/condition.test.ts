@@ -87,7 +87,7 @@ describe("a condition is compiled", () => {
     );
   });
 
-  test("on text that is ready to be searched as it is", () => {
+  test("on a tsvector without a conversion", () => {
     const where = filter("search", { kind: "search", operator: "fts", language: "english", value: "cat" });
     expect(museum.text(read("documents", { select: columns("id"), where: [where] }))).toContain(
       `where "documents"."search" @@ to_tsquery('english', $1)`,
@@ -147,7 +147,7 @@ describe("a value is cast by Postgres to the type of its column", () => {
     ["types", compare("whole", "like", "1%"), "42883"],
     ["types", eq("nothing", "1"), "42703"],
     ["types", filter("words", { kind: "search", operator: "fts", language: "klingon", value: "x" }), "42704"],
-  ])("and is refused by it: %s %j", async (table, where, code) => {
+  ])("and is refused by Postgres: %s %j", async (table, where, code) => {
     await expect(museum.rows(read(table, { select: columns("id"), where: [where] }))).rejects.toMatchObject({ code });
   });
 

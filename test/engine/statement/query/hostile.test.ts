@@ -71,7 +71,7 @@ const remembered = hostile.map((text) => {
 const request = fc.tuple(intents({ name: remembered, value: remembered }), manners(hostile));
 
 describe("hostile text in any part of an intent", () => {
-  test("leaves the statement's structure as it is for plain text", () => {
+  test("leaves the structure of the statement unchanged", () => {
     let planned = 0;
     fc.assert(
       fc.property(request, ([intent, responseOptions]) => {

@@ -119,7 +119,7 @@ describe("a page by cursor", () => {
     );
   });
 
-  test("begins behind a null", () => {
+  test("starts after a null", () => {
     const kept = (condition: string, order: string) =>
       `select ${id}, ${price} from "api"."paints" as "paints" where ${condition} order by ${order} limit 3`;
     expect(searched(behind(paints([term("price")]), [null, "7"]))).toBe(
@@ -131,7 +131,7 @@ describe("a page by cursor", () => {
     );
   });
 
-  test("heeds conditions, and counts without heeding where it begins", async () => {
+  test("applies conditions, and counts without the start position", async () => {
     const where = [compare("year", "gt", "2003")];
     const intent = { ...paints([]), ...read("paints", { where, order: [], window: two }, { count: "exact" }) };
     expect(searched(behind(intent, ["7"]))).toBe(
@@ -171,7 +171,7 @@ describe("a walk through pages returns each row once and in order", () => {
     },
   );
 
-  test("of all types that have an order", async () => {
+  test("of all types with an order", async () => {
     const unordered = new Set(["json", "point", "xml"]);
     const { columns: known } = museum.catalog.findTable({ schema: "api", name: "types" })!;
     const names = [...known.values()].filter(({ type }) => !unordered.has(type.name)).map(({ name }) => name);
@@ -203,7 +203,7 @@ describe("a walk through pages returns each row once and in order", () => {
     ...more,
   });
 
-  test("by what a JSON path leads to", async () => {
+  test("by the value of a JSON path", async () => {
     const order = [
       ordered(field("details", "size", "width")),
       ordered(field("details", { arrow: "->>", key: "copies" })),
@@ -226,7 +226,7 @@ describe("a walk through pages returns each row once and in order", () => {
     }
   });
 
-  test("with everything that is embedded in them", async () => {
+  test("with all their embedded rows", async () => {
     const select = [everyColumn(), column("shouted"), relation("artists", [column("name"), relation("countries", [])])];
     const intent = read("works", { select: [...select, relation("exhibitions", columns("id"))], window: two });
     const inOrder = { ...intent, selection: { ...intent.selection, orders: [{ path: [], value: [term("id")] }] } };
@@ -248,7 +248,7 @@ describe("a walk through pages returns each row once and in order", () => {
     expect(await walk(intent)).toEqual(await whole(intent));
   });
 
-  test("as CSV, and as headers alone", async () => {
+  test("as CSV, and for HEAD", async () => {
     const first = { ...read("paints", { select: columns("id"), window: two }), page: { kind: "first" } } as const;
     const csv = await museum.run(first, { formats: [{ kind: "media", type: "text/csv" }] });
     expect(csv).toMatchObject({ body: "id\n1\n2", position: ["2"] });

@@ -69,7 +69,7 @@ describe("a total", () => {
     expect(await museum.run(intent, { maxRows: 10 })).toMatchObject({ rowCount: 10, total: 11 });
   });
 
-  test("is of groups where rows are grouped", async () => {
+  test("counts groups if rows are grouped", async () => {
     const intent = read("works", { select: [column("artist_id"), aggregate("count")], window }, { count: "exact" });
     expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
@@ -97,7 +97,7 @@ describe("streamed rows", () => {
     order: [term("id")],
   });
 
-  test("are each a text, beside what there is to say of all", async () => {
+  test("are a text each, with the values for the whole response beside it", async () => {
     const query = buildRowsQuery(longPlanOf({ ...some, count: "exact" }));
     expect(query.text).toBe(
       `select row_to_json("_".*), (select count(*) from "api"."works" as "works" where "works"."id" < $1), ` +
@@ -124,7 +124,7 @@ describe("streamed rows", () => {
     ["of groups", read("works", { select: [column("artist_id"), aggregate("count")] }), {}],
     ["of a function", call("works_by", { artist: "1" }, { where: [compare("id", "gt", "1")] }), {}],
     ["of a function, counted", call("all_works", {}, { window: { offset: 1, limit: 2 } }, { count: "exact" }), {}],
-  ])("are together what Postgres makes of them: %s", async (_name, intent, options) => {
+  ])("concatenate to the body that Postgres makes: %s", async (_name, intent, options) => {
     const plan = longPlanOf(intent, options);
     const lines = await museum.lines(buildRowsQuery(plan), intent);
     const { opening, separator, closing } = bodyFrame(plan);
@@ -171,7 +171,7 @@ describe("an explained statement", () => {
   });
 });
 
-test("a statement is the same for all values, and survives a change of the table", async () => {
+test("is the same for all values, and stays valid after a change of the table", async () => {
   const texts = ["1", "2"].map((id) => museum.text(read("countries", { where: [eq("code", id)] })));
   expect(texts[0]).toBe(texts[1]);
   const intent = read("countries", { where: [eq("code", "FR")] });

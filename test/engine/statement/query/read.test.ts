@@ -129,7 +129,7 @@ describe("an embedded relation", () => {
     ]);
   });
 
-  test("is reached through a junction", async () => {
+  test("may use a junction", async () => {
     const intent = read("exhibitions", {
       select: [column("id"), relation("works", columns("id"))],
       where: [eq("id", "2")],
@@ -144,7 +144,7 @@ describe("an embedded relation", () => {
     expect(await museum.rows(intent)).toEqual([{ id: 2, works: [{ id: 3 }, { id: 5 }] }]);
   });
 
-  test("is computed by a function of the row", async () => {
+  test("may be a function of the row", async () => {
     const intent = read("artists", {
       select: [relation("masterpiece", columns("title")), relation("shown_works", columns("id"))],
       where: [eq("id", "2")],
@@ -173,7 +173,7 @@ describe("an embedded relation", () => {
     expect(await museum.rows(intent)).toEqual([{ id: 2, team: [{ id: 4 }], boss: { id: 1 } }]);
   });
 
-  test("has a name that no table around it has", async () => {
+  test("has an alias that no outer table has", async () => {
     const inner = relation("works", [relation("artists", [relation("works", columns("id"))])], { hint: "works_1" });
     const intent = read("deep_works", { select: [inner] });
     expect(museum.text(intent)).toContain(`"api"."works" as "works_1" where "works_1"."id" = "deep_works"."works_1"`);
@@ -205,7 +205,7 @@ describe("an embedded relation", () => {
     expect(await museum.rows(intent)).toEqual([{ id: 6, artists: { name: "Hokusai", countries: { name: "Japan" } } }]);
   });
 
-  test("counts its rows by a column called count, as clients of old do", async () => {
+  test("counts its rows by a column with the name count, as older clients do", async () => {
     const intent = read("artists", { select: [relation("works", columns("count"))], where: [eq("id", "1")] });
     expect(await museum.rows(intent, { aggregates: false })).toEqual([{ works: [{ count: 2 }] }]);
   });
@@ -234,7 +234,7 @@ describe("conditions on relations", () => {
     expect(await ids(intent)).toEqual([3, 4, 6]);
   });
 
-  test("by a column of a relation that is not in the answer at all", async () => {
+  test("by a column of a relation that is not selected", async () => {
     const related = { kind: "related", relation: "artists", negated: false, condition: eq("name", "Claude") } as const;
     const intent = read("works", {
       select: columns("id"),
@@ -253,7 +253,7 @@ describe("conditions on relations", () => {
     ).toEqual([3, 4, 5, 6, 7]);
   });
 
-  test("a column may have the name of a relation", async () => {
+  test("on a column may use the name of a relation", async () => {
     const intent = read("works", {
       select: [column("id"), relation("artist_id", columns("name"))],
       where: [eq("artist_id", "3")],
@@ -277,7 +277,7 @@ describe("conditions on relations", () => {
 });
 
 describe("the order by a relation's column", () => {
-  test("is by a column that need not be in the answer", async () => {
+  test("may use a column that is not selected", async () => {
     const intent = read("works", {
       select: [column("id"), relation("artists", columns("name"))],
       order: [term("born", { relation: "artists", nulls: "first" }), term("id", { direction: "desc" })],
@@ -315,7 +315,7 @@ describe("a spread relation", () => {
     ]);
   });
 
-  test("gives all its columns", async () => {
+  test("adds all its columns", async () => {
     const intent = read("labels", {
       select: [relation("works", [everyColumn()], { spread: true })],
       where: [eq("work_id", "6")],
@@ -334,7 +334,7 @@ describe("a spread relation", () => {
     ]);
   });
 
-  test("of many rows gives arrays that are in step", async () => {
+  test("to many rows adds arrays of equal length", async () => {
     const intent = read("artists", {
       select: [column("id"), relation("works", columns("title", "year"), { spread: true })],
       where: [{ kind: "or", negated: false, conditions: [eq("id", "1"), eq("id", "5")] }],
@@ -402,7 +402,7 @@ describe("aggregates", () => {
     expect(await museum.rows(intent)).toEqual([{ copies: "100", count: 1, artists: { name: "Hokusai" } }]);
   });
 
-  test("of a spread relation are worked out by the rows around it", async () => {
+  test("of a spread relation are grouped by the outer rows", async () => {
     const intent = read("works", {
       select: [
         aggregate("count"),
@@ -436,7 +436,7 @@ describe("aggregates", () => {
     expect(await museum.rows(whole)).toEqual([{ code: "FR", name: "France", count: 1 }]);
   });
 
-  test("of rows of a function", async () => {
+  test("work on the rows of a function", async () => {
     expect(await museum.rows(call("all_works", {}, { select: [aggregate("max", "id")] }))).toEqual([{ max: 7 }]);
   });
 });

@@ -55,7 +55,7 @@ describe("an insert", () => {
     expect(await museum.rows(intent)).toEqual([{ name: "glue", quantity: 1, note: "none" }]);
   });
 
-  test("of many rows, with what is embedded in them", async () => {
+  test("of many rows returns them with embedded rows", async () => {
     const rows = [
       { id: 50, title: "A", artist_id: 1 },
       { id: 51, title: "B", artist_id: null },
@@ -85,7 +85,7 @@ describe("an insert", () => {
     ]);
   });
 
-  test("of rows that hold JSON reads that row by row", async () => {
+  test("of rows with JSON values reads them row by row", async () => {
     const payload = payloadOf('[{"each":1,"said":{"a":1.0}},{"each":2,"said":null}]');
     const intent = { ...insert("sheets", []), payload };
     expect(museum.text(intent)).toContain(
@@ -139,7 +139,7 @@ describe("an insert", () => {
     expect(await museum.run(insert("only_key", []))).toMatchObject({ rowCount: 0, body: "[]" });
   });
 
-  test("gives absent keys their default where that is preferred, and null where null is given", async () => {
+  test("sets missing keys to their default if preferred, and null values to null", async () => {
     const rows = [{ id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" }, { id: 91 }];
     const intent = insert("defaults", rows, { order: [term("id")] }, { missingAsDefault: true });
     expect(museum.text(intent)).toContain(
@@ -164,7 +164,7 @@ describe("an insert", () => {
     expect(await museum.rows(withAll)).toEqual([{ id: expect.any(Number), a: null, b: "x" }]);
   });
 
-  test("draws a number for every record where defaults are preferred, as PostgREST does", async () => {
+  test("advances the sequence for every record with missing=default, as in PostgREST", async () => {
     const numbers = async (rows: object[]) => {
       const intent = insert("defaults", rows, { select: columns("id") }, { missingAsDefault: true });
       const payload = { ...intent.payload, columns: ["id", "a"] };
@@ -192,7 +192,7 @@ describe("an insert", () => {
     expect([headers, status]).toEqual(['[{"X-Fixture": "told"}]', "299"]);
   });
 
-  test("writes names that the statement uses itself", async () => {
+  test("writes columns with names that the statement uses internally", async () => {
     for (const table of ["payload", "result"]) {
       expect(await museum.rows(insert(table, { id: 2, note: "b" }))).toEqual([{ id: 2, note: "b" }]);
       expect(await museum.rows(update(table, { note: "c" }, { where: [eq("id", "1")] }))).toEqual([
@@ -235,7 +235,7 @@ describe("an insert that conflicts with existing rows", () => {
     ).toBe(0);
   });
 
-  test("leaves them alone", async () => {
+  test("ignores them", async () => {
     const intent = insert("keyed", rows, {}, { upsert: { resolution: "ignore", onConflict: null } });
     expect(museum.text(intent)).toContain(
       `as "payload"("code" text, "name" text) on conflict ("code") do nothing returning`,
@@ -295,7 +295,7 @@ describe("PUT", () => {
 });
 
 describe("an update", () => {
-  test("sets the payload's columns in the rows that the conditions choose", async () => {
+  test("sets the payload's columns in the rows that match the conditions", async () => {
     const intent = update(
       "works",
       { price: 1, mood: null },
@@ -358,7 +358,7 @@ describe("an update", () => {
     ]);
   });
 
-  test("may choose rows by their relations", async () => {
+  test("may filter rows by their relations", async () => {
     const intent = update(
       "artists",
       { died: 0 },
@@ -381,7 +381,7 @@ describe("an update", () => {
 });
 
 describe("a delete", () => {
-  test("gives what was there", async () => {
+  test("returns the deleted rows", async () => {
     const intent = remove("labels", { select: [relation("works", columns("title"))], where: [eq("work_id", "1")] });
     expect(museum.text(intent)).toBe(
       answering(
@@ -395,7 +395,7 @@ describe("a delete", () => {
     expect(await museum.rows(intent)).toEqual([{ works: { title: "Water Lilies" } }]);
   });
 
-  test("is undone when it is of more rows than are allowed", async () => {
+  test("is rolled back if it has more rows than are allowed", async () => {
     const intent = remove("exhibits", { where: [eq("work_id", "1")] }, { returned: "nothing" });
     const error = await museum.run(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({ kind: "invalid", code: "PGRST124", details: "The query affects 2 rows" });

@@ -44,7 +44,7 @@ describe("/openapi.json", () => {
     expect(names).not.toContain("version");
   });
 
-  test("shows each what they may do", async () => {
+  test("has the operations that each role may use", async () => {
     const { paths: forAnybody } = await world.json("/openapi.json");
     const { paths: forUsers } = await world.json("/openapi.json", "authenticated");
     expect(Object.keys(forAnybody["/api/v1/articles"])).toEqual(["get"]);
@@ -59,7 +59,7 @@ describe("/openapi.json", () => {
     expect(sent.filter(([, schema]) => JSON.stringify(schema).includes("Default: `"))).not.toEqual([]);
   });
 
-  test("shows what may be written and not be read", async () => {
+  test("has columns that may be written and not read", async () => {
     const path = "/api/v1/drop-box";
     const { paths } = await world.json("/openapi.json");
     expect(Object.keys(paths[path])).toEqual(["post"]);
@@ -69,7 +69,7 @@ describe("/openapi.json", () => {
     expect([result.status, result.text]).toEqual([201, ""]);
   });
 
-  test("has the names of its version, and /users in the first alone", async () => {
+  test("has the names of its version, and /users in the first only", async () => {
     const [one, two] = [await world.json("/openapi.json"), await world.json("/openapi.json?version=2")];
     expect(Object.keys(one.components.schemas["articles.row"].properties)).toContain("author_id");
     expect(Object.keys(two.components.schemas["articles.row"].properties)).toContain("authorId");
@@ -105,7 +105,7 @@ describe("/openapi.json", () => {
     });
   });
 
-  test("has actions, nested collections, keys of several columns, tasks and signing in", async () => {
+  test("has actions, nested collections, keys of several columns, tasks and the sign-in", async () => {
     const paths = await pathsOf("authenticated");
     for (const path of [
       "/api/v1/articles/{id}/publish",

@@ -100,7 +100,7 @@ describe("the checker of responses", () => {
 });
 
 describe("requests generated from the document", () => {
-  test(`${FUZZ} of them get no fault of the server, and no answer that is not documented`, async () => {
+  test(`cause no internal error in ${FUZZ} requests, and no undocumented response`, async () => {
     const perAudience = Math.ceil(FUZZ / AUDIENCES.length);
     let sent = 0;
     let succeeded = 0;

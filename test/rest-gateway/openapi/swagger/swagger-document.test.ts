@@ -18,7 +18,7 @@ async function documentFor(role: string, differently?: Partial<TableDocumentOpti
 
 // That it is PostgREST's in every detail, postgrest.test.ts shows; this holds where PostgREST is not at hand.
 describe("the Swagger document", () => {
-  test("describes columns by the names of their types in SQL, and keys by notes", async () => {
+  test("describes columns by the names of their SQL types, and keys by notes", async () => {
     const { definitions } = await documentFor("user");
     const { id, writer_id, title, genre, genres, details, added, price } = definitions.books.properties;
     expect(id).toEqual({ type: "integer", format: "int64", description: "Note:\nThis is a Primary Key.<pk/>" });

@@ -30,7 +30,7 @@ function parametersOf(document: Json, operation: Json): string[] {
 }
 
 describe("the OpenAPI document", () => {
-  test("introduces itself by the comment of the schema and the address of the service", async () => {
+  test("has the comment of the schema and the URL of the service", async () => {
     expect(await documentFor("user", { serverUrl: "https://api.example.org/rest/v1" })).toMatchObject({
       openapi: "3.1.0",
       info: { title: "The library", description: "Books and\nwho wrote them.", version: "1.2.3" },
@@ -114,7 +114,7 @@ describe("the OpenAPI document", () => {
     expect(schemas["books.update"]!.properties!.title!.description).toBe("As on the cover");
   });
 
-  test("demands of a new row what the database would miss, through views too", async () => {
+  test("requires the columns of a new row that have no default, through views too", async () => {
     const schemas = await schemasFor("user");
     const requiredIn = (name: string) => schemas[`${name}.insert`]!.required;
     expect(requiredIn("writers")).toEqual(["name"]);
@@ -129,7 +129,7 @@ describe("the OpenAPI document", () => {
     expect(schemas.books!.required).toEqual(namesIn(schemas.books!.properties));
   });
 
-  test("lists what can be done to a table, and each parameter once", async () => {
+  test("lists the operations of a table, and each parameter once", async () => {
     const document = await documentFor("user");
     expect(namesIn(document.paths!["/books"])).toEqual(["get", "post", "put", "patch", "delete"]);
     expect(namesIn(document.paths!["/totals"])).toEqual(["get"]);
@@ -216,7 +216,7 @@ describe("functions in the OpenAPI document", () => {
     });
   });
 
-  test("have arguments, of all overloads, with what is required", async () => {
+  test("have arguments, of all overloads, with the required ones", async () => {
     const { paths } = await documentFor("user");
     const named = (function_: string) => paths![`/rpc/${function_}`]!.get!.parameters!.filter(({ name }) => name);
     expect(named("add")).toEqual([
@@ -280,7 +280,7 @@ describe("functions in the OpenAPI document", () => {
 });
 
 describe("objects that a role may not use", () => {
-  test("is not in its document: tables, columns, verbs, functions, and keys that lead there", async () => {
+  test("are not in its document: tables, columns, methods, functions, and keys to them", async () => {
     const document = await documentFor("anon");
     expect(Object.entries(document.paths!).map(([path, item]) => `${path} ${namesIn(item)}`)).toEqual([
       "/ get",
@@ -303,7 +303,7 @@ describe("objects that a role may not use", () => {
     expect(JSON.stringify(document)).not.toMatch(/password|secrets|hidden/);
   });
 
-  test("is all there is for a role without usage of the schema", async () => {
+  test("are all objects for a role without USAGE on the schema", async () => {
     const document = await documentFor("stranger");
     expect(namesIn(document.paths)).toEqual(["/"]);
     expect(namesIn(document.components!.schemas)).toEqual(["rest.filter", "rest.error"]);
@@ -311,7 +311,7 @@ describe("objects that a role may not use", () => {
     expect(JSON.stringify(document)).not.toMatch(/books|library/);
   });
 
-  test("is shown where privileges are not to be followed", async () => {
+  test("are in the document if privileges are ignored", async () => {
     const all = await documentFor("stranger", { mode: "ignore-privileges" });
     expect(namesIn(all.paths)).toEqual(namesIn((await documentFor("user")).paths));
     expect(namesIn(all.components!.schemas!.writers!.properties)).toContain("password");

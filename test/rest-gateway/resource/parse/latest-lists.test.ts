@@ -57,7 +57,7 @@ test("only the rest of a query with an API key is cached", async () => {
   expect(idsIn(await twice("/api/v1/books?limit=2"))).toEqual([1, 2]);
 });
 
-test("when a column has another name they mean that", async () => {
+test("the same query text follows a renamed column", async () => {
   const words = "/api/v1/shelves?sort=id&limit=1";
   expect(await twice(words)).toMatchObject({ status: 200, body: { data: [{ id: 1 }] } });
   await resources.owner.query(`

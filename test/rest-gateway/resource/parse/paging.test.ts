@@ -7,7 +7,7 @@ const parse = (query: string, plain: typeof PLAIN | null) => {
   return parsePaging((name) => parameters.get(name) ?? undefined, { plain, maxPageSize: 100 });
 };
 
-describe("the parameters that are used say what a list looks like", () => {
+describe("the parameters of a request select the format of a list", () => {
   test.each<[query: string, plain: Paging, general: Paging]>([
     ["", { kind: "plain", skip: 0, limit: 10 }, { kind: "page", page: 1, limit: 20 }],
     ["limit=5", { kind: "plain", skip: 0, limit: 5 }, { kind: "page", page: 1, limit: 5 }],
@@ -42,7 +42,7 @@ test.each([
   expect(() => parse(query, null)).toThrow(expect.objectContaining({ status: 400, code: "VALIDATION_ERROR" }));
 });
 
-test("a page farther than rows can be counted is refused", () => {
+test("a page number that is too large is refused", () => {
   const parse = (parameters: Record<string, string>) => () =>
     parsePaging((name) => parameters[name], { plain: null, maxPageSize: 100_000 });
   const page = String(Number.MAX_SAFE_INTEGER);

@@ -21,7 +21,7 @@ test.each([
   ["application/json, application/vnd.acme.v2+json;q=0.9", JSON_TYPE, null, false],
   ["application/json;q=0, */*", "application/hal+json; charset=utf-8", null, true],
   ["*/*, application/hal+json;q=0", JSON_TYPE, null, false],
-])("%s is answered in %s", (accept, contentType, version, links) => {
+])("%s gets the media type %s", (accept, contentType, version, links) => {
   expect(negotiateType(accept)).toEqual({ contentType, version, links });
 });
 

@@ -14,7 +14,7 @@ const version = (more: Partial<ApiVersion>): ApiVersion => ({
   ...more,
 });
 
-test("what stays is not talked about", () => {
+test("a current version has no notice", () => {
   expect(deprecationNotice(version({ status: "current" }))).toBeNull();
   expect(deprecationNotice(version({ status: "supported", successor: 2 }))).toBeNull();
 });
@@ -43,7 +43,7 @@ test("an undecided date is omitted", () => {
   expect([headers("/users", ""), body.sunset]).toEqual([{ "X-API-Warn": "Version 1 is deprecated." }, null]);
 });
 
-test("what is over is 410", () => {
+test("a retired version is 410", () => {
   const error = versionRetired(
     version({ status: "retired", successor: 2, migrationGuide: "https://x/" }),
     "/users",
