@@ -52,7 +52,7 @@ async function held(work: (attempt: number) => Promise<void>): Promise<number> {
   return serving.longestRun(since);
 }
 
-test("joins of a quarter of a megabyte on twenty sockets do not hold the event loop", async () => {
+test("joins of a quarter of a megabyte on twenty sockets do not block the event loop", async () => {
   const key = "k".repeat(250_000);
   const hold = await held(async () => {
     const clients = await Promise.all(Array.from({ length: 20 }, () => new RawClient(serving.url).opened()));

@@ -25,7 +25,7 @@ describe("if any caller may change users, the address of an account", () => {
     expect(await tried(anonymous, rest)).toBe(1);
   });
 
-  test("is guarded because there is an account: that of another user may be changed", async () => {
+  test("is protected because there is an account: that of a user without one may be changed", async () => {
     expect(await tried(anonymous, move(2))).toBe(1);
   });
 });

@@ -37,7 +37,7 @@ describe("an article", () => {
     });
   });
 
-  test("begins as a draft of its author, never updated", async () => {
+  test("begins as a draft of its author, without updated_at", async () => {
     const [article] = await content.as(
       alice,
       "insert into public.articles (title, content) values ('Five!', '') returning *",
@@ -98,7 +98,7 @@ describe("articles_title", () => {
     expect(await content.as(anonymous, TITLE, [language])).toEqual([{ title }]);
   });
 
-  test.each(["german", "DE", "de_DE", ""])("has no translation in a language called %j", async (language) => {
+  test.each(["german", "DE", "de_DE", ""])("has no translation in a language with the name %j", async (language) => {
     const statement = "insert into public.article_translations (article_id, language, title) values (1, $1, 'Five!')";
     await expect(content.as(alice, statement, [language])).rejects.toMatchObject({
       constraint: "article_translations_language_format",
@@ -138,7 +138,7 @@ describe("create_article", () => {
     });
   });
 
-  test("gives the article, by its author, with defaults", async () => {
+  test("returns the article, by its author, with defaults", async () => {
     const [result] = await content.as(
       alice,
       "select success, message, errors, (article).* from public.create_article('Five!', 'About it.')",
@@ -183,7 +183,7 @@ describe("update_article", () => {
     ["its author", alice],
     ["an administrator", admin],
     ["a server of ours", service],
-  ])("changes what was given for %s and keeps the rest", async (_, caller) => {
+  ])("changes the given fields for %s and keeps the rest", async (_, caller) => {
     const [article] = await content.as(caller, "select * from public.update_article(1, status => 'ARCHIVED')");
     expect(article).toMatchObject({
       title: "Alice writes",
@@ -221,14 +221,14 @@ describe.each([
   });
 });
 
-test("publish_article of an article that is missing is an error", async () => {
+test("publish_article of a missing article is an error", async () => {
   await expect(content.as(alice, "select public.publish_article(99)")).rejects.toMatchObject({ code: "NTFND" });
 });
 
 describe("delete_article", () => {
   const DELETE = "select public.delete_article($1) as deleted";
 
-  test("is true for the author, and the comments go too", async () => {
+  test("returns true for the author, and deletes the comments too", async () => {
     await asCaller(content.requests, alice, async () => {
       expect((await content.requests.query(DELETE, [1])).rows).toEqual([{ deleted: true }]);
       expect((await content.requests.query("select from public.comments where article_id = 1")).rowCount).toBe(0);
@@ -236,11 +236,11 @@ describe("delete_article", () => {
     expect(await content.as(alice, "select from public.comments where article_id = 1")).toHaveLength(2);
   });
 
-  test("is true for an administrator", async () => {
+  test("returns true for an administrator", async () => {
     expect(await content.as(admin, DELETE, [1])).toEqual([{ deleted: true }]);
   });
 
-  test("is false for an article that is missing", async () => {
+  test("returns false for a missing article", async () => {
     expect(await content.as(alice, DELETE, [99])).toEqual([{ deleted: false }]);
   });
 
@@ -253,7 +253,7 @@ describe("delete_article", () => {
 describe("create_comment", () => {
   const CREATE = "select * from public.create_comment($1, $2)";
 
-  test("writes it in the caller's name", async () => {
+  test("creates it with the caller as author", async () => {
     const [comment] = await content.as(bob, CREATE, [1, "So it is."]);
     expect(comment).toMatchObject({ article_id: "1", author_id: "2", content: "So it is.", updated_at: null });
   });

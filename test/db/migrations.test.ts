@@ -28,7 +28,7 @@ test("schema.sql equals the schema that the migrations create", async () => {
   expect(await dumpSchema(content.owner), "Renew it: npm run migrate -- dump").toBe(file);
 });
 
-test("the files of functions are what the migrations have committed of them", async () => {
+test("the files of functions equal their committed migrations", async () => {
   const before = await dumpSchema(content.owner);
   for (const { folder } of histories) {
     const functions = join(folder, "functions");
@@ -40,7 +40,7 @@ test("the files of functions are what the migrations have committed of them", as
   expect(await dumpSchema(content.owner), "Include the file that differs in a migration").toBe(before);
 });
 
-test("every error code that SQL raises is in db/README.md, with the status that the engine gives it", async () => {
+test("every error code that SQL raises is in db/README.md, with the status that the engine maps it to", async () => {
   const readme = await readFile(new URL("README.md", db), "utf8");
   const documented = new Map(
     [...readme.matchAll(/^\| `(\w{5})` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, status]),

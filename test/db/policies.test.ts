@@ -99,7 +99,7 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
 });
 
 describe("the attempts", () => {
-  test("cover every table that is granted to a role of a request, with every verb", async () => {
+  test("cover every table that is granted to a role of a request, with every command", async () => {
     const database = await cloneDatabase("content");
     const owner = await connect(database.ownerUrl);
     expect(await untried(owner)).toEqual([]);

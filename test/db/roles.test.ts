@@ -9,7 +9,7 @@ describe("the login of requests", () => {
     "select from api.versions",
     "select from auth.credentials",
     "select auth.uid()",
-  ])("may by itself not: %s", async (statement) => {
+  ])("may not by itself: %s", async (statement) => {
     await expect(content.requests.query(statement)).rejects.toMatchObject({ code: "42501" });
   });
 

@@ -23,7 +23,7 @@ describe.each(RULES)("$rule", (rule) => {
     expect(await violationsOf(rule, owner)).toEqual([]);
   });
 
-  test("is noticed when it is broken", async () => {
+  test("is detected when it is violated", async () => {
     await owner.query("begin");
     await owner.query(rule.breach);
     expect(await violationsOf(rule, owner)).toContain(rule.reported);
@@ -31,7 +31,7 @@ describe.each(RULES)("$rule", (rule) => {
   });
 });
 
-test("the example of db/README.md keeps every rule", async () => {
+test("the example of db/README.md follows every rule", async () => {
   const readme = await readFile(new URL("../../db/README.md", import.meta.url), "utf8");
   const example = /```sql\n(.*?)```/s.exec(readme)?.[1];
   await owner.query("begin");

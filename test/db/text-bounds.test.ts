@@ -21,7 +21,7 @@ describe("a name of 900 kB", () => {
   const input = { name: LONG, email: "long@example.org" };
   const message = "Give a name of at most 200 characters.";
 
-  test("is refused by /users, with the field and the sentence", async () => {
+  test("is refused by /users, with the field and the message", async () => {
     const { status, body } = await post("/users", input);
     expect([status, body.error.code, body.error.details]).toEqual([
       400,
@@ -30,7 +30,7 @@ describe("a name of 900 kB", () => {
     ]);
   });
 
-  test("is refused by GraphQL, and the users can be read on", async () => {
+  test("is refused by GraphQL, and the users stay readable", async () => {
     const { errors } = await graphql("mutation ($input: CreateUserInput!) { createUser(input: $input) { id } }", {
       input,
     });
@@ -67,7 +67,7 @@ describe("a title of 900 kB", () => {
     expect([status, body.errors]).toEqual([422, faults]);
   });
 
-  test("is a fault of the field in createArticle's result", async () => {
+  test("is an error of the field in createArticle's result", async () => {
     const query = `mutation ($input: CreateArticleInput!) {
       createArticle(input: $input) { success article { id } errors { field message } }
     }`;
@@ -77,7 +77,7 @@ describe("a title of 900 kB", () => {
 });
 
 describe("a row that exceeded the limits before they were added", () => {
-  test("survives, is read, and can be shortened and deleted", async () => {
+  test("is kept, is readable, and can be shortened and deleted", async () => {
     const { owner, ask } = resources;
     const { rows: rules } = await owner.query(
       `select pg_get_constraintdef(oid) as rule from pg_constraint

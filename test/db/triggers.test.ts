@@ -7,7 +7,7 @@ const content = useContent();
 
 describe("timestamps", () => {
   test.each(["users", "articles", "article_translations", "comments"])(
-    "of %s: created_at stays, updated_at moves on",
+    "of %s: created_at stays, updated_at advances",
     async (table) => {
       const { rows: before } = await content.owner.query(`select created_at, updated_at from public.${table} limit 1`);
       await content.owner.query(`update public.${table} set created_at = 'epoch', updated_at = 'epoch'`);
@@ -119,7 +119,7 @@ describe("notifications", () => {
     ]);
   });
 
-  test("name the whole of a partitioned table, whichever part the row is in", async () => {
+  test("name the root of a partitioned table, whichever partition has the row", async () => {
     await content.owner.query(`
       create table private.days (day date primary key) partition by range (day);
       create table private.years partition of private.days for values from ('2026-01-01') to ('2028-01-01')

@@ -56,7 +56,7 @@ describe("the container's image", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("holds all that is needed to serve", async () => {
+  test("contains everything that the service needs", async () => {
     expect(program.logged()).toBe("");
     for (const path of ["/health", "/docs/errors", "/openapi.json", "/graphiql"]) {
       expect([path, (await fetch(program.url + path)).status]).toEqual([path, 200]);
@@ -96,11 +96,14 @@ describe("the container's image", () => {
     await expect(check("http://127.0.0.1:1")).rejects.toMatchObject({ code: 1 });
   });
 
-  test.each(["compose.yaml", "Containerfile", "kubernetes.yaml"])("holds the programs that %s starts", async (name) => {
-    const programs = (await read(name)).match(/\b(?:cli\/)?[\w-]+\.ts\b/g)!;
-    expect(programs).not.toEqual([]);
-    for (const file of programs) expect([file, existsSync(join(folder, file))]).toEqual([file, true]);
-  });
+  test.each(["compose.yaml", "Containerfile", "kubernetes.yaml"])(
+    "contains the programs that %s starts",
+    async (name) => {
+      const programs = (await read(name)).match(/\b(?:cli\/)?[\w-]+\.ts\b/g)!;
+      expect(programs).not.toEqual([]);
+      for (const file of programs) expect([file, existsSync(join(folder, file))]).toEqual([file, true]);
+    },
+  );
 });
 
 test("every setting in the files exists", async () => {
@@ -120,7 +123,7 @@ test("everything listens and connects on the default ports", async () => {
   expect(await read("nginx.conf")).toContain(`server 127.0.0.1:${port};`);
 });
 
-test("Prometheus scrapes the port that every file opens for operators", async () => {
+test("Prometheus scrapes the admin port that every file opens", async () => {
   const config = await read("prometheus.yml");
   const scraped = [...config.matchAll(/(?:127\.0\.0\.1:|port: |regex: ")(\d+)/g)].map(([, port]) => port!);
   expect(scraped).toHaveLength(3);
@@ -139,7 +142,7 @@ test("every alert has a severity", async () => {
   for (const alert of alerts) expect(alert).toMatch(/^\w+\n(?: {8}.*\n)*? {8}labels: \{severity: (?:page|ticket)\}\n/);
 });
 
-test("what needs a version of Kubernetes names it", async () => {
+test("features that need a version of Kubernetes name it", async () => {
   expect(await read("kubernetes.yaml")).toMatch(/# .*Kubernetes 1\.30 or newer.*\n +lifecycle: \{preStop: \{sleep:/);
 });
 
@@ -183,7 +186,7 @@ test("every supervisor waits longer than the shutdown takes", async () => {
   expect(await patience("content-service.service", /TimeoutStopSec=(\d+)/)).toBeGreaterThan(longest + 5);
 });
 
-test.runIf(existsSync(ANALYZE))("systemd understands its unit", async () => {
+test.runIf(existsSync(ANALYZE))("systemd accepts the unit", async () => {
   const folder = await mkdtemp(join(tmpdir(), "content-service-unit-"));
   try {
     const file = join(folder, "content-service.service");

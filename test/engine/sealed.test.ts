@@ -4,7 +4,7 @@ import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
 
 const key = randomBytes(32);
 
-test("parts are sealed together and opened as the bytes that they are", () => {
+test("parts are encrypted together and decrypted to the same bytes", () => {
   const sealed = encryptBytes(["é\n", Buffer.from([0, 255])], key);
   expect(decryptBytes(sealed, key)).toEqual(Buffer.concat([Buffer.from("é\n"), Buffer.from([0, 255])]));
   expect(encryptBytes(["é\n", Buffer.from([0, 255])], key)).not.toEqual(sealed);

@@ -91,7 +91,7 @@ describe("many concurrent clients that", () => {
   test.each([
     ["join channels with 500 MiB in all", joinWithMuch, 300],
     ["send messages on WebSockets that never end, 130 MiB in all,", beginMessage, 100],
-  ])("%s do not fill the memory, and others are served", async (_what, attack, most) => {
+  ])("%s do not exhaust the memory, and others are served", async (_what, attack, most) => {
     const before = await service.residentMebibytes();
     const clients = await Promise.all(Array.from({ length: CLIENTS }, () => new RawClient(service.url).opened()));
     for (const client of clients) client.socket.on("error", () => {});
@@ -110,7 +110,7 @@ describe("many concurrent clients that", () => {
     ["/rest/v1/articles", ""],
     ["/rest/v1/articles, as somebody who is known", `Authorization: Bearer ${token({ role: "service_role" })}\r\n`],
   ])(
-    "never end bodies of four megabytes for %s do not fill the memory, and others are served",
+    "never end bodies of four megabytes for %s do not exhaust the memory, and others are served",
     async (path, header) => {
       const patient = await startServiceProcess({
         DATABASE_URL: database.url,

@@ -34,7 +34,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
     await disk[Symbol.asyncDispose]();
   });
 
-  test("refuses what is written, serves what is read, and is over when there is room", async () => {
+  test("refuses writes, serves reads, and recovers when there is space", async () => {
     const name = "The disk is full: no space for rows";
     const refusals = new Map<string, number>();
     const long = "x".repeat(1_000_000);
@@ -48,7 +48,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
     await mendAndCompare(name, refusals, async () => disk.resize("300m"));
   });
 
-  test("stops Postgres where the log finds no room, which starts again by itself when there is", async () => {
+  test("stops Postgres if there is no space for the WAL, and it restarts by itself when there is", async () => {
     const name = "The disk is full: no space for the WAL";
     const { bavail, bsize } = await statfs(folder);
     await writeFile(join(folder, "ballast"), Buffer.alloc(bavail * bsize));

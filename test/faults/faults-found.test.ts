@@ -29,6 +29,6 @@ test.each<[string, Partial<Seen>, number]>([
   ["written and not received", { stored: new Map([...well.stored, [6, 1]]) }, 6],
   ["received and not written", { received: new Map([...well.received, [7, 1]]) }, 7],
   ["received more often than written", { received: new Map([...well.received, [2, 2]]) }, 2],
-])("a row that is %s is found", (fault, change, number) => {
+])("a row that is %s is detected", (fault, change, number) => {
   expect(faultsFound({ ...well, ...change })).toEqual({ [fault]: [number] });
 });

@@ -37,7 +37,7 @@ const fault: Fault = {
   },
 };
 
-test("answers that are lost after the commit", async () => {
+test("responses that are lost after the commit", async () => {
   await underFault(fault, { service: () => service, postgres });
 });
 

@@ -60,7 +60,7 @@ describe("Postgres", () => {
 });
 
 describe("sessions", () => {
-  test("ended, all of them, again and again", async () => {
+  test("terminated, all of them, repeatedly", async () => {
     await suffer({
       name: "All sessions are ended (`pg_terminate_backend`), ten times",
       strike: async () => {

@@ -56,7 +56,7 @@ async function answersReads(): Promise<boolean> {
   return rowCount! > 0;
 }
 
-test("a replica, ended at once and started: it is not noticed, and each reads what they have written", async () => {
+test("a replica, stopped immediately and started: it is not noticed, and each caller reads its own writes", async () => {
   await suffer({
     name: "A replica is stopped (`SIGQUIT`) and started",
     strike: async () => {
@@ -72,7 +72,7 @@ test("a replica, ended at once and started: it is not noticed, and each reads wh
   });
 });
 
-test("sessions of the primary, ended while a replica serves", async () => {
+test("sessions of the primary, terminated while a replica serves", async () => {
   await suffer({
     name: "All sessions are ended (`pg_terminate_backend`), ten times",
     strike: async () => {

@@ -114,7 +114,7 @@ describe("standard output and standard error that are", () => {
     await servesUnheard(service);
   });
 
-  test.runIf(MAY_MOUNT)("a disk that was full say again what there is to say when it has room", async () => {
+  test.runIf(MAY_MOUNT)("a disk that was full write again when it has space", async () => {
     await using disk = await mountSmallDisk("4m");
     const file = join(disk.folder, "output");
     const output = openSync(file, "a");

@@ -12,6 +12,6 @@ test.each([
   ["a=", "a"],
   ["ab=1", "a"],
   ["a=1", "toString"],
-])("in %j there is no %s", (header, name) => {
+])("%j has no cookie %s", (header, name) => {
   expect(readCookie(header, name)).toBeNull();
 });

@@ -88,7 +88,7 @@ describe("toHttpError", () => {
   });
 
   test.each([new TypeError("x is not a function"), "a string", null, refusedByPostgres("XX001", { detail: "page 7" })])(
-    "an unforeseen error is bland outside and keeps its cause inside: %s",
+    "an unexpected error has no details in the response and keeps its cause for the log: %s",
     (thrown) => {
       const error = toHttpError(thrown);
       expect(error.status).toBe(500);
@@ -99,7 +99,7 @@ describe("toHttpError", () => {
     },
   );
 
-  test("details may be what a program can read", () => {
+  test("details may be structured for programs", () => {
     const choices = [{ relationship: "a using b(c)" }];
     expect(toTableBody(new HttpError(300, "PGRST201", "which?", { details: choices })).details).toEqual(choices);
   });
@@ -133,7 +133,7 @@ describe("the interfaces", () => {
   const error = new HttpError(409, "RESOURCE_CONFLICT", "That e-mail is taken.");
   const fieldErrors = [{ field: "email", message: "is taken" }];
 
-  test("nested is the general envelope", () => {
+  test("nested is the default envelope", () => {
     expect(toEnvelope(error, "nested", { ...context, fieldErrors })).toEqual({
       error: {
         code: "RESOURCE_CONFLICT",
@@ -146,7 +146,7 @@ describe("the interfaces", () => {
     });
   });
 
-  test("detail, flat and spring are the other documented shapes", () => {
+  test("detail, flat and spring are the other documented formats", () => {
     expect(toEnvelope(error, "detail", context)).toEqual({
       detail: { code: "RESOURCE_CONFLICT", message: "That e-mail is taken." },
     });
@@ -220,7 +220,7 @@ describe("an error of the engine over HTTP", () => {
     expect(errorHeaders(error)).toEqual({ "WWW-Authenticate": "Bearer" });
   });
 
-  test("names the fault of a token in the challenge", () => {
+  test("names the error of a token in the challenge", () => {
     const challenge = { error: "invalid_token", description: "JWT expired" } as const;
     const error = toHttpError(new ApiError("unauthenticated", "TOKEN_EXPIRED", "Refresh it.", { challenge }));
     expect(errorHeaders(error)).toEqual({

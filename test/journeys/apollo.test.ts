@@ -59,7 +59,7 @@ type TestResponse = {
 };
 
 describe("Apollo Client", () => {
-  test("writes as the user of its token, pages through a connection, and keeps what it has read", async () => {
+  test("writes as the user of its token, pages through a connection, and caches the results", async () => {
     const { client, close } = connect(tokenFor(1));
     for (const title of ["First one", "Second one", "Third one"]) {
       const { data } = await client.mutate({ mutation: CREATE, variables: { input: { title, content: "…" } } });
@@ -76,14 +76,14 @@ describe("Apollo Client", () => {
     await close();
   });
 
-  test("gets faults of the input as data", async () => {
+  test("gets invalid input as data", async () => {
     const { client, close } = connect(tokenFor(1));
     const { data } = await client.mutate({ mutation: CREATE, variables: { input: { title: "No", content: "" } } });
     expect(data).toMatchObject({ createArticle: { success: false, article: null, errors: [{ field: "title" }] } });
     await close();
   });
 
-  test("gets errors with their codes, beside what could be answered", async () => {
+  test("gets errors with their codes, beside the data", async () => {
     const { client, close } = connect();
     const query = gql`{ me { id } }`;
     const refused = await client.query({ query }).catch((error: unknown) => error);
@@ -114,7 +114,7 @@ describe("Apollo Client", () => {
     await close();
   });
 
-  test("falls back to whole documents where operations are not registered", async () => {
+  test("falls back to whole documents if operations are not registered", async () => {
     const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
     const link = new PersistedQueryLink({ sha256 }).concat(new HttpLink({ uri: graphql.url }));
     const client = new ApolloClient({ link, cache: new InMemoryCache() });

@@ -172,7 +172,7 @@ let lastId = 0;
 
 describe("any JSON", () => {
   test.each(Object.entries(WRITERS))(
-    "that is written by %s is stored, and read by every interface, as it is",
+    "that is written by %s is stored, and read by every interface, unchanged",
     async (_, write) => {
       await fc.assert(
         fc.asyncProperty(values, async (text) => {

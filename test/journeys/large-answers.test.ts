@@ -75,7 +75,7 @@ async function askTable(path: string) {
 const MOST_MIB = 800;
 
 describe("a response that could exhaust the service's memory", () => {
-  test("in GraphQL, by nested lists, is refused with a code, ten times at once", async () => {
+  test("is refused with a code in GraphQL, for nested lists, ten times at once", async () => {
     const query = `{ user(id: 1) { ${nested(3, "id title content")} } }`;
     const answers = await Promise.all(Array.from({ length: 10 }, () => askGraphQL(query)));
     for (const { errors } of answers) expect(errors).toMatchObject([{ extensions: { code: "ANSWER_TOO_LARGE" } }]);
@@ -93,7 +93,7 @@ describe("a response that could exhaust the service's memory", () => {
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
   });
 
-  test("in GraphQL, by many names for the same, is refused with a code", async () => {
+  test("is refused with a code in GraphQL, for many aliases of a field", async () => {
     const aliases = Array.from({ length: 100 }, (_, index) => `alias${index}: id`).join(" ");
     const { errors } = await askGraphQL(`{ user(id: 1) { ${nested(3, aliases)} } }`);
     expect(errors).toMatchObject([{ extensions: { code: "ANSWER_TOO_LARGE" } }]);
@@ -101,7 +101,7 @@ describe("a response that could exhaust the service's memory", () => {
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
   });
 
-  test("in GraphQL, by many answers at once that aliases make large, is refused with a code and a time", async () => {
+  test("is refused with a code and a time in GraphQL, for many concurrent responses that aliases make large", async () => {
     const outcomes = await Promise.all(Array.from({ length: 40 }, () => outcomeOf(ECHOES)));
     const refused = outcomes.filter(({ code }) => code !== null);
     expect(outcomes.length - refused.length).toBeGreaterThan(0);
@@ -127,7 +127,7 @@ describe("a response that could exhaust the service's memory", () => {
     await expect.poll(async () => (await outcomeOf(ECHOES)).code).toBeNull();
   });
 
-  test("in GraphQL, by what a mutation reads, is refused with a code", async () => {
+  test("is refused with a code in GraphQL, for the selection of a mutation", async () => {
     const author = { Authorization: `Bearer ${tokenOf({ role: "authenticated", sub: "1" })}` };
     const query = `mutation { publishArticle(id: 1) { author { ${nested(4, "id title content")} } } }`;
     const { errors } = await askGraphQL(query, author);
@@ -135,7 +135,7 @@ describe("a response that could exhaust the service's memory", () => {
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
   });
 
-  test("in the table interface, by nested embeddings, is refused with a code", async () => {
+  test("is refused with a code in the table interface, for nested embeddings", async () => {
     const { status, text } = await askTable(`users?select=${embedded(4)}`);
     expect(status).toBe(400);
     expect(JSON.parse(text)).toMatchObject({ code: "ANSWER_TOO_LARGE", hint: expect.any(String) });
@@ -151,7 +151,7 @@ describe("a response that could exhaust the service's memory", () => {
 });
 
 describe("a table with long rows", () => {
-  test("is sent whole, although its answer could not be held", async () => {
+  test("is streamed completely, although it would exceed the memory", async () => {
     const { status, text } = await askTable("long_rows");
     expect(status).toBe(200);
     expect(JSON.parse(text)).toHaveLength(500);

@@ -87,7 +87,7 @@ describe("broadcast, with supabase-js", () => {
     expect(await heard.count(1)).toEqual([expect.objectContaining({ event: "hi", payload: { a: "ä€😀" } })]);
   });
 
-  test("carries bytes as they are", async () => {
+  test("carries binary payloads unchanged", async () => {
     const { heard } = await hearing(at(other), "bytes");
     const { channel } = await hearing(at(ground.service), "bytes");
     await channel.send({ type: "broadcast", event: "raw", payload: new Uint8Array([0, 255, 7]).buffer as never });
@@ -206,7 +206,7 @@ describe("presence, with supabase-js", () => {
     expect(first.changes.items.slice(0, 2)).toEqual(["first came", "second came"]);
   });
 
-  test("a connection that is cut off leaves", async () => {
+  test("of a lost connection is removed", async () => {
     const stays = await watching(at(ground.service), "lobby", "stays");
     const goes = await watching(at(other), "lobby", "goes");
     await goes.channel.track({ name: "G" });
@@ -384,7 +384,7 @@ describe("tokens, with supabase-js", () => {
     await until(() => channel.state === "joined");
   };
 
-  test("without a key there is no socket", async () => {
+  test("requires an API key for a socket", async () => {
     for (const query of ["", "?apikey=", "?apikey=a.b.c", `?apikey=${token({ role: "anon", exp: 1_000 })}`]) {
       const answer = await fetch(`${ground.service.url}/realtime/v1/websocket${query}`, {
         headers: { Connection: "Upgrade", Upgrade: "websocket" },

@@ -45,14 +45,14 @@ describeInBrowser("/docs in a browser", () => {
     expect(await blockOf("get", "/users").count()).toBe(1);
   });
 
-  test("tries an operation out and shows its answer", async () => {
+  test("runs an operation and shows its response", async () => {
     const block = await tryOut("get", "/users");
     await block.getByRole("button", { name: "Execute" }).click();
     await block.locator(".live-responses-table").waitFor();
     await expect.poll(() => block.locator(".live-responses-table").textContent()).toContain("ann@example.org");
   });
 
-  test("shows what a token may do, and does it with the token", async () => {
+  test("shows the operations of a token's role, and runs them with the token", async () => {
     expect(await blockOf("post", "/api/v1/articles").count()).toBe(0);
     await page.locator(".auth-wrapper .authorize").first().click();
     const form = page.locator(".auth-container", { hasText: "bearer" }).first();
@@ -69,7 +69,7 @@ describeInBrowser("/docs in a browser", () => {
     await expect.poll(() => answer.textContent()).toContain("201");
   });
 
-  test("changes to the second version", async () => {
+  test("switches to the second version", async () => {
     await page.locator("#select").selectOption({ label: "Version 2" });
     await blockOf("get", "/api/v2/articles").waitFor();
     expect(await blockOf("get", "/users").count()).toBe(0);

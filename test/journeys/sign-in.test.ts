@@ -148,7 +148,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     expect(await verified()).toBe(1);
   });
 
-  test("a target elsewhere is refused", async () => {
+  test("a redirect to another site is refused", async () => {
     const { email } = await newPerson(gateways);
     for (const target of ["https://evil.example.org/", "//evil.example.org", "/\\evil.example.org"]) {
       await open(`/auth/sign-in?redirect_to=${encodeURIComponent(target)}`);
@@ -162,7 +162,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     ["phone", { viewport: { width: 320, height: 640 }, colorScheme: "light" }],
     ["phone-dark", { viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
     ["desktop-dark", { viewport: { width: 1280, height: 800 }, colorScheme: "dark" }],
-  ] as const)("the page fits: %s", async (name, options) => {
+  ] as const)("the page fits the screen: %s", async (name, options) => {
     const other = await browser.newPage({ ...options, javaScriptEnabled: false });
     await other.goto(`${gateways.one.url}/auth/sign-up`);
     if (process.env.SCREENSHOTS) await other.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });

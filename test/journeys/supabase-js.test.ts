@@ -296,7 +296,7 @@ describe("supabase-js in the museum", () => {
       expect(await ids(works().range(2, 4))).toEqual([3, 4, 5]);
     });
 
-    test("the rows of a relation are ordered, cut and filtered by its name", async () => {
+    test("the rows of a relation are ordered, limited and filtered by its name", async () => {
       const { data } = await museum
         .from("artists")
         .select("name, works(title)")
@@ -374,7 +374,7 @@ describe("supabase-js in the museum", () => {
       expect(headOnly).toMatchObject({ count: 100, data: null, error: null });
     });
 
-    test("how many rows a write touched", async () => {
+    test("the count of changed rows is returned", async () => {
       const { count, data } = await museum
         .from("items")
         .update({ note: "n" }, { count: "exact" })
@@ -392,13 +392,13 @@ describe("supabase-js in the museum", () => {
       ).toBe(2);
     });
 
-    test("rollback shows what a write would have done", async () => {
+    test("rollback shows the result of a write", async () => {
       const written = await museum.from("items").insert({ name: "ghost" }).select("name").rollback();
       expect(written.data).toEqual([{ name: "ghost" }]);
       expect((await museum.from("items").select().eq("name", "ghost")).data).toEqual([]);
     });
 
-    test("maxAffected refuses a write that touches more", async () => {
+    test("maxAffected refuses a write that changes more", async () => {
       const many = await museum.from("items").update({ note: "x" }).lt("id", 3).maxAffected(1).select();
       expect(many).toMatchObject({ status: 400, error: { code: "PGRST124" } });
       expect((await museum.from("items").select("note").eq("id", 1).single()).data).toEqual({ note: "soft" });
@@ -413,7 +413,7 @@ describe("supabase-js in the museum", () => {
       expect(plan.data).toEqual([expect.objectContaining({ Plan: expect.any(Object) })]);
     });
 
-    test("a request that is given up by its signal ends in the database too", async () => {
+    test("a request that is aborted by its signal is cancelled in the database too", async () => {
       const sleeping = () =>
         run(database, "select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()");
       const controller = new AbortController();
@@ -426,7 +426,7 @@ describe("supabase-js in the museum", () => {
       expect(performance.now() - since).toBeLessThan(10_000);
     });
 
-    test("throwOnError throws what error would have been", async () => {
+    test("throwOnError throws the error of the response", async () => {
       await expect(museum.from("nothing").select().throwOnError()).rejects.toMatchObject({ code: "PGRST205" });
     });
 
@@ -484,7 +484,7 @@ describe("supabase-js in the museum", () => {
       });
     });
 
-    test("a relation that is ambiguous is refused with the choices", async () => {
+    test("an ambiguous relation is refused with the candidates", async () => {
       const { error, status } = await museum.from("exhibitions").select("people(name)");
       expect(status).toBe(300);
       expect(error).toMatchObject({
@@ -577,7 +577,7 @@ describe("supabase-js in the museum", () => {
       await museum.from("keyed").delete().in("code", ["six", "ten"]).throwOnError();
     });
 
-    test("update and delete give back what they touched, shaped like a read", async () => {
+    test("update and delete return the changed rows, with the options of a read", async () => {
       const { data: made } = await museum.from("works").insert({ title: "Copy", artist_id: 1 }).select("id").single();
       const changed = await museum
         .from("works")
@@ -628,7 +628,7 @@ describe("supabase-js in the museum", () => {
       expect((await museum.rpc("write_item", { name: "x" }, { get: true })).error).toMatchObject({ code: "25006" });
     });
 
-    test("rows of a function are shaped like a table's", async () => {
+    test("rows of a function have the options of a table's", async () => {
       const { data } = await museum
         .rpc("works_by", { artist: 1 })
         .select("title, artists(name)")

@@ -22,7 +22,7 @@ const generated = useGeneratedSchema({
     insert into public.rooms values (2, '(,)', '[2026-01-01,)', '(,)', '(,)', array['[2026-01-01,)', null]::daterange[]);`,
 });
 
-test("values of char(n) are the same in rows, in rows within rows and in lists, with the padding that SQL has", async () => {
+test("values of char(n) are the same in rows, in nested rows and in lists, with SQL's padding", async () => {
   const flight = "{ gate cityId city { code aliases } }";
   const result = { gate: "A1  ", cityId: "B    ", city: { code: "B    ", aliases: ["X  "] } };
   expect(await generated.read(alice, `{ flight(id: 1) ${flight} city(code: "B") { code flights ${flight} } }`)).toEqual(
@@ -30,7 +30,7 @@ test("values of char(n) are the same in rows, in rows within rows and in lists, 
   );
 });
 
-test("a value of char(n) is found and written with its padding or without", async () => {
+test("a value of char(n) is filtered and written with its padding or without", async () => {
   const input = '{ id: 2, city: "B", gate: "B22 " }';
   expect(
     await generated.read(

@@ -52,7 +52,7 @@ describe("a table that is granted only to a server's role", () => {
     });
   });
 
-  test("is hidden from others", async () => {
+  test("is hidden from other roles", async () => {
     const fieldsOf = async (given: object) => {
       const { data } = await graphql.ask("{ __schema { types { name } queryType { fields { name } } } }", given);
       return [data.__schema.queryType.fields, data.__schema.types].map((named: { name: string }[]) =>
@@ -75,7 +75,7 @@ describe("a table that is granted only to a server's role", () => {
     });
   });
 
-  test("brings no column of other tables with it", async () => {
+  test("adds no column of other tables", async () => {
     const { data } = await graphql.ask('{ __type(name: "Account") { fields { name } } }', { token });
     const names = data.__type.fields.map(({ name }: { name: string }) => name);
     expect(names.sort()).toEqual(["entries", "id", "ledger", "name"]);

@@ -39,7 +39,7 @@ afterAll(() => graphql.stop());
 const point = (...coordinates: number[]) => ({ type: "Point", coordinates });
 
 describe("a type that has a cast to json", () => {
-  test("is read as that, as at /rest/v1: alone, in lists, of a domain and of a function", async () => {
+  test("is read as JSON, as at /rest/v1: alone, in lists, of a domain and of a function", async () => {
     const { data } = await graphql.ask("{ sites { edges { node { id shape shapes place centre } } } }");
     const [one, none] = data.sites.edges.map(({ node }: { node: object }) => node);
     const read = { shape: point(1.5, 2), shapes: [point(1, 2), null], place: point(3, 4) };

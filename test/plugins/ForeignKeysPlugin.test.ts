@@ -72,7 +72,7 @@ describe("a foreign key to columns with a unique index only", () => {
   });
 });
 
-test("a foreign key with a period, whose rows do not go together by equal values, is no relation", () => {
+test("a foreign key with a period, whose rows do not match by equal values, is not a relation", () => {
   expect(Object.keys(fieldsOf("Booking"))).toEqual(["id", "floors", "during"]);
   expect(Object.keys(fieldsOf("Room"))).toEqual(["floors", "during"]);
 });
@@ -110,11 +110,11 @@ describe("the columns of a foreign key", () => {
     });
   });
 
-  test("stay hidden where a comment hides them", () => {
+  test("stay hidden if a comment hides them", () => {
     expect(Object.keys(fieldsOf("Note"))).toEqual(["id", "post"]);
   });
 
-  test("can be read when the referenced row is missing", async () => {
+  test("can be read if the referenced row is missing", async () => {
     expect(await read("{ orphans { edges { node { id postId post { id } } } } }")).toEqual({
       orphans: {
         edges: [

@@ -29,7 +29,7 @@ describe("an id", () => {
     expect(() => toIdCodec(TYPES.bigint, "is refused").toPg("abc")).toThrow('"abc" is not a valid id.');
   });
 
-  test("is made once of each type", () => {
+  test("is created once for each type", () => {
     const codec = toIdCodec(TYPES.bigint, "matches nothing");
     expect(toIdCodec(TYPES.bigint, "matches nothing")).toBe(codec);
     expect(toIdCodec(codec, "is refused")).toBe(codec);

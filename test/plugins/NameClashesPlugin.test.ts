@@ -42,7 +42,7 @@ describe("a table", () => {
     }
   });
 
-  test("of the name of a type that Postgres has is of another type, and its fields are called as always", async () => {
+  test("with the name of a Postgres type has another GraphQL type name, and its fields keep theirs", async () => {
     const { lines } = await read(
       "{ lines { edges { node { __typename name a { __typename a { x } } b { __typename b { y } } points { __typename at { __typename x } line { name } } } } } }",
     );
@@ -125,7 +125,7 @@ describe("a table", () => {
     ]);
   });
 
-  test("that was renamed is written by its new name, also when its key is called input", async () => {
+  test("that was renamed is written by its new name, also if its key has the name input", async () => {
     expect(await read('mutation { createLine(input: { id: 2, name: "two" }) { __typename name } }')).toEqual({
       createLine: { __typename: "LineRecord", name: "two" },
     });

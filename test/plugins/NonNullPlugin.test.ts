@@ -103,14 +103,14 @@ describe("the target of a required foreign key", () => {
     expect(typeOf(name, "perhaps")).toBe(type.replace("!", ""));
   });
 
-  test("may be declared to be there, or not to be", () => {
+  test("may be declared not null, or nullable", () => {
     expect(typeOf("Insist", "own")).toBe("Own!");
     expect(typeOf("Doubt", "bare")).toBe("Bare");
   });
 });
 
 describe("a constraint that Postgres has not validated", () => {
-  test("may be null: the row that a key refers to, and a column", async () => {
+  test("is nullable: the row that a key references, and a column", async () => {
     expect(typeOf("Unchecked", "bare")).toBe("Bare");
     expect(typeOf("Unchecked", "note")).toBe("String");
     expect(typeOf("Unenforced", "bare")).toBe("Bare");
@@ -124,7 +124,7 @@ describe("a constraint that Postgres has not validated", () => {
     });
   });
 
-  test("may be null for a NOT NULL domain outside of a table", async () => {
+  test("is nullable for a NOT NULL domain outside of a table", async () => {
     expect(typeOf("Counted", "n")).toBe("Number!");
     const query = "{ counteds { edges { node { n } } } guesses { id n m } guess { id n } numbers }";
     expect(await generated.read(alice, query)).toEqual({

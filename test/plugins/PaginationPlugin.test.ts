@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 
 describe("a connection", () => {
-  test("is 10 long by default, newest first", async () => {
+  test("has 10 items by default, newest first", async () => {
     const result = await page({});
     expect(idsOf(result)).toEqual((await allIds()).slice(0, 10));
     expect(result.totalCount).toBe(57);
@@ -60,7 +60,7 @@ describe("a connection", () => {
     });
   });
 
-  test.each([1, 7, 10, 25])("is walked forwards in pages of %i without gap or double", async (first) => {
+  test.each([1, 7, 10, 25])("is paged forwards in pages of %i without gaps or duplicates", async (first) => {
     const seen: number[] = [];
     let after: string | null = null;
     for (;;) {
@@ -74,7 +74,7 @@ describe("a connection", () => {
     expect(seen).toEqual(await allIds());
   });
 
-  test("is walked backwards in the same order", async () => {
+  test("is paged backwards in the same order", async () => {
     const seen: number[] = [];
     let before: string | null = null;
     for (;;) {
@@ -97,7 +97,7 @@ describe("a connection", () => {
     expect(result.pageInfo.hasNextPage).toBe(false);
   });
 
-  test("has an end between two cursors", async () => {
+  test("can be limited by two cursors", async () => {
     const ids = await allIds();
     const { edges } = await page({ first: 10 });
     const [after, before] = [edges[2]!.cursor, edges[7]!.cursor];
@@ -117,7 +117,7 @@ describe("a connection", () => {
   });
 
   test.each([26, 1000, 2_147_483_647])(
-    "never has more than the deployment allows, not even for first: %i",
+    "never exceeds the configured maximum, not even for first: %i",
     async (count) => {
       const variables = { first: count };
       const result = await page(variables);
@@ -220,7 +220,7 @@ describe("a connection sorted by a column of type", () => {
     await generated.renew();
   });
 
-  test.each(types)("%s, with nulls, shows each row once, from either end", async (type) => {
+  test.each(types)("%s, with nulls, has each row once, from either end", async (type) => {
     const { rows } = await owner(`select id::text from public.${tableOf(type)} order by value, id`);
     const field = tableOf(type).replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
     const walk = async (size: "first" | "last", cursor: "after" | "before") => {
@@ -284,13 +284,13 @@ describe("a list", () => {
     expect((await read(anonymous, query, { limit: null, offset: null })).users).toHaveLength(10);
   });
 
-  test("never has more than the deployment allows", async () => {
+  test("never exceeds the configured maximum", async () => {
     expect((await read(anonymous, "{ users(limit: 2147483647) { id } }")).users).toHaveLength(25);
     const { user } = await read(anonymous, "{ user(id: 1) { articles(limit: 1000) { id } } }");
     expect(user.articles).toHaveLength(25);
   });
 
-  test("that a function returns ends there too", async () => {
+  test("of a function's result has the same maximum", async () => {
     await owner(
       "insert into public.articles (title, content, author_id, tags) select 'Findable', '', 1, '{summer}' from generate_series(1, 30)",
     );
@@ -328,7 +328,7 @@ describe("an invalid number of rows", () => {
     });
   });
 
-  test("is no fault of the others of that operation", async () => {
+  test("is not an error of the other fields of that operation", async () => {
     expect(
       await refused("query ($bad: Int) { user(id: 1) { name } other: user(id: 1) { articles(limit: $bad) { id } } }", {
         bad: -1,

@@ -32,7 +32,7 @@ test.each([
   ["a view", "extremes { most fewest }"],
   ["a function", "spread { most fewest }"],
   ["a table without a key", "readings { most: value fewest: value }"],
-])("a row of %s in which all is null is there", async (_, question) => {
+])("a row of %s with only nulls exists", async (_, question) => {
   const [field] = question.split(" ");
   expect(await generated.read(anonymous, `{ ${question} }`)).toEqual({ [field!]: [{ most: null, fewest: null }] });
 });

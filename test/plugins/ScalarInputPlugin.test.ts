@@ -31,11 +31,11 @@ describe("a number of any length", () => {
     ['{ exact(n: "5.0") }', { exact: "5.0" }],
     ["{ large(n: 9007199254740993) }", { large: "9007199254740993" }],
     ["{ costs(n: 1.50) }", { costs: "1.50" }],
-  ])("is written in a document as it is: %s", async (source, data) => {
+  ])("is written in a document unquoted: %s", async (source, data) => {
     expect(await generated.read(anonymous, source)).toEqual(data);
   });
 
-  test("is a number or a text in a variable, and a text where JSON's would lose digits", async () => {
+  test("is a number or a string in a variable, and a string if JSON would lose digits", async () => {
     const large = (n: unknown) => generated.ask(anonymous, "query ($n: BigInt!) { large(n: $n) }", { n });
     expect((await large(9007199254740991)).data).toEqual({ large: "9007199254740991" });
     expect((await large("9007199254740993")).data).toEqual({ large: "9007199254740993" });

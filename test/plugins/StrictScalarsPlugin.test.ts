@@ -31,7 +31,7 @@ describe("bytes", () => {
     expect(faults).toMatchObject([{ message: expect.stringContaining("Base64") }]);
   });
 
-  test("are read in a document as well", async () => {
+  test("are parsed in a document as well", async () => {
     expect((await generated.ask(anonymous, '{ hex(bytes: "AP8=") }')).data).toEqual({ hex: "00ff" });
   });
 });

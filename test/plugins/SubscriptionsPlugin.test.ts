@@ -193,7 +193,7 @@ describe("a value with several spellings", () => {
     ]);
   });
 
-  test("is another where it is a text that reads like a time", async () => {
+  test("is distinct for a text that looks like a time", async () => {
     const sql = `insert into public.signals (id, note) values
       (1, '2026-01-01T10:00:00+00:00'), (2, '2026-01-01T10:00:00.000Z'), (3, '2026-01-01T12:00:00+02:00')`;
     for (const [note, id] of [
@@ -210,14 +210,14 @@ describe("a value with several spellings", () => {
   test.each([
     ["column", "alter table public.signals rename day to date", "alter table public.signals rename date to day"],
     ["table", "alter table public.signals rename to signs", "alter table public.signs rename to signals"],
-  ])("is refused briefly when its %s has just been renamed", async (_, rename, back) => {
+  ])("is refused with a short error if its %s has just been renamed", async (_, rename, back) => {
     await generated.owner.query(rename);
     const answer = await generated.subscribe(anonymous, 'subscription { onDay(day: "2026-01-01") { id } }', {}, events);
     await generated.owner.query(back);
     expect(answer).toMatchObject({ errors: [{ message: expect.stringContaining("has just been changed") }] });
   });
 
-  test("is refused when it is invalid", async () => {
+  test("is refused if it is invalid", async () => {
     const answer = await generated.subscribe(anonymous, 'subscription { onDay(day: "Monday") { id } }', {}, events);
     expect(answer).toMatchObject({ errors: [{ message: expect.stringContaining("invalid input syntax") }] });
   });

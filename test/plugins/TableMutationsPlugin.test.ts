@@ -48,11 +48,11 @@ const TASKS = `
 `;
 
 describe("a table that is added by SQL", () => {
-  test("is not there before", () => {
+  test("has no fields before", () => {
     expect(generated.schema.getType("Task")).toBeUndefined();
   });
 
-  test("is there afterwards, with everything that follows from it", async () => {
+  test("has all fields and mutations afterwards", async () => {
     await owner(TASKS);
     await generated.renew();
     expect(fieldsOf("Task")).toEqual({
@@ -196,7 +196,7 @@ describe("its rows", () => {
     expect(faults).toMatchObject([{ code: what === "the id of nothing" ? "RESOURCE_CONFLICT" : "VALIDATION_ERROR" }]);
   });
 
-  test("that a trigger leaves out were not created", async () => {
+  test("that a trigger discards are not created", async () => {
     await owner(`
       create function private.leave_out() returns trigger language plpgsql as 'begin return null; end';
       create trigger leave_out before insert on public.tasks for each row when (NEW.size = 0) execute function private.leave_out();
@@ -214,7 +214,7 @@ describe("its rows", () => {
     ]);
   });
 
-  test.each(["999", "abc"])("that are not there (%s) cannot be changed; deleting them is false", async (missing) => {
+  test.each(["999", "abc"])("that do not exist (%s) cannot be changed; deleting them is false", async (missing) => {
     expect((await ask(alice, UPDATE, { id: missing, input: { size: 9 } })).faults).toMatchObject([
       { code: "RESOURCE_NOT_FOUND" },
     ]);

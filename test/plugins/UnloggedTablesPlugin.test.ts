@@ -12,7 +12,7 @@ const generated = useGeneratedSchema({
     grant select, insert, update, delete on all tables in schema public to authenticated`,
 });
 
-test("an unlogged table is read and written as any other", async () => {
+test("an unlogged table is read and written like any other", async () => {
   expect(await generated.read(alice, "{ sessions { edges { node { id data } } } session(id: 1) { data } }")).toEqual({
     sessions: { edges: [{ node: { id: "1", data: "one" } }] },
     session: { data: "one" },

@@ -66,7 +66,7 @@ describe("a volatile function", () => {
     expect(await ask("mutation { addNotes(input: { texts: [] }) { id } }")).toEqual({ addNotes: [] });
   });
 
-  test("may give no row, empty texts and lists", async () => {
+  test("may return no row, empty texts and lists", async () => {
     expect(await ask('mutation { findNoNote(input: { text: "x" }) { id owner { name } } }')).toEqual({
       findNoNote: null,
     });
@@ -78,7 +78,7 @@ describe("a volatile function", () => {
     expect(new Set(await texts())).toEqual(new Set([null]));
   });
 
-  test("is undone when its result cannot be read", async () => {
+  test("is rolled back if its result cannot be read", async () => {
     const before = await texts();
     const { errors } = await graphql.ask('mutation { addNotes(input: { texts: ["unread"] }) { loud } }', {
       token: tokenFor(1),

@@ -72,13 +72,13 @@ describe("references", () => {
 });
 
 describe("names", () => {
-  test("that are the same in singular and plural", async () => {
+  test("that are the same in singular and plural are distinguished", async () => {
     expect(await read("{ allNews { edges { node { id title } } } }")).toEqual({
       allNews: { edges: [{ node: { id: "7", title: "Seven" } }] },
     });
   });
 
-  test("that are no names in GraphQL", async () => {
+  test("that are invalid in GraphQL are replaced", async () => {
     expect(
       await read(
         `{ oddName(theId: 1) { theId grosse aB _1st class first after } oddNames(filter: { first: "f", after: "a" }) { totalCount } }`,
@@ -93,7 +93,7 @@ describe("names", () => {
     expect(createOddName).toEqual({ theId: "5", aB: 6, grosse: "g" });
   });
 
-  test("that GraphQL needs itself", () => {
+  test("that GraphQL reserves are replaced", () => {
     expect(fieldNames("SubscriptionRecord")).toEqual(["id", "plan"]);
     expect(fieldNames("QueryRecord")).toEqual(["id", "sql"]);
     expect(fieldNames("Mutation")).toEqual(
@@ -104,7 +104,7 @@ describe("names", () => {
     );
   });
 
-  test("of an enum's labels, and of an enum beside a table of its plural", () => {
+  test("of an enum's values, and of an enum beside a table with its plural, do not clash", () => {
     const mood = generated.schema.getType("Mood");
     const values = isEnumType(mood) ? mood.getValues().map(({ name, value }) => [name, value]) : [];
     expect(Object.fromEntries(values)).toEqual({
@@ -120,7 +120,7 @@ describe("names", () => {
     });
   });
 
-  test("that every object of JavaScript has, or that GraphQL keeps for itself", async () => {
+  test("of Object.prototype properties, or reserved in GraphQL, are usable", async () => {
     const part = generated.schema.getType("Part");
     expect(isEnumType(part) && part.getValues().map(({ name, value }) => [name, value])).toEqual([
       ["constructor", "constructor"],
@@ -250,7 +250,7 @@ describe("values", () => {
     ]);
   });
 
-  test("that Postgres computes, or always makes itself, are no input", () => {
+  test("that Postgres computes, or always generates, are not input fields", () => {
     expect(fieldNames("CreateTransferInput")).toEqual([
       "amount",
       "at",
@@ -263,7 +263,7 @@ describe("values", () => {
     expect(fieldNames("UpdateTransferInput")).not.toContain("doubled");
   });
 
-  test("are refused where a domain refuses them", async () => {
+  test("are refused if a domain refuses them", async () => {
     expect((await ask("mutation { createMood(input: { id: 3, own: -1 }) { id } }")).faults).toMatchObject([
       { code: "VALIDATION_ERROR" },
     ]);
@@ -271,7 +271,7 @@ describe("values", () => {
 });
 
 describe("a table", () => {
-  test("without a key is a list, in an order that stays", async () => {
+  test("without a key is a list, in a stable order", async () => {
     expect(await read("{ logs { message level } some: logs(limit: 2, offset: 1) { message } }")).toEqual({
       logs: [
         { message: "a", level: 1 },
@@ -286,14 +286,14 @@ describe("a table", () => {
     expect(await read("{ onlyJsons { data } }")).toEqual({ onlyJsons: [] });
   });
 
-  test("with a unique column that is never null has that as its key", async () => {
+  test("with a unique column that is not null has that as its key", async () => {
     expect(await read(`{ uniqueOnly(code: "a") { note } uniqueOnlies { edges { node { code } } } }`)).toEqual({
       uniqueOnly: { note: "x" },
       uniqueOnlies: { edges: [{ node: { code: "a" } }, { node: { code: "b" } }] },
     });
   });
 
-  test("shows the columns that were granted", async () => {
+  test("has the columns that were granted", async () => {
     expect(fieldNames("Secret")).toEqual(["id", "shown"]);
     expect(fieldNames("UpdateSecretInput")).toEqual(["shown"]);
     expect(fieldNames("Mutation").filter((name) => /Secret$/.test(name))).toEqual(["updateSecret"]);
@@ -302,7 +302,7 @@ describe("a table", () => {
     });
   });
 
-  test("that may be written and not read answers true", async () => {
+  test("that may be written and not read returns true", async () => {
     expect(await read(`mutation { createWriteOnly(input: { message: "Hello" }) }`)).toEqual({ createWriteOnly: true });
     expect(generated.schema.getType("WriteOnly")).toBeUndefined();
     expect((await generated.owner.query("select message from public.write_only")).rows).toEqual([{ message: "Hello" }]);
@@ -384,7 +384,7 @@ describe("a function", () => {
     expect(await read(source)).toEqual(data);
   });
 
-  test("replaces the generated field of its name", async () => {
+  test("replaces the generated field with its name", async () => {
     expect(await read("{ news(id: 1) }")).toEqual({ news: "from a function" });
     expect(await read(`mutation { createNews(id: 8, input: { title: "Eight" }) { id title } }`)).toEqual({
       createNews: { id: "8", title: "Eight" },
@@ -406,7 +406,7 @@ describe("a function", () => {
     );
   });
 
-  test("that GraphQL cannot call is left out", () => {
+  test("that GraphQL cannot call is omitted", () => {
     const all = [...fieldNames("Query"), ...fieldNames("Mutation")];
     expect(all.filter((name) => ["anyOne", "vary", "proceed", "act"].includes(name))).toEqual([]);
   });

@@ -40,7 +40,7 @@ describe("the size of a page", () => {
     expect(read).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR", status: 400 }));
   });
 
-  test("begins at the beginning", () => {
+  test("starts at the first row", () => {
     expect([readOffset(undefined), readOffset(null), readOffset(20)]).toEqual([0, 0, 20]);
   });
 });

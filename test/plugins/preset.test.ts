@@ -79,7 +79,7 @@ describe("a database", () => {
     });
   });
 
-  test("whose comment orders by no column of the table is refused with the comment", async () => {
+  test("whose comment orders by an unknown column is refused with the comment", async () => {
     await expect(
       schemaOf(
         `create table public.things (id int primary key); ${grantAll}; comment on table public.things is '@order size desc'`,
@@ -87,7 +87,7 @@ describe("a database", () => {
     ).rejects.toThrow('"@order size desc" of public.things: there is no column "size"');
   });
 
-  test("of several schemas is named with the schema where that is not the first", async () => {
+  test("of several schemas prefixes the schema if it is not the first", async () => {
     const schema = await schemaOf(
       `create schema shop;
        grant usage on schema shop to authenticated;

@@ -44,7 +44,7 @@ describe("the load generator", () => {
     expect(count).toBeGreaterThan(2);
   });
 
-  test("fails with the answer when it is a refusal", async () => {
+  test("fails with the response if it is an error", async () => {
     await expect(loadOn((_request, response) => response.writeHead(418).end("short and stout"))).rejects.toThrow(
       /418.*short and stout/s,
     );

@@ -29,7 +29,7 @@ describe("rounds", () => {
     ]);
   });
 
-  test("don't count the run in which each warms up", async () => {
+  test("do not count the warm-up run of each server", async () => {
     const { log, runners } = makeRunners();
     expect(ratesOf(await byTurns(runners, 1, 0.5))).toEqual([{ ours: 3, theirs: 4 }]);
     expect(log).toHaveLength(4);

@@ -14,7 +14,7 @@ const PROGRAM = `
   for (const { user: used } = process.cpuUsage(); process.cpuUsage().user - used < ${HOLD_MS * 1_000}; );
   await idle();`;
 
-test("the watch in a program writes how long its event loop was held, and when", async () => {
+test("the watch in a program records how long its event loop was blocked, and when", async () => {
   const folder = await mkdtemp(join(tmpdir(), "loop-watch-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, "holds");

@@ -56,7 +56,7 @@ describe("the requirements during an attack", () => {
       /^kills: lost: 1/,
     ],
     ["an attack finds a fault", { attacks: { bodies: { outcomes: {}, faults: ["a fault"] } } }, /^bodies: a fault/],
-  ])("is missed when %s", (_when, change, what) => {
+  ])("are missed when %s", (_when, change, what) => {
     expect(missed({ ...GOOD, ...change })[0]).toMatch(what);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { RecentMap } from "../../../engine/cache/recent-map.ts";
 
-test("the latest half of the most is there, and never more than all of it", () => {
+test("keeps at least the latest half of its maximum, and never more than the maximum", () => {
   const keys = Array.from({ length: 1_000 }, (_, index) => index);
   const filled = () => {
     const map = new RecentMap<number, string>(100);
@@ -46,7 +46,7 @@ test("evicts more entries for a large one, and does not store one above the maxi
   expect(map.get("eleven long")).toBeUndefined();
 });
 
-test("it can be emptied", () => {
+test("can be cleared", () => {
   const map = new RecentMap<string, string>(4);
   for (const key of ["a", "b", "c"]) map.set(key, key);
   map.clear();

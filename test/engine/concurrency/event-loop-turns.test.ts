@@ -5,7 +5,7 @@ import { runStepwise, type Stepwise } from "../../../engine/concurrency/stepwise
 
 const CONNECTIONS = 100;
 
-test("between two slices of a long computation several connections are accepted", async () => {
+test("several connections are accepted between two slices of a long computation", async () => {
   let accepted = 0;
   let slices = 0;
   const server = createServer(() => accepted++).listen(0, "127.0.0.1");

@@ -24,7 +24,7 @@ describe("a computation in steps", () => {
     expect(runStepwise(steps(0))).toBe("0 steps");
   });
 
-  test("that makes some is done later, and the event loop turns meanwhile", async () => {
+  test("with steps finishes later, and the event loop turns meanwhile", async () => {
     const done = runStepwise(steps(50));
     expect(done).toBeInstanceOf(Promise);
     let turns = 0;
@@ -51,7 +51,7 @@ describe("a computation in steps", () => {
     expect(order.slice(0, 30).includes("c")).toBe(true);
   });
 
-  test("that fails is refused, and the others go on", async () => {
+  test("that fails rejects, and the others continue", async () => {
     const other = runStepwise(steps(20));
     await expect(runStepwise(failing())).rejects.toThrow("too much");
     expect(await other).toBe("20 steps");
@@ -72,7 +72,7 @@ describe("a computation in steps", () => {
     expect(last).toBeLessThan(10_000);
   });
 
-  test("can be done without a pause", () => {
+  test("can run without a pause", () => {
     expect(runToCompletion(steps(3))).toBe("3 steps");
   });
 });

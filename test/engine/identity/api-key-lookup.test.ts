@@ -142,7 +142,7 @@ describe("Postgres is queried as little as possible", () => {
     expect(await findKey(key)).toBeNull();
   });
 
-  test("a key that expires meanwhile ends at once", async () => {
+  test("a key that expires meanwhile becomes invalid immediately", async () => {
     const { key } = await addKey({ expires: "1 hour" });
     expect(await findKey(key)).toMatchObject({ kind: "key" });
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_601_000 });
@@ -150,7 +150,7 @@ describe("Postgres is queried as little as possible", () => {
     expect(questions).toBe(1);
   });
 
-  test("a thousand guesses at a time are a few queries", async () => {
+  test("a thousand concurrent guesses are a few queries", async () => {
     const { key } = await addKey();
     const guesses = Array.from({ length: 1_000 }, newKey);
     const found = await Promise.all([...guesses, key].map((each) => findKey(each)));

@@ -99,7 +99,7 @@ describe("authenticate", () => {
   });
 
   test.each([["Bearer"], ["bearer "], ["Bearer \t"]])(
-    "an empty token (%j) is a fault of the client",
+    "an empty token (%j) is an error of the client",
     (authorization) => {
       expect(() => authenticator.authenticate({ authorization })).toThrow(
         expect.objectContaining({
@@ -150,7 +150,7 @@ describe("authenticate", () => {
   });
 
   test.each([{}, { aud: [] }, { exp: null, nbf: null, iat: null, aud: null }])(
-    "what a token does not say is no obstacle: %j",
+    "missing optional claims are accepted: %j",
     (claims) => {
       const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), SECRET);
       expect(authenticatorWith({ jwtAudience: "content" }).authenticate(bearer(token))).toMatchObject({
@@ -175,13 +175,13 @@ describe("authenticate", () => {
     },
   );
 
-  test("a refresh token is no access token", () => {
+  test("a refresh token is not an access token", () => {
     expect(refusalOf(authenticator, signToken({ sub: "7", type: "refresh" }, keys))).toMatchObject({
       code: "INVALID_TOKEN",
     });
   });
 
-  test("claims that Postgres could not hold are refused", () => {
+  test("claims that Postgres cannot store are refused", () => {
     expect(refusalOf(authenticator, signToken({ role: "admin", name: "a\u0000b" }, keys))).toMatchObject({
       code: "VERIFICATION_FAILED",
     });

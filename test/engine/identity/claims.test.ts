@@ -93,5 +93,7 @@ describe("claims", () => {
     );
   });
 
-  test.each(["[]", "null", "7", "{", ""])("%j is no object of claims", (text) => expect(parseClaims(text)).toBeNull());
+  test.each(["[]", "null", "7", "{", ""])("%j is not an object of claims", (text) =>
+    expect(parseClaims(text)).toBeNull(),
+  );
 });

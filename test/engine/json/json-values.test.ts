@@ -16,7 +16,7 @@ test.each([
   expect(JSON.stringify(parseJsonExactly(text))).toBe(text);
 });
 
-test("numbers that JavaScript holds are numbers", () => {
+test("numbers that JavaScript represents exactly are numbers", () => {
   expect(parseJsonExactly("[1, -2.5, 1e3]")).toMatchObject([1, -2.5, { rawJSON: "1e3" }]);
   expect([isExactNumber(parseJsonExactly("1.0")), isExactNumber(1), isExactNumber({ rawJSON: "1" })]).toEqual([
     true,
@@ -57,7 +57,7 @@ test("any number is written as it was read, at any depth", () => {
   );
 });
 
-test("a value has a text for addresses", () => {
+test("a value has a text for URLs", () => {
   expect([parseJsonExactly("12345678901234567890"), 7, "a/b", true].map(toAddressText)).toEqual([
     "12345678901234567890",
     "7",

@@ -3,7 +3,7 @@ import { ByteQuota, Reservation } from "../../../engine/memory/byte-quota.ts";
 
 const KIB = 1024;
 
-test("a quota has room for what it was made for, and no more", () => {
+test("a quota grants its maximum, and no more", () => {
   const quota = new ByteQuota(100 * KIB);
   const [one, other] = [new Reservation(quota), new Reservation(quota)];
   expect(one.resize(60 * KIB)).toBeNull();
@@ -26,7 +26,7 @@ test("a reservation that cannot grow stays as it was, and can always shrink", ()
   expect(quota.held).toBe(109);
 });
 
-test("a holder is refused when all together hold too much, unless it holds little itself", () => {
+test("a holder is refused when all together exceed the quota, unless it holds little itself", () => {
   const together = new ByteQuota(100 * KIB);
   const [greedy, modest] = [new ByteQuota(1_000 * KIB, together), new ByteQuota(1_000 * KIB, together)];
   expect(new Reservation(greedy).resize(100 * KIB)).toBeNull();

@@ -32,7 +32,7 @@ test.each([
   expect(real).toBeGreaterThan(estimate / 4);
 });
 
-test("what is nested deeper than functions can be called is measured all the same", () => {
+test("values that are nested deeper than the call stack are measured all the same", () => {
   const levels = 300_000;
   expect(heapSize(JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`))).toBeGreaterThan(levels * 16);
 });

@@ -30,7 +30,7 @@ describe("the files of current/", () => {
     expect(await own.rows("select to_regclass('public.notes') is not null as there")).toEqual([{ there: true }]);
   });
 
-  test("that have not changed are not applied again, so that their rows stay", async () => {
+  test("that have not changed are not applied again, so that their rows are kept", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
@@ -67,7 +67,7 @@ describe("an error in a migration", () => {
     expect(await own.rows("select to_regclass('public.half') as half")).toEqual([{ half: null }]);
   });
 
-  test("of a statement that cannot be executed names where it begins", async () => {
+  test("of a statement that cannot be executed names the start of the statement", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write(
       "project",
@@ -121,7 +121,7 @@ describe("commit", () => {
     expect(await own.rows("select from graphile_migrate.histories where history = 'project'")).toEqual([]);
   });
 
-  test("makes each file without a transaction a migration by itself", async () => {
+  test("makes a separate migration of each file without a transaction", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     await own.write("project", "0020-index.sql", INDEX);
@@ -150,7 +150,7 @@ describe("commit", () => {
     );
   });
 
-  test("leaves everything as it was when the migration fails on an empty database", async () => {
+  test("changes nothing if the migration fails on an empty database", async () => {
     await using own = await ownHistories(["platform"]);
     await own.rows("create table public.by_hand (id int)");
     await own.write(
@@ -165,7 +165,7 @@ describe("commit", () => {
     expect(await readFile(join(own.history("project").folder, "current/0010-view.sql"), "utf8")).toContain("by_hand");
   });
 
-  test("leaves everything as it was when the migration fails on the rows of this database", async () => {
+  test("changes nothing if the migration fails on the rows of this database", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations(commit, own.settings);
@@ -178,7 +178,7 @@ describe("commit", () => {
     expect(await readFile(schema, "utf8")).toBe(before);
   });
 
-  test("keeps the files of current/ when schema.sql cannot be written", async () => {
+  test("keeps the files of current/ if schema.sql cannot be written", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
     const { folder } = own.history("project");

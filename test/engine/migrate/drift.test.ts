@@ -81,7 +81,7 @@ describe("findDrift", () => {
 });
 
 describe("compareSchemas", () => {
-  test.each(BY_HAND)("gives SQL that undoes, and SQL that keeps: %s", async (sql) => {
+  test.each(BY_HAND)("returns SQL that reverts, and SQL that keeps: %s", async (sql) => {
     const [changed, made] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
     try {
       const run = (url: string, script: string) => withClient(url, (client) => client.query(script));

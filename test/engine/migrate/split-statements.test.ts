@@ -3,7 +3,7 @@ import { splitStatements } from "../../../engine/migrate/split-statements.ts";
 
 const sqlOf = (script: string) => splitStatements(script).map(({ sql }) => sql);
 
-test("statements end at semicolons, and comments around them are no part of them", () => {
+test("statements end at semicolons, and exclude the comments around them", () => {
   const script = "-- First.\nselect 1; /* two /* nested; */ */ select 2 -- and; more\n;;\n";
   expect(sqlOf(script)).toEqual(["select 1", "select 2"]);
   expect(splitStatements(script).map(({ start }) => script.slice(start, start + 8))).toEqual(["select 1", "select 2"]);
@@ -18,7 +18,7 @@ test.each([
   ["a standard body", "create function f() returns int begin atomic select 1; select case when true then 1 end; end"],
   ["the actions of a rule", "create rule r as on insert to t do also (delete from a; delete from b)"],
   ["a dollar sign within a name", "select a$b from c$d where x = 1"],
-])("a semicolon within %s ends no statement", (_, statement) => {
+])("a semicolon within %s does not end a statement", (_, statement) => {
   expect(sqlOf(`${statement};\nselect 2;`)).toEqual([statement, "select 2"]);
 });
 

@@ -14,7 +14,7 @@ const stateOf = ({ settings }: OwnHistories) =>
   withClient(settings.url, (client) => readMigrationState(client, settings.histories));
 
 describe("an upgrade of a project with migrations of its own", () => {
-  test("applies what the release and the project bring, each numbered by itself, and keeps the rows", async () => {
+  test("applies the migrations of the release and of the project, each with its own numbers, and keeps the rows", async () => {
     await using own = await ownHistories();
     await own.add("project", "add tags", "create table public.tags (id int primary key, name text);");
     await own.add(

@@ -72,7 +72,7 @@ describe("notifications", () => {
     expect(heard).toEqual(["1"]);
   });
 
-  test("are not listened for when the last handler has left", async () => {
+  test("are unsubscribed when the last handler has left", async () => {
     const listener = open();
     const heard: string[] = [];
     const leave = await listener.listen("news", () => heard.push("news"));
@@ -85,7 +85,7 @@ describe("notifications", () => {
     expect(heard).toEqual(["other"]);
   });
 
-  test("go on when a handler throws", async () => {
+  test("continue when a handler throws", async () => {
     const errors: unknown[] = [];
     const listener = open({ log: { ...log, error: (fields: object) => errors.push(fields) } });
     const heard: string[] = [];
@@ -98,7 +98,7 @@ describe("notifications", () => {
     expect(errors).toHaveLength(1);
   });
 
-  test("a thousand handlers at once are no trouble", async () => {
+  test("reach a thousand handlers at once", async () => {
     const listener = open();
     let heard = 0;
     const handle = () => heard++;

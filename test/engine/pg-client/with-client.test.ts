@@ -15,13 +15,13 @@ async function isGone(pid: number): Promise<boolean> {
   return rowCount === 0;
 }
 
-test("the work's answer is given back, and its session is over", async () => {
+test("the result of the work is returned, and its session is closed", async () => {
   const pid = await withClient(url, pidOf);
   expect(pid).toBeGreaterThan(0);
   await until(() => isGone(pid));
 });
 
-test("the session is over, too, when the work fails", async () => {
+test("the session is closed, too, if the work fails", async () => {
   let pid = 0;
   const work = withClient(url, async (client) => {
     pid = await pidOf(client);

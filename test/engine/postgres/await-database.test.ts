@@ -7,7 +7,7 @@ import { startCluster } from "../../../engine/embedded/cluster.ts";
 import { awaitDatabase } from "../../../engine/postgres/served-postgres.ts";
 import { urlOf } from "../../database.ts";
 
-test("a database that answers is awaited no longer", async () => {
+test("a database that responds ends the wait", async () => {
   const steps: string[] = [];
   await awaitDatabase(urlOf("postgres", "postgres"), "DATABASE_URL", (step) => steps.push(step));
   expect(steps).toEqual([]);
@@ -33,7 +33,7 @@ test("a missing password is reported with an error", async () => {
   }
 });
 
-test("a server that is not up yet is waited for", async () => {
+test("a server that has not started yet is awaited", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "await-"));
   const steps: string[] = [];
   const port = await freePort();

@@ -17,7 +17,7 @@ describe("refuseTwoDatabases", () => {
     await refuseTwoDatabases({ requestUrl: url, ownerUrl });
   });
 
-  test("names both where they are two", async () => {
+  test("names both databases if they differ", async () => {
     const [one, other] = databases as [TestDatabase, TestDatabase];
     const attempt = refuseTwoDatabases({ requestUrl: one.url, ownerUrl: other.ownerUrl });
     await expect(attempt).rejects.toThrow(`two databases of one server, "${one.name}" and "${other.name}"`);

@@ -126,7 +126,7 @@ describe("a subscriber of changes", () => {
     expect(most).toBe(1);
   });
 
-  test("a big transaction with a slow follower does not pile up in memory", async () => {
+  test("a large transaction with a slow subscriber does not accumulate in memory", async () => {
     const changes = followed.open();
     const record = new Followed();
     const rows = 30_000;
@@ -232,7 +232,7 @@ describe("a decoded change", () => {
     expect(part!.relation.replicaIdentity).toBe("default");
   });
 
-  test("less than the whole old row is the key alone", async () => {
+  test("has only the key of the old row without REPLICA IDENTITY FULL", async () => {
     await followed.owner.query(`
       create table keyed (id int primary key, name text);
       alter publication followed add table keyed;
@@ -246,7 +246,7 @@ describe("a decoded change", () => {
     expect(remove!.relation.columns.map(({ isIdentity }) => isIdentity)).toEqual([true, false]);
   });
 
-  test("a table that is altered, renamed, or published meanwhile is read as it was at each change", async () => {
+  test("of a table that is altered, renamed, or published meanwhile is decoded with the columns of its time", async () => {
     await followed.owner.query(
       "create table moving (id int, name text); alter table moving replica identity full; alter publication followed add table moving",
     );
@@ -308,7 +308,7 @@ describe("a decoded change", () => {
 });
 
 describe("messages", () => {
-  test("reach every follower of the database in the order in which they were emitted", async () => {
+  test("reach every subscriber of the database in the order in which they were emitted", async () => {
     const [here, there] = [followed.open(), followed.open()];
     const [near, far] = [new Followed(), new Followed()];
     await here.follow(near).from;
@@ -406,7 +406,7 @@ describe("the replication stream", () => {
     await until(() => record.values().includes("77"));
   });
 
-  test("closes though a follower hangs", async () => {
+  test("closes though a subscriber hangs", async () => {
     const changes = followed.open({ patienceMs: 20 });
     const record = new Followed();
     record.beforeEach = () => new Promise(() => {});

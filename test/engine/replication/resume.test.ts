@@ -101,7 +101,7 @@ describe("after a lost connection", () => {
     await wire.close();
   });
 
-  test("a change that Postgres cannot read is tried a few times, then left out and announced", async () => {
+  test("a change that cannot be decoded is retried a few times, then skipped and announced", async () => {
     await followed.owner.query(`
       create table divided (id int);
       alter table divided replica identity full;
@@ -121,7 +121,7 @@ describe("after a lost connection", () => {
 });
 
 describe("a subscription since a position", () => {
-  test("brings what was committed after it, then what is committed from now on, also from another process", async () => {
+  test("receives the changes that were committed after it, then new ones, also from another process", async () => {
     const one = followed.open();
     const early = new Followed();
     await one.follow(early).from;
@@ -162,7 +162,7 @@ describe("a subscription since a position", () => {
     }
   });
 
-  test("the position of now needs no replay", async () => {
+  test("from the current position needs no replay", async () => {
     const changes = followed.open();
     const first = new Followed();
     await changes.follow(first).from;

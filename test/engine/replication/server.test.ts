@@ -213,7 +213,7 @@ test("a server without a free slot is retried until it has one, and no change is
   await changes.close();
 });
 
-test("a server with too low a wal_level is refused with what to set", async () => {
+test("a server with too low a wal_level is refused with the setting to change", async () => {
   await restart({ wal_level: "replica" });
   const changes = changesOf(url);
   await expect(changes.follow(new Followed()).from).rejects.toMatchObject({ kind: "unavailable" });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
-test("a schema is built of every catalog, without its faulty objects", async () => {
+test("a schema can be built for every catalog, without its invalid objects", async () => {
   await fc.assert(
     fc.asyncProperty(randomCatalogue, async (statements) => {
       const { owner, engine, preset } = opened;

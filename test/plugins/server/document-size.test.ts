@@ -58,7 +58,7 @@ describe("complexity", () => {
     expect(codes(`{ a { ...F } b { ...F } } fragment F on T { ${fields(500)} }`)).toEqual(["QUERY_TOO_COMPLEX"]);
   });
 
-  test("of fragments that double at each step is found without walking them", () => {
+  test("of fragments that double at each step is computed without expanding them", () => {
     const steps = Array.from(
       { length: 1000 },
       (_, index) => `fragment F${index} on T { ...F${index + 1} ...F${index + 1} }`,
@@ -76,13 +76,13 @@ describe("complexity", () => {
     expect(codes(`{ __schema { ${fields(1000)} } }`)).toEqual(["QUERY_TOO_COMPLEX"]);
   });
 
-  test("of introspection is never limited below what tools need, where the other limit is lower", () => {
+  test("of introspection always suffices for tools, even if the other limit is lower", () => {
     expect(codes(getIntrospectionQuery(), { complexity: 1 })).toEqual([]);
     expect(codes(`{ __schema { ${fields(1000)} } }`, { complexity: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
     expect(codes(`{ __schema { ${fields(1000)} } }`, { complexity: 1001 })).toEqual([]);
   });
 
-  test("is too high for repeated lists of all types, and not for a table of that name", () => {
+  test("is too high for repeated lists of all types, and not for a table with that name", () => {
     const schemas = (count: number) =>
       Array.from({ length: count }, (_, index) => `s${index}: __schema { ...T }`).join(" ");
     const lists = (count: number) => Array.from({ length: count }, (_, index) => `t${index}: types { name }`).join(" ");
@@ -95,14 +95,14 @@ describe("complexity", () => {
 });
 
 describe("other limits", () => {
-  test("hold for aliases, directives and fields at the root", () => {
+  test("apply to aliases, directives and fields at the root", () => {
     expect(codes("{ x: a y: a }", { aliases: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
     expect(codes("{ a @include(if: true) @skip(if: false) }", { directives: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
     expect(codes("{ a ...F } fragment F on T { b }", { rootFields: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
     expect(codes("{ x: a } ", { aliases: 1, directives: 0, rootFields: 1 })).toEqual([]);
   });
 
-  test("hold for aliases of introspection fields", () => {
+  test("apply to aliases of introspection fields", () => {
     expect(codes("{ x: __schema { a } y: __schema { a } }", { rootFields: 1 })).toEqual(["QUERY_TOO_COMPLEX"]);
   });
 });
@@ -176,7 +176,7 @@ describe("a document", () => {
     expect(refused("{ ...F } fragment F on Query { ...F }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
   });
 
-  test("with too many tokens is given up while it is read", () => {
+  test("with too many tokens is refused while it is parsed", () => {
     expect(refused("{ b b b }", { tokens: 5 })).toEqual([]);
     expect(refused("{ b b b b }", { tokens: 5 })).toEqual(["QUERY_TOO_COMPLEX"]);
   });
@@ -186,7 +186,7 @@ describe("a document", () => {
     ["lists", `{ b(x: ${"[".repeat(100_000)}`],
     ["objects", `{ b(x: ${"{a:".repeat(100_000)}`],
     ["types", `query ($x: ${"[".repeat(100_000)}`],
-  ])("of endlessly nested %s is refused, not overflown by", (_, text) => {
+  ])("of endlessly nested %s is refused, without a stack overflow", (_, text) => {
     expect(refused(text, { tokens: 1_000_000 })).toEqual(["QUERY_TOO_DEEP"]);
     expect(refused(text)[0]).toMatch(/^QUERY_TOO_/);
   });

@@ -108,7 +108,7 @@ describe("an error", () => {
     expect(error.locations).toEqual([{ line: 1, column: 3 }]);
   });
 
-  test("of a value that is too long for its index is the client's", async () => {
+  test("of a value that is too long for its index is a client error", async () => {
     const place = randomBytes(6_000).toString("hex");
     const { errors } = await graphql.ask(`mutation { createPart(input: {name: "Long", place: "${place}"}) { id } }`, {
       token: tokenFor(1),
@@ -116,7 +116,7 @@ describe("an error", () => {
     expect(errors).toMatchObject([{ message: "A value is too long.", extensions: { code: "VALIDATION_ERROR" } }]);
   });
 
-  test("of a JSON value that is nested too deeply is the client's", async () => {
+  test("of a JSON value that is nested too deeply is a client error", async () => {
     const value = "[".repeat(20_000) + "]".repeat(20_000);
     const response = await fetch(graphql.url, {
       method: "POST",
@@ -136,7 +136,7 @@ describe("an error", () => {
     expect(errors).toMatchObject(paths.map((path) => ({ path, extensions: { code: "VALIDATION_ERROR" } })));
   });
 
-  test("of a value that names an unknown object is the client's", async () => {
+  test("of a value that names an unknown object is a client error", async () => {
     const change = 'mutation { updateOddity(id: 1, input: { source: "no_such_table" }) { id } }';
     const { errors } = await graphql.ask(change, { token: tokenFor(1) });
     expect(errors).toMatchObject([{ message: "A value is not acceptable.", extensions: { code: "VALIDATION_ERROR" } }]);
@@ -234,7 +234,7 @@ describe("an error", () => {
     },
   );
 
-  test("of a column that every object of JavaScript has a property for is not made up where it is left out", async () => {
+  test("of an omitted column with the name of an Object.prototype property is not invented", async () => {
     const create = (input: object) =>
       graphql.ask("mutation ($input: CreateMakerInput!) { createMaker(input: $input) { id constructor valueOf } }", {
         variables: { input },
