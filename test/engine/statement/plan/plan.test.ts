@@ -228,15 +228,15 @@ describe("a plan contains", () => {
     expect(total(read("works", {}, { count: "exact" }))).toEqual({ kind: "page" });
     expect(total(read("works", { window: { offset: 1, limit: null } }, { count: "exact" }))).toEqual({
       kind: "counted",
-      most: null,
+      max: null,
     });
-    expect(total(read("works", {}, { count: "exact" }), 10)).toEqual({ kind: "counted", most: null });
-    expect(total(read("works", {}, { count: "estimated" }), 10)).toEqual({ kind: "counted", most: 11 });
+    expect(total(read("works", {}, { count: "exact" }), 10)).toEqual({ kind: "counted", max: null });
+    expect(total(read("works", {}, { count: "estimated" }), 10)).toEqual({ kind: "counted", max: 11 });
     expect(total(read("works", {}, { count: "planned" }), 10)).toEqual({ kind: "none" });
     expect(total(update("works", { year: 1 }, { where: [eq("id", "1")] }, { count: "exact" }), 10)).toEqual({
       kind: "page",
     });
-    expect(total(call("all_works", {}, {}, { count: "estimated" }), 10)).toEqual({ kind: "counted", most: null });
+    expect(total(call("all_works", {}, {}, { count: "estimated" }), 10)).toEqual({ kind: "counted", max: null });
   });
 
   test("the first media type that it can produce", () => {

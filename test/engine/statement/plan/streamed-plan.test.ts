@@ -38,7 +38,7 @@ describe("a response that can be streamed", () => {
   });
 
   test("counts its rows before they are sent", () => {
-    expect(longPlanOf(read("works", {}, { count: "exact" }))!.total).toEqual({ kind: "counted", most: null });
+    expect(longPlanOf(read("works", {}, { count: "exact" }))!.total).toEqual({ kind: "counted", max: null });
     expect(longPlanOf(read("works"))!.total).toEqual({ kind: "none" });
   });
 });
