@@ -1,9 +1,9 @@
 type EditDistanceOptions = {
-  /** Whether neighbours that changed places count as one edit and not as two. */
+  /** Whether a transposition of neighbours counts as one edit instead of two. */
   readonly swaps: boolean;
 };
 
-/** Letters put in, left out or replaced between two words. */
+/** The number of inserted, deleted or replaced letters between two words. */
 export function editDistance(left: string, right: string, { swaps }: EditDistanceOptions): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
@@ -21,7 +21,7 @@ export function editDistance(left: string, right: string, { swaps }: EditDistanc
   return last[right.length]!;
 }
 
-/** The known name that differs from this one by a slip of the hand, if there is one. */
+/** The known name within a small edit distance, if there is one. */
 export function findClosestName(name: string, known: readonly string[]): string | null {
   const maxDistance = name.length < 8 ? 1 : 2;
   return known.find((candidate) => isWithinDistance(maxDistance, name, candidate)) ?? null;

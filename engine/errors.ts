@@ -1,4 +1,4 @@
-/** What kind of error it is, in no protocol's terms: over HTTP each kind has its status. */
+/** The kind of an error, independent of the protocol: HTTP maps each kind to a status. */
 export type ErrorKind =
   | "ambiguous"
   | "conflict"

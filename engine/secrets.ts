@@ -12,7 +12,7 @@ export type DeploymentSecrets = {
   readonly databasePassword: string;
 };
 
-/** The secrets of an embedded deployment: made once, kept where only this user reads them. */
+/** The secrets of an embedded deployment: generated once, in a file that only this user can read. */
 export async function readOrMakeSecrets(dataDir: string): Promise<DeploymentSecrets> {
   const file = secretsFile(dataDir);
   await mkdir(resolve(dataDir), { recursive: true });
@@ -22,7 +22,7 @@ export async function readOrMakeSecrets(dataDir: string): Promise<DeploymentSecr
   const secrets: DeploymentSecrets = { jwtSecret: randomSecret(), databasePassword: randomSecret() };
   try {
     await writeFile(draft, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
-    // A link appears whole or not at all, and never replaces the secrets that another process has just made.
+    // A hard link is atomic, and does not replace secrets that another process has just created.
     await link(draft, file);
     return secrets;
   } catch (error) {
@@ -33,7 +33,7 @@ export async function readOrMakeSecrets(dataDir: string): Promise<DeploymentSecr
   }
 }
 
-/** For commands, which make none: those of a mistyped folder would be nobody's. */
+/** For commands: does not generate secrets, which in a mistyped folder would be useless. */
 export async function readSecrets(dataDir: string): Promise<DeploymentSecrets> {
   const found = await readSecretsFile(secretsFile(dataDir));
   if (found) return found;
@@ -59,7 +59,7 @@ function randomSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Encrypts so that only who has the key of 32 bytes can read it, and nobody can change it. */
+/** Authenticated encryption with a 32-byte key. */
 export function encryptBytes(parts: readonly (string | Buffer)[], key: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce);

@@ -5,9 +5,9 @@ import { type RecordVisitor, scanJson } from "./scan-json.ts";
 
 const INITIAL_CAPACITY = 64;
 
-/** What the JSON of a body is, with its objects where it has any: they are read when somebody asks for a member. */
+/** The structure of a JSON body, with its objects; members are parsed on access. */
 type JsonRecords =
-  /** One object, or a list of nothing but objects; of `count` objects no more than the most are there. */
+  /** One object, or a list of objects only; of `count` objects at most the maximum is kept. */
   | { readonly kind: "object" | "list"; readonly count: number; readonly records: readonly JsonRecord[] }
   | { readonly kind: "other" }
   | { readonly kind: "invalid" }
@@ -16,7 +16,7 @@ type JsonRecords =
 
 type JsonRecordLimits = { readonly maxRecords: number; readonly maxMembers: number; readonly maxLevels: number };
 
-/** For what Postgres has answered, whose values are as large as they were sent. */
+/** For results from Postgres, which need no limits. */
 export const NO_RECORD_LIMITS: JsonRecordLimits = {
   maxRecords: Number.POSITIVE_INFINITY,
   maxMembers: Number.POSITIVE_INFINITY,
@@ -57,12 +57,12 @@ export class JsonRecord {
     this.#places = places;
   }
 
-  /** As it is written. */
+  /** The unparsed text. */
   get text(): string {
     return this.#bytes.toString("utf8", this.#start, this.#start + this.length);
   }
 
-  /** Of a name that comes twice the last member counts, as everywhere. */
+  /** Of duplicate names the last member counts. */
   members(): ReadonlyMap<string, JsonMember> {
     const members = new Map<string, JsonMember>();
     for (let at = 0; at < this.#places.length; at += NUMBERS_PER_MEMBER) {
@@ -77,7 +77,7 @@ export class JsonRecord {
 type MemberPosition = { readonly start: number; readonly end: number; readonly size: number };
 
 export class JsonMember {
-  /** How many values it is: more than one, where it is a list or an object. */
+  /** The number of values: more than one for a list or an object. */
   readonly size: number;
   readonly #bytes: Buffer;
   readonly #place: MemberPosition;
@@ -88,7 +88,7 @@ export class JsonMember {
     this.#place = place;
   }
 
-  /** As it is written. */
+  /** The unparsed text. */
   get text(): string {
     return this.#bytes.toString("utf8", this.#place.start, this.#place.end);
   }
@@ -98,7 +98,7 @@ export class JsonMember {
   }
 }
 
-/** Of each member: where its name and its value begin and end, and its size. */
+/** Per member: start and end of name and value, and its size. */
 const NUMBERS_PER_MEMBER = 5;
 
 class RecordCollector implements RecordVisitor {
@@ -108,7 +108,7 @@ class RecordCollector implements RecordVisitor {
   readonly #bytes: Buffer;
   readonly #limits: JsonRecordLimits;
   readonly #places = new Uint32List();
-  /** Of each record: its length, and where its members end among all. */
+  /** Per record: its length, and the end of its members in the list of all members. */
   readonly #records: { readonly start: number; readonly length: number; readonly end: number }[] = [];
   #begin = 0;
 
@@ -146,7 +146,7 @@ class RecordCollector implements RecordVisitor {
   }
 }
 
-/** Positions in a text. Bare numbers, for a body may have a million of them. */
+/** Positions in a text, as plain numbers, since a body may have a million of them. */
 export class Uint32List {
   #numbers = new Uint32Array(INITIAL_CAPACITY);
   #length = 0;

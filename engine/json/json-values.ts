@@ -1,6 +1,6 @@
 const WHITESPACE = /\s/;
 
-/** A number as it was written, where a number of JavaScript would be another one. */
+/** The text of a number that a JavaScript number would change. */
 export type ExactNumber = { readonly rawJSON: string };
 
 // Part of ES2026, and of Node since 21; TypeScript does not describe it yet.
@@ -12,19 +12,19 @@ type JsonWithSource = {
 };
 const jsonWithSource = JSON as unknown as JsonWithSource;
 
-/** Where a number that JavaScript would write in another way may begin: of many digits, with an exponent, ending in a zero, very small, or -0. */
+/** The start of a number that JavaScript may format differently: with many digits, an exponent, a trailing zero, very small, or -0. */
 const INEXACT_NUMBER = /(?:^|[\s:,[])-?(?:[\d.]{16}|\d[\d.]*[eE]|\d+\.\d*0(?!\d)|0\.000000|(?<=-)0(?![\d.]))/;
 
-/** Numbers keep all of their digits, and are written again as they were read. */
+/** Parses JSON so that numbers keep all digits and are serialized unchanged. */
 export function parseJsonExactly(text: string): unknown {
-  // A reviver makes it seven times as slow.
+  // A reviver is seven times as slow.
   if (!INEXACT_NUMBER.test(text)) return JSON.parse(text);
   return jsonWithSource.parse(text, (_key, value, { source }) =>
     typeof value === "number" && String(value) !== source ? jsonWithSource.rawJSON(source!) : value,
   );
 }
 
-/** The number that a text of JSON is. */
+/** Parses a JSON number. */
 export function parseJsonNumber(text: string): number | ExactNumber {
   const value = Number(text);
   return String(value) === text ? value : jsonWithSource.rawJSON(text);
@@ -34,25 +34,25 @@ export function isExactNumber(value: unknown): value is ExactNumber {
   return jsonWithSource.isRawJSON(value);
 }
 
-/** As JavaScript holds it; null for anything but a number. */
+/** The value as a JavaScript number; null if it is no number. */
 export function toJavaScriptNumber(value: unknown): number | null {
   if (isExactNumber(value)) return Number(value.rawJSON);
   return typeof value === "number" ? value : null;
 }
 
-/** A value of JSON as it stands in an address. */
+/** A JSON value as text for a URL. */
 export function toAddressText(value: unknown): string {
   return isExactNumber(value) ? value.rawJSON : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Of what `JSON.parse` gives: an object in braces, neither null nor a list. */
+/** Whether a value from `JSON.parse` is an object, neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The members of a JSON object by their names, each as its text spells it. Of two with one name the last counts, as in Postgres. */
+/** The members of a JSON object by name, as unparsed text. Of duplicate names the last counts, as in Postgres. */
 export function readJsonMembers(object: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   let at = skipWhitespace(object, object.indexOf("{") + 1);
@@ -79,7 +79,7 @@ function findStringEnd(text: string, start: number): number {
   return at + 1;
 }
 
-/** The comma or the bracket behind it. */
+/** The position of the comma or bracket after the value. */
 function findValueEnd(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {

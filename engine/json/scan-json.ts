@@ -1,7 +1,7 @@
 import type { Stepwise } from "../concurrency/stepwise.ts";
 
-// The tokens of JSON (RFC 8259) read in place, byte by byte, without making values of them. Each function starts at a
-// position and answers the one behind what it skipped, or FAILED; reading on from FAILED fails again.
+// Scans JSON tokens (RFC 8259) in place, byte by byte, without creating values. Each function takes a position and returns the one after
+// the token, or FAILED; scanning from FAILED fails again.
 const FAILED = -1;
 
 export const OPEN_BRACE = 0x7b;
@@ -15,13 +15,13 @@ const SPACE = 0x20;
 const [COLON, MINUS, PLUS, DOT, ZERO, NINE, LETTER_E, LETTER_U] = [0x3a, 0x2d, 0x2b, 0x2e, 0x30, 0x39, 0x65, 0x75];
 
 type JsonCounts = {
-  /** Scalars, lists and objects, whatever they lie within. */
+  /** The number of scalars, lists and objects at all levels. */
   readonly values: number;
-  /** How deep lists and objects lie within each other. */
+  /** The nesting depth of lists and objects. */
   readonly levels: number;
 };
 
-/** What a JSON text is, before anything is made of it. */
+/** The structure of a JSON text, before values are created. */
 export type JsonScan =
   | ({ readonly kind: "object" } & JsonCounts)
   | ({ readonly kind: "list" } & JsonCounts)
@@ -29,29 +29,29 @@ export type JsonScan =
   | { readonly kind: "invalid" }
   | { readonly kind: "too deep"; readonly maxLevels: number };
 
-/** Is told of records while they are read: of the one object that a text is, or of the objects in its one list. */
+/** Called for records while they are scanned: the one object, or the objects of the one list. */
 export type RecordVisitor = {
   beginRecord(): void;
-  /** Where a name, quotes included, and its value begin and end, and how many values that is. */
+  /** Start and end of a name, with quotes, and of its value, and the number of values in it. */
   member(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, values: number): void;
   endRecord(start: number, end: number): void;
-  /** Something else in the list. */
+  /** Another value in the list. */
   other(): void;
 };
 
-/** Deeper than Postgres reads, and little to remember of a text that only nests. */
+/** More than Postgres accepts, and limits the memory for a text that only nests. */
 const MAX_LEVELS = 10_000;
 const BYTES_PER_STEP = 16 * 1024;
 
 const INVALID_JSON: JsonScan = { kind: "invalid" };
 
-/** Reads a whole text once, from its beginning to its end, by a loop: a hostile one may nest as deep as it is long. */
+/** Scans a text once, without recursion: a hostile text may nest as deep as it is long. */
 export function* scanJson(
   bytes: Buffer,
   visitor: RecordVisitor | null = null,
   maxLevels = MAX_LEVELS,
 ): Stepwise<JsonScan> {
-  /** What ends the lists and objects that have begun. */
+  /** The closing characters of the open lists and objects. */
   const closers: number[] = [];
   let at = skipSpace(bytes, 0);
   const isList = bytes[at] === OPEN_BRACKET;
@@ -119,7 +119,7 @@ export function* scanJson(
       if (at === FAILED) return INVALID_JSON;
     }
 
-    // A value has ended here, and perhaps what it lies within.
+    // A value has ended here, and possibly the lists and objects around it.
     for (;;) {
       const depth = closers.length;
       if (depth === 0) return skipSpace(bytes, at) === bytes.length ? { kind, values, levels } : INVALID_JSON;
@@ -171,7 +171,7 @@ function skipString(bytes: Buffer, start: number): number {
   return bytes[start] === QUOTE ? skipCharacters(bytes, start + 1, bytes.length) : FAILED;
 }
 
-/** From within a string to behind its end. Where that does not come before `pauseAt`, the complement (`~`) of a position to go on at. */
+/** Skips to the end of a string. If that is not reached before `pauseAt`, returns the complement (`~`) of the position to continue at. */
 function skipCharacters(bytes: Buffer, start: number, pauseAt: number): number {
   const end = Math.min(pauseAt, bytes.length);
   let at = start;
@@ -188,7 +188,7 @@ function skipCharacters(bytes: Buffer, start: number, pauseAt: number): number {
   return at < bytes.length ? ~at : FAILED;
 }
 
-/** From behind the backslash. */
+/** Starts after the backslash. */
 function skipEscape(bytes: Buffer, at: number): number {
   if (bytes[at] !== LETTER_U) return isOneOf(bytes[at], '"\\/bfnrt') ? at + 1 : FAILED;
   for (let digit = at + 1; digit <= at + 4; digit += 1) {

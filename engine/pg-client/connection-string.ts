@@ -2,19 +2,19 @@ const VERIFYING_MODES = ["require", "verify-ca", "verify-full"];
 const SSL_MODES = ["disable", "no-verify", ...VERIFYING_MODES];
 
 /**
- * The same place in pg's own words. By itself pg takes `require` and `verify-ca` for `verify-full`; here they mean what
- * they mean to libpq, and so to psql and PostgREST.
+ * Converts the TLS parameters to pg's meaning: pg treats `require` and `verify-ca` as `verify-full`; here they mean the
+ * same as in libpq, and so as in psql and PostgREST.
  */
 export function toPgConnectionString(url: string): string {
   const parameters = parametersOf(url);
   if (!VERIFYING_MODES.includes(parameters.get("sslmode") ?? "") || parameters.has("uselibpqcompat")) return url;
-  // The authorities that Node knows, which pg asks without being told.
+  // Node's default certificate authorities, which pg uses anyway.
   if (parameters.get("sslrootcert") === "system") parameters.delete("sslrootcert");
   parameters.set("uselibpqcompat", "true");
   return `${url.split("?", 1)[0]}?${parameters}`;
 }
 
-/** What is wrong with how the string asks for TLS; null when it can be tried. */
+/** The error in the TLS parameters of the connection string; null if they are valid. */
 export function findTlsError(url: string, canRead: (file: string) => boolean): string | null {
   const parameters = parametersOf(url);
   const mode = parameters.get("sslmode");

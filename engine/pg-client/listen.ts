@@ -3,11 +3,11 @@ import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { Logger } from "../output/log.ts";
 
-/** One connection that listens, for everybody in this process. NOTIFY is a hint that may be lost, never the only source of anything. */
+/** One LISTEN connection per process. Notifications are hints that may be lost, never the only source of information. */
 export type Listener = {
-  /** Resolves when Postgres listens to the channel. Many handlers may share one. The answer takes the handler away again. */
+  /** Resolves when Postgres listens to the channel. Several handlers may share a channel. The returned function removes the handler. */
   listen(channel: string, handler: (payload: string) => void): Promise<() => void>;
-  /** Calls back when it listens again after it could not: notifications of the meantime are lost. */
+  /** Calls back after an interruption: notifications may have been lost. */
   onGap(callback: () => void): () => void;
   isListening(): boolean;
   close(): Promise<void>;
@@ -17,9 +17,9 @@ export type ListenerOptions = {
   readonly url: string;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly applicationName?: string;
-  /** How often it notifies itself, to find out whether it still hears. */
+  /** The interval of notifications to itself, which test the connection. */
   readonly heartbeatMs?: number;
-  /** How long that, and anything else it asks for, may take. */
+  /** The timeout of these and of all other queries. */
   readonly answerWithinMs?: number;
 };
 
@@ -27,7 +27,7 @@ export function openListener(options: ListenerOptions): Listener {
   return new ListeningClient(options);
 }
 
-/** Longer names are cut by LISTEN but refused by pg_notify. */
+/** LISTEN truncates longer names, but pg_notify rejects them. */
 const LONGEST_CHANNEL = 63;
 
 type NotificationHandler = (payload: string) => void;
@@ -38,7 +38,7 @@ class ListeningClient implements Listener {
   readonly #gapCallbacks = new Set<() => void>();
   readonly #heartbeatChannel = `heartbeat_${randomUUID()}`;
   #client: pg.Client | null = null;
-  /** Of the connection that is there or awaited; a new one for each attempt to come. */
+  /** The current or next connection; replaced for each attempt. */
   #connected = makeHandledPromise<pg.Client>();
   #heardHeartbeat: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ class ListeningClient implements Listener {
   async listen(channel: string, handler: NotificationHandler): Promise<() => void> {
     if (Buffer.byteLength(channel) > LONGEST_CHANNEL)
       throw new RangeError(`The channel ${channel} has too long a name`);
-    // A function of its own, so that one handler given twice is called twice and leaves one at a time.
+    // A wrapper per call, so that a handler added twice is called twice and removed one at a time.
     const own: NotificationHandler = (payload) => handler(payload);
     const handlers = this.#handlers.get(channel) ?? new Set();
     this.#handlers.set(channel, handlers.add(own));
@@ -117,14 +117,14 @@ class ListeningClient implements Listener {
       keepAliveInitialDelayMillis: 10_000,
       pipeline: true,
     });
-    // Without this one a backend that is killed would end the process.
+    // Without a listener, a killed backend would end the process.
     client.on("error", (error) => this.#onLost(client, error));
     client.on("end", () => this.#onLost(client, new Error("The server closed the connection")));
     client.on("notification", ({ channel, payload }) => this.#onNotification(channel, payload ?? ""));
     try {
       await client.connect();
       const channels = [this.#heartbeatChannel, ...this.#handlers.keys()];
-      // Asking how full the queue is moves its tail past what would make LISTEN fail (PostgREST issue 3147).
+      // Querying the queue usage advances its tail, which otherwise can make LISTEN fail (PostgREST issue 3147).
       const commands = ["select pg_notification_queue_usage()", ...channels.map(listenCommand)];
       await client.query(commands.join(";"));
     } catch (error) {
@@ -185,7 +185,7 @@ class ListeningClient implements Listener {
     this.#timer.unref();
   }
 
-  /** A session can be alive and deaf: behind a pooler, or when the server's queue is stuck (PostgREST issue 3147). */
+  /** A session can be open without receiving notifications: behind a pooler, or when the server's queue is stuck (PostgREST issue 3147). */
   #sendHeartbeat(client: pg.Client): void {
     const deaf = setTimeout(() => {
       this.#onLost(client, new Error("No notification comes back: does the connection go through a pooler?"));
@@ -198,14 +198,14 @@ class ListeningClient implements Listener {
   }
 }
 
-/** A promise that may be rejected with nobody waiting for it. */
+/** A promise whose rejection need not be handled. */
 function makeHandledPromise<Value>(): PromiseWithResolvers<Value> {
   const resolvers = Promise.withResolvers<Value>();
   resolvers.promise.catch(() => {});
   return resolvers;
 }
 
-/** By Postgres, which goes on; anything else ends the connection, 57P01 of a killed backend too. */
+/** Whether Postgres rejected a statement and the connection remains usable; not so for 57P01, a terminated backend. */
 function isStatementRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !error.code?.startsWith("57P");
 }

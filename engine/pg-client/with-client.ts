@@ -1,9 +1,9 @@
 import pg from "pg";
 
-/** Lends a connection of its own for the time of the work: where there is no pool yet, or the session must be left behind. */
+/** Runs work on a connection of its own: for use without a pool, or if the session must not be reused. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url });
-  // A connection that is lost fails the query that uses it, and would otherwise end the process too.
+  // A lost connection rejects the running query; without a listener it would also end the process.
   client.on("error", () => {});
   await client.connect();
   try {

@@ -10,13 +10,13 @@ import { toPgConnectionString } from "../pg-client/connection-string.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { readOrMakeSecrets } from "../secrets.ts";
 
-/** Faults that pass by themselves while a server starts; a wrong password or name does not. */
+/** Errors that occur temporarily while a server starts; a wrong password or name is not among them. */
 const TRANSIENT_CODES = [
   "ECONNREFUSED",
   "ECONNRESET",
   "ETIMEDOUT",
   "EHOSTUNREACH",
-  // No such socket, and no such name: that of a container that has not been started yet.
+  // The socket or the host name does not exist, for example of a container that has not started yet.
   "ENOENT",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -26,10 +26,10 @@ const TRANSIENT_CODES = [
 const DEFAULT_WAIT_MS = 60_000;
 const UNTRUSTED =
   "the authority that signed its certificate is not trusted here: name the file that holds it with sslrootcert";
-/** What pg says, in words of the protocol, of a server that asks for one. */
+/** pg's error when the server requires a password. */
 const NO_PASSWORD = "client password must be a string";
 const WRITE_PASSWORD = "the server asks for a password, and the connection string has none";
-/** What Node and pg say of TLS, in words that say what to do. */
+/** Advice for the TLS errors of Node and pg. */
 const CONNECTION_ADVICE: Readonly<Record<string, string>> = {
   SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
   DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
@@ -39,13 +39,13 @@ const CONNECTION_ADVICE: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "use the name that its certificate is for",
 };
 
-/** The database that is served, wherever it runs. */
+/** The connection strings of the served database, embedded or external. */
 export type PostgresUrls = {
-  /** As the login that requests use. */
+  /** For the login that requests use. */
   readonly requestUrl: string;
-  /** As the owner of the schemas. */
+  /** For the owner of the schemas. */
   readonly ownerUrl: string;
-  /** As the owner, for the tools of people: over loopback where that is open. */
+  /** For the owner, for tools such as psql: over loopback if that is enabled. */
   readonly clientUrl: string;
   readonly migrate: Required<MigrateSettings>;
   close(): Promise<void>;
@@ -57,24 +57,24 @@ export type ServedPostgres = PostgresUrls & {
   readonly loginRole: string;
 };
 
-/** Where a connection string is silent, pg takes PGSSLMODE and PGOPTIONS, which are meant for another Postgres. */
+/** Without these parameters pg would use PGSSLMODE and PGOPTIONS, which are meant for another Postgres. */
 const IGNORE_PG_ENVIRONMENT = "sslmode=disable&options=%20";
 
 type ReportProgress = (step: string) => void;
 type UrlOf = (role: string, database: string) => string;
 
-/** Of the embedded cluster. */
+/** The database name in the embedded cluster. */
 export const EMBEDDED_DATABASE = "content";
 const EMBEDDED_LOGIN = "authenticator";
 const MAX_CONNECTIONS = 100;
 const MAX_WAL_SENDERS = 20;
 /**
- * Beside its share of DB_POOL: the owner's, those of the queue, one that listens, one that reads the log, one to spare.
- * While it is being replaced it needs them twice, for which the others leave room.
+ * Connections of a worker besides its share of DB_POOL: the owner's pool, the task queue, LISTEN, replication and a
+ * reserve. During a replacement of the worker it needs them twice; the reserves of the others cover that.
  */
 const CONNECTIONS_PER_WORKER = 12;
 
-/** For the service: the database of DATABASE_URL, or a cluster that is ours alone and is kept alive. */
+/** For the service: connects to DATABASE_URL, or starts and supervises an embedded cluster. */
 export async function startPostgres(
   config: Config,
   tell: ReportProgress,
@@ -92,13 +92,13 @@ export async function startPostgres(
 }
 
 type ReachPostgresOptions = {
-  /** For what fills a database: where there is no embedded cluster yet, one is made. */
+  /** Whether to create the embedded cluster if there is none. */
   readonly mayCreate?: boolean;
 };
 
 /**
- * For commands: joins the cluster of a service that is running, and starts it for the moment when none is.
- * Of an external one only the owner is awaited: the first migration makes the login of requests.
+ * For commands: connects to the cluster of a running service, or starts it for the duration of the command. For an
+ * external database waits for the owner only: the first migration creates the login of requests.
  */
 export async function reachPostgres(
   config: Config,
@@ -121,7 +121,7 @@ export async function reachPostgres(
   return embeddedPostgres(config, cluster.url, () => cluster.stop());
 }
 
-/** The embedded database of a service that is running; null when none is. */
+/** The embedded database of a running service; null if none runs. */
 export async function joinPostgres(config: Config): Promise<PostgresUrls | null> {
   const running = await runningCluster({ dataDir: config.dataDir });
   return running && embeddedPostgres(config, running, async () => {});
@@ -136,7 +136,7 @@ function clusterOptions({ dataDir, embeddedPort, workers }: Config) {
   return { dataDir, port: embeddedPort, settings };
 }
 
-/** The login of requests to a database that is not embedded. */
+/** Waits for the request login of an external database. */
 export function awaitLogin({ databaseUrl }: Config, tell: ReportProgress, patience?: number): Promise<void> {
   return awaitDatabase(toPgConnectionString(databaseUrl!), "DATABASE_URL", tell, patience);
 }
@@ -193,7 +193,7 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
   }
 }
 
-/** Makes the database at the first start, and the password when loopback connections are asked for. */
+/** Creates the database at the first start, and the password if loopback connections are enabled. */
 async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
   return withClient(rootUrl, async (client) => {
     const { rowCount } = await client.query("select from pg_database where datname = $1", [EMBEDDED_DATABASE]);
@@ -216,10 +216,10 @@ function withDatabase(url: string, rename: (name: string) => string): string {
 }
 
 type DatabaseUrls = { readonly requestUrl: string; readonly ownerUrl: string };
-/** The cluster is null where the server does not tell it. */
+/** `cluster` is null if the role may not read it. */
 type DatabaseIdentity = { readonly name: string; readonly cluster: string | null };
 
-/** Requests would be answered from one database by what is known of another. */
+/** Throws if the two URLs are of different databases: requests would use one with the catalogue of the other. */
 export async function refuseTwoDatabases({ requestUrl, ownerUrl }: DatabaseUrls): Promise<void> {
   if (requestUrl === ownerUrl) return;
   const [ofRequests, ofOwner] = await Promise.all([identityOf(requestUrl), identityOf(ownerUrl)]);
@@ -233,7 +233,7 @@ export async function refuseTwoDatabases({ requestUrl, ownerUrl }: DatabaseUrls)
   );
 }
 
-/** A pooler may call it otherwise; a standby has its primary's. */
+/** A pooler may use another database name; a standby has its primary's system identifier. */
 function identityOf(url: string): Promise<DatabaseIdentity> {
   return withClient(url, async (client) => {
     const { rows } = await client.query<{ name: string }>("select current_database() as name");
@@ -248,13 +248,13 @@ async function clusterOf(client: pg.ClientBase): Promise<string | null> {
     );
     return rows[0]!.id;
   } catch (error) {
-    // Not every provider lets everybody ask.
+    // Some providers do not permit this query.
     if (error instanceof pg.DatabaseError) return null;
     throw error;
   }
 }
 
-/** Waits for a database that is still starting, and says so; any other fault is told at once, in words. */
+/** Waits for a database that is still starting, and reports it; other errors are thrown at once. */
 export async function awaitDatabase(
   url: string,
   setting: string,
@@ -284,7 +284,7 @@ async function connectionErrorOf(url: string): Promise<(Error & { code?: string 
     await client.connect();
     return null;
   } catch (error) {
-    // A name with several addresses fails once for each.
+    // A host name with several addresses fails once per address.
     return error instanceof AggregateError ? error.errors[0] : (error as Error);
   } finally {
     await client.end().catch(() => {});

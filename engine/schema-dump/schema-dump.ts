@@ -44,8 +44,8 @@ const KIND_ORDER = [
 ];
 
 /**
- * The schema of a database as SQL to read and to compare: everything about one object stands together, in an order that
- * does not depend on how it came about. Opens a transaction of its own.
+ * The schema of a database as SQL for reading and comparing: grouped by object, in an order that does not depend on its
+ * history. Opens its own transaction.
  */
 export async function dumpSchema(client: pg.ClientBase): Promise<string> {
   const statements = await readStatements(client, SCHEMA_PARTS);
