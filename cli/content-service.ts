@@ -62,8 +62,10 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
 } else if (name === undefined || name === "--help" || name === "-h" || name === "help") {
   console.log(USAGE);
 } else {
-  const meant = findClosestName(name, Object.keys(COMMANDS));
-  failWithUsage(`content-service has no command "${name}"${meant ? `; did you mean ${meant}?` : "."}\n\n${USAGE}`);
+  const suggestion = findClosestName(name, Object.keys(COMMANDS));
+  failWithUsage(
+    `content-service has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}\n\n${USAGE}`,
+  );
 }
 
 function failWithUsage(message: string): void {

@@ -128,13 +128,13 @@ function reciprocalNameOf(
   codec: PgCodecWithAttributes,
   relation: PgRelation,
 ): string {
-  const theirs = relation.remoteResource.codec;
-  const reciprocal = forwardRelations(registry, theirs).find(
+  const remoteCodec = relation.remoteResource.codec;
+  const reciprocal = forwardRelations(registry, remoteCodec).find(
     ([, { remoteResource, localAttributes }]) =>
       remoteResource.codec === codec && localAttributes.join() === relation.remoteAttributes.join(),
   );
   return reciprocal
-    ? nameForwardRelations(inflection, registry, theirs).get(reciprocal[0])!
+    ? nameForwardRelations(inflection, registry, remoteCodec).get(reciprocal[0])!
     : relation.remoteAttributes.join("-");
 }
 

@@ -58,7 +58,7 @@ export class Coalescer {
   }
 
   async #run(): Promise<void> {
-    const asked = this.#waiting;
+    const requested = this.#waiting;
     this.#waiting = null;
     this.#dueAt = Number.POSITIVE_INFINITY;
     const startedAt = performance.now();
@@ -71,8 +71,8 @@ export class Coalescer {
     this.#failures = fault ? this.#failures + 1 : 0;
     if (this.#waiting) this.#schedule(this.#debounceMs);
     else if (fault) this.#schedule(retryDelay(this.#failures));
-    if (fault) asked?.reject(fault.error);
-    else asked?.resolve();
+    if (fault) requested?.reject(fault.error);
+    else requested?.resolve();
   }
 }
 

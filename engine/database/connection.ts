@@ -30,8 +30,8 @@ const QUERY_CANCELED = "57014";
 
 export type ConnectionEvents = {
   /** The connection may have room for another batch, or has retired. */
-  ready(link: PostgresConnection): void;
-  lost(link: PostgresConnection, reason: Error): void;
+  ready(connection: PostgresConnection): void;
+  lost(connection: PostgresConnection, reason: Error): void;
 };
 
 type ConnectionOptions = {

@@ -48,15 +48,15 @@ export async function withOldCluster<T>(
   const server = await spawnAs(join(programs, "postgres"), ["-D", dataFolder, ...flags], account, dataFolder);
   const ended = once(server, "exit");
   try {
-    const said: string[] = [];
+    const outputLines: string[] = [];
     const ready = Promise.withResolvers<void>();
     createInterface({ input: server.stderr! }).on("line", (line) => {
-      if (said.length < 20) said.push(line);
+      if (outputLines.length < 20) outputLines.push(line);
       if (line.includes("ready to accept connections")) ready.resolve();
     });
     server.stdout!.resume();
     const failed = ended.then(() => {
-      throw new Error(`The old Postgres did not start:\n${said.join("\n")}`);
+      throw new Error(`The old Postgres did not start:\n${outputLines.join("\n")}`);
     });
     await Promise.race([ready.promise, failed]);
     failed.catch(() => {});

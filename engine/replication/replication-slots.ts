@@ -197,12 +197,12 @@ export class KeeperSlot {
   async retire(): Promise<boolean> {
     this.#samples = [];
     await this.#pendingQuery;
-    const asked = withClient(this.#options.url, dropKeeperSlot).catch((error) => {
+    const dropped = withClient(this.#options.url, dropKeeperSlot).catch((error) => {
       this.#options.log.warn({ err: error }, "the slot that keeps changes for those who resume was not dropped");
       return false;
     });
-    this.#pendingQuery = asked;
-    return asked.finally(() => {
+    this.#pendingQuery = dropped;
+    return dropped.finally(() => {
       this.#pendingQuery = null;
     });
   }

@@ -137,8 +137,8 @@ function toWritten(column: CatalogColumn, catalog: Catalog): WrittenColumn {
 }
 
 function storedColumn(column: CatalogColumn, catalog: Catalog): CatalogColumn {
-  const shown = column.origin && catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
-  return shown ? storedColumn(shown, catalog) : column;
+  const stored = column.origin && catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
+  return stored ? storedColumn(stored, catalog) : column;
 }
 
 function relationshipsType(table: CatalogTable, catalog: Catalog): string {

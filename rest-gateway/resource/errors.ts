@@ -60,6 +60,6 @@ export function permissionDenied({ anonymous }: { readonly anonymous: boolean })
 
 /** ` Did you mean "status"?` if a known word is at a small edit distance. */
 export function suggestName(word: string, known: Iterable<string>): string {
-  const meant = findClosestName(word, [...known]);
-  return meant === null ? "" : ` Did you mean ${JSON.stringify(meant)}?`;
+  const suggestion = findClosestName(word, [...known]);
+  return suggestion === null ? "" : ` Did you mean ${JSON.stringify(suggestion)}?`;
 }

@@ -119,6 +119,6 @@ function isInFuture(instant: string | undefined): boolean {
   return instant !== undefined && Date.now() - CLOCK_SKEW_MS < Date.parse(instant);
 }
 
-function invalidAssertion(what: string) {
-  return assertionInvalid(new Error(`The assertion is refused: ${what}`));
+function invalidAssertion(description: string) {
+  return assertionInvalid(new Error(`The assertion is refused: ${description}`));
 }

@@ -25,7 +25,7 @@ export function checkMessage(xml: string, kind: SamlMessage): void {
   const count = (name: string) => tagsOf(body, name).length;
   const maxElements = MAX_ELEMENTS[kind];
   const assertions = kind === "Response" ? 1 : 0;
-  const faults: readonly (readonly [isFault: boolean, what: string])[] = [
+  const faults: readonly (readonly [isFault: boolean, description: string])[] = [
     [Buffer.byteLength(xml) > MAX_MESSAGE_BYTES, "it is too long"],
     [/<[^<>]*(<|$)/.test(body), "it has a tag that does not end"],
     [countMatches(/<[^/]/g, body) > maxElements, "it has too many elements"],
@@ -64,8 +64,8 @@ export function hasOwnSignature(xml: string): boolean {
   return tagsOf(xml, "Signature").length > 1;
 }
 
-export function invalidMessage(what: string): ApiError {
-  return assertionInvalid(new Error(`The SAML message is refused: ${what}`));
+export function invalidMessage(description: string): ApiError {
+  return assertionInvalid(new Error(`The SAML message is refused: ${description}`));
 }
 
 export function decodeMessage(base64: string): string {

@@ -81,12 +81,12 @@ export function isCallable(routine: Routine): boolean {
 /** Whether it has all passed arguments as parameters, and all required parameters are passed. */
 function acceptsNamedArguments(routine: Routine, argument: CallArgument): boolean {
   const parameters = routine.arguments;
-  const given = argumentNames(argument);
-  if (parameters.length === 0) return given.length === 0 && argument.kind !== "raw";
+  const passed = argumentNames(argument);
+  if (parameters.length === 0) return passed.length === 0 && argument.kind !== "raw";
   const known = new Set(parameters.map(({ name }) => name));
   return (
-    given.every((name) => known.has(name)) &&
-    parameters.every(({ name, required }) => !required || (name !== null && given.includes(name)))
+    passed.every((name) => known.has(name)) &&
+    parameters.every(({ name, required }) => !required || (name !== null && passed.includes(name)))
   );
 }
 
@@ -159,8 +159,8 @@ export function routineNotFound(search: RoutineSearch, catalog: Catalog, role: s
   );
 }
 
-function searchDetails(what: string): string {
-  return `Searched for the function ${what}, but no matches were found in the schema cache.`;
+function searchDetails(signature: string): string {
+  return `Searched for the function ${signature}, but no matches were found in the schema cache.`;
 }
 
 function routineHint(
@@ -174,17 +174,17 @@ function routineHint(
     const signatures = visible.map((routine) =>
       parameterList(routine.arguments.map((parameter) => parameter.name ?? "")),
     );
-    const meant = suggestName(parameterList(names), signatures, {
+    const suggestion = suggestName(parameterList(names), signatures, {
       minSimilarity: MIN_PARAMETER_SIMILARITY,
       mayName: () => true,
     });
-    return meant && `Perhaps you meant to call the function ${schema}.${name}${meant}`;
+    return suggestion && `Perhaps you meant to call the function ${schema}.${name}${suggestion}`;
   }
   const routines = catalog.schemas.get(schema)?.routines ?? new Map<string, readonly Routine[]>();
   const mayName = (known: string) =>
     routines.get(known)!.some((routine) => isCallable(routine) && mayCallRoutine(catalog, role, routine));
-  const meant = suggestName(name, [...routines.keys()], { minSimilarity: MIN_NAME_SIMILARITY, mayName });
-  return meant && `Perhaps you meant to call the function ${schema}.${meant}`;
+  const suggestion = suggestName(name, [...routines.keys()], { minSimilarity: MIN_NAME_SIMILARITY, mayName });
+  return suggestion && `Perhaps you meant to call the function ${schema}.${suggestion}`;
 }
 
 /** `(a, b)` */

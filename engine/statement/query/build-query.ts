@@ -264,8 +264,8 @@ function bodyColumn(body: BodyPlan): Sql {
   }
 }
 
-function jsonBody(what: Sql, isOne: boolean, nulls: "kept" | "stripped"): Sql {
-  const all = sql`json_agg(${what})`;
+function jsonBody(value: Sql, isOne: boolean, nulls: "kept" | "stripped"): Sql {
+  const all = sql`json_agg(${value})`;
   const json = nulls === "stripped" ? sql`json_strip_nulls(${all})` : all;
   return isOne ? sql`coalesce(${json}->0, 'null')` : sql`coalesce(${json}, '[]')`;
 }

@@ -229,11 +229,11 @@ function buildPositivePredicate(where: WherePredicate): Sql {
 
 /** The digest of the row's text in a body, so that it equals the client's ETag. */
 function rowDigest(outputs: readonly OutputColumn[]): Sql {
-  const shown = join(
+  const columns = join(
     outputs.map((output) => outputClause(output, "")),
     ", ",
   );
-  const text = sql`(select row_to_json(${ROW})::text from (select ${shown}) "_")`;
+  const text = sql`(select row_to_json(${ROW})::text from (select ${columns}) "_")`;
   return sql`encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
 }
 

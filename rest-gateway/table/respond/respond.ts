@@ -289,8 +289,8 @@ export function rangeStatus(
       headers: { "Content-Range": `*/${total}` },
     });
   }
-  const shown = rows ?? Math.min((total ?? 0) - offset, limit ?? Number.POSITIVE_INFINITY);
-  const status = total !== null && shown < total ? 206 : 200;
+  const returned = rows ?? Math.min((total ?? 0) - offset, limit ?? Number.POSITIVE_INFINITY);
+  const status = total !== null && returned < total ? 206 : 200;
   return { status, range: contentRange(offset, lastRowNumber(offset, rows), total) };
 }
 
