@@ -45,8 +45,8 @@ describe("a JSON text", () => {
   test("is refused if it is deeper than the limit, which the caller may set", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect(scan(nested(10_000))).toMatchObject({ kind: "list", levels: 10_000 });
-    expect(scan(nested(10_001))).toEqual({ kind: "too deep", mostLevels: 10_000 });
-    expect(runToCompletion(scanJson(Buffer.from(nested(6)), null, 5))).toEqual({ kind: "too deep", mostLevels: 5 });
+    expect(scan(nested(10_001))).toEqual({ kind: "too deep", maxLevels: 10_000 });
+    expect(runToCompletion(scanJson(Buffer.from(nested(6)), null, 5))).toEqual({ kind: "too deep", maxLevels: 5 });
   });
 
   test("is counted as a parser would count it", () => {

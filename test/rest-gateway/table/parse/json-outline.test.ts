@@ -48,7 +48,7 @@ describe("the outline of a JSON text", () => {
   });
 
   test("is read from the text only, however deep the text nests", () => {
-    const tooDeep = { kind: "too deep", mostLevels: 10_000 };
+    const tooDeep = { kind: "too deep", maxLevels: 10_000 };
     expect(outline("[".repeat(1_000_000))).toEqual(tooDeep);
     expect(outline('{"a":'.repeat(1_000_000))).toEqual(tooDeep);
     expect(outline(`{"a":${"[".repeat(1000)}${"]".repeat(1000)}}`)).toEqual({ kind: "object", keys: ["a"] });
