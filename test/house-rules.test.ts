@@ -68,7 +68,7 @@ describe("the rules of the source tree", () => {
     );
   });
 
-  test("a file is named for what it holds, not for a drawer", () => {
+  test("a file is named for its content, not for a category", () => {
     expect(files.filter((file) => /(^|\/)(utils?|lib|helpers?|common|misc|manager)(\.ts|\/)/.test(file))).toEqual([]);
   });
 

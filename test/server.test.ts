@@ -91,7 +91,7 @@ describe("npm start", () => {
     for (const secret of [jwtSecret, databasePassword]) expect(printed() + logged()).not.toContain(secret);
   });
 
-  test("the second start is silent about what is done, and keeps keys and data", async () => {
+  test("the second start does not repeat earlier messages, and keeps keys and data", async () => {
     const first = await serve();
     const keys = (await command("keys")).printed;
     const databaseUrl = (await command("database-url")).printed.trim();
@@ -112,7 +112,7 @@ describe("npm start", () => {
     expect(await processesNaming(folder)).toEqual([]);
   });
 
-  test("npm passes a signal on that was meant for it, and waits for the end", async () => {
+  test("npm forwards a signal, and waits for the exit", async () => {
     await haveData();
     const environment = { PATH: process.env.PATH, PORT: "0", LOG_LEVEL: "error", DATA_DIR: join(folder, "data") };
     const npm = spawn("npm", ["start"], {
@@ -141,7 +141,7 @@ describe("npm start", () => {
     expect((await health(url)).status).toBe(200);
   });
 
-  test("kill -9 of the service, then start: every row that was acknowledged is there", async () => {
+  test("kill -9 of the service, then start: every acknowledged row exists", async () => {
     await haveData();
     const program = await serve();
     const databaseUrl = (await command("database-url")).printed.trim();
@@ -201,7 +201,7 @@ describe("npm start", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("a misspelt setting is warned about", async () => {
+  test("a misspelt setting is logged as a warning", async () => {
     await haveData();
     const { logged } = await serve({ PGRST_DB_SCHEMA: "public" });
     expect(logged()).toContain("did you mean PGRST_DB_SCHEMAS?");
@@ -223,7 +223,7 @@ describe("npm start with DATABASE_URL", () => {
     }
   });
 
-  test("a half migrated database is refused with what to do, and npm run migrate does it", async () => {
+  test("a partly migrated database is refused with the remedy, and npm run migrate fixes it", async () => {
     const database = await cloneDatabase("empty");
     try {
       const environment = { ...settings, DATABASE_URL: database.ownerUrl };
@@ -343,7 +343,7 @@ describe("commands", () => {
     expect((await command("keys", [], { JWT_SECRET: SECRET })).printed).toBe(printed);
   });
 
-  test("config prints the settings in force, secrets masked", async () => {
+  test("config prints the current settings, with secrets masked", async () => {
     const { code, printed } = await command("config", [], { JWT_SECRET: SECRET, PORT: "4000" });
     expect(code).toBe(0);
     expect(printed).toMatch(/^PORT=4000/m);
@@ -391,7 +391,7 @@ describe("commands", () => {
     ["migrate", ["status", "quickly"]],
     ["keys", ["create-all"]],
     ["config", ["--xml"]],
-  ])("%s %j is refused with a message and no stack", async (name, args) => {
+  ])("%s %j is refused with a message and no stack trace", async (name, args) => {
     const { code, logged } = await command(name, args);
     expect(code).toBe(2);
     expect(logged).not.toContain("    at ");

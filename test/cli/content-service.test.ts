@@ -86,7 +86,7 @@ describe("content-service", () => {
     expect(code).toBe(2);
   });
 
-  test("is packed with what it needs to serve: built, for Node strips no types below node_modules", async () => {
+  test("is packed with the built files that it needs, because Node strips no types under node_modules", async () => {
     await run("npm", ["pack", "--pack-destination", folder], { cwd: REPOSITORY });
     const modules = join(folder, "node_modules");
     await mkdir(modules);

@@ -98,7 +98,7 @@ describe("standard output and standard error that are", () => {
     await servesUnheard(service);
   });
 
-  test("a pipe without a reader lose nothing else, in several processes too", async () => {
+  test("a pipe without a reader lose only their own output, in several processes too", async () => {
     const pipe = join(folder, "unread");
     execFileSync("mkfifo", [pipe]);
     const output = openSync(pipe, "r+");
@@ -107,7 +107,7 @@ describe("standard output and standard error that are", () => {
     closeSync(output);
   });
 
-  test("a pipe whose reader has exited lose nothing else", async () => {
+  test("a pipe whose reader has exited lose only their own output", async () => {
     await using service = await startUnheard({});
     service.child.stdout!.destroy();
     service.child.stderr!.destroy();

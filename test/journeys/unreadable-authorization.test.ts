@@ -39,7 +39,7 @@ describe.each(UNREADABLE)("Authorization: %s", (Authorization) => {
     ]);
   });
 
-  test("leaves a GraphQL operation anonymous, and its response says so", async () => {
+  test("leaves a GraphQL operation anonymous, which its response reports", async () => {
     const run = async (query: string) => (await ask("/graphql", { Authorization }, { query })).json();
     const extensions = { authentication: { code: "INVALID_TOKEN", message: MESSAGE } };
     expect(await run("{ users { id } }")).toEqual({ data: { users: [] }, extensions });
@@ -49,7 +49,7 @@ describe.each(UNREADABLE)("Authorization: %s", (Authorization) => {
     });
   });
 
-  test("leaves a GraphQL socket anonymous, and each result says so", async () => {
+  test("leaves a GraphQL socket anonymous, which each result reports", async () => {
     const wire = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
     wire.say({ type: "connection_init", payload: { Authorization } });
     expect(await wire.hear()).toEqual({ type: "connection_ack" });

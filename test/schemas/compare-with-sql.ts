@@ -28,7 +28,7 @@ export function compareWithSql(schema: PublicSchema): void {
       expect(served.empty).toEqual(schema.empty ?? []);
     });
 
-    test("is at /rest/v1 what it is in SQL: rows, filters, orders, embedded rows", async () => {
+    test("returns the same at /rest/v1 as SQL: rows, filters, orders, embedded rows", async () => {
       const findings = new Findings();
       await forEachTable((table) => crawlTableInterface(served, table, findings));
       expectNoDifference(findings, "table");
@@ -40,7 +40,7 @@ export function compareWithSql(schema: PublicSchema): void {
       expectNoDifference(findings, "resource");
     });
 
-    test("is over GraphQL what it is in SQL: rows, relations, filters", async () => {
+    test("returns the same over GraphQL as SQL: rows, relations, filters", async () => {
       const findings = new Findings();
       const shapes = await readShapes(served, findings);
       await forEachTable((table) => crawlGraphQL(served, shapes, table, findings));
@@ -53,7 +53,7 @@ export function compareWithSql(schema: PublicSchema): void {
       expectNoDifference(findings, "realtime");
     });
 
-    test("is the same when rows that were read are sent back", async () => {
+    test("is unchanged when rows that were read are written back", async () => {
       const findings = new Findings();
       const shapes = await readShapes(served, new Findings());
       await disableTriggers(served);
@@ -64,7 +64,7 @@ export function compareWithSql(schema: PublicSchema): void {
     });
 
     // Last: what functions change over GraphQL stays.
-    test("has functions that say over HTTP what they say in SQL", async () => {
+    test("has functions that return the same over HTTP as in SQL", async () => {
       const findings = new Findings();
       await crawlFunctions(served, await readShapes(served, new Findings()), findings);
       expect(unexpected(findings.differences)).toEqual([]);

@@ -35,7 +35,7 @@ describe("an access token", () => {
     [["role"], {}],
     [["app_metadata", "role"], { app_metadata: { role: "admin" } }],
     [["roles", 0], { roles: ["admin"] }],
-  ] as const)("names the role where %j says, so that this deployment finds it", (jwtRoleClaim, expected) => {
+  ] as const)("contains the role at the configured path %j", (jwtRoleClaim, expected) => {
     const { accessToken } = makeTokenIssuer({ ...CONFIG, jwtRoleClaim, keys: KEYS }).issuePair(claims(), "");
     expect(claimsOf(accessToken)).toMatchObject({ role: "admin", ...expected });
     const callers = makeAuthenticator({

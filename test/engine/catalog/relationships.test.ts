@@ -124,7 +124,7 @@ describe("views", () => {
     expect(between(from, to)).toEqual(expected);
   });
 
-  test("a column that is shown twice gives a relationship each", () => {
+  test("a column that a view selects twice has a relationship for each", () => {
     expect(between("film_pairs", "directors")).toEqual([
       "many-to-one directors by films_director (again=id)",
       "many-to-one directors by films_director (first=id)",

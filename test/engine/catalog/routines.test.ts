@@ -57,7 +57,7 @@ describe("functions", () => {
     expect([...returns.columns.keys()]).toEqual(["low", "high", "middle"]);
   });
 
-  test("returns table gives a set with columns", () => {
+  test("a function with returns table returns a set with columns", () => {
     const { returns } = routine("pairs");
     expect(returns).toMatchObject({ shape: "composite", set: true });
     expect([...returns.columns.values()].map(({ name, sqlType }) => [name, sqlType])).toEqual([

@@ -111,7 +111,7 @@ describe("columns", () => {
     expect(column("directors", "name").identity).toBeNull();
   });
 
-  test("what a view shows unchanged leads to the stored column, over several levels and new names", () => {
+  test("an unchanged column of a view refers to the stored column, over several levels and renames", () => {
     expect(column("people", "label").origin).toEqual({
       table: { schema: "hidden", name: "people" },
       column: "full_name",

@@ -16,7 +16,7 @@ function problemsOf(environment: NodeJS.ProcessEnv): string {
 }
 
 describe("readConfig", () => {
-  test("an empty environment gives the documented defaults", () => {
+  test("an empty environment results in the documented defaults", () => {
     const { config, warnings } = readConfig({});
     expect(config).toMatchObject({
       port: 3000,

@@ -27,7 +27,7 @@ describe("readers", () => {
     expect(claimPath(text)).toEqual(steps);
   });
 
-  test("keyValues reads what OpenTelemetry's settings are written in", () => {
+  test("keyValues reads the format of OpenTelemetry's settings", () => {
     expect(keyValues("")).toEqual({});
     expect(keyValues("team=shop, deployment.environment.name=a%2Cb,empty=")).toEqual({
       team: "shop",
@@ -59,7 +59,7 @@ describe("readers", () => {
     expect(flag(text)).toBe(value);
   });
 
-  test("list drops what is empty", () => {
+  test("list drops empty elements", () => {
     expect(list(" api , ,public,")).toEqual(["api", "public"]);
   });
 

@@ -127,7 +127,7 @@ describe("the engine", () => {
     expect(await servedBy(as("refused"))).toBe("replica");
   });
 
-  test("gives a client with a returned position its own write with any credentials, and ignores an invalid position", async () => {
+  test("returns a client's own write for its position with any credentials, and ignores an invalid position", async () => {
     await until(async () => (await servedBy(as("other"))) === "replica");
     await onStandby("select pg_wal_replay_pause()");
     await write(as("writer"));

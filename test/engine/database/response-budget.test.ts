@@ -53,7 +53,7 @@ describe("the response to a read", () => {
     await expect(read(endless)).rejects.toMatchObject(TOO_LARGE);
   });
 
-  test("that is refused harms nobody who shares its connection", async () => {
+  test("that is refused does not affect requests on the same connection", async () => {
     const ask = () =>
       Array.from({ length: 12 }, (_, index) =>
         index % 3 === 1 ? read(cell(20 * MOST), { pool: "read" }) : read(PID, { pool: "read" }),
@@ -118,7 +118,7 @@ describe("the response to a write", () => {
     expect(await written()).toBe(before + 1);
   });
 
-  test("is dropped if a budget is set, with an error that says that the change was made", async () => {
+  test("is dropped if a budget is set, with an error that reports the change as made", async () => {
     const before = (await written())!;
     const request = database.run(anon, sql("select write(2000000)"), { budget: new ResponseBudget(MOST) });
     await expect(request).rejects.toMatchObject({ ...TOO_LARGE, message: expect.stringContaining("was made") });

@@ -52,6 +52,6 @@ test.each([
   "::ffff:1.1.1.1",
 ])("the address %s is public", (address) => expect(isPublicAddress(address)).toBe(true));
 
-test.each(["", "localhost", "1.2.3", "::g"])("what is no address (%j) is not public", (text) => {
+test.each(["", "localhost", "1.2.3", "::g"])("an invalid address (%j) is not public", (text) => {
   expect(isPublicAddress(text)).toBe(false);
 });

@@ -108,7 +108,7 @@ test.each([
   expect(await dumpSchema(client)).toContain(text);
 });
 
-test("leaves out what extensions brought", async () => {
+test("omits the objects of extensions", async () => {
   expect(await dumpSchema(client)).not.toMatch(/shop\.citext/);
 });
 

@@ -256,7 +256,7 @@ describe("an error", () => {
     expect((await graphql.ask("{ markText(m: { i: 1 }) }")).data).toEqual({ markText: "(1,)" });
   });
 
-  test("in a variable names it, before any statement runs", async () => {
+  test("names the variable with an invalid value, before any statement runs", async () => {
     const { data, errors } = await graphql.ask("query ($n: Int) { articles(first: $n) { totalCount } }", {
       variables: { n: "x" },
     });
@@ -297,7 +297,7 @@ describe("a broken constraint", () => {
   });
 });
 
-test("while the database is unavailable an operation fails with SERVICE_UNAVAILABLE, and then works again", async () => {
+test("fails an operation with SERVICE_UNAVAILABLE while the database is unavailable, and not afterwards", async () => {
   await graphql.sql(
     "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
   );

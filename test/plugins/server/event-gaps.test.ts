@@ -52,7 +52,7 @@ describe("the count of events", () => {
     expect(await count.mayHaveMissed()).toBe(false);
   });
 
-  test("alarms when Postgres does not answer, and recovers", async () => {
+  test("throws when Postgres does not answer, and recovers", async () => {
     const count = counted(settled(7), new Error("away"), settled(7), settled(7));
     await count.mayHaveMissed();
     expect(await count.mayHaveMissed()).toBe(true);
@@ -64,7 +64,7 @@ describe("the count of events", () => {
   test.each([
     ["events are not numbered here", (_count: EventGapDetector) => {}, null],
     ["an event came without a number", (count: EventGapDetector) => count.record(undefined), settled(7)],
-  ])("alarms always where %s", async (_, happen, answer) => {
+  ])("always reports a gap if %s", async (_, happen, answer) => {
     const count = counted(answer, answer);
     happen(count);
     expect(await count.mayHaveMissed()).toBe(true);
@@ -109,7 +109,7 @@ describe("Postgres", () => {
     }
   });
 
-  test("returns null where events are not numbered", async () => {
+  test("returns null if events are not numbered", async () => {
     const empty = await cloneDatabase("empty");
     const other = new pg.Client({ connectionString: empty.ownerUrl });
     await other.connect();

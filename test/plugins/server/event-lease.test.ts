@@ -47,7 +47,7 @@ describe("the lease of events", () => {
   test.each([
     ["nobody awaited events before it was renewed", [{}, { wasAwaited: false }, {}]],
     ["it was renewed late", [{ at: 100 }, { at: 155 }]],
-  ])("is in doubt when %s", async (_, answers) => {
+  ])("is uncertain if %s", async (_, answers) => {
     const { lease, told: result, heard } = leased(answers);
     await lease.hold();
     await heard("doubt");
@@ -166,7 +166,7 @@ describe("Postgres", () => {
     },
   );
 
-  test("needs no query where other triggers emit the events", async () => {
+  test("needs no query if other triggers emit the events", async () => {
     const empty = await cloneDatabase("empty");
     const client = await another(empty.ownerUrl);
     expect(await questionsOf(client).awaitEvents(60)).toBeNull();

@@ -91,7 +91,7 @@ describe("an event", () => {
     expect(await ann.next()).toEqual({ data: { onNoteChanged: { text: "mine anew" } } });
   });
 
-  test("returns the row as it is when it is read, once per change", async () => {
+  test("returns the row as of its reading, once per change", async () => {
     const created = await subscribe("subscription { onArticleCreated { title author { name } } }");
     await titles(3, "In order ");
     for (const number of [1, 2, 3]) {
@@ -101,7 +101,7 @@ describe("an event", () => {
     }
   });
 
-  test("of a transaction that is rolled back did not happen", async () => {
+  test("of a transaction that is rolled back is not sent", async () => {
     const created = await subscribe("subscription { onArticleCreated { title } }");
     await graphql.sql("begin");
     await titles(1, "Undone ");
@@ -110,7 +110,7 @@ describe("an event", () => {
     expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "Done at last 1" } } });
   });
 
-  test("of a transaction that wrote before may be missed, which is reported to subscribers", async () => {
+  test("of an earlier transaction may be missed, which is reported to subscribers", async () => {
     await graphql.sql("select setval('private.events_awaited_until', 1)");
     await graphql.sql("begin");
     await titles(1, "Written before ");
@@ -121,7 +121,7 @@ describe("an event", () => {
     expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "Written after 1" } } });
   });
 
-  test("that is no event is ignored", async () => {
+  test("with an invalid payload is ignored", async () => {
     const created = await subscribe("subscription { onArticleCreated { title } }");
     for (const payload of ["", "{", "null", "[]", '{"s":1,"t":"articles","op":"insert","k":{}}', '{"s":"public"}']) {
       await graphql.sql("select pg_notify('graphql', $1)", [payload]);
@@ -130,7 +130,7 @@ describe("an event", () => {
     expect(await created.next()).toEqual({ data: { onArticleCreated: { title: "Real one 1" } } });
   });
 
-  test("of a mutation of ours arrives like any other", async () => {
+  test("of a GraphQL mutation arrives like any other", async () => {
     const created = await subscribe("subscription { onArticleCreated { title } }");
     const query = 'mutation { createArticle(input: {title: "By mutation", content: ""}) { success } }';
     expect((await graphql.ask(query, { token: tokenFor(1) })).data).toEqual({ createArticle: { success: true } });

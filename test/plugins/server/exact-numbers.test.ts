@@ -55,14 +55,14 @@ describe("numbers within JSON keep their digits", () => {
       expect([column, await isStored(column)]).toEqual([column, [true]]);
   });
 
-  test("in the variables of an address", async () => {
+  test("in the variables of a URL", async () => {
     const query = encodeURIComponent("query ($v: JSON!) { same(value: $v) }");
     const answer = await fetch(`${graphql.url}?query=${query}&variables=${encodeURIComponent(`{"v": ${NUMBERS}}`)}`);
     expect(await answer.text()).toContain("98765432109876543210,1.50,0.1234567890123456789,");
   });
 
   test.each(["graphql-transport-ws", "graphql-ws"])(
-    "in the variables and answers of a socket: %s",
+    "in the variables and responses of a socket: %s",
     async (protocol) => {
       await graphql.sql("delete from public.bigs");
       const wire = await Wire.open(graphql.socketUrl, protocol);
@@ -125,7 +125,7 @@ describe("a number in a variable keeps its digits", () => {
   });
 });
 
-test("JSON of more levels than can be read is refused", async () => {
+test("JSON with more levels than the limit is refused", async () => {
   const wire = await Wire.open(graphql.socketUrl, "graphql-transport-ws");
   wire.say({ type: "connection_init" });
   await wire.hear();

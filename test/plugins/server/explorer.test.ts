@@ -60,7 +60,7 @@ describe("the explorer", () => {
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
   });
 
-  test("is not there when it is switched off", async () => {
+  test("is not served if it is disabled", async () => {
     const off = await serveGraphQL({ database: graphql.database, settings: { GRAPHQL_EXPLORER: "false" } });
     expect((await fetch(`${off.service.url}/graphiql`)).status).toBe(404);
     expect((await off.ask("{ __typename }")).data).toEqual({ __typename: "Query" });

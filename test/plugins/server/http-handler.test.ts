@@ -37,7 +37,7 @@ describe("the audit of GraphQL over HTTP", () => {
 });
 
 describe("a request", () => {
-  test("is answered as JSON, never kept by caches, with its id", async () => {
+  test("gets a JSON response with its id, never cached", async () => {
     const response = await post({ query: "{ user(id: 1) { name } }" }, { "X-Request-Id": "mine" });
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -56,7 +56,7 @@ describe("a request", () => {
     ["text/html, application/*;q=0.1", "application/json"],
     ["", "application/json"],
     ["application/json; charset=utf-8", "application/json"],
-  ])("that accepts %s is answered as %s", async (accept, type) => {
+  ])("that accepts %s gets %s", async (accept, type) => {
     const response = await post({ query: "{ __typename }" }, { Accept: accept });
     expect(response.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
   });
@@ -137,7 +137,7 @@ describe("a request", () => {
     expect([response.status, response.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS, POST"]);
   });
 
-  test("below the address is 404", async () => {
+  test("to a path below the endpoint is 404", async () => {
     const response = await fetch(`${graphql.url}/x`, { method: "POST", headers: JSON_TYPE, body: "{}" });
     expect([response.status, await codeOf(response)]).toEqual([404, "RESOURCE_NOT_FOUND"]);
   });

@@ -45,12 +45,12 @@ describe("a statement", () => {
     });
   });
 
-  test("returns how many rows it changed", async () => {
+  test("returns the number of rows that it changed", async () => {
     const text = "insert into public.things select generate_series(1, 3)";
     expect(await withClient((client) => client.query({ text }))).toMatchObject({ rows: [], rowCount: 3 });
   });
 
-  test("may not write where only reading is allowed", async () => {
+  test("may not write in a read-only operation", async () => {
     await expect(withClient((client) => insert(client, 1), { readOnly: true })).rejects.toMatchObject({
       code: "25006",
     });
@@ -86,7 +86,7 @@ describe("reads of one turn of the event loop", () => {
 });
 
 describe("a transaction", () => {
-  test("happens whole or not at all", async () => {
+  test("is committed as a whole or rolled back", async () => {
     await withClient((client) =>
       client.withTransaction(async (inner) => {
         await insert(inner, 1);

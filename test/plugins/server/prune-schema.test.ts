@@ -93,7 +93,7 @@ describe("a schema with hidden fields", () => {
     );
   });
 
-  test("shares the types that stay as they were, with all that they lead to", () => {
+  test("shares the unchanged types, with all types that they reference", () => {
     const schema = schemaWith(
       `type Query { a: A b(in: In): B } type A { b: B secret: Int } type B { e: E next: B } enum E { V } input In { e: E }`,
       ["A.secret"],

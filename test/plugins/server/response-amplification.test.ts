@@ -26,7 +26,7 @@ describe("how often a value may occur", () => {
 });
 
 describe("the bytes of names per row", () => {
-  test("are the names in the answer", () => {
+  test("counts the names in the response", () => {
     expect(echo("{ user { id } }").keyBytes).toBe("user".length + "id".length + 12);
     expect(echo(`{ user { ${"x".repeat(1_000)}: id } }`).keyBytes).toBeGreaterThan(1_000);
   });

@@ -154,14 +154,14 @@ describe("the schema of a caller", () => {
     });
   });
 
-  test("shows the rows that a function gives with its owner's rights, and not their table", async () => {
+  test("has the rows of a SECURITY DEFINER function, and not their table", async () => {
     expect(await faults("{ mySecret { id word } }", user)).toEqual({
       data: { mySecret: { id: "1", word: "sesame" } },
       faults: [],
     });
   });
 
-  test("returns true where a caller may insert rows and select none", async () => {
+  test("returns true if a caller may insert rows and select none", async () => {
     const create = (selection: string) => `mutation { createLetter(input: { text: "x" }) ${selection} }`;
     expect(printType((await introspect()).getType("Mutation")!)).toContain(
       "createLetter(input: CreateLetterInput!): Boolean!",
@@ -233,7 +233,7 @@ describe("roles", () => {
     expect(await schemas.schemaOf("authenticator")).not.toBe(await schemas.schemaOf("anon"));
   });
 
-  test("have their schemas for as long as all of them have room", async () => {
+  test("keep their schemas while the cache has room for all of them", async () => {
     const options = { template: "empty", sql: SHOPS } as const;
     const roomy = await open(options);
     const [anon, admin] = [await roomy.schemaOf("anon"), await roomy.schemaOf("admin")];

@@ -42,7 +42,7 @@ describe("an error raised with sqlstate 'PGRST'", () => {
     [TEA, '{"status":418,"headers":[]}', /^Invalid JSON value for DETAIL/],
     [TEA, '{"status":418,"headers":{},"status_text":1}', /^Invalid JSON value for DETAIL/],
     [TEA, undefined, "DETAIL is missing in the RAISE statement"],
-  ])("of %s with %s is invalid, and the error says why", (message, detail, details) => {
+  ])("of %s with %s is invalid, and the error has the reason", (message, detail, details) => {
     const error = pgrst(message, detail);
     expect(error).toMatchObject({ status: 500, code: "PGRST121" });
     expect(error.details).toMatch(details);

@@ -49,7 +49,7 @@ async function refusal(wire: Wire): Promise<{ message: string; code: string }> {
 describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s keeps", (protocol) => {
   const type = DIALECTS[protocol];
 
-  test("so much of what was sent with its operations, and has room again when they end", async () => {
+  test("a limited amount of its operations, and has room again when they end", async () => {
     const wire = await connect(protocol);
     wire.say({ type, id: "a", payload: { query: CREATED, variables: variables(80) } });
     await until(() => operations() === 1);
@@ -73,7 +73,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     expect([code, message]).toEqual(["RATE_LIMITED", expect.stringContaining("can take about 262144 bytes")]);
   });
 
-  test("short parameters alone", async () => {
+  test("also short parameters", async () => {
     const wire = await Wire.open(graphql.socketUrl, protocol);
     wires.push(wire);
     wire.say({ type: "connection_init", payload: { long: "x".repeat(64 * KIB) } });
@@ -97,7 +97,7 @@ describe("the memory of all sockets", () => {
     expect(await modest.hear()).toMatchObject({ type: "next" });
   });
 
-  test("counts messages that never end, whose sockets are cut off", async () => {
+  test("counts unfinished messages, whose sockets are closed", async () => {
     const anonymousClients = await Promise.all(Array.from({ length: 20 }, () => connect()));
     const head = Buffer.alloc(14);
     head[0] = 0x81;
@@ -113,7 +113,7 @@ describe("the memory of all sockets", () => {
     await connect();
   });
 
-  test("counts answers that are not read, whose sockets are cut off", async () => {
+  test("counts unread responses, whose sockets are closed", async () => {
     await graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
     await graphql.sql(
       "insert into public.articles (author_id, title, content, status) select 1, 'A long one', repeat('x', 50000), 'PUBLISHED' from generate_series(1, 10)",

@@ -48,7 +48,7 @@ const comment = (content: string, article = 1) =>
 describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s", (protocol) => {
   const { start, data, stop } = DIALECTS[protocol];
 
-  test("answers queries and mutations, each to its end", async () => {
+  test("answers queries and mutations, and completes each", async () => {
     const wire = await connect(protocol);
     wire.say({
       type: start,
@@ -81,7 +81,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     expect(await wire.hear()).toMatchObject({ id: "q" });
   });
 
-  test("keeps several subscriptions apart", async () => {
+  test("separates several subscriptions", async () => {
     const wire = await connect(protocol);
     wire.say({ type: start, id: "c1", payload: { query: ADDED, variables: { article: 1 } } });
     wire.say({ type: start, id: "c2", payload: { query: ADDED, variables: { article: 2 } } });
@@ -97,7 +97,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     expect(wire.unheard).toEqual([]);
   });
 
-  test("ends what the database has no column for any more, and leaves the rest", async () => {
+  test("ends subscriptions to a column that was dropped, and keeps the others", async () => {
     await graphql.sql(`
       create table public.renamed (id int primary key, word text);
       create trigger event after insert on public.renamed for each row execute function private.tg__event();
@@ -154,7 +154,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     expect(await wire.hear()).toMatchObject({ type: data, id: "bad" });
   });
 
-  test("gives an error of a field its code", async () => {
+  test("sends the code of a field's error", async () => {
     const wire = await connect(protocol);
     wire.say({ type: start, id: "m", payload: { query: "{ me { id } }" } });
     expect(await wire.hear()).toMatchObject({
@@ -194,7 +194,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     expect(await wire.hear()).toEqual({ type: "connection_ack" });
   });
 
-  test("is closed when its token would be refused, and all that is open on it ends", async () => {
+  test("is closed when its token expires, and all its operations end", async () => {
     // Clocks may differ by 30 seconds.
     const exp = Math.floor(Date.now() / 1000) - 29;
     const wire = await connect(protocol, { Authorization: `Bearer ${tokenFor(1, { exp })}` });
@@ -204,7 +204,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     await expect.poll(() => counts()).toMatchObject({ sockets: 0, subscriptions: 0 });
   });
 
-  test("that breaks off frees everything", async () => {
+  test("that disconnects frees all its resources", async () => {
     const wire = await connect(protocol);
     for (const id of ["a", "b", "c"]) wire.say({ type: start, id, payload: { query: CREATED } });
     await expect.poll(() => counts()).toEqual({ sockets: 1, operations: 3, subscriptions: 3, topics: 1 });
@@ -212,7 +212,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     await expect.poll(() => counts()).toEqual({ sockets: 0, operations: 0, subscriptions: 0, topics: 0 });
   });
 
-  test("has only so many operations open", async () => {
+  test("has a limited number of operations", async () => {
     const wire = await connect(protocol);
     for (let index = 0; index < 101; index++) wire.say({ type: start, id: `s${index}`, payload: { query: CREATED } });
     const refused = await wire.hear();
@@ -266,7 +266,7 @@ describe("graphql-transport-ws", () => {
 });
 
 describe("graphql-ws, the older protocol", () => {
-  test("starts anew what has the same id", async () => {
+  test("replaces an operation with the same id", async () => {
     const wire = await connect("graphql-ws");
     wire.say({ type: "start", id: "s", payload: { query: CREATED } });
     await expect.poll(() => counts()).toMatchObject({ subscriptions: 1 });
@@ -322,7 +322,7 @@ describe("an upgrade request", () => {
     });
   }
 
-  test("elsewhere is 404", async () => {
+  test("to another path is 404", async () => {
     expect(await ask("/graphql/x", {})).toBe(404);
     expect(await ask("/health", {})).toBe(404);
   });
@@ -359,7 +359,7 @@ describe("an upgrade request", () => {
 
 describe("stopping", () => {
   test.each(["graphql-transport-ws", "graphql-ws"] as const)(
-    "does not wait for what was called off before it began (%s)",
+    "does not wait for operations that were cancelled before they began (%s)",
     async (protocol) => {
       const stopping = await serveGraphQL({ database: graphql.database });
       const wire = await Wire.open(stopping.socketUrl, protocol);
