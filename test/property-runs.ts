@@ -1,10 +1,15 @@
 import fc from "fast-check";
 
-/** The share of the runs of property tests that is made: a fifth, or what `PROPERTY_RUNS` says. CI makes all. */
+/** The share of the runs of property tests, and of the tables of large schemas, that is tested: a fifth, or `PROPERTY_RUNS`. */
 const SHARE = Number(process.env.PROPERTY_RUNS ?? 0.2);
 
 export function propertyRuns(full: number): number {
   return Math.max(1, Math.round(full * SHARE));
+}
+
+/** That share of a list, evenly spread. */
+export function shareOf<T>(list: readonly T[]): readonly T[] {
+  return SHARE >= 1 ? list : list.filter((_, index) => Math.floor((index + 1) * SHARE) > Math.floor(index * SHARE));
 }
 
 fc.configureGlobal({ numRuns: propertyRuns(100) });
