@@ -24,9 +24,14 @@ export async function followChanges(
   const problems: string[] = [];
   let last: (() => void) | null = null;
   const joined = Promise.withResolvers<void>();
+  const postgres_changes = [{ event: "*", schema: schema.name }];
+  const join = () =>
+    socket.send(JSON.stringify(["1", "1", "realtime:crawler", "phx_join", { config: { postgres_changes } }]));
   socket.on("message", (data: Buffer) => {
     const [, , , event, payload] = parseJson(data.toString()) as readonly Json[];
     if (!isRecord(payload!)) return;
+    // A slot is created when the transactions of other tests have ended.
+    if (event === "phx_reply" && payload.status === "error") return join();
     if (event === "system")
       canonical(payload.status) === '"ok"' ? joined.resolve() : joined.reject(new Error(canonical(payload)));
     if (event !== "postgres_changes" || !isRecord(payload.data)) return;
@@ -35,17 +40,21 @@ export async function followChanges(
     else result.push({ type: String(type), table: String(table), record, oldRecord });
     if (Array.isArray(errors)) problems.push(canonical(errors));
   });
+  const lost = Promise.withResolvers<never>();
+  socket.once("close", (code, reason) =>
+    lost.reject(new Error(`the socket was closed: ${code} ${reason} (${result.length} changes)`)),
+  );
+  lost.promise.catch(() => {});
   await once(socket, "open");
-  const postgres_changes = [{ event: "*", schema: schema.name }];
-  socket.send(JSON.stringify(["1", "1", "realtime:crawler", "phx_join", { config: { postgres_changes } }]));
-  await joined.promise;
+  join();
+  await Promise.race([joined.promise, lost.promise]);
   await changes();
   const ended = new Promise<void>((resolve) => {
     last = resolve;
   });
   // Changes come in the order of their commits.
   await owner.query(`insert into ${quoted(schema.name)}.${END} default values`);
-  await ended;
+  await Promise.race([ended, lost.promise]);
   socket.close();
   await once(socket, "close");
   return result;
