@@ -114,7 +114,7 @@ export function toRoles(rows: RoleRows, loginRole: string): CatalogRoles {
       canLogin,
       bypassesRowSecurity: bypasses,
       settings: parseSettings(ownSettings),
-      userSettable: userSettable,
+      userSettable,
     };
     settable.set(name, role);
   }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep, setImmediate as turnOver } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { afterEventLoopTurns } from "./stepwise.ts";
 
 /** The number of bytes that all connections together may read in a few turns of the event loop. */
@@ -30,7 +30,7 @@ export function waitForLargeWorkSlot(owner: object | string): Promise<void> {
     void largeWorkQueue.run(owner, async () => {
       const startedAt = performance.now();
       resolve();
-      await turnOver();
+      await nextTurn();
       await sleep(Math.min(PAUSE_FACTOR * (performance.now() - startedAt), LONGEST_PAUSE_MS));
     });
   });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../engine/identity/api-key-lookup.ts";
 import { cloneDatabase } from "../database.ts";
-import { claimsOf, from, type Opened, openAccounts, PASSWORD } from "../engine/accounts/open-accounts.ts";
+import { claimsOf, from, type OpenAccounts, openAccounts, PASSWORD } from "../engine/accounts/open-accounts.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

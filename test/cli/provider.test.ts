@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeProviders } from "../../engine/accounts/federation/providers.ts";
 import { makeTokenKeys } from "../../engine/identity/token-keys.ts";
-import { type Opened, openAccounts } from "../engine/accounts/open-accounts.ts";
+import { type OpenAccounts, openAccounts } from "../engine/accounts/open-accounts.ts";
 import { PROVIDER_CERTIFICATE } from "../rest-gateway/auth/saml-keys.ts";
 import { SECRET } from "../secret.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 
 const CLIENT_SECRET = "a-secret-of-the-client";
 
-let opened: Opened;
+let opened: OpenAccounts;
 let folder: string;
 beforeAll(async () => {
   opened = await openAccounts();

@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Administration } from "../../../engine/accounts/administration.ts";
-import { claimsOf, eventsOf, from, newEmail, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+import {
+  claimsOf,
+  eventsOf,
+  from,
+  newEmail,
+  newPerson,
+  type OpenAccounts,
+  openAccounts,
+  PASSWORD,
+} from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 let administration: Administration;
 beforeAll(async () => {
   opened = await openAccounts();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../../engine/identity/api-key-lookup.ts";
 import { until } from "../../until.ts";
-import { eventsOf, from, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
+import { eventsOf, from, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

@@ -3,9 +3,9 @@ import { generate } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Administration } from "../../../engine/accounts/administration.ts";
 import { toHttpError } from "../../../http/http-error.ts";
-import { from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

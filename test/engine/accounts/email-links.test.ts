@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventsOf, from, newEmail, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { eventsOf, from, newEmail, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

@@ -1,8 +1,8 @@
 import { generate } from "otplib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { eventsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { eventsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

@@ -11,12 +11,12 @@ import {
   KEYS,
   newEmail,
   newPerson,
-  type Opened,
+  type OpenAccounts,
   openAccounts,
   PASSWORD,
 } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

@@ -27,7 +27,7 @@ export const CONFIG = {
 /** What OWASP recommends is for attackers to wait for, not for tests. */
 const CHEAP = { memory: 64, passes: 1, parallelism: 1 };
 
-export type Opened = {
+export type OpenAccounts = {
   readonly database: TestDatabase;
   /** For looking, and for turning the clock. */
   readonly owner: pg.Pool;
@@ -39,7 +39,7 @@ export type Opened = {
 /** Accounts as two gateways would have them: nothing is shared but the database. */
 export async function openAccounts(
   config: Partial<Parameters<typeof makeAccounts>[0]["config"]> = {},
-): Promise<Opened> {
+): Promise<OpenAccounts> {
   const database = await cloneDatabase();
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 12 });
   owner.on("error", () => {});
@@ -71,7 +71,7 @@ export function lender(pool: pg.Pool): AsOwner {
 export type Person = { readonly userId: string; readonly email: string; readonly username: string };
 
 /** Somebody who can sign in with PASSWORD. */
-export async function newPerson({ accounts }: Opened, { username }: { username?: string } = {}): Promise<Person> {
+export async function newPerson({ accounts }: OpenAccounts, { username }: { username?: string } = {}): Promise<Person> {
   const email = newEmail();
   const account = { name: "Ada", email, username, password: PASSWORD };
   const { user } = await accounts.register(account, from(), accounts.readClaims);
@@ -88,7 +88,7 @@ export function from(address = newAddress()): ClientInfo {
 }
 
 /** What the audit log says of a user, oldest first. */
-export async function eventsOf({ owner }: Opened, userId: string): Promise<string[]> {
+export async function eventsOf({ owner }: OpenAccounts, userId: string): Promise<string[]> {
   const { rows } = await owner.query<{ event: string }>(
     "select event from auth.audit_log where user_id = $1 order by id",
     [userId],

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inOwnerTransaction } from "../../../engine/database/owner-pool.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { from, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
+import { from, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 let userId: string;
 beforeAll(async () => {
   opened = await openAccounts();

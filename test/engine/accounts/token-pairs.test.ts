@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { claimsOf, eventsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { claimsOf, eventsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
 });

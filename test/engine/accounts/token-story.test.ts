@@ -13,9 +13,9 @@ import {
 import { inOwnerTransaction } from "../../../engine/database/owner-pool.ts";
 import { ApiError } from "../../../engine/errors.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { CONFIG, from, KEYS, lender, newPerson, type Opened, openAccounts } from "./open-accounts.ts";
+import { CONFIG, from, KEYS, lender, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 let pools: readonly pg.Pool[];
 let gateways: readonly TokenPairs[];
 

@@ -5,9 +5,9 @@ import type { ValidateClaims } from "../../../engine/identity/authenticator.ts";
 import type { Claims } from "../../../engine/identity/claims.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
-import { claimsOf, from, newPerson, type Opened, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { claimsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: Opened;
+let opened: OpenAccounts;
 let questions = 0;
 const warnings: string[] = [];
 const log = { warn: (message: unknown) => void warnings.push(String(message)) };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asLogin } from "../../../engine/database/transaction.ts";
-import { alice, type Opened, open, sql } from "./open.ts";
+import { alice, type OpenDatabase, open, sql } from "./open.ts";
 
 const SCHEMA = `
   create schema closed;
@@ -21,7 +21,7 @@ const SCHEMA = `
     for each row execute function note_checker();
 `;
 
-let opened: Opened;
+let opened: OpenDatabase;
 beforeAll(async () => {
   opened = await open(SCHEMA);
 });

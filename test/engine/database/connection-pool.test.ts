@@ -10,9 +10,9 @@ import { CollectedRows } from "../../../engine/database/result-collectors.ts";
 import { StatementExecution } from "../../../engine/database/statement-execution.ts";
 import { StatementShape } from "../../../engine/database/statement-shape.ts";
 import { until } from "../../until.ts";
-import { anon, type Opened, open, sql } from "./open.ts";
+import { anon, type OpenDatabase, open, sql } from "./open.ts";
 
-let opened: Opened;
+let opened: OpenDatabase;
 beforeAll(async () => {
   opened = await open();
 });

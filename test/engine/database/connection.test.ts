@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../engine/database/database.ts";
-import { alice, anon, caller, type Opened, open, PID, sql } from "./open.ts";
+import { alice, anon, caller, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create function leak(name text, value text) returns void language plpgsql
@@ -11,7 +11,7 @@ const SCHEMA = `
   grant all on things to anon, authenticated;
 `;
 
-let opened: Opened;
+let opened: OpenDatabase;
 let database: Database;
 beforeAll(async () => {
   // One link in each lane, so that every test meets the sessions that the others have used.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isSchemaOutdated } from "../../../engine/database/database-errors.ts";
-import { anon, type Opened, open, sql } from "./open.ts";
+import { anon, type OpenDatabase, open, sql } from "./open.ts";
 
-let opened: Opened;
+let opened: OpenDatabase;
 beforeAll(async () => {
   opened = await open(`
     create table words (word text);

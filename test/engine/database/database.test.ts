@@ -5,7 +5,7 @@ import { ContextError } from "../../../engine/database/database-errors.ts";
 import { ResponseBudget } from "../../../engine/database/response-budget.ts";
 import type { Statement, StatementContext } from "../../../engine/database/statement.ts";
 import { until } from "../../until.ts";
-import { alice, anon, bob, caller, type Opened, open, PID, sql } from "./open.ts";
+import { alice, anon, bob, caller, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create function caller() returns text stable language sql
@@ -26,7 +26,7 @@ const SCHEMA = `
   grant usage on schema hidden to authenticated;
 `;
 
-let opened: Opened;
+let opened: OpenDatabase;
 let database: Database;
 beforeAll(async () => {
   opened = await open(SCHEMA);

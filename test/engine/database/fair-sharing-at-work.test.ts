@@ -4,14 +4,14 @@ import type { RunStatementOptions } from "../../../engine/database/database.ts";
 import type { StatementContext } from "../../../engine/database/statement.ts";
 import { LONG_MS } from "../../../engine/database/statement-shape.ts";
 import { until } from "../../until.ts";
-import { alice, anon, type Opened, open, sql } from "./open.ts";
+import { alice, anon, type OpenDatabase, open, sql } from "./open.ts";
 
 const SCHEMA = `
   create table locked (id int); create table free (id int);
   grant all on locked, free to anon, authenticated;
 `;
 
-let opened: Opened;
+let opened: OpenDatabase;
 let ended: AbortController;
 beforeEach(async () => {
   opened = await open(SCHEMA, { statementTimeout: 0, anonymous: { role: "anon", statementTimeout: 0 } });

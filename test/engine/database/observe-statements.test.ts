@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { logSlowStatements } from "../../../engine/database/observe-statements.ts";
-import { caller, type Opened, open, PID, sql } from "./open.ts";
+import { caller, type OpenDatabase, open, PID, sql } from "./open.ts";
 
-let opened: Opened;
+let opened: OpenDatabase;
 const lines: Record<string, unknown>[] = [];
 const log = { warn: (line: object) => void lines.push(line as Record<string, unknown>) };
 const said = () => lines.splice(0);

@@ -3,7 +3,7 @@ import { type Database, type DatabaseOptions, openDatabase } from "../../../engi
 import type { StatementContext } from "../../../engine/database/statement.ts";
 import { cloneDatabase } from "../../database.ts";
 
-export type Opened = AsyncDisposable & {
+export type OpenDatabase = AsyncDisposable & {
   readonly database: Database;
   /** A superuser beside it. */
   readonly owner: pg.Client;
@@ -12,7 +12,7 @@ export type Opened = AsyncDisposable & {
 };
 
 /** A database of one's own with this schema in it, and the engine's door to it. */
-export async function open(schema = "", options: Partial<DatabaseOptions> = {}): Promise<Opened> {
+export async function open(schema = "", options: Partial<DatabaseOptions> = {}): Promise<OpenDatabase> {
   const { url, ownerUrl, drop } = await cloneDatabase("empty");
   const owner = new pg.Client({ connectionString: ownerUrl });
   await owner.connect();

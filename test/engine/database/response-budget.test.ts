@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../engine/database/database.ts";
 import { ResponseBudget } from "../../../engine/database/response-budget.ts";
 import { until } from "../../until.ts";
-import { anon, type Opened, open, PID, sql } from "./open.ts";
+import { anon, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const MOST = 1_000_000;
 const SCHEMA = `
@@ -12,7 +12,7 @@ const SCHEMA = `
     as $$ insert into log values ('written'); select repeat('x', size) $$;
 `;
 
-let opened: Opened;
+let opened: OpenDatabase;
 let database: Database;
 beforeAll(async () => {
   // One link in each lane, so that every question meets what the others have left.

@@ -4,9 +4,9 @@ import type { Database, StreamRowsOptions } from "../../../engine/database/datab
 import type { RowChunk } from "../../../engine/database/result-collectors.ts";
 import type { Statement } from "../../../engine/database/statement.ts";
 import { until } from "../../until.ts";
-import { alice, anon, type Opened, open, PID, sql } from "./open.ts";
+import { alice, anon, type OpenDatabase, open, PID, sql } from "./open.ts";
 
-let opened: Opened;
+let opened: OpenDatabase;
 let database: Database;
 beforeAll(async () => {
   opened = await open("create table seats (id int unique deferrable initially deferred); grant all on seats to anon", {

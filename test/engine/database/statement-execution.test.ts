@@ -3,9 +3,9 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
-import { anon, type Opened, open, sql } from "./open.ts";
+import { anon, type OpenDatabase, open, sql } from "./open.ts";
 
-let opened: Opened;
+let opened: OpenDatabase;
 let database: Database;
 beforeAll(async () => {
   opened = await open("create table entries (id int primary key); grant all on entries to anon", { poolSize: 1 });

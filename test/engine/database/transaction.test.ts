@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../engine/database/database.ts";
 import { ContextError } from "../../../engine/database/database-errors.ts";
 import type { QueryInTransaction } from "../../../engine/database/transaction.ts";
-import { alice, anon, caller, type Opened, open, PID, sql } from "./open.ts";
+import { alice, anon, caller, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create table accounts (id int primary key, balance int not null check (balance >= 0));
@@ -10,7 +10,7 @@ const SCHEMA = `
   grant all on accounts, labels to authenticated;
 `;
 
-let opened: Opened;
+let opened: OpenDatabase;
 let database: Database;
 beforeAll(async () => {
   opened = await open(SCHEMA);

@@ -9,12 +9,12 @@ import type { Caller } from "../../../engine/identity/caller.ts";
 import { parseClaims, serializeClaims } from "../../../engine/identity/claims.ts";
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { SECRET } from "../../secret.ts";
-import { from, newPerson, type Opened, openAccounts, PASSWORD } from "../accounts/open-accounts.ts";
+import { from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "../accounts/open-accounts.ts";
 
 /** JavaScript would round it to the one below. */
 const ORGANIZATION = "9007199254740993";
 
-let opened: Opened;
+let opened: OpenAccounts;
 beforeAll(async () => {
   opened = await openAccounts();
   // As a DBA writes them who keeps organizations.

@@ -7,9 +7,9 @@ import { type SmtpServer, startSmtpServer } from "./smtp-server.ts";
 const messageTo = (to: string): Email => ({ to, subject: "Hello", text: "Hello" });
 const SETTINGS = { mailFrom: "us@example.org", mailDir: null, nodeEnv: "test", dataDir: "" } as const;
 
-type Opened = { readonly server: SmtpServer; readonly logged: readonly string[]; readonly queue: EmailQueue };
+type QueueWithServer = { readonly server: SmtpServer; readonly logged: readonly string[]; readonly queue: EmailQueue };
 
-async function withServer(work: (opened: Opened) => Promise<void>): Promise<void> {
+async function withServer(work: (opened: QueueWithServer) => Promise<void>): Promise<void> {
   const opened = await openAll();
   try {
     await work(opened);
@@ -19,7 +19,7 @@ async function withServer(work: (opened: Opened) => Promise<void>): Promise<void
   }
 }
 
-async function openAll(): Promise<Opened> {
+async function openAll(): Promise<QueueWithServer> {
   const server = await startSmtpServer();
   const logged: string[] = [];
   const write = (_entry: unknown, message?: string) => void logged.push(message ?? "");
