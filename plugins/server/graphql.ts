@@ -22,13 +22,18 @@ import { makeCsrfProtection } from "../../http/csrf-protection.ts";
 import { makeReadYourWrites } from "../../http/read-your-writes.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
 import { makePreset } from "../preset.ts";
-import { makeErrorExplainer } from "./errors.ts";
+import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
 import { makeExplorer, sampleQuery } from "./explorer.ts";
 import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
 import { makeIntrospectionAccess } from "./introspection-access.ts";
-import { makePrepareOperation, type OperationRequestInfo, type PreparedOperation } from "./operation.ts";
+import {
+  makePrepareOperation,
+  type OperationRequestInfo,
+  type PreparedOperation,
+  type PrepareOperation,
+} from "./operation.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-client.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
@@ -81,26 +86,71 @@ export type GraphqlState = {
 };
 
 /** Opens GraphQL over HTTP and WebSocket, with a schema that follows the catalog. */
-export async function openGraphql(services: GraphqlDependencies): Promise<GraphqlInterface> {
-  const {
-    config,
-    authenticator,
-    catalog,
-    database,
-    listener,
-    loginRole,
-    clientAddress,
-    log,
-    counts = makeServiceCounters(),
-    tracing = null,
-    schemaWaitMs,
-    memory,
-  } = services;
+export async function openGraphql(dependencies: GraphqlDependencies): Promise<GraphqlInterface> {
+  const { config, authenticator, catalog, clientAddress, memory, log, counts = makeServiceCounters() } = dependencies;
   const findDocument = await makeFindDocument({
     folder: config.graphqlPersistedOperations,
     only: config.graphqlPersistedOnly,
   });
-  const keeper = new SchemaKeeper({
+  const keeper = makeSchemaKeeper(dependencies, counts);
+  const stopFollowing = catalog.onChange(() => keeper.rebuild());
+  await keeper.start(dependencies.schemaWaitMs);
+
+  const events = openRowEvents(dependencies);
+  const execution = makeExecution(dependencies, { keeper, events, counts });
+  const endpoint = { path: GRAPHQL_PATH, authenticator, csrf: makeCsrfProtection(config), findDocument, ...execution };
+  const sockets = new GraphqlSockets({
+    services: {
+      ...endpoint,
+      maxOperations: config.graphqlMaxSocketOperations,
+      memory,
+      openDocuments: new SharedBytes(memory.documents),
+    },
+    corsOrigins: config.corsOrigins,
+    clientAddress,
+    log,
+  });
+  const handle = makeGraphqlHandler({
+    ...endpoint,
+    schema: keeper,
+    internalErrorStatus: Number(config.graphqlInternalErrorStatus),
+    bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
+  });
+  return {
+    folders: {
+      [GRAPHQL_PATH]: handle,
+      ...(config.graphqlExplorer && {
+        [EXPLORER_PATH]: makeExplorer({ explorer: EXPLORER_PATH, graphql: GRAPHQL_PATH }),
+      }),
+    },
+    upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
+    sampleQuery: (table) => {
+      const served = keeper.isServing ? keeper.current(config.anonRole) : null;
+      return served === null || served instanceof Promise ? null : sampleQuery(served.schema, table);
+    },
+    state: () => ({
+      fault: keeper.fault,
+      isBuildingFirst: keeper.isBuildingFirst,
+      leftOut: keeper.omitted.filter(({ isBuildFault }) => isBuildFault).map(({ object }) => object),
+      ...sockets.state(),
+      ...events.state(),
+    }),
+    closeSockets: (milliseconds) => sockets.close(milliseconds),
+    close: async () => {
+      stopFollowing();
+      await sockets.close(0);
+      events.close();
+      keeper.close();
+    },
+  };
+}
+
+/** The schemas by role, with the limits of the documents that are checked against them. */
+function makeSchemaKeeper(
+  { config, catalog, database, loginRole, log }: GraphqlDependencies,
+  counts: ServiceCounters,
+): SchemaKeeper {
+  return new SchemaKeeper({
     preset: () =>
       makePreset({
         pgService: makePgService({
@@ -125,90 +175,47 @@ export async function openGraphql(services: GraphqlDependencies): Promise<Graphq
     onInvalid: () => catalog.checkSoon(),
     log,
   });
-  const stopFollowing = catalog.onChange(() => keeper.rebuild());
-  await keeper.start(schemaWaitMs);
+}
 
-  const contextOf = makeOperationContexts(config, () => catalog.current());
+function openRowEvents({ database, listener, log }: GraphqlDependencies): RowEventHub {
   const asOwner: AsOwner = (work) => database.asOwner(work);
   const leaseQueries = makeLeaseQueries({ asOwner, log });
-  const events = new RowEventHub({ listener, readIssuedNumbers: makeReadIssuedNumbers(asOwner), leaseQueries, log });
-  const introspectionAccess = makeIntrospectionAccess(config);
-  const explainError = makeErrorExplainer({
-    catalog: () => catalog.current(),
-    authenticator,
-    introspection: introspectionAccess,
-    log,
-    errors: counts.errors,
-  });
-  // As objects, rows take about ten times their length.
-  const byteLimits = {
-    operation: Math.ceil(config.maxAnswerBytes / 4),
-    together: config.maxAnswerBytes,
-    answers: 2 * config.maxAnswerBytes,
-  };
-  const prepare = makePrepareOperation({
-    schemaOf: (role) => keeper.current(role),
-    introspection: introspectionAccess,
-    database,
-    events,
-    contextOf,
-    byteLimits,
-    anonymous: {
-      role: config.anonRole,
-      maxPlannedFields: config.graphqlMaxAnonymousPlanned,
-      maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
-    },
-    tracing,
-  });
-  const csrf = makeCsrfProtection(config);
-  const shared = {
-    path: GRAPHQL_PATH,
-    authenticator,
-    csrf,
-    findDocument,
-    prepare,
-    explain: explainError,
-  };
-  const sockets = new GraphqlSockets({
-    services: {
-      ...shared,
-      maxOperations: config.graphqlMaxSocketOperations,
-      memory,
-      openDocuments: new SharedBytes(memory.documents),
-    },
-    corsOrigins: config.corsOrigins,
-    clientAddress,
-    log,
-  });
+  return new RowEventHub({ listener, readIssuedNumbers: makeReadIssuedNumbers(asOwner), leaseQueries, log });
+}
 
-  const handle = makeGraphqlHandler({
-    ...shared,
-    schema: keeper,
-    internalErrorStatus: Number(config.graphqlInternalErrorStatus),
-    bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
-  });
-  const explore = makeExplorer({ explorer: EXPLORER_PATH, graphql: GRAPHQL_PATH });
+/** How HTTP and sockets prepare an operation, and how they explain its errors. */
+function makeExecution(
+  { config, authenticator, catalog, database, tracing = null, log }: GraphqlDependencies,
+  { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
+): { readonly explain: ExplainError; readonly prepare: PrepareOperation } {
+  const introspection = makeIntrospectionAccess(config);
   return {
-    folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && { [EXPLORER_PATH]: explore }) },
-    upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
-    sampleQuery: (table) => {
-      const served = keeper.isServing ? keeper.current(config.anonRole) : null;
-      return served === null || served instanceof Promise ? null : sampleQuery(served.schema, table);
-    },
-    state: () => ({
-      fault: keeper.fault,
-      isBuildingFirst: keeper.isBuildingFirst,
-      leftOut: keeper.omitted.filter(({ isBuildFault }) => isBuildFault).map(({ object }) => object),
-      ...sockets.state(),
-      ...events.state(),
+    explain: makeErrorExplainer({
+      catalog: () => catalog.current(),
+      authenticator,
+      introspection,
+      log,
+      errors: counts.errors,
     }),
-    closeSockets: (milliseconds) => sockets.close(milliseconds),
-    close: async () => {
-      stopFollowing();
-      await sockets.close(0);
-      events.close();
-      keeper.close();
-    },
+    prepare: makePrepareOperation({
+      schemaOf: (role) => keeper.current(role),
+      introspection,
+      database,
+      events,
+      contextOf: makeOperationContexts(config, () => catalog.current()),
+      // As objects, rows take about ten times their length.
+      byteLimits: {
+        operation: Math.ceil(config.maxAnswerBytes / 4),
+        together: config.maxAnswerBytes,
+        answers: 2 * config.maxAnswerBytes,
+      },
+      anonymous: {
+        role: config.anonRole,
+        maxPlannedFields: config.graphqlMaxAnonymousPlanned,
+        maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
+      },
+      tracing,
+    }),
   };
 }
 
