@@ -1,13 +1,6 @@
+import { execute } from "grafast";
+import { type DocumentNode, GraphQLError, type GraphQLSchema, getOperationAST, parse, validate } from "grafast/graphql";
 import type pg from "pg";
-import { execute } from "postgraphile/grafast";
-import {
-  type DocumentNode,
-  GraphQLError,
-  type GraphQLSchema,
-  getOperationAST,
-  parse,
-  validate,
-} from "postgraphile/graphql";
 import { type Catalog, exposedSchemas } from "../engine/catalog/catalog.ts";
 import type { CatalogTable } from "../engine/catalog/tables.ts";
 import type { Config } from "../engine/config/config.ts";

@@ -1,5 +1,5 @@
-import { listOfCodec, TYPES } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { listOfCodec, TYPES } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { castListItems, findBuiltInCodec } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 

@@ -1,5 +1,5 @@
-import { gatherConfig } from "postgraphile/graphile-build";
-import { entityPermissions, type Introspection, type PgProc } from "postgraphile/graphile-build-pg/pg-introspection";
+import { gatherConfig } from "graphile-build";
+import { entityPermissions, type Introspection, type PgProc } from "graphile-build-pg/pg-introspection";
 import { pgServiceOf } from "./gather-query.ts";
 import { functionSignature, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
 

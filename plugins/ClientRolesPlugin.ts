@@ -1,4 +1,4 @@
-import type { Introspection, PgClass, PgRoles } from "postgraphile/graphile-build-pg/pg-introspection";
+import type { Introspection, PgClass, PgRoles } from "graphile-build-pg/pg-introspection";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 
 declare global {

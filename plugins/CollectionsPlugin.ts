@@ -1,4 +1,4 @@
-import type {} from "postgraphile";
+import type {} from "graphile-build-pg";
 import { isTable, keyOf } from "./table.ts";
 
 declare global {

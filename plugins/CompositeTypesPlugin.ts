@@ -1,7 +1,7 @@
-import type {} from "postgraphile";
-import { PgClassExpressionStep, PgSelectSingleStep, pgSelectSingleFromRecord } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "postgraphile/grafast";
+import { PgClassExpressionStep, PgSelectSingleStep, pgSelectSingleFromRecord } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "grafast";
+import type {} from "graphile-build-pg";
 import type { Codec, SchemaResource } from "./table.ts";
 
 declare global {

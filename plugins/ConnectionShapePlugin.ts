@@ -1,5 +1,5 @@
-import type {} from "postgraphile";
-import { type connection, type FieldPlanResolver, lambda, type Step } from "postgraphile/grafast";
+import { type connection, type FieldPlanResolver, lambda, type Step } from "grafast";
+import type {} from "graphile-build-pg";
 
 declare global {
   namespace GraphileConfig {

@@ -1,6 +1,6 @@
-import type {} from "postgraphile";
-import { constant, type GrafastFieldConfig, type Step } from "postgraphile/grafast";
-import { GraphQLBoolean, GraphQLNonNull } from "postgraphile/graphql";
+import { constant, type GrafastFieldConfig, type Step } from "grafast";
+import { GraphQLBoolean, GraphQLNonNull } from "grafast/graphql";
+import type {} from "graphile-build-pg";
 
 declare global {
   namespace GraphileConfig {

@@ -1,5 +1,5 @@
-import { isEnumCodec, type PgEnumCodec } from "postgraphile/@dataplan/pg";
-import type { GraphQLEnumValueConfigMap } from "postgraphile/graphql";
+import { isEnumCodec, type PgEnumCodec } from "@dataplan/pg";
+import type { GraphQLEnumValueConfigMap } from "grafast/graphql";
 import { deprecationReasonOfPart } from "./graphql-types.ts";
 
 declare global {

@@ -1,7 +1,7 @@
-import { TYPES } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import { gatherConfig } from "postgraphile/graphile-build";
-import type { PgType } from "postgraphile/graphile-build-pg/pg-introspection";
+import { TYPES } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { gatherConfig } from "graphile-build";
+import type { PgType } from "graphile-build-pg/pg-introspection";
 import { parseJsonExactly } from "../engine/json/json-values.ts";
 import { castListItems } from "./codecs.ts";
 import { pgServiceOf, queryWhileGathering } from "./gather-query.ts";

@@ -1,7 +1,7 @@
-import { type PgSelectQueryBuilder, type PgSelectStep, sqlValueWithCodec } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "postgraphile/grafast";
-import type { GraphQLInputType } from "postgraphile/graphql";
+import { type PgSelectQueryBuilder, type PgSelectStep, sqlValueWithCodec } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "grafast";
+import type { GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { castToComparable } from "./codecs.ts";
 import { assignUniqueNames } from "./name-claims.ts";

@@ -1,5 +1,5 @@
-import type { PgCodecWithAttributes, PgSelectSingleStep } from "postgraphile/@dataplan/pg";
-import type { GrafastFieldConfig, Step } from "postgraphile/grafast";
+import type { PgCodecWithAttributes, PgSelectSingleStep } from "@dataplan/pg";
+import type { GrafastFieldConfig, Step } from "grafast";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import { type Codec, isTable, outputTypeOf, type PgTable, resourcesOf } from "./table.ts";
 

@@ -1,7 +1,7 @@
-import type { PgResourceParameter, PgSelectArgumentDigest } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import { gatherConfig } from "postgraphile/graphile-build";
-import type { GraphQLArgumentConfig } from "postgraphile/graphql";
+import type { PgResourceParameter, PgSelectArgumentDigest } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import type { GraphQLArgumentConfig } from "grafast/graphql";
+import { gatherConfig } from "graphile-build";
 import { pgServiceOf, queryWhileGathering } from "./gather-query.ts";
 import { deprecationReasonOfPart, withNonNullItems } from "./graphql-types.ts";
 import type { SchemaResource } from "./table.ts";

@@ -1,6 +1,6 @@
-import { type PgResourceParameter, TYPES } from "postgraphile/@dataplan/pg";
-import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "postgraphile/grafast";
-import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "postgraphile/graphql";
+import { type PgResourceParameter, TYPES } from "@dataplan/pg";
+import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "grafast";
+import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
 import { callFunctionAndRead } from "./function-call.ts";
 import { deprecationReasonOf } from "./graphql-types.ts";
 import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./table.ts";

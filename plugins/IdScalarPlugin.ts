@@ -1,5 +1,5 @@
-import type { PgResourceParameter } from "postgraphile/@dataplan/pg";
-import type { PgAttribute, PgClass } from "postgraphile/graphile-build-pg/pg-introspection";
+import type { PgResourceParameter } from "@dataplan/pg";
+import type { PgAttribute, PgClass } from "graphile-build-pg/pg-introspection";
 import { HttpError } from "../http/http-error.ts";
 import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";

@@ -1,5 +1,5 @@
-import { listOfCodec, TYPES } from "postgraphile/@dataplan/pg";
-import { Kind, type ValueNode } from "postgraphile/graphql";
+import { listOfCodec, TYPES } from "@dataplan/pg";
+import { Kind, type ValueNode } from "grafast/graphql";
 import { parseJsonExactly, parseJsonNumber } from "../engine/json/json-values.ts";
 import { findBuiltInCodec } from "./codecs.ts";
 import { scalarNamesOver, TAKES_EXACT_NUMBERS } from "./graphql-types.ts";

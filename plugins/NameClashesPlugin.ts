@@ -1,4 +1,4 @@
-import { type PgResourceParameter, TYPES } from "postgraphile/@dataplan/pg";
+import { type PgResourceParameter, TYPES } from "@dataplan/pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import {
   assignUniqueNames,

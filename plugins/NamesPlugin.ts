@@ -1,4 +1,4 @@
-import type {} from "postgraphile";
+import type {} from "graphile-build-pg";
 import { relationNamesOf } from "./relation-names.ts";
 
 declare global {

@@ -1,10 +1,5 @@
-import type {
-  Introspection,
-  PgAttribute,
-  PgClass,
-  PgConstraint,
-} from "postgraphile/graphile-build-pg/pg-introspection";
-import { GraphQLNonNull, isNonNullType } from "postgraphile/graphql";
+import { GraphQLNonNull, isNonNullType } from "grafast/graphql";
+import type { Introspection, PgAttribute, PgClass, PgConstraint } from "graphile-build-pg/pg-introspection";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { withNonNullItems, withNullableItems } from "./graphql-types.ts";
 import { mayHoldNulls, type PgRelation } from "./table.ts";

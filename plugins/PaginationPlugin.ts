@@ -1,5 +1,5 @@
-import { type PgSelectStep, TYPES } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { type PgSelectStep, TYPES } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   ConstantStep,
   type connection,
@@ -9,7 +9,7 @@ import {
   type GrafastResultsList,
   lambda,
   Step,
-} from "postgraphile/grafast";
+} from "grafast";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { castToComparable } from "./codecs.ts";

@@ -1,9 +1,9 @@
-import { PgIntrospectionPlugin } from "postgraphile/graphile-build-pg";
+import { PgIntrospectionPlugin } from "graphile-build-pg";
 import {
   type Introspection,
   makeIntrospectionQuery,
   parseIntrospectionResults,
-} from "postgraphile/graphile-build-pg/pg-introspection";
+} from "graphile-build-pg/pg-introspection";
 import { queryWhileGathering } from "./gather-query.ts";
 
 declare global {

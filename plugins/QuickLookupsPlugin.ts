@@ -1,4 +1,4 @@
-import { PgPolymorphismPlugin, PgTablesPlugin } from "postgraphile/graphile-build-pg";
+import { PgPolymorphismPlugin, PgTablesPlugin } from "graphile-build-pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { type Codec, resourcesOf } from "./table.ts";
 

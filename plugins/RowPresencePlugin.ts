@@ -1,5 +1,5 @@
-import type {} from "postgraphile";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import type {} from "graphile-build-pg";
 import type { Codec, SchemaResource } from "./table.ts";
 
 declare global {

@@ -4,7 +4,7 @@ import {
   type GraphQLScalarLiteralParser,
   Kind,
   type ValueNode,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { type ExactNumber, isExactNumber } from "../engine/json/json-values.ts";
 import { TAKES_EXACT_NUMBERS } from "./graphql-types.ts";
 

@@ -1,5 +1,5 @@
-import type {} from "postgraphile";
-import { operationPlan } from "postgraphile/grafast";
+import { operationPlan } from "grafast";
+import type {} from "graphile-build-pg";
 
 declare global {
   namespace GraphileConfig {

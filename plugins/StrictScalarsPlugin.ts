@@ -1,5 +1,5 @@
-import { TYPES } from "postgraphile/@dataplan/pg";
-import { GraphQLError, type GraphQLScalarTypeConfig, Kind } from "postgraphile/graphql";
+import { TYPES } from "@dataplan/pg";
+import { GraphQLError, type GraphQLScalarTypeConfig, Kind } from "grafast/graphql";
 import { scalarNamesOver } from "./graphql-types.ts";
 
 declare global {

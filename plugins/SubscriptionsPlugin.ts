@@ -1,5 +1,5 @@
-import { isEnumCodec, pgSelect, sideEffectWithPgClient } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { isEnumCodec, pgSelect, sideEffectWithPgClient } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   constant,
   context,
@@ -9,7 +9,7 @@ import {
   lambda,
   listen,
   type Step,
-} from "postgraphile/grafast";
+} from "grafast";
 import { SCHEMA_CHANGED_MESSAGE } from "../engine/database/database-errors.ts";
 import { unavailable } from "../engine/errors.ts";
 import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";

@@ -5,8 +5,8 @@ import {
   PgUpdateSingleStep,
   sideEffectWithPgClient,
   sqlValueWithCodec,
-} from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+} from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   bakedInputRuntime,
   type ExecutionDetails,
@@ -17,8 +17,8 @@ import {
   list,
   type SetterCapable,
   type Step,
-} from "postgraphile/grafast";
-import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "postgraphile/graphql";
+} from "grafast";
+import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";

@@ -1,4 +1,4 @@
-import { GraphQLError, Kind } from "postgraphile/graphql";
+import { GraphQLError, Kind } from "grafast/graphql";
 import { findBuiltInCodec } from "./codecs.ts";
 import { scalarNamesOver } from "./graphql-types.ts";
 import { isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./time-codecs.ts";

@@ -6,7 +6,7 @@ import {
   isInterfaceType,
   isObjectType,
   isUnionType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { runToCompletion, type Stepwise } from "../engine/concurrency/stepwise.ts";
 
 declare global {

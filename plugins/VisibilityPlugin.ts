@@ -1,4 +1,4 @@
-import type { GraphQLOutputType } from "postgraphile/graphql";
+import type { GraphQLOutputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import { type Codec, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";

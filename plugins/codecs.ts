@@ -1,5 +1,5 @@
-import { isEnumCodec } from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
+import { isEnumCodec } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { Codec } from "./table.ts";
 
 type FindCodecEvent = Parameters<GraphileConfig.GatherHooks["pgCodecs_findPgCodec"]>[0];

@@ -6,9 +6,9 @@ import {
   pgFromExpressionRuntime,
   pgSelect,
   TYPES,
-} from "postgraphile/@dataplan/pg";
-import { type SQL, sql } from "postgraphile/@dataplan/pg/pg-sql2";
-import { type ExecutionDetails, type GrafastResultsList, Step } from "postgraphile/grafast";
+} from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { type ExecutionDetails, type GrafastResultsList, Step } from "grafast";
 import type { SchemaResource } from "./table.ts";
 
 /** The setting that holds the result of a call for the statement sent after it. */

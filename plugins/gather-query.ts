@@ -1,4 +1,4 @@
-import { withPgClientFromPgService } from "postgraphile/@dataplan/pg";
+import { withPgClientFromPgService } from "@dataplan/pg";
 
 type PgService = GraphileConfig.PgServiceConfiguration;
 

@@ -1,4 +1,4 @@
-import type { PgCodecAnyScalar } from "postgraphile/@dataplan/pg";
+import type { PgCodecAnyScalar } from "@dataplan/pg";
 import {
   GraphQLID,
   GraphQLList,
@@ -7,7 +7,7 @@ import {
   isListType,
   isNonNullType,
   isScalarType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";

@@ -1,4 +1,4 @@
-import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "postgraphile/@dataplan/pg";
+import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "@dataplan/pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { type Codec, isTable, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
 import { TIME_CODECS } from "./time-codecs.ts";

@@ -1,5 +1,5 @@
-import type { PgProc, PgType } from "postgraphile/graphile-build-pg/pg-introspection";
-import { type GraphQLSchema, isObjectType } from "postgraphile/graphql";
+import { type GraphQLSchema, isObjectType } from "grafast/graphql";
+import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import type { SchemaResource } from "./table.ts";
 

@@ -1,4 +1,15 @@
-import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
+import { defaultPreset as graphileBuildPreset } from "graphile-build";
+import {
+  defaultPreset as graphileBuildPgPreset,
+  PgAllRowsPlugin,
+  PgAttributesPlugin,
+  PgBasicsPlugin,
+  PgCodecsPlugin,
+  PgCustomTypeFieldPlugin,
+  PgRelationsPlugin,
+  PgRowByUniquePlugin,
+  PgTypesPlugin,
+} from "graphile-build-pg";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
@@ -47,10 +58,24 @@ declare global {
   }
 }
 
+/** As PostGraphile's Amber preset lists them: fields and types appear in the schema in the order of their plugins. */
+const PLUGINS_IN_ORDER: GraphileConfig.Preset = {
+  plugins: [
+    PgBasicsPlugin,
+    PgCodecsPlugin,
+    PgTypesPlugin,
+    PgAllRowsPlugin,
+    PgRowByUniquePlugin,
+    PgAttributesPlugin,
+    PgRelationsPlugin,
+    PgCustomTypeFieldPlugin,
+  ],
+};
+
 /** How the catalog becomes a GraphQL schema. */
 export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileConfig.Preset {
   return {
-    extends: [PostGraphileAmberPreset],
+    extends: [PLUGINS_IN_ORDER, graphileBuildPreset, graphileBuildPgPreset],
     plugins: [
       QuickBehaviorsPlugin,
       QuickIntrospectionPlugin,
@@ -103,7 +128,6 @@ const DISABLED_PLUGINS: (keyof GraphileConfig.Plugins)[] = [
   "PgTablesPlugin",
   // Replaced by TypesInOrderPlugin, which does not recurse per type.
   "CollectReferencedTypesPlugin",
-  "SwallowErrorsPlugin",
   "NodePlugin",
   "AddNodeInterfaceToSuitableTypesPlugin",
   "NodeIdCodecBase64JSONPlugin",
@@ -112,7 +136,6 @@ const DISABLED_PLUGINS: (keyof GraphileConfig.Plugins)[] = [
   "NodeAccessorPlugin",
   "PgTableNodePlugin",
   "PgNodeIdAttributesPlugin",
-  "QueryQueryPlugin",
   "MutationPayloadQueryPlugin",
   "ClientMutationIdDescriptionPlugin",
   "PgMutationPayloadEdgePlugin",

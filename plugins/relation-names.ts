@@ -1,4 +1,4 @@
-import type { PgCodecWithAttributes } from "postgraphile/@dataplan/pg";
+import type { PgCodecWithAttributes } from "@dataplan/pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { assignUniqueNames } from "./name-claims.ts";
 import { isTable, type PgRelation, resourcesOf } from "./table.ts";

@@ -1,5 +1,5 @@
-import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "postgraphile/@dataplan/pg";
-import type { GraphQLInputType, GraphQLOutputType, GraphQLSchema } from "postgraphile/graphql";
+import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "@dataplan/pg";
+import type { GraphQLInputType, GraphQLOutputType, GraphQLSchema } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 
 /** PostGraphile's resource: a table, view or function. */

@@ -9,7 +9,7 @@ import {
   type SelectionNode,
   type SelectionSetNode,
   visit,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 
 const NO_AMPLIFICATION: ResponseAmplification = { factor: 1, keyBytes: 0 };
 

@@ -18,7 +18,7 @@ import {
   ValidationContext,
   validate,
   visit,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
 import {

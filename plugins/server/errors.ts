@@ -1,6 +1,6 @@
+import { isSafeError } from "grafast";
+import { GraphQLError, type GraphQLFormattedError, Kind } from "grafast/graphql";
 import pg, { type DatabaseError } from "pg";
-import { isSafeError } from "postgraphile/grafast";
-import { GraphQLError, type GraphQLFormattedError, Kind } from "postgraphile/graphql";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import {
   databaseErrorMessage as sentenceOfSql,

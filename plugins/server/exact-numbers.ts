@@ -12,7 +12,7 @@ import {
   typeFromAST,
   visit,
   visitWithTypeInfo,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { isExactNumber, isJsonObject, parseJsonNumber } from "../../engine/json/json-values.ts";
 import { isIdScalar, takesExactNumbers } from "../graphql-types.ts";
 

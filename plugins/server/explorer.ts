@@ -1,6 +1,4 @@
 import { createHash } from "node:crypto";
-import { type RuruClientConfig, ruruHTML } from "postgraphile/grafserv/ruru/server";
-import { getStaticFile } from "postgraphile/grafserv/ruru/static";
 import {
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -10,7 +8,9 @@ import {
   isListType,
   isNonNullType,
   isObjectType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
+import { type RuruClientConfig, ruruHTML } from "postgraphile/grafserv/ruru/server";
+import { getStaticFile } from "postgraphile/grafserv/ruru/static";
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
 

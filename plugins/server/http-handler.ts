@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { GraphQLError, type GraphQLFormattedError } from "postgraphile/graphql";
+import { GraphQLError, type GraphQLFormattedError } from "grafast/graphql";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import { ApiError } from "../../engine/errors.ts";

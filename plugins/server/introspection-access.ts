@@ -1,4 +1,4 @@
-import { GraphQLError } from "postgraphile/graphql";
+import { GraphQLError } from "grafast/graphql";
 import type { Config } from "../../engine/config/config.ts";
 import { GraphqlRefusal } from "./documents.ts";
 

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { execute, subscribe } from "postgraphile/grafast";
+import { execute, subscribe } from "grafast";
 import type {
   ExecutionArgs,
   ExecutionResult,
   GraphQLError,
   OperationDefinitionNode,
   OperationTypeNode,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
 import type { Database } from "../../engine/database/database.ts";

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GraphQLError } from "postgraphile/graphql";
+import { GraphQLError } from "grafast/graphql";
 import { RecentMap } from "../../engine/cache/recent-map.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { GraphqlRefusal } from "./documents.ts";

@@ -1,5 +1,5 @@
-import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "postgraphile/@dataplan/pg";
-import type { NodePostgresPgClient } from "postgraphile/adaptors/pg";
+import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
+import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";

@@ -1,4 +1,4 @@
-import { objectFieldSpec } from "postgraphile/grafast";
+import { objectFieldSpec } from "grafast";
 import {
   type GraphQLArgument,
   type GraphQLField,
@@ -25,7 +25,7 @@ import {
   isRequiredArgument,
   isRequiredInputField,
   isUnionType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { IS_EMPTY_FIELD } from "../EmptySchemaPlugin.ts";
 import { fallbackTypeOf, type RolePrivileges, visibilityRuleOf } from "../VisibilityPlugin.ts";

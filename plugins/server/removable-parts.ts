@@ -7,7 +7,7 @@ import type {
   PgProc,
   PgSmartTagsDict,
   PgType,
-} from "postgraphile/graphile-build-pg/pg-introspection";
+} from "graphile-build-pg/pg-introspection";
 import { functionSignature, inputTypesOf, quoteSqlName, sqlTypeName } from "../omitted-objects.ts";
 
 /** A database object that can be left out of a schema build. */

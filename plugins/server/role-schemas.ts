@@ -1,4 +1,4 @@
-import type { GraphQLSchema } from "postgraphile/graphql";
+import type { GraphQLSchema } from "grafast/graphql";
 import { memoize, memoizePerObject } from "../../engine/cache/memoize.ts";
 import type { CacheHits } from "../../engine/cache/recent-map.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
-import { buildInflection, gather, getBuilder, type SchemaBuilder } from "postgraphile/graphile-build";
-import type { Introspection } from "postgraphile/graphile-build-pg/pg-introspection";
-import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchema } from "postgraphile/graphql";
+import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchema } from "grafast/graphql";
+import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
+import type { Introspection } from "graphile-build-pg/pg-introspection";
 import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { findFunctionsWithoutField, type OmittedObject } from "../omitted-objects.ts";
 import { mutationsOfTable } from "../TableMutationsPlugin.ts";

@@ -1,6 +1,6 @@
+import type { GrafastSubscriber } from "grafast";
+import { type ExecutionResult, GraphQLError } from "grafast/graphql";
 import pg from "pg";
-import type { GrafastSubscriber } from "postgraphile/grafast";
-import { type ExecutionResult, GraphQLError } from "postgraphile/graphql";
 import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import type { RowEvent } from "../row-events.ts";
 

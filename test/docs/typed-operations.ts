@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { preset } from "@graphql-codegen/client-preset";
 import { codegen } from "@graphql-codegen/core";
-import { buildSchema, parse } from "postgraphile/graphql";
+import { buildSchema, parse } from "grafast/graphql";
 
 const SCHEMA = join(import.meta.dirname, "../../plugins/schema.graphql");
 /** graphql(`query …`) */

@@ -1,4 +1,4 @@
-import { isObjectType } from "postgraphile/graphql";
+import { isObjectType } from "grafast/graphql";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { OmittedObject } from "../../plugins/omitted-objects.ts";
 import { buildServableSchema } from "../../plugins/server/resilient-build.ts";

@@ -1,4 +1,4 @@
-import { LIST_TYPES, TYPES } from "postgraphile/@dataplan/pg";
+import { LIST_TYPES, TYPES } from "@dataplan/pg";
 import { describe, expect, test } from "vitest";
 import { idKindOf, isIdCodec, toIdCodec } from "../../plugins/IdScalarPlugin.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { getNamedType, getNullableType, isInputObjectType, isLeafType, isObjectType } from "postgraphile/graphql";
+import { getNamedType, getNullableType, isInputObjectType, isLeafType, isObjectType } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { alice } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

@@ -1,4 +1,4 @@
-import { isObjectType } from "postgraphile/graphql";
+import { isObjectType } from "grafast/graphql";
 import { beforeAll, describe, expect, test } from "vitest";
 import { alice, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

@@ -1,4 +1,4 @@
-import { parse, validate } from "postgraphile/graphql";
+import { parse, validate } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

@@ -1,6 +1,6 @@
 import { EventEmitter, on } from "node:events";
-import { makeSchema } from "postgraphile";
-import { makePgService } from "postgraphile/adaptors/pg";
+import { makePgService } from "@dataplan/pg/adaptors/pg";
+import { makeSchema } from "graphile-build";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { makePreset } from "../../plugins/preset.ts";
 import { type RowEvent, topicsOf } from "../../plugins/row-events.ts";

@@ -1,4 +1,4 @@
-import { type GraphQLArgument, isInputObjectType, isObjectType } from "postgraphile/graphql";
+import { type GraphQLArgument, isInputObjectType, isObjectType } from "grafast/graphql";
 import { beforeAll, describe, expect, test } from "vitest";
 import { admin, alice, anonymous, bob, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { makeSchema } from "postgraphile";
-import { GraphQLSchema, isInterfaceType, isObjectType, validateSchema } from "postgraphile/graphql";
+import { GraphQLSchema, isInterfaceType, isObjectType, validateSchema } from "grafast/graphql";
+import { makeSchema } from "graphile-build";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../engine/catalog/load-catalog.ts";
 import { runToCompletion } from "../../engine/concurrency/stepwise.ts";

@@ -1,4 +1,4 @@
-import { isInputObjectType, isObjectType, printType } from "postgraphile/graphql";
+import { isInputObjectType, isObjectType, printType } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { useGeneratedSchema } from "./generated-schema.ts";
 

@@ -1,8 +1,8 @@
+import type { PgClient, PgClientQuery, WithPgClient } from "@dataplan/pg";
+import { execute, isSafeError, subscribe } from "grafast";
+import { type GraphQLSchema, getOperationAST, parse, validate } from "grafast/graphql";
+import { makeSchema } from "graphile-build";
 import type pg from "pg";
-import { makeSchema } from "postgraphile";
-import type { PgClient, PgClientQuery, WithPgClient } from "postgraphile/@dataplan/pg";
-import { execute, isSafeError, subscribe } from "postgraphile/grafast";
-import { type GraphQLSchema, getOperationAST, parse, validate } from "postgraphile/graphql";
 import { afterAll, beforeAll } from "vitest";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { toGraphQLBody } from "../../http/error-bodies.ts";

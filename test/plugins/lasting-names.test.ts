@@ -6,7 +6,7 @@ import {
   isEnumType,
   isInputObjectType,
   isObjectType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { expect, test } from "vitest";
 import { anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

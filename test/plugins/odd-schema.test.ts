@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { introspectionFromSchema, isEnumType, isInputObjectType, isObjectType, printType } from "postgraphile/graphql";
+import { introspectionFromSchema, isEnumType, isInputObjectType, isObjectType, printType } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { alice } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

@@ -1,11 +1,11 @@
-import { makeSchema } from "postgraphile";
 import {
   type GraphQLObjectType,
   type GraphQLSchema,
   isObjectType,
   lexicographicSortSchema,
   printSchema,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
+import { makeSchema } from "graphile-build";
 import { describe, expect, test, vi } from "vitest";
 import { useGeneratedSchema } from "./generated-schema.ts";
 import { openPreset } from "./open-preset.ts";

@@ -13,7 +13,7 @@ import {
   isListType,
   isNonNullType,
   isObjectType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { authorizationOf, CALLERS, type CallerName } from "./callers.ts";
 import type { RecordedRequest } from "./exchange.ts";
 

@@ -7,7 +7,7 @@ import {
   isInputObjectType,
   isLeafType,
   isListType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import type { GraphQLShapes } from "./crawl-graphql.ts";
 import type { Argument, Routine } from "./described.ts";
 import { canonical, isRecord, type Json, parseJson, sorted } from "./exact.ts";

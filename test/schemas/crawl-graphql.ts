@@ -13,7 +13,7 @@ import {
   isLeafType,
   isListType,
   isObjectType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import type { Column, Table } from "./described.ts";
 import { canonical, isRecord, type Json, sorted } from "./exact.ts";
 import type { Findings } from "./findings.ts";

@@ -4,7 +4,7 @@ import {
   getNamedType,
   isInputObjectType,
   isObjectType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { type GraphQLShapes, leavesOf } from "./crawl-graphql.ts";
 import { addressOf, keyOf } from "./crawl-resource-interface.ts";
 import type { Table } from "./described.ts";

@@ -4,7 +4,7 @@ import {
   type FormattedExecutionResult,
   GraphQLError,
   type GraphQLFormattedError,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import type { AuthenticationResult, Authenticator, Credentials } from "../../../engine/identity/authenticator.ts";
 import { callerKey } from "../../../engine/identity/caller.ts";
 import { hasExpired } from "../../../engine/identity/claims.ts";

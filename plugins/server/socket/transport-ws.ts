@@ -1,5 +1,5 @@
+import type { ExecutionArgs, ExecutionResult } from "grafast/graphql";
 import { makeServer, type Server } from "graphql-ws";
-import type { ExecutionArgs, ExecutionResult } from "postgraphile/graphql";
 import { GraphqlRefusal } from "../documents.ts";
 import { toGraphQLError } from "../errors.ts";
 import type { PreparedOperation } from "../operation.ts";

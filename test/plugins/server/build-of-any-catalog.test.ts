@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { introspectionFromSchema, isObjectType, validateSchema } from "postgraphile/graphql";
+import { introspectionFromSchema, isObjectType, validateSchema } from "grafast/graphql";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildServableSchema } from "../../../plugins/server/resilient-build.ts";
 import { propertyRuns } from "../../property-runs.ts";

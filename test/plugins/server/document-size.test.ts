@@ -1,4 +1,4 @@
-import { buildSchema, getIntrospectionQuery, parse } from "postgraphile/graphql";
+import { buildSchema, getIntrospectionQuery, parse } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { type DocumentLimits, measureDocument } from "../../../plugins/server/document-size.ts";
 import { GraphqlRefusal, makeDocumentReader, PlanBudget } from "../../../plugins/server/documents.ts";

@@ -1,4 +1,4 @@
-import { getIntrospectionQuery } from "postgraphile/graphql";
+import { getIntrospectionQuery } from "grafast/graphql";
 import { afterEach, describe, expect, test } from "vitest";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
 

@@ -1,4 +1,4 @@
-import type { PgClient } from "postgraphile/@dataplan/pg";
+import type { PgClient } from "@dataplan/pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
 import type { StatementContext } from "../../../engine/database/statement.ts";

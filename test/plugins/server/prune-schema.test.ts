@@ -6,7 +6,7 @@ import {
   isObjectType,
   printSchema,
   validateSchema,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { runToCompletion } from "../../../engine/concurrency/stepwise.ts";
 import { findHiddenElements, pruneSchema } from "../../../plugins/server/prune-schema.ts";

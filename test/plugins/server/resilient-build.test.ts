@@ -1,4 +1,4 @@
-import { type GraphQLSchema, isObjectType } from "postgraphile/graphql";
+import { type GraphQLSchema, isObjectType } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { buildServableSchema } from "../../../plugins/server/resilient-build.ts";
 import type { BuiltSchema } from "../../../plugins/server/stepwise-build.ts";

@@ -1,4 +1,4 @@
-import { getOperationAST, parse } from "postgraphile/graphql";
+import { getOperationAST, parse } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { estimateResponseBytes, measureAmplification } from "../../../plugins/server/document-size.ts";
 

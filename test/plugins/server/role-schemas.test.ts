@@ -1,4 +1,3 @@
-import { makeSchema } from "postgraphile";
 import {
   buildClientSchema,
   type GraphQLSchema,
@@ -6,7 +5,8 @@ import {
   isInputObjectType,
   isObjectType,
   printType,
-} from "postgraphile/graphql";
+} from "grafast/graphql";
+import { makeSchema } from "graphile-build";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
 import { RoleSchemas, type RoleSchemasOptions } from "../../../plugins/server/role-schemas.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { makeSchema } from "postgraphile";
-import { type GraphQLObjectType, printSchema } from "postgraphile/graphql";
+import { type GraphQLObjectType, printSchema } from "grafast/graphql";
+import { makeSchema } from "graphile-build";
 import { expect, test } from "vitest";
 import { buildSchemaInSteps } from "../../../plugins/server/stepwise-build.ts";
 import { collectGarbage } from "../../collect-garbage.ts";
