@@ -41,6 +41,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => metricsOfCounters(counts),
     () => [counter("log_lines_dropped_total", "Log lines that could not be written.", droppedLogLines())],
     () => databaseMetrics(database.state()),
+    () => preparedStatementMetrics(database.state()),
     () => replicaMetrics(database.replicas()),
     () => catalogMetrics(catalog.state()),
     () => graphqlMetrics(graphql.state()),
@@ -50,13 +51,16 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
   ];
 }
 
-function databaseMetrics({ status, pools }: ConnectionPoolsState): Metric[] {
-  const perPool = (numberOf: (pool: ConnectionPoolState) => number): readonly MetricSample[] =>
-    Object.entries(pools).map(([pool, state]) => ({ labels: { pool }, value: numberOf(state) }));
-  const sumOf = (key: keyof ConnectionCounters): number =>
-    Object.values(pools).reduce((sum, { counters }) => sum + counters[key], 0);
+type SamplePools = (numberOf: (pool: ConnectionPoolState) => number) => readonly MetricSample[];
+
+function samplePools({ pools }: ConnectionPoolsState): SamplePools {
+  return (numberOf) => Object.entries(pools).map(([pool, state]) => ({ labels: { pool }, value: numberOf(state) }));
+}
+
+function databaseMetrics(state: ConnectionPoolsState): Metric[] {
+  const perPool = samplePools(state);
   return [
-    gauge("database_up", "Whether Postgres answers.", status === "up" ? 1 : 0, "max"),
+    gauge("database_up", "Whether Postgres answers.", state.status === "up" ? 1 : 0, "max"),
     gauge(
       "database_connections",
       "Open connections to Postgres.",
@@ -107,6 +111,14 @@ function databaseMetrics({ status, pools }: ConnectionPoolsState): Metric[] {
       "Connections lost.",
       perPool(({ counters }) => counters.lost),
     ),
+  ];
+}
+
+function preparedStatementMetrics(state: ConnectionPoolsState): Metric[] {
+  const perPool = samplePools(state);
+  const sumOf = (key: keyof ConnectionCounters): number =>
+    Object.values(state.pools).reduce((sum, { counters }) => sum + counters[key], 0);
+  return [
     gauge(
       "prepared_statements",
       "Prepared statements on open connections.",

@@ -10,7 +10,7 @@ import { combineObservers, logSlowStatements } from "./engine/database/observe-s
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
-import { makeRequestLimit, type RequestLimit } from "./engine/limits/request-limit.ts";
+import { RequestLimit } from "./engine/limits/request-limit.ts";
 import { makeSharedRateLimit, type SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
 import { EmailQueue } from "./engine/mail/email-queue.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
@@ -42,6 +42,7 @@ import { type AdmissionForUpgrade, makeUpgradeRouter } from "./rest-gateway/http
 import { warnOfDisplacedTables } from "./rest-gateway/resource/table-addresses.ts";
 import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions/versions.ts";
 import { makeQueueTask } from "./rest-gateway/tasks/queue-task.ts";
+import type { QueueTask } from "./rest-gateway/tasks/task-request.ts";
 import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { serviceMetrics } from "./service-metrics.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
@@ -98,13 +99,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
 
   const versions = makeVersionReader(asOwner);
   const canQueueTasks = await hasTasks(asOwner);
-  const queueTask = canQueueTasks
-    ? makeQueueTask({
-        asOwner,
-        publicUrl: config.publicUrl,
-        defaultVersion: async () => defaultVersion(await versions())?.number ?? 1,
-      })
-    : null;
+  const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
   const requests = config.adminPort === null ? null : new RequestMetrics();
   const makeHandlers = makeRequestHandlers({
     ...core,
@@ -146,6 +141,14 @@ export async function startService(environmentConfig: Config, options: ServiceOp
       return running.disposeAsync();
     },
   };
+}
+
+function makeTaskQueue({ asOwner, config }: ServiceCore, versions: ReturnType<typeof makeVersionReader>): QueueTask {
+  return makeQueueTask({
+    asOwner,
+    publicUrl: config.publicUrl,
+    defaultVersion: async () => defaultVersion(await versions())?.number ?? 1,
+  });
 }
 
 /** What changes while the service runs. */
@@ -291,7 +294,7 @@ type RateLimits = { readonly limit: RequestLimit | null; readonly signUpLimit: S
 
 function openRateLimits({ config, asOwner, log }: ServiceCore, opened: AsyncDisposableStack): RateLimits {
   if (config.rateLimit === 0) return { limit: null, signUpLimit: null };
-  const limit = makeRequestLimit({ limit: config.rateLimit, asOwner, log });
+  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, log });
   opened.defer(() => limit.close());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
   return { limit, signUpLimit: signUps.points > 0 ? makeSharedRateLimit(signUps) : null };

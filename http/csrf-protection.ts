@@ -3,7 +3,7 @@ import type { Config } from "../engine/config/config.ts";
 import { HttpError } from "./http-error.ts";
 import type { RequestHeaders } from "./request-info.ts";
 
-const TOKEN_HEADER = "x-csrf-token";
+export const CSRF_TOKEN_HEADER = "x-csrf-token";
 const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
 type CsrfRequest = { readonly method: string; readonly headers: RequestHeaders };
@@ -54,7 +54,7 @@ export function makeCsrfProtection({
 
   return {
     checkRequest(request, session) {
-      const token = request.headers[TOKEN_HEADER];
+      const token = request.headers[CSRF_TOKEN_HEADER];
       checkForm(request, session, typeof token === "string" ? token : null);
     },
     checkForm,

@@ -11,7 +11,7 @@ import { HttpError } from "../http/http-error.ts";
 import type { TopicAuthorization } from "./authorization.ts";
 import { type Broadcaster, type ChannelTopic, topicKey } from "./broadcast.ts";
 import { MAX_MESSAGE_VALUES } from "./protocol/client-limits.ts";
-import { type BroadcastMessage, MAX_MESSAGE_DEPTH, readApiKey } from "./protocol/messages.ts";
+import { type BroadcastMessage, MAX_MESSAGE_DEPTH, readChannelApiKey } from "./protocol/messages.ts";
 
 /** The request, as the HTTP server passes it on. */
 export type BroadcastRequest = {
@@ -69,7 +69,7 @@ type SingleTarget = { readonly topic: string; readonly event: string };
 async function authenticate(request: BroadcastRequest, { authenticator }: HttpBroadcastDependencies): Promise<Caller> {
   const { headers, rawQuery } = request;
   const { authorization = null } = headers;
-  const apiKey = readApiKey(headers, new URLSearchParams(rawQuery));
+  const apiKey = readChannelApiKey(headers, new URLSearchParams(rawQuery));
   // A client without a token sends its key twice, and a key need not be a token.
   const token = authorization === `Bearer ${apiKey}` ? null : authorization;
   const caller = await authenticator().authenticate({ authorization: token, apiKey });

@@ -66,30 +66,32 @@ export type Realtime = {
 
 /** Channels of the protocol that supabase-js uses: table changes, broadcasts and presence. */
 export function openRealtime(dependencies: RealtimeDependencies): Realtime {
-  const { config, authenticator, csrf, clientAddress, catalog, database, changes, publication, memory, log } =
-    dependencies;
-  const contexts = makeCallerSettings(config);
-  /** The same for all requests of a caller, since groups of subscribers are checked once. */
-  const contextOf = (caller: Caller): StatementContext => {
-    const { role, settings } = contexts(caller, {
-      interface: "realtime",
-      requestId: "",
-      method: "GET",
-      path: SOCKET_PATH,
-      headers: "{}",
-      cookies: "{}",
-    });
-    return {
-      role,
-      settings: [...roleSettings(catalog.current().roles.get(role)), ...settings],
-      callerKey: () => callerKey(caller.claims, () => null),
-    };
+  const { config, authenticator, csrf, clientAddress } = dependencies;
+  const channelDependencies = makeChannelDependencies(dependencies);
+  const { authorization, broadcaster, presence, feeds } = channelDependencies;
+  const socketServer = new RealtimeSocketServer({ dependencies: channelDependencies, config, csrf, clientAddress });
+  const bodyLimitOf = makeBodyLimits(config, MAX_BODY_BYTES);
+  return {
+    handlersByPath: {
+      [BROADCAST_API_PATH]: makeHttpBroadcast({ authenticator, authorization, broadcaster, bodyLimitOf }),
+    },
+    upgrade: (request, socket, head) => void socketServer.upgrade(request, socket, head).catch(() => socket.destroy()),
+    statistics: () => socketServer.statistics(),
+    closeSockets: (milliseconds) => socketServer.close(milliseconds),
+    close: async () => {
+      await socketServer.close(0);
+      await presence.close();
+      feeds.close();
+    },
   };
+}
 
+function makeChannelDependencies(dependencies: RealtimeDependencies): ChannelDependencies {
+  const { config, authenticator, catalog, database, changes, memory, log } = dependencies;
+  const contextOf = makeSubscriberContexts(config, catalog);
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
-  const publicationReader = makePublication(asOwner, publication);
+  const publication = makePublication(asOwner, dependencies.publication);
   const findMissingColumns = makeFindMissingPolicyColumns(asOwner);
-  const authorization = makeTopicAuthorization({ database, contextOf });
   const members = new TopicMembers();
   const receive = (message: GatewayMessage, gateway: string | null): void | Promise<void> => {
     if (message.kind === "broadcast") return broadcaster.receive(message);
@@ -97,7 +99,7 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
   };
   const timeoutMs = config.realtimeCheckTimeout * 1000;
   const isAnonymous = ({ role }: Caller): boolean => role === authenticator().anonymous.role;
-  const filterEvaluator = new FilterEvaluator({ database, contextOf, timeoutMs, isAnonymous });
+  const filters = new FilterEvaluator({ database, contextOf, timeoutMs, isAnonymous });
   const relay = new GatewayRelay({ changes, receive, log });
   const broadcaster = new Broadcaster(members, relay);
   const presence = new Presence(members, relay);
@@ -106,10 +108,10 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
       changes,
       catalog,
       claims: makePolicyClaimsReader(asOwner),
-      publication: publicationReader,
+      publication,
       findMissingColumns,
       checkVisibility: makeVisibilityCheck({ database, contextOf, timeoutMs }),
-      filters: filterEvaluator,
+      filters,
       awaitVisible: makeAwaitVisible(asOwner),
       log,
     },
@@ -119,9 +121,9 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
     },
   );
 
-  const channelDependencies: ChannelDependencies = {
+  return {
     authenticator,
-    authorization,
+    authorization: makeTopicAuthorization({ database, contextOf }),
     members,
     broadcaster,
     presence,
@@ -135,28 +137,32 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
       makeBindingReader({
         catalog,
         role: caller.role,
-        publication: publicationReader,
+        publication,
         findMissingColumns,
         isAnonymous: isAnonymous(caller),
         query: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
-        readValues: (statement, hasPattern) => filterEvaluator.readValues({ caller, outbox }, statement, hasPattern),
+        readValues: (statement, hasPattern) => filters.readValues({ caller, outbox }, statement, hasPattern),
       }),
-    isSuspended: (outbox, binding) => filterEvaluator.isSuspended(outbox, binding),
+    isSuspended: (outbox, binding) => filters.isSuspended(outbox, binding),
   };
-  const socketServer = new RealtimeSocketServer({ dependencies: channelDependencies, config, csrf, clientAddress });
-  const bodyLimitOf = makeBodyLimits(config, MAX_BODY_BYTES);
+}
 
-  return {
-    handlersByPath: {
-      [BROADCAST_API_PATH]: makeHttpBroadcast({ authenticator, authorization, broadcaster, bodyLimitOf }),
-    },
-    upgrade: (request, socket, head) => void socketServer.upgrade(request, socket, head).catch(() => socket.destroy()),
-    statistics: () => socketServer.statistics(),
-    closeSockets: (milliseconds) => socketServer.close(milliseconds),
-    close: async () => {
-      await socketServer.close(0);
-      await presence.close();
-      feeds.close();
-    },
+/** The same for all requests of a caller, since groups of subscribers are checked once. */
+function makeSubscriberContexts(config: Config, catalog: CatalogKeeper): (caller: Caller) => StatementContext {
+  const contexts = makeCallerSettings(config);
+  return (caller) => {
+    const { role, settings } = contexts(caller, {
+      interface: "realtime",
+      requestId: "",
+      method: "GET",
+      path: SOCKET_PATH,
+      headers: "{}",
+      cookies: "{}",
+    });
+    return {
+      role,
+      settings: [...roleSettings(catalog.current().roles.get(role)), ...settings],
+      callerKey: () => callerKey(caller.claims, () => null),
+    };
   };
 }

@@ -11,7 +11,7 @@ import type { ChannelDependencies } from "./channel.ts";
 import { ChannelConnection } from "./connection.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";
 import type { RealtimeStatistics } from "./protocol/counters.ts";
-import { type ProtocolVersion, parseProtocolVersion, readApiKey } from "./protocol/messages.ts";
+import { type ProtocolVersion, parseProtocolVersion, readChannelApiKey } from "./protocol/messages.ts";
 import { Outbox } from "./protocol/outbox.ts";
 
 export type RealtimeSocketOptions = {
@@ -60,7 +60,7 @@ export class RealtimeSocketServer {
     const { dependencies, config, clientAddress } = this.#options;
     const query = new URLSearchParams(request.url?.split("?")[1] ?? "");
     const version = parseProtocolVersion(query.get("vsn"));
-    const apiKey = readApiKey(request.headers, query);
+    const apiKey = readChannelApiKey(request.headers, query);
     const rejection = this.#host.rejectionOf(request.headers);
     if (rejection) return rejectUpgrade(socket, rejection.status, rejection.message);
     if (!version) return rejectUpgrade(socket, 400, "This protocol version is not supported: use vsn=2.0.0");

@@ -114,8 +114,7 @@ export function makeRelationships({ keys, projections, isExposed, findTable }: R
     target: memoize((key: StoredForeignKey) => endsOf(key.target)),
   };
 
-  /** Relationships by foreign keys with one side at the table, to all tables that show the other side or to one of them. */
-  const directRelationships = (table: CatalogTable, side: ForeignKeySide, only?: CatalogTable): DirectRelationship[] =>
+  const directRelationships: FindDirectRelationships = (table, side, only) =>
     projections.storedTablesIn(table).flatMap(({ stored, surface: projection }) =>
       (keysAt[side].get(stored) ?? []).flatMap((key) => {
         const ends = endsAt[OTHER_SIDE[side]](key).filter((end) => !only || end.table === only);
@@ -124,19 +123,6 @@ export function makeRelationships({ keys, projections, isExposed, findTable }: R
         );
       }),
     );
-
-  const throughJunctions = (source: CatalogTable, target: CatalogTable): JunctionRelationship[] =>
-    directRelationships(source, "target")
-      .filter(({ kind }) => kind === "one-to-many")
-      .flatMap((toJunction) => {
-        const junction = findTable(toJunction.target)!;
-        const isWithinKey = (names: readonly string[]) => names.every((name) => junction.primaryKey.includes(name));
-        if (!isWithinKey(toJunction.columns.map((pair) => pair.target))) return [];
-        return directRelationships(junction, "source", target)
-          .filter(({ kind, constraint }) => kind === "many-to-one" && constraint !== toJunction.constraint)
-          .filter(({ columns }) => isWithinKey(columns.map((pair) => pair.source)))
-          .map((toTarget) => toJunctionRelationship(toJunction, toTarget));
-      });
 
   const computed = memoize((table: CatalogTable) => toComputedRelationships(table, isExposed));
   /** A function with the name of a table overrides the relationships by foreign keys to that table. */
@@ -157,9 +143,35 @@ export function makeRelationships({ keys, projections, isExposed, findTable }: R
       const ofSource = relationshipsOf(source).filter((relationship) => isSame(relationship.target, target));
       return isOverridden(source, target)
         ? ofSource
-        : [...ofSource, ...throughJunctions(source, target)].sort(compareRelationships);
+        : [...ofSource, ...throughJunctions(source, target, directRelationships, findTable)].sort(compareRelationships);
     },
   };
+}
+
+/** Relationships by foreign keys with one side at the table, to all tables that show the other side or to one of them. */
+type FindDirectRelationships = (
+  table: CatalogTable,
+  side: ForeignKeySide,
+  only?: CatalogTable,
+) => readonly DirectRelationship[];
+
+function throughJunctions(
+  source: CatalogTable,
+  target: CatalogTable,
+  directRelationships: FindDirectRelationships,
+  findTable: RelationshipSources["findTable"],
+): JunctionRelationship[] {
+  return directRelationships(source, "target")
+    .filter(({ kind }) => kind === "one-to-many")
+    .flatMap((toJunction) => {
+      const junction = findTable(toJunction.target)!;
+      const isWithinKey = (names: readonly string[]) => names.every((name) => junction.primaryKey.includes(name));
+      if (!isWithinKey(toJunction.columns.map((pair) => pair.target))) return [];
+      return directRelationships(junction, "source", target)
+        .filter(({ kind, constraint }) => kind === "many-to-one" && constraint !== toJunction.constraint)
+        .filter(({ columns }) => isWithinKey(columns.map((pair) => pair.source)))
+        .map((toTarget) => toJunctionRelationship(toJunction, toTarget));
+    });
 }
 
 function toDirectRelationship(

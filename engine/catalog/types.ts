@@ -205,49 +205,8 @@ export function toTypes(
   const checksOf = Map.groupBy(checks, ({ type }) => type);
   const attributesOf = new Map<number, Map<string, TypeAttribute>>();
 
-  const of = memoize((oid: number): DataType => make(rows.get(oid)!));
-
-  const operatorSchemaOf = ({ operatorSchema: name, operatorSchemaAcl }: TypeRow): OperatorSchema | null =>
-    name === null ? null : { name, grants: grantsOf(operatorSchemaAcl) };
-
-  const make = (row: TypeRow): DataType => {
-    const { oid, schema, name, sqlName, comment } = row;
-    const named = { oid, schema, name, sqlName, comment };
-    if (row.isArray) return { ...named, kind: "array", element: of(row.element) };
-    switch (row.typtype) {
-      case "b":
-        return { ...named, kind: "base", comparison: row.comparison, operatorSchema: operatorSchemaOf(row) };
-      case "p":
-        return { ...named, kind: "pseudo", comparison: "none", operatorSchema: null };
-      case "e":
-        return { ...named, kind: "enum", values: row.values ?? [] };
-      case "r":
-        return { ...named, kind: "range", element: of(row.element) };
-      case "m":
-        return { ...named, kind: "multirange", element: of(row.element) };
-      case "d":
-        return {
-          ...named,
-          kind: "domain",
-          over: of(row.base),
-          overSql: row.overSql!,
-          maxLength: maxLength(of(row.base), row.typmod),
-          notNull: row.notNull,
-          default: row.default,
-          checks: (checksOf.get(oid) ?? []).map((check) => ({ name: check.name, expression: check.expression })),
-        };
-      case "c": {
-        const own = new Map<string, TypeAttribute>();
-        attributesOf.set(row.relation, own);
-        return {
-          ...named,
-          kind: "composite",
-          table: row.relationKind === "c" ? null : { schema, name },
-          attributes: own,
-        };
-      }
-    }
-  };
+  const of = memoize((oid: number): DataType => toDataType(rows.get(oid)!, sources));
+  const sources: TypeSources = { of, grantsOf, checksOf: (oid) => checksOf.get(oid) ?? [], attributesOf };
 
   const all = types.map(({ oid }) => of(oid));
   for (const { relation, name, type, sqlType, comment } of attributes) {
@@ -262,6 +221,56 @@ export function toTypes(
       if (own) for (const [name, column] of columns) own.set(name, column);
     },
   };
+}
+
+type TypeSources = {
+  readonly of: (oid: number) => DataType;
+  readonly grantsOf: (acl: string | null) => Grants;
+  readonly checksOf: (oid: number) => TypeRows["checks"];
+  /** Filled for composite types, by the relation that describes them. */
+  readonly attributesOf: Map<number, Map<string, TypeAttribute>>;
+};
+
+function toDataType(row: TypeRow, { of, grantsOf, checksOf, attributesOf }: TypeSources): DataType {
+  const { oid, schema, name, sqlName, comment } = row;
+  const named = { oid, schema, name, sqlName, comment };
+  if (row.isArray) return { ...named, kind: "array", element: of(row.element) };
+  switch (row.typtype) {
+    case "b":
+      return { ...named, kind: "base", comparison: row.comparison, operatorSchema: toOperatorSchema(row, grantsOf) };
+    case "p":
+      return { ...named, kind: "pseudo", comparison: "none", operatorSchema: null };
+    case "e":
+      return { ...named, kind: "enum", values: row.values ?? [] };
+    case "r":
+      return { ...named, kind: "range", element: of(row.element) };
+    case "m":
+      return { ...named, kind: "multirange", element: of(row.element) };
+    case "d":
+      return {
+        ...named,
+        kind: "domain",
+        over: of(row.base),
+        overSql: row.overSql!,
+        maxLength: maxLength(of(row.base), row.typmod),
+        notNull: row.notNull,
+        default: row.default,
+        checks: checksOf(oid).map((check) => ({ name: check.name, expression: check.expression })),
+      };
+    case "c": {
+      const attributes = new Map<string, TypeAttribute>();
+      attributesOf.set(row.relation, attributes);
+      const table = row.relationKind === "c" ? null : { schema, name };
+      return { ...named, kind: "composite", table, attributes };
+    }
+  }
+}
+
+function toOperatorSchema(
+  { operatorSchema: name, operatorSchemaAcl }: TypeRow,
+  grantsOf: TypeSources["grantsOf"],
+): OperatorSchema | null {
+  return name === null ? null : { name, grants: grantsOf(operatorSchemaAcl) };
 }
 
 /** For arrays and composite types: what holds for all their elements. */

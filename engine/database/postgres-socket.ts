@@ -49,40 +49,9 @@ type ConnectionInternals = pg.Connection & {
   cancel(processId: number, secretKey: number): void;
 };
 
-export async function openPostgresSocket({
-  url,
-  applicationName,
-  connectTimeout,
-}: PostgresSocketOptions): Promise<PostgresSocket> {
-  // Until `listen`, pg receives the data; afterwards it goes from the static read buffer to our reader.
-  let receive: ((bytes: Buffer, length: number) => void) | null = null;
-  const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
-  let plain: Socket | null = null;
-  const makeSocket = ({ ssl }: { ssl?: unknown }): Socket => {
-    // TLS reads the socket directly and bypasses onread.
-    if (ssl) return new Socket();
-    plain = new Socket({
-      onread: {
-        buffer: readBuffer,
-        callback: (length) => {
-          if (receive) receive(readBuffer, length);
-          else plain!.emit("data", Buffer.from(readBuffer.subarray(0, length)));
-          return true;
-        },
-      },
-    });
-    return plain;
-  };
-
-  const client = new pg.Client({
-    connectionString: url,
-    fallback_application_name: applicationName,
-    connectionTimeoutMillis: connectTimeout,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 30_000,
-    // pg passes its connection options, which its type omits.
-    stream: makeSocket as () => Socket,
-  });
+export async function openPostgresSocket(options: PostgresSocketOptions): Promise<PostgresSocket> {
+  const input = new SocketInput();
+  const client = makeClient(options, input);
   const internals = client as unknown as ClientInternals;
   const startup = internals.getStartupConf.bind(client);
   internals.getStartupConf = () => ({ ...startup(), DateStyle: "ISO", IntervalStyle: "postgres" });
@@ -108,18 +77,7 @@ export async function openPostgresSocket({
     processId: internals.processID,
     parameters,
     listen(deliver, whenLost, admit) {
-      const reader = new MessageReader(deliver, admit);
-      receive = (bytes, length) => {
-        try {
-          reader.read(bytes, length);
-        } catch (error) {
-          receive = () => {};
-          stream.destroy();
-          whenLost(error as Error);
-        }
-      };
-      stream.removeAllListeners("data");
-      if (stream !== plain) stream.on("data", (chunk: Buffer) => receive!(chunk, chunk.length));
+      input.takeOver(stream, new MessageReader(deliver, admit), whenLost);
       lost = whenLost;
       if (reason) whenLost(reason);
     },
@@ -139,6 +97,56 @@ export async function openPostgresSocket({
     end: () => client.end(),
     destroy: () => void stream.destroy(),
   };
+}
+
+function makeClient({ url, applicationName, connectTimeout }: PostgresSocketOptions, input: SocketInput): pg.Client {
+  return new pg.Client({
+    connectionString: url,
+    fallback_application_name: applicationName,
+    connectionTimeoutMillis: connectTimeout,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+    // pg passes its connection options, which its type omits.
+    stream: ((options: { ssl?: unknown }) => input.makeSocket(options)) as () => Socket,
+  });
+}
+
+/** What the server sends. Until `takeOver` pg receives it; afterwards it goes from the static read buffer to our reader. */
+class SocketInput {
+  #receive: ((bytes: Buffer, length: number) => void) | null = null;
+  #plain: Socket | null = null;
+
+  makeSocket({ ssl }: { ssl?: unknown }): Socket {
+    // TLS reads the socket directly and bypasses onread.
+    if (ssl) return new Socket();
+    const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+    const plain = new Socket({
+      onread: {
+        buffer: readBuffer,
+        callback: (length) => {
+          if (this.#receive) this.#receive(readBuffer, length);
+          else plain.emit("data", Buffer.from(readBuffer.subarray(0, length)));
+          return true;
+        },
+      },
+    });
+    this.#plain = plain;
+    return plain;
+  }
+
+  takeOver(stream: Duplex, reader: MessageReader, whenLost: (reason: Error) => void): void {
+    this.#receive = (bytes, length) => {
+      try {
+        reader.read(bytes, length);
+      } catch (error) {
+        this.#receive = () => {};
+        stream.destroy();
+        whenLost(error as Error);
+      }
+    };
+    stream.removeAllListeners("data");
+    if (stream !== this.#plain) stream.on("data", (chunk: Buffer) => this.#receive!(chunk, chunk.length));
+  }
 }
 
 function sendCancel({ processID, secretKey, host, port, connectionParameters }: ClientInternals): Promise<void> {

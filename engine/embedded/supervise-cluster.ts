@@ -19,33 +19,16 @@ export async function superviseCluster(
   options: ClusterOptions,
   giveUp: (reason: Error) => void,
 ): Promise<SupervisedCluster> {
-  const { tell, dataDir } = options;
+  const { tell } = options;
+  const failures = new StartFailures(options);
   let cluster = await startCluster(options);
   const stopping = new AbortController();
   const isStopping = () => stopping.signal.aborted;
-  let failures = 0;
-  let reportedAt = Number.NEGATIVE_INFINITY;
-
-  const pause = async () => {
-    if (failures > 0) await sleep(retryDelay(failures), undefined, { signal: stopping.signal }).catch(() => {});
-  };
 
   const restart = async (): Promise<Cluster | null> => {
-    await pause();
+    await failures.pause(stopping.signal);
     if (isStopping()) return null;
-    try {
-      return await startCluster(options);
-    } catch (error) {
-      failures++;
-      const reason = error as Error;
-      const claimant = await findClaimant(clusterFolders(dataDir).ownerFile);
-      if (claimant !== null && claimant !== process.pid) throw reason;
-      if (performance.now() - reportedAt > REPORT_INTERVAL_MS) {
-        reportedAt = performance.now();
-        tell(`the embedded Postgres could not be started (${reasonIn(reason.message)}); retrying`);
-      }
-      return null;
-    }
+    return startCluster(options).catch((reason: Error) => failures.add(reason));
   };
 
   const superviseUntilStopped = async () => {
@@ -54,11 +37,7 @@ export async function superviseCluster(
       const how = await cluster.ended;
       if (isStopping()) return;
       tell(`the embedded Postgres exited unexpectedly (${reasonIn(how)}); restarting it`);
-      if (performance.now() - readyAt < MIN_UPTIME_MS) failures++;
-      else {
-        failures = 0;
-        reportedAt = Number.NEGATIVE_INFINITY;
-      }
+      failures.countExit(performance.now() - readyAt);
       let restarted: Cluster | null = null;
       while (!restarted && !isStopping()) restarted = await restart();
       cluster = restarted ?? cluster;
@@ -76,6 +55,43 @@ export async function superviseCluster(
       await cluster.stop();
     },
   };
+}
+
+/** The failed starts since the server last ran for a while. */
+class StartFailures {
+  readonly #options: Pick<ClusterOptions, "tell" | "dataDir">;
+  #count = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: Pick<ClusterOptions, "tell" | "dataDir">) {
+    this.#options = options;
+  }
+
+  async pause(signal: AbortSignal): Promise<void> {
+    if (this.#count > 0) await sleep(retryDelay(this.#count), undefined, { signal }).catch(() => {});
+  }
+
+  countExit(uptimeMs: number): void {
+    if (uptimeMs < MIN_UPTIME_MS) {
+      this.#count++;
+      return;
+    }
+    this.#count = 0;
+    this.#reportedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Throws the reason if another process has claimed the folder. */
+  async add(reason: Error): Promise<null> {
+    const { tell, dataDir } = this.#options;
+    this.#count++;
+    const claimant = await findClaimant(clusterFolders(dataDir).ownerFile);
+    if (claimant !== null && claimant !== process.pid) throw reason;
+    if (performance.now() - this.#reportedAt > REPORT_INTERVAL_MS) {
+      this.#reportedAt = performance.now();
+      tell(`the embedded Postgres could not be started (${reasonIn(reason.message)}); retrying`);
+    }
+    return null;
+  }
 }
 
 /** The line of the server's last output that gives the reason; otherwise the exit status. */

@@ -45,7 +45,10 @@ const BYTES_PER_STEP = 16 * 1024;
 
 const INVALID_JSON: JsonScan = { kind: "invalid" };
 
-/** Scans a text once, without recursion: a hostile text may nest as deep as it is long. */
+/**
+ * Scans a text once, without recursion: a hostile text may nest as deep as it is long. One function, since nearly all of its
+ * parts change the same local variables for each token.
+ */
 export function* scanJson(
   bytes: Buffer,
   visitor: RecordVisitor | null = null,

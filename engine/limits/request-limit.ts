@@ -10,12 +10,6 @@ export type RateLimitStatus = {
   readonly endsAt: number;
 };
 
-export type RequestLimit = {
-  count(caller: string): RateLimitStatus;
-  /** Stops synchronizing with the other gateways. */
-  close(): void;
-};
-
 type RequestLimitOptions = {
   /** Requests that one caller may send per window. */
   readonly limit: number;
@@ -40,111 +34,118 @@ const COUNT_REQUESTS = "select key, points, milliseconds from private.count_requ
  * callers and returns the totals over all gateways. Together the gateways can exceed the limit by what each has admitted
  * since its last report: a twentieth of the limit, plus the requests that arrive during one statement.
  */
-export function makeRequestLimit({
-  limit,
-  asOwner,
-  log,
-  windowSeconds = WINDOW_SECONDS,
-}: RequestLimitOptions): RequestLimit {
-  const queryAsOwner = makeOwnerFunction<TotalCount>({
-    asOwner,
-    text: COUNT_REQUESTS,
-    log,
-    warning:
-      "requests are counted per gateway: counting over all gateways needs the owner's connection (OWNER_DATABASE_URL)",
-  });
-  const windows = new Map<string, CountingWindow>();
+export class RequestLimit {
+  readonly #limit: number;
+  readonly #windowSeconds: number;
+  readonly #countRequests: (values: readonly unknown[]) => Promise<readonly TotalCount[]>;
+  readonly #windows = new Map<string, CountingWindow>();
   /** Callers with requests that were not yet reported to Postgres. */
-  const unreportedCallers = new Set<string>();
-  let timer: NodeJS.Timeout | undefined;
-  let isSyncing = false;
+  readonly #unreportedCallers = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #isSyncing = false;
   /** False for a database without the function that counts requests. */
-  let isShared = true;
+  #isShared = true;
 
-  const sync = async (): Promise<void> => {
-    clearTimeout(timer);
-    timer = undefined;
-    isSyncing = true;
-    const reported = takeUnreported();
+  constructor({ limit, asOwner, log, windowSeconds = WINDOW_SECONDS }: RequestLimitOptions) {
+    this.#limit = limit;
+    this.#windowSeconds = windowSeconds;
+    this.#countRequests = makeOwnerFunction<TotalCount>({
+      asOwner,
+      text: COUNT_REQUESTS,
+      log,
+      warning:
+        "requests are counted per gateway: counting over all gateways needs the owner's connection (OWNER_DATABASE_URL)",
+    });
+  }
+
+  count(caller: string): RateLimitStatus {
+    const now = Date.now();
+    const limit = this.#limit;
+    const existing = this.#windows.get(caller);
+    const window = existing && this.#isOpen(existing, now) ? existing : this.#openWindow(caller, now);
+    const isAdmitted = window.points < limit;
+    if (isAdmitted) {
+      window.points++;
+      this.#report(caller, window);
+    }
+    return { isAdmitted, limit, remaining: Math.max(0, limit - window.points), endsAt: window.endsAt };
+  }
+
+  /** Stops synchronizing with the other gateways. */
+  close(): void {
+    this.#isShared = false;
+    clearTimeout(this.#timer);
+  }
+
+  #report(caller: string, window: CountingWindow): void {
+    if (window.unreported++ === 0) this.#unreportedCallers.add(caller);
+    if (!this.#isSyncing && window.unreported >= this.#limit * EARLY_REPORT_FRACTION) void this.#sync();
+    else this.#scheduleSync();
+  }
+
+  #openWindow(caller: string, now: number): CountingWindow {
+    const window = { points: 0, endsAt: now + this.#windowSeconds * 1000, unreported: 0 };
+    this.#windows.delete(caller);
+    this.#windows.set(caller, window);
+    this.#unreportedCallers.delete(caller);
+    return window;
+  }
+
+  /** The upper bound closes windows that would last too long because the clock was set back. */
+  #isOpen({ endsAt }: CountingWindow, now: number): boolean {
+    return endsAt > now && endsAt - now < 2 * this.#windowSeconds * 1000;
+  }
+
+  #scheduleSync(): void {
+    this.#timer ??= setTimeout(() => void this.#sync(), SYNC_INTERVAL_MS).unref();
+  }
+
+  async #sync(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isSyncing = true;
+    const reported = this.#takeUnreported();
     try {
-      if (isShared && reported.size > 0)
-        applyTotals(await queryAsOwner([[...reported.keys()], [...reported.values()], windowSeconds]));
+      if (this.#isShared && reported.size > 0)
+        this.#applyTotals(
+          await this.#countRequests([[...reported.keys()], [...reported.values()], this.#windowSeconds]),
+        );
     } catch {
       // While Postgres is unavailable, each gateway counts by itself.
     } finally {
-      isSyncing = false;
-      removeEnded();
-      if (windows.size > 0) scheduleSync();
+      this.#isSyncing = false;
+      this.#removeEnded();
+      if (this.#windows.size > 0) this.#scheduleSync();
     }
-  };
+  }
 
-  const scheduleSync = (): void => {
-    timer ??= setTimeout(sync, SYNC_INTERVAL_MS).unref();
-  };
-
-  const takeUnreported = (): ReadonlyMap<string, number> => {
+  #takeUnreported(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const caller of unreportedCallers) {
-      const window = windows.get(caller)!;
+    for (const caller of this.#unreportedCallers) {
+      const window = this.#windows.get(caller)!;
       counts.set(caller, window.unreported);
       window.unreported = 0;
     }
-    unreportedCallers.clear();
+    this.#unreportedCallers.clear();
     return counts;
-  };
+  }
 
-  const applyTotals = (counts: readonly TotalCount[]): void => {
-    isShared &&= counts.length > 0;
+  #applyTotals(counts: readonly TotalCount[]): void {
+    this.#isShared &&= counts.length > 0;
     for (const { key, points, milliseconds } of counts) {
-      const window = windows.get(key);
+      const window = this.#windows.get(key);
       if (!window) continue;
       window.points = points + window.unreported;
       window.endsAt = Date.now() + milliseconds;
     }
-  };
-
-  /** The upper bound closes windows that would last too long because the clock was set back. */
-  const isOpen = ({ endsAt }: CountingWindow, now: number): boolean =>
-    endsAt > now && endsAt - now < 2 * windowSeconds * 1000;
+  }
 
   /** Windows are in the order of their creation. One that ended early, because another gateway opened it earlier, stays until the older ones have ended. */
-  const removeEnded = (): void => {
+  #removeEnded(): void {
     const now = Date.now();
-    for (const [caller, window] of windows) {
-      if (isOpen(window, now)) return;
-      if (!unreportedCallers.has(caller)) windows.delete(caller);
+    for (const [caller, window] of this.#windows) {
+      if (this.#isOpen(window, now)) return;
+      if (!this.#unreportedCallers.has(caller)) this.#windows.delete(caller);
     }
-  };
-
-  const openWindow = (caller: string, now: number): CountingWindow => {
-    const window = { points: 0, endsAt: now + windowSeconds * 1000, unreported: 0 };
-    windows.delete(caller);
-    windows.set(caller, window);
-    unreportedCallers.delete(caller);
-    return window;
-  };
-
-  const report = (caller: string, window: CountingWindow): void => {
-    if (window.unreported++ === 0) unreportedCallers.add(caller);
-    if (!isSyncing && window.unreported >= limit * EARLY_REPORT_FRACTION) void sync();
-    else scheduleSync();
-  };
-
-  return {
-    count(caller) {
-      const now = Date.now();
-      const existing = windows.get(caller);
-      const window = existing && isOpen(existing, now) ? existing : openWindow(caller, now);
-      const isAdmitted = window.points < limit;
-      if (isAdmitted) {
-        window.points++;
-        report(caller, window);
-      }
-      return { isAdmitted, limit, remaining: Math.max(0, limit - window.points), endsAt: window.endsAt };
-    },
-    close() {
-      isShared = false;
-      clearTimeout(timer);
-    },
-  };
+  }
 }

@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject } from "../../engine/json/json-values.ts";
+import { readApiKey } from "../../http/credentials.ts";
+import type { RequestHeaders } from "../../http/request-info.ts";
 
 const PUSH_KIND = 3;
 const BROADCAST_KIND = 4;
@@ -7,8 +8,6 @@ const PAYLOAD_ENCODINGS = ["raw", "json"] as const;
 const PUSH_HEADER_BYTES = 7;
 /** Lengths are one byte each. */
 const MAX_NAME_BYTES = 255;
-
-const API_KEY_HEADERS = ["apikey", "x-api-key"] as const;
 
 /** https://hexdocs.pm/phoenix/writing_a_channels_client.html; the broadcast frames are Supabase's own. */
 export type ProtocolVersion = "1.0.0" | "2.0.0";
@@ -141,10 +140,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The query parameter comes last: it is for browsers, which cannot send headers with a socket. */
-export function readApiKey(headers: IncomingHttpHeaders, query: URLSearchParams): string | null {
-  const candidates = [...API_KEY_HEADERS.map((name) => headers[name]), query.get("apikey")];
-  return candidates.find((key): key is string => typeof key === "string" && key !== "") ?? null;
+/** In the query for browsers, which cannot send headers with a socket. */
+export function readChannelApiKey(headers: RequestHeaders, query: URLSearchParams): string | null {
+  return readApiKey(headers, ["apikey", "x-api-key"], () => query.get("apikey"));
 }
 
 /**

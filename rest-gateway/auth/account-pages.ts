@@ -1,6 +1,6 @@
 import { EMAIL_LINK_PATHS } from "../../engine/accounts/email-links.ts";
 import { describePolicy } from "../../engine/accounts/password-policy.ts";
-import { setSessionCookie } from "../../http/session-cookie.ts";
+import { setSessionCookie } from "../../http/credentials.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { html, seeOther } from "../pages/page.ts";
 import { requireEmails } from "./account-routes.ts";

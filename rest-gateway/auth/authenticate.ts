@@ -5,9 +5,9 @@ import { ApiError, CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import type { Authenticator, Credentials, PasswordCredentials } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { ClientInfo } from "../../engine/identity/client-info.ts";
+import { readSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, toHttpError } from "../../http/http-error.ts";
-import { readSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayRequest } from "../http/request.ts";
 

@@ -1,6 +1,6 @@
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
+import { clearSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import { csrfTokenOf } from "../../http/csrf-protection.ts";
-import { clearSessionCookie, setSessionCookie } from "../../http/session-cookie.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";

@@ -4,9 +4,9 @@ import { type CallbackRequest, PROVIDERS_PATH } from "../../engine/accounts/fede
 import { isLoopback } from "../../engine/accounts/federation/safe-fetch.ts";
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
 import { notFound } from "../../http/address-errors.ts";
+import { clearSessionCookie, readSessionCookie } from "../../http/credentials.ts";
 import { HttpError, toHttpError } from "../../http/http-error.ts";
 import { readCookie } from "../../http/request-info.ts";
-import { clearSessionCookie, readSessionCookie } from "../../http/session-cookie.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";

@@ -1,8 +1,8 @@
 import type { SignInResult } from "../../engine/accounts/federation/federated-sign-in.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
+import { setSessionCookie } from "../../http/credentials.ts";
 import { errorHeaders } from "../../http/error-headers.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { setSessionCookie } from "../../http/session-cookie.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";

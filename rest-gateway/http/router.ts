@@ -2,6 +2,7 @@ import { shuttingDown } from "../../engine/database/database-errors.ts";
 import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
+import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "../../http/error-bodies.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "./errors.ts";
@@ -105,8 +106,6 @@ export function dispatchMethod(
   if (method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
   throw methodNotAllowed(method, allow);
 }
-
-const CREDENTIAL_HEADERS = ["authorization", "apikey", "x-api-key", "cookie"] as const;
 
 function hasCredentials({ headers, rawQuery }: GatewayRequest): boolean {
   return CREDENTIAL_HEADERS.some((name) => headers[name] !== undefined) || /(^|&)api_?key=/.test(rawQuery);

@@ -47,11 +47,11 @@ export function makeIdempotentRunner(
   { statementTimeout, maxBodyBytes }: Pick<Config, "statementTimeout" | "maxBodyBytes">,
   counts: ServiceCounters,
 ): IdempotentRunner {
-  const runOnce = makeRunOnce({
+  const limits = {
     waitMilliseconds: statementTimeout * 1000,
     maxBytes: maxBodyBytes,
     onReplay: () => counts.replays++,
-  });
+  };
   const toChange = ({ caller, request: { headers, signal }, parts, shaping, ...change }: KeyedRequest) => ({
     ...change,
     identity: idempotencyScopeOf(caller),
@@ -60,9 +60,9 @@ export function makeIdempotentRunner(
     signal,
   });
   return {
-    run: (change, transact) => runOnce({ ...toChange(change), transact }),
+    run: (change, transact) => runOnce({ ...toChange(change), transact }, limits),
     runInTransaction: (change, runStatement) =>
-      runOnce({ ...toChange(change), transact: (work) => work(runStatement), signal: NO_WAITING }),
+      runOnce({ ...toChange(change), transact: (work) => work(runStatement), signal: NO_WAITING }, limits),
   };
 }
 
@@ -95,47 +95,48 @@ type RunOnceOptions = {
  * Makes a change at most once per key: the response is committed with the change and returned for each retry. A failed
  * attempt is rolled back and stores nothing, so the next one finds the key unused.
  */
-export function makeRunOnce({ waitMilliseconds, maxBytes: maxBodyBytes, onReplay = () => {} }: RunOnceOptions) {
-  return async (change: IdempotentChange): Promise<GatewayResponse> => {
-    const storageKey = deriveStorageKey(change.scope, change.identity, change.key);
-    const fingerprint = fingerprintParts(change.request);
-    const deadline = performance.now() + (waitMilliseconds || Number.POSITIVE_INFINITY);
+export async function runOnce(
+  change: IdempotentChange,
+  { waitMilliseconds, maxBytes, onReplay = () => {} }: RunOnceOptions,
+): Promise<GatewayResponse> {
+  const storageKey = deriveStorageKey(change.scope, change.identity, change.key);
+  const fingerprint = fingerprintParts(change.request);
+  const deadline = performance.now() + (waitMilliseconds || Number.POSITIVE_INFINITY);
 
-    const attempt = async (runStatement: RunStatement): Promise<GatewayResponse> => {
-      const claim = await claimKey(asLogin(runStatement), storageKey);
-      if (claim === "taken") throw keyInUse();
-      if (claim !== "free") {
-        const response = toReplay(claim.response, claim.fingerprint === fingerprint);
-        onReplay();
-        return response;
-      }
-      const response = await change.make(runStatement);
-      if (response.body !== null && Buffer.byteLength(response.body) > maxBodyBytes)
-        throw responseTooLarge(maxBodyBytes, TOO_LARGE_HINT);
-      const isStored = await storeResponse(
-        asLogin(runStatement),
-        storageKey,
-        { fingerprint, response },
-        change.lifetimeSeconds,
-      );
-      if (!isStored) throw keyInUse();
+  const attempt = async (runStatement: RunStatement): Promise<GatewayResponse> => {
+    const claim = await claimKey(asLogin(runStatement), storageKey);
+    if (claim === "taken") throw keyInUse();
+    if (claim !== "free") {
+      const response = toReplay(claim.response, claim.fingerprint === fingerprint);
+      onReplay();
       return response;
-    };
-
-    let clientGone: AbortSignal | undefined;
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await change.transact(attempt);
-      } catch (error) {
-        if (!isRetryable(error) || performance.now() > deadline) throw error;
-        // Waits without a connection: many retries of one slow change must not block other writers.
-        clientGone ??= toSignal(change.signal);
-        const delay = sleep(retryDelay(attempts), true, { signal: clientGone });
-        const isStillThere = await delay.catch(() => false);
-        if (!isStillThere) throw error;
-      }
     }
+    const response = await change.make(runStatement);
+    if (response.body !== null && Buffer.byteLength(response.body) > maxBytes)
+      throw responseTooLarge(maxBytes, TOO_LARGE_HINT);
+    const isStored = await storeResponse(
+      asLogin(runStatement),
+      storageKey,
+      { fingerprint, response },
+      change.lifetimeSeconds,
+    );
+    if (!isStored) throw keyInUse();
+    return response;
   };
+
+  let clientGone: AbortSignal | undefined;
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await change.transact(attempt);
+    } catch (error) {
+      if (!isRetryable(error) || performance.now() > deadline) throw error;
+      // Waits without a connection: many retries of one slow change must not block other writers.
+      clientGone ??= toSignal(change.signal);
+      const delay = sleep(retryDelay(attempts), true, { signal: clientGone });
+      const isStillThere = await delay.catch(() => false);
+      if (!isStillThere) throw error;
+    }
+  }
 }
 
 function isRetryable(error: unknown): boolean {

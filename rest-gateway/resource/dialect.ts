@@ -52,7 +52,7 @@ import type { ApiVersion, ReadVersions } from "./versions/versions.ts";
 
 const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
 
-const NO_BODY = Buffer.alloc(0);
+const EMPTY_BYTES = Buffer.alloc(0);
 
 /** Shared by all requests without a query string; never changed. */
 const NO_PARAMETERS = new URLSearchParams();
@@ -213,7 +213,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       schema: target.collection.table.schema,
       timezone: null,
       version: collections.version,
-      body: isWrite ? () => readResourceBody(resource) : NO_BODY,
+      body: isWrite ? () => readResourceBody(resource) : EMPTY_BYTES,
       rollback: false,
       needsTransaction: isWrite && (hasLinks || isNested),
       isQueueable: Boolean(target.action),

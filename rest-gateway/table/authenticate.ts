@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { readApiKey } from "./parse/query-string.ts";
+import { readTableApiKey } from "./parse/query-string.ts";
 
 const SCHEME = "Bearer ";
 
@@ -17,7 +17,7 @@ export function authenticateTableCaller(
   authenticator: Authenticator,
   requireApiKey: boolean,
 ): Caller | Promise<Caller> {
-  const key = readApiKey(headers, rawQuery);
+  const key = readTableApiKey(headers, rawQuery);
   const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key });
   if (byKey === null && requireApiKey) {
     throw new HttpError(401, "AUTH_REQUIRED", "No API key found in request", {

@@ -2,13 +2,19 @@ import type { IncomingHttpHeaders } from "node:http";
 import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
 import type { RunStatement } from "../../engine/database/transaction.ts";
 import { type Caller, isAdministrator } from "../../engine/identity/caller.ts";
+import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
+import { CSRF_TOKEN_HEADER } from "../../http/csrf-protection.ts";
 import type { HttpError } from "../../http/http-error.ts";
 import { type GatewayRequest, NO_STAGES } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 
-/** Never stored: credentials (the caller is stored instead) and headers that make the response conditional. */
-const CREDENTIAL_HEADERS: readonly string[] = ["authorization", "cookie", "apikey", "x-api-key", "x-csrf-token"];
-const CONDITIONAL_HEADERS: readonly string[] = ["if-none-match", "if-modified-since"];
+/** Credentials (the caller is stored instead) and headers that make the response conditional. */
+const UNSTORED_HEADERS: readonly string[] = [
+  ...CREDENTIAL_HEADERS,
+  CSRF_TOKEN_HEADER,
+  "if-none-match",
+  "if-modified-since",
+];
 
 /** A request that was parsed and planned and can be executed. */
 export type PreparedTask = {
@@ -46,9 +52,7 @@ export function prefersAsync({ headers: { prefer } }: Pick<GatewayRequest, "head
 export type StoredRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers">;
 
 export function toStoredRequest({ id, method, path, rawQuery, headers }: GatewayRequest): StoredRequest {
-  const kept = Object.entries(headers).filter(
-    ([name]) => !CREDENTIAL_HEADERS.includes(name) && !CONDITIONAL_HEADERS.includes(name),
-  );
+  const kept = Object.entries(headers).filter(([name]) => !UNSTORED_HEADERS.includes(name));
   return { id, method, path, rawQuery, headers: Object.fromEntries(kept) };
 }
 

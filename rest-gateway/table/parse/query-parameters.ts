@@ -37,70 +37,84 @@ export function parseQueryParameters(
   parameters: readonly UrlParameter[],
   { withArguments }: { withArguments: boolean },
 ): QueryParameters {
-  let select: readonly SelectItem[] | null = null;
-  let columns: readonly string[] | null = null;
-  let onConflict: readonly string[] | null = null;
-  const conditions: WithEmbedPath<RowCondition>[] = [];
-  const orders: WithEmbedPath<readonly OrderTerm[]>[] = [];
-  const bounds = new Map<string, RangeBounds>();
-  let page: CursorPage | null = null;
-  const callArguments: UrlParameter[] = [];
+  const sorter = new ParameterSorter(withArguments);
+  for (const [name, value] of parameters) sorter.add(name, value);
+  return sorter.sorted();
+}
 
-  for (const [name, value] of parameters) {
+class ParameterSorter {
+  #select: readonly SelectItem[] | null = null;
+  #columns: readonly string[] | null = null;
+  #onConflict: readonly string[] | null = null;
+  #page: CursorPage | null = null;
+  readonly #conditions: WithEmbedPath<RowCondition>[] = [];
+  readonly #orders: WithEmbedPath<readonly OrderTerm[]>[] = [];
+  readonly #bounds = new Map<string, RangeBounds>();
+  readonly #arguments: UrlParameter[] = [];
+  readonly #withArguments: boolean;
+
+  constructor(withArguments: boolean) {
+    this.#withArguments = withArguments;
+  }
+
+  add(name: string, value: string): void {
     const lastDot = name.lastIndexOf(".");
     switch (name.slice(lastDot + 1)) {
       case "order":
-        orders.push({ path: embedPathOf(name), value: parseOrderCached(value) });
+        this.#orders.push({ path: embedPathOf(name), value: parseOrderCached(value) });
         break;
       case "limit":
-        setBound(name.slice(0, lastDot + 1), { path: embedPathOf(name), limit: parseBound(value) });
+        this.#setBound(name.slice(0, lastDot + 1), { path: embedPathOf(name), limit: parseBound(value) });
         break;
       case "offset":
-        setBound(name.slice(0, lastDot + 1), { path: embedPathOf(name), offset: parseBound(value) });
+        this.#setBound(name.slice(0, lastDot + 1), { path: embedPathOf(name), offset: parseBound(value) });
         break;
       case "and":
       case "or":
-        addLogic(name, value);
+        this.#addLogic(name, value);
         break;
       default:
-        if (name === "select") select ??= parseSelectCached(value);
-        else if (name === "columns") columns ??= parseColumns(name, value);
-        else if (name === "on_conflict") onConflict ??= parseColumns(name, value);
-        else if (name === "cursor" && isCursor(value)) setCursor(name, value);
-        else addFilter(name, value);
+        if (name === "select") this.#select ??= parseSelectCached(value);
+        else if (name === "columns") this.#columns ??= parseColumns(name, value);
+        else if (name === "on_conflict") this.#onConflict ??= parseColumns(name, value);
+        else if (name === "cursor" && isCursor(value)) this.#setCursor(name, value);
+        else this.#addFilter(name, value);
     }
   }
-  return {
-    select: select?.length ? select : SELECT_ALL,
-    conditions,
-    orders,
-    bounds: [...bounds.values()],
-    page,
-    columns,
-    onConflict,
-    arguments: callArguments,
-  };
 
-  function setBound(path: string, bound: Pick<RangeBounds, "path"> & Partial<RangeBounds>): void {
-    bounds.set(path, { limit: null, offset: null, ...bounds.get(path), ...bound });
+  sorted(): QueryParameters {
+    return {
+      select: this.#select?.length ? this.#select : SELECT_ALL,
+      conditions: this.#conditions,
+      orders: this.#orders,
+      bounds: [...this.#bounds.values()],
+      page: this.#page,
+      columns: this.#columns,
+      onConflict: this.#onConflict,
+      arguments: this.#arguments,
+    };
   }
 
-  function addLogic(name: string, value: string): void {
+  #setBound(path: string, bound: Pick<RangeBounds, "path"> & Partial<RangeBounds>): void {
+    this.#bounds.set(path, { limit: null, offset: null, ...this.#bounds.get(path), ...bound });
+  }
+
+  #addLogic(name: string, value: string): void {
     const { path, operator } = parseLogicPath(name);
-    conditions.push({ path, value: parseLogic(operator, value) });
+    this.#conditions.push({ path, value: parseLogic(operator, value) });
   }
 
   /** Only the catalogue knows whether the function has an argument of that name. */
-  function setCursor(name: string, value: string): void {
-    page ??= parseCursor(value);
-    if (withArguments) callArguments.push([name, value]);
+  #setCursor(name: string, value: string): void {
+    this.#page ??= parseCursor(value);
+    if (this.#withArguments) this.#arguments.push([name, value]);
   }
 
-  function addFilter(name: string, value: string): void {
+  #addFilter(name: string, value: string): void {
     const { path, field } = parsePathCached(name);
-    const condition = parseFilter(field, value, { orArgument: withArguments });
-    if (condition === null) callArguments.push([field.name, value]);
-    else conditions.push({ path, value: condition });
+    const condition = parseFilter(field, value, { orArgument: this.#withArguments });
+    if (condition === null) this.#arguments.push([field.name, value]);
+    else this.#conditions.push({ path, value: condition });
   }
 }
 

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { readApiKey } from "../../../http/credentials.ts";
 import { HttpError } from "../../../http/http-error.ts";
 
 const API_KEY = "apikey";
+const API_KEY_HEADERS = [API_KEY] as const;
 
 export type UrlParameter = readonly [name: string, value: string];
 
@@ -70,12 +72,10 @@ function unchanged(text: string): string {
   return text;
 }
 
-/** A key may stand in the address where none is in its header. */
-export function readApiKey(headers: IncomingHttpHeaders, rawQuery: string): string | null {
-  const inHeader = headers[API_KEY];
-  if (typeof inHeader === "string" && inHeader !== "") return inHeader;
-  if (!rawQuery.includes(`${API_KEY}=`)) return null;
-  return parseQueryString(rawQuery).find(([name]) => name === API_KEY)?.[1] || null;
+export function readTableApiKey(headers: IncomingHttpHeaders, rawQuery: string): string | null {
+  return readApiKey(headers, API_KEY_HEADERS, () =>
+    rawQuery.includes(`${API_KEY}=`) ? parseQueryString(rawQuery).find(([name]) => name === API_KEY)?.[1] : null,
+  );
 }
 
 /** `apikey=eq.x` is a filter, not the key: without it, a change would affect more rows. */
@@ -86,7 +86,7 @@ export function withoutApiKey(parameters: readonly UrlParameter[], key: string |
 /** The query string without the key: the request, independent of the caller. */
 export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: string): string {
   if (!rawQuery.includes(`${API_KEY}=`)) return rawQuery;
-  const key = readApiKey(headers, rawQuery);
+  const key = readTableApiKey(headers, rawQuery);
   const isKey = (part: string) => {
     const parameters = parseQueryString(part);
     return parameters.length > 0 && withoutApiKey(parameters, key).length === 0;

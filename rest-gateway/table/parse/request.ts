@@ -15,7 +15,7 @@ import { type ParsedBody, parseArgument, parseRows } from "./body.ts";
 import { parseAccept } from "./media-type.ts";
 import { type PreferenceRules, type Preferences, parsePreferences } from "./preferences.ts";
 import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";
-import { decodePercent, parseQueryString, readApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
+import { decodePercent, parseQueryString, readTableApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
 import { parseRanges } from "./row-range.ts";
 
 const METHODS_BY_RESOURCE: Readonly<Record<TableResource["kind"], readonly string[]>> = {
@@ -86,7 +86,7 @@ export function parseTableRequest(
 ): TableRequest {
   const { resource, profile } = parseTableTarget({ method, path, headers }, settings);
   checkMethod(resource, method);
-  const parameters = withoutApiKey(parseQueryString(rawQuery), readApiKey(headers, rawQuery));
+  const parameters = withoutApiKey(parseQueryString(rawQuery), readTableApiKey(headers, rawQuery));
   const conditions =
     resource.kind === "root" ? parameters.filter(([name]) => name !== DESCRIBED_TABLE_PARAMETER) : parameters;
   const query = parseQueryParameters(conditions, {

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
-import { makeRequestLimit, type RequestLimit } from "../../../engine/limits/request-limit.ts";
+import { RequestLimit } from "../../../engine/limits/request-limit.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 const LIMIT = 100;
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const limits: RequestLimit[] = [];
 function open(options: { windowSeconds?: number; limit?: number; asOwner?: AsOwner } = {}): RequestLimit {
-  const limit = makeRequestLimit({ limit: LIMIT, asOwner, log, ...options });
+  const limit = new RequestLimit({ limit: LIMIT, asOwner, log, ...options });
   limits.push(limit);
   return limit;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
 import type { RunStatement } from "../../../engine/database/transaction.ts";
 import { jsonResponse } from "../../../rest-gateway/http/response.ts";
-import { type IdempotentChange, makeRunOnce } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
+import { type IdempotentChange, runOnce } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 import { openShop, type Shop } from "./orders.ts";
 
 let shop: Shop;
@@ -17,7 +17,7 @@ afterAll(async () => {
   await shop.drop();
 });
 
-const once = makeRunOnce({ waitMilliseconds: 5_000, maxBytes: 1_000 });
+const once = (change: IdempotentChange) => runOnce(change, { waitMilliseconds: 5_000, maxBytes: 1_000 });
 
 /** A transaction of the owner's, as the private functions of sign-in need it. */
 const transact: IdempotentChange["transact"] = (work) =>
@@ -99,8 +99,8 @@ describe("an idempotent change", () => {
       },
     });
     await shop.owner.query("select pg_sleep(0.2)");
-    const hasty = makeRunOnce({ waitMilliseconds: 1, maxBytes: 1_000 });
-    await expect(hasty(rotation(token, key))).rejects.toMatchObject({ status: 409 });
+    const impatient = runOnce(rotation(token, key), { waitMilliseconds: 1, maxBytes: 1_000 });
+    await expect(impatient).rejects.toMatchObject({ status: 409 });
     await expect(once({ ...rotation(token, key), signal: AbortSignal.abort() })).rejects.toMatchObject({ status: 409 });
 
     const client = new AbortController();

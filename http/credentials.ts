@@ -19,3 +19,21 @@ export function setSessionCookie(id: string): CookieHeader {
 export function clearSessionCookie(): CookieHeader {
   return { "Set-Cookie": `${SESSION_COOKIE}=; ${SESSION_COOKIE_ATTRIBUTES}; Max-Age=0` };
 }
+
+/** Headers that authenticate a request. */
+export const CREDENTIAL_HEADERS = ["authorization", "apikey", "x-api-key", "cookie"] as const;
+
+type ApiKeyHeader = "apikey" | "x-api-key";
+
+/** The first API key in the accepted headers, which is not verified yet; otherwise the one in the query; null without a key. */
+export function readApiKey(
+  headers: RequestHeaders,
+  accepted: readonly ApiKeyHeader[],
+  readQuery: () => string | null | undefined,
+): string | null {
+  for (const name of accepted) {
+    const key = headers[name];
+    if (typeof key === "string" && key !== "") return key;
+  }
+  return readQuery() || null;
+}
