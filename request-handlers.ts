@@ -201,7 +201,7 @@ function makeEntry(
   router: ReturnType<typeof makeRouter>,
   paths: RoutedPaths,
 ): RequestListener {
-  const answer = toNodeHandler(router, config, log, limit);
+  const handleRequest = toNodeHandler(router, config, log, limit);
   const routePaths = new Set(paths.routes);
   const isForExpress = (path: string) =>
     routePaths.has(path) || paths.authFolders.some((folder) => isPathUnder(folder, path));
@@ -209,8 +209,8 @@ function makeEntry(
   const entry = makeEntryListener({
     config,
     log,
-    beforeExpress: { takes: (path: string) => !isForExpress(path), answer },
-    app: makeExpressApp({ config, answer }),
+    beforeExpress: { takes: (path: string) => !isForExpress(path), answer: handleRequest },
+    app: makeExpressApp({ config, answer: handleRequest }),
     count: makeRequestCounter(routeOf, requests),
   });
   return tracing

@@ -37,9 +37,9 @@ Example:
     try {
       const results = await withClient(postgres.ownerUrl, async (client) => {
         client.on("notice", ({ severity, message }) => console.error(`${severity}: ${message}`));
-        const answer = await client.query({ text: statements, rowMode: "array" });
+        const result = await client.query({ text: statements, rowMode: "array" });
         if (client.getTransactionStatus() === "T") throw new Error(OPEN_TRANSACTION);
-        return answer;
+        return result;
       });
       for (const result of [results].flat()) printResult(result);
     } catch (error) {

@@ -23,7 +23,7 @@ export class ManagedWorker {
   isServing = false;
   isStopping = false;
   readonly #worker: Worker;
-  readonly #pendingReplies = new Map<number, (answer: unknown) => void>();
+  readonly #pendingReplies = new Map<number, (message: unknown) => void>();
   #nextRequestId = 0;
   readonly #stopTimeoutMs: number;
 
@@ -58,10 +58,10 @@ export class ManagedWorker {
     this.#pendingReplies.set(id, resolve);
     const timer = setTimeout(() => resolve(undefined), REPLY_TIMEOUT_MS);
     this.send({ kind: "query", id, name });
-    const answer = await promise;
+    const message = await promise;
     clearTimeout(timer);
     this.#pendingReplies.delete(id);
-    return answer as Awaited<ReturnType<ServiceOperations[W]>> | undefined;
+    return message as Awaited<ReturnType<ServiceOperations[W]>> | undefined;
   }
 
   /** Resolves when the worker has exited; kills it if it hangs. */

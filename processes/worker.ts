@@ -51,8 +51,8 @@ async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessa
 }
 
 async function answerQuery({ id, name }: WorkerMessage & { kind: "query" }): Promise<void> {
-  const answer = await service?.operations[name]().catch(() => undefined);
-  report({ kind: "reply", id, answer });
+  const result = await service?.operations[name]().catch(() => undefined);
+  report({ kind: "reply", id, answer: result });
 }
 
 /** An error is ignored: the primary may have exited. */

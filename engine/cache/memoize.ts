@@ -2,13 +2,13 @@ import { RecentMap } from "./recent-map.ts";
 
 /** The same function, working out each answer once. */
 export function memoize<Key, Value extends object>(work: (key: Key) => Value): (key: Key) => Value {
-  const answers = new Map<Key, Value>();
+  const results = new Map<Key, Value>();
   return (key) => {
-    const known = answers.get(key);
-    if (known) return known;
-    const answer = work(key);
-    answers.set(key, answer);
-    return answer;
+    const cached = results.get(key);
+    if (cached) return cached;
+    const result = work(key);
+    results.set(key, result);
+    return result;
   };
 }
 
@@ -16,12 +16,12 @@ export function memoize<Key, Value extends object>(work: (key: Key) => Value): (
 export function memoizePerObject<Key extends object, Rest extends readonly unknown[], Value>(
   work: (key: Key, ...rest: Rest) => Value,
 ): (key: Key, ...rest: Rest) => Value {
-  const answers = new WeakMap<Key, { readonly value: Value }>();
+  const results = new WeakMap<Key, { readonly value: Value }>();
   return (key, ...rest) => {
-    const known = answers.get(key);
-    if (known) return known.value;
+    const cached = results.get(key);
+    if (cached) return cached.value;
     const value = work(key, ...rest);
-    answers.set(key, { value });
+    results.set(key, { value });
     return value;
   };
 }
@@ -31,12 +31,12 @@ export function memoizeRecent<Key, Value extends NonNullable<unknown>>(
   max: number,
   work: (key: Key) => Value,
 ): (key: Key) => Value {
-  const answers = new RecentMap<Key, Value>(max);
+  const results = new RecentMap<Key, Value>(max);
   return (key) => {
-    const known = answers.get(key);
-    if (known !== undefined) return known;
-    const answer = work(key);
-    answers.set(key, answer);
-    return answer;
+    const cached = results.get(key);
+    if (cached !== undefined) return cached;
+    const result = work(key);
+    results.set(key, result);
+    return result;
   };
 }

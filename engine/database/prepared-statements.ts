@@ -32,11 +32,11 @@ export class PreparedStatements {
   }
 
   use(shape: StatementShape): PreparedStatement {
-    const known = this.#current.get(shape);
-    if (!known) return this.replace(shape);
-    known.lastUsed = ++this.#clock;
+    const existing = this.#current.get(shape);
+    if (!existing) return this.replace(shape);
+    existing.lastUsed = ++this.#clock;
     this.#counters.prepared++;
-    return known;
+    return existing;
   }
 
   /** Prepares the statement again under a new name. */

@@ -109,8 +109,8 @@ export class StatementShapes {
 
   shapeFor(role: string, text: string): StatementShape {
     const byRole = this.#known.get(text);
-    const known = byRole?.get(role);
-    if (known) return known;
+    const existing = byRole?.get(role);
+    if (existing) return existing;
     const shape = new StatementShape(text);
     if (byRole) byRole.set(role, shape);
     else this.#known.set(text, new Map([[role, shape]]));

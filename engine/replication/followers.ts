@@ -110,8 +110,8 @@ export class Followers {
   }
 
   #interestedIn(relation: ReplicatedRelation): readonly FollowerPosition[] {
-    const known = this.#interestedByRelation.get(relation.oid);
-    if (known) return known;
+    const cached = this.#interestedByRelation.get(relation.oid);
+    if (cached) return cached;
     const interested = this.#participants.filter((position) => this.#isInterested(position, relation));
     this.#interestedByRelation.set(relation.oid, interested);
     return interested;

@@ -28,7 +28,7 @@ export function securityHeaders({ overHttps }: { readonly overHttps: boolean }):
     xXssProtection: false,
   });
   // The headers are the same for all responses, so helmet runs once.
-  const answer = { setHeader: (name: string, value: string) => (headers[name] = value), removeHeader: () => {} };
-  protect({} as IncomingMessage, answer as unknown as ServerResponse, () => {});
+  const response = { setHeader: (name: string, value: string) => (headers[name] = value), removeHeader: () => {} };
+  protect({} as IncomingMessage, response as unknown as ServerResponse, () => {});
   return Object.freeze(headers);
 }

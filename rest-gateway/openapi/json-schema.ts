@@ -86,8 +86,8 @@ export function attributesSchema(attributes: Iterable<TypeAttribute>, schemaOf: 
 }
 
 function baseSchema({ schema, name, sqlName }: BaseType): JsonSchema {
-  const known = schema === "pg_catalog" ? BASE_TYPES : EXTENSION_TYPES;
-  return Object.hasOwn(known, name) ? known[name]! : { type: "string", format: sqlName };
+  const schemasByType = schema === "pg_catalog" ? BASE_TYPES : EXTENSION_TYPES;
+  return Object.hasOwn(schemasByType, name) ? schemasByType[name]! : { type: "string", format: sqlName };
 }
 
 export function withMaxLength(schema: JsonSchema, maxLength: number | null): JsonSchema {

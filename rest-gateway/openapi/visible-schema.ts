@@ -59,11 +59,11 @@ export async function viewSchema({
     const open = (verb: "select" | "insert" | "update") =>
       !supports(table, verb) ? [] : mayUse(verb) ? columns : columns.filter((column) => mayUse(verb, column.name));
     const usable = { select: open("select"), insert: open("insert"), update: open("update"), delete: [] };
-    const shown = new Set(Object.values(usable).flat());
+    const usableNames = new Set(Object.values(usable).flat());
     return {
       table,
       verbs: new Set(VERBS.filter((verb) => supports(table, verb) && (usable[verb].length > 0 || mayUse(verb)))),
-      columns: columns.filter((column) => shown.has(column)),
+      columns: columns.filter((column) => usableNames.has(column)),
       selectable: usable.select,
       insertable: usable.insert,
       updatable: usable.update,

@@ -107,12 +107,12 @@ export class DocumentCache {
   /** Concurrent calls share one document. */
   get(key: string, catalogVersion: number, make: () => Promise<WrittenDocument>): Promise<WrittenDocument> {
     const versioned = `${catalogVersion} ${key}`;
-    const known = this.#entries.get(versioned);
-    if (known) {
+    const cached = this.#entries.get(versioned);
+    if (cached) {
       // The last entry of the map is the most recently used one.
       this.#entries.delete(versioned);
-      this.#entries.set(versioned, known);
-      return known.document;
+      this.#entries.set(versioned, cached);
+      return cached.document;
     }
     this.#forgetBefore(catalogVersion);
     const entry: CachedDocument = { catalogVersion, document: make(), bytes: 0 };

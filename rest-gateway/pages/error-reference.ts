@@ -15,8 +15,8 @@ export function errorReferenceRoutes(): GatewayRoutes {
 ${readErrors().map(toSection)}`;
   const render = makeRenderPage({ formTargets: [] });
   const headers = { "Cache-Control": "public, max-age=3600" };
-  const answer = render({ title: "Errors", content, isWide: true, headers });
-  return { "/docs/errors": { GET: () => answer } };
+  const page = render({ title: "Errors", content, isWide: true, headers });
+  return { "/docs/errors": { GET: () => page } };
 }
 
 function toSection({ title, about, entries }: ErrorGroup): Html {

@@ -93,14 +93,14 @@ function parseArguments(
   const names = action.arguments.map(({ name }) => name);
   const members = new Map<string, SentMember>();
   for (const [name, member] of sent) {
-    const known = action.arguments.find((each) => each.name === name);
-    if (!known) {
+    const argument = action.arguments.find((each) => each.name === name);
+    if (!argument) {
       faults.push({ field: name, message: `Unknown argument.${suggestName(name, names)}` });
       continue;
     }
-    const read = readMember(known.argument.type, member);
+    const read = readMember(argument.argument.type, member);
     if (read.fault) faults.push({ field: name, message: `It ${read.fault}.` });
-    members.set(known.argument.name!, read);
+    members.set(argument.argument.name!, read);
   }
   if (faults.length > 0) throw validationError(faults);
   // Postgres resolves a variadic function by positional arguments only: none may be omitted before a passed one.

@@ -144,10 +144,10 @@ export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">
   const plannedByKey = new WeakMap<object, PlannedRequest>();
 
   return (catalog, { role }, intent, planKey) => {
-    const known = planKey && plannedByKey.get(planKey);
-    if (known) {
+    const existing = planKey && plannedByKey.get(planKey);
+    if (existing) {
       hits.found++;
-      return known;
+      return existing;
     }
     const options = intent.kind === "update" || intent.kind === "delete" ? CHANGE_OPTIONS : RESPONSE_OPTIONS;
     const planned = planRequest(intent, options, catalog, role);

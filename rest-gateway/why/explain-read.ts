@@ -46,8 +46,8 @@ export async function explainRead(
   const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
   const visible = await inRolledBackTransaction(login, context, { asRole: true }, () => keysFor(login));
   const all = await inRolledBackTransaction(owner, context, { asRole: false }, () => keysFor(owner));
-  const shown = new Set(visible.map((key) => JSON.stringify(key)));
-  const hiddenKeys = all.filter((key) => !shown.has(JSON.stringify(key))).slice(0, MAX_HIDDEN);
+  const visibleKeys = new Set(visible.map((key) => JSON.stringify(key)));
+  const hiddenKeys = all.filter((key) => !visibleKeys.has(JSON.stringify(key))).slice(0, MAX_HIDDEN);
   const hidden = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
     const explained: ReadExplanation["hidden"][number][] = [];
     if (table.primaryKey.length === 0) return explained;

@@ -183,14 +183,14 @@ function actionOperation(
   action: RowAction,
   { typeSchema, hasTasks }: CollectionPathsContext,
 ): PathOperation {
-  const given = argumentsSchema(action, typeSchema);
+  const bodySchema = argumentsSchema(action, typeSchema);
   return {
     ...describeOperation(RESERVED_VERBS.has(action.name) ? `action.${action.name}` : action.name, place, collection, [
       ...ACTION_PARAMETERS,
       ...parameterRefs(...(hasTasks ? (["preferLater"] as const) : [])),
     ]),
     summary: action.description ?? `Call ${action.name} on one of ${collection.name}`,
-    requestBody: { ...jsonBody(given), required: given.required !== undefined },
+    requestBody: { ...jsonBody(bodySchema), required: bodySchema.required !== undefined },
     responses: {
       200: jsonResponses("The result", resultSchema(collection, action, typeSchema)),
       ...(hasTasks && { 202: componentRef("responses", "accepted") }),
@@ -203,9 +203,9 @@ function actionOperation(
 /** An action with one of these names gets a prefix in its operation id. */
 const RESERVED_VERBS: ReadonlySet<string> = new Set(["list", "create", "get", "replace", "update", "delete"]);
 
-function argumentsSchema({ arguments: given }: RowAction, typeSchema: SchemaOfType): JsonSchema {
-  const properties = given.map(({ name, argument }) => [name, orNull(typeSchema(argument.type))]);
-  const required = given.filter(({ argument }) => argument.required).map(({ name }) => name);
+function argumentsSchema({ arguments: parameters }: RowAction, typeSchema: SchemaOfType): JsonSchema {
+  const properties = parameters.map(({ name, argument }) => [name, orNull(typeSchema(argument.type))]);
+  const required = parameters.filter(({ argument }) => argument.required).map(({ name }) => name);
   return { type: "object", properties: Object.fromEntries(properties), ...(required.length > 0 && { required }) };
 }
 

@@ -31,9 +31,9 @@ export async function makeResourceDocument({
   const viewer = await viewSchema({ catalog, role, schema, tables: null, mode: "follow-privileges" });
   const typeSchema = makeSchemaOfType(catalog, viewer);
   const collections = makeCollections(catalog, { role, version });
-  const shown = await findShown(collections, filter);
+  const visible = await findShown(collections, filter);
   // A path is described once: the rows of a table named tasks have the path of tasks.
-  const showsTasks = hasTasks && !shown.some(({ name, key }) => name === TASKS_COLLECTION && key.length > 0);
+  const showsTasks = hasTasks && !visible.some(({ name, key }) => name === TASKS_COLLECTION && key.length > 0);
   const isServed = (address: string) => routes.has(address) || folders.some((folder) => isPathUnder(folder, address));
   return {
     openapi: "3.1.0",
@@ -43,10 +43,10 @@ export async function makeResourceDocument({
       version: String(version),
     },
     servers: [{ url: publicBaseUrl(publicUrl) || "/" }],
-    tags: [...shown.map(({ name, description }) => ({ name, ...(description && { description }) }))],
+    tags: [...visible.map(({ name, description }) => ({ name, ...(description && { description }) }))],
     security: [{}, ...Object.keys(components.securitySchemes).map((scheme) => ({ [scheme]: [] }))],
     paths: function* () {
-      yield* collectionPaths({ collections, shown, typeSchema, hasTasks, isDeprecated });
+      yield* collectionPaths({ collections, shown: visible, typeSchema, hasTasks, isDeprecated });
       if (filter) return;
       yield* servicePaths(isServed);
       if (showsTasks) yield taskPath(version);
@@ -55,7 +55,7 @@ export async function makeResourceDocument({
       schemas: function* () {
         yield ["error", errorSchema(errorBody)] as const;
         yield* Object.entries(components.schemas);
-        for (const collection of withNested(shown, collections)) yield* rowSchemas(collection, typeSchema);
+        for (const collection of withNested(visible, collections)) yield* rowSchemas(collection, typeSchema);
       },
       parameters: () => Object.entries(components.parameters),
       responses: function* () {
@@ -68,20 +68,20 @@ export async function makeResourceDocument({
 }
 
 async function findShown(collections: Collections, filter: DocumentFilter | null): Promise<readonly Collection[]> {
-  const shown: Collection[] = [];
+  const visible: Collection[] = [];
   await forEachInSlices(collections.names(), (name) => {
     const isWanted = filter === null || !("names" in filter) || filter.names.includes(name);
     const collection = isWanted ? collections.find(name)! : null;
     const isOther = filter !== null && "schema" in filter && collection?.table.schema !== filter.schema;
-    if (collection && !isOther && isVisibleCollection(collection)) shown.push(collection);
+    if (collection && !isOther && isVisibleCollection(collection)) visible.push(collection);
   });
-  return shown;
+  return visible;
 }
 
 /** Adds the collections that are nested in the shown ones. */
-function withNested(shown: readonly Collection[], collections: Collections): ReadonlySet<Collection> {
-  const nested = shown.flatMap((collection) => collection.nested.map(({ target }) => collections.find(target)!));
-  return new Set([...shown, ...nested.filter(isVisibleCollection)]);
+function withNested(visible: readonly Collection[], collections: Collections): ReadonlySet<Collection> {
+  const nested = visible.flatMap((collection) => collection.nested.map(({ target }) => collections.find(target)!));
+  return new Set([...visible, ...nested.filter(isVisibleCollection)]);
 }
 
 /** Limits a document to some collections, by name or by schema. */

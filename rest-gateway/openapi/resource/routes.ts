@@ -41,7 +41,7 @@ export function openApiRoutes({
   const documents = new DocumentCache();
   const addresses = new Set(Object.keys(routes));
 
-  const answer = async (request: GatewayRequest): Promise<GatewayResponse<ResponseBody>> => {
+  const respond = async (request: GatewayRequest): Promise<GatewayResponse<ResponseBody>> => {
     const { role } = await identify(request);
     const { number: version, status } = chooseDocumentVersion(request, await versions());
     const isDeprecated = status === "deprecated";
@@ -49,7 +49,7 @@ export function openApiRoutes({
     const common = { catalog: current, role, version, isDeprecated };
     const { errorBody, publicUrl } = config;
     const filter = readDocumentFilter(request, current, { role, version });
-    const options = { ...common, errorBody, publicUrl, routes: addresses, folders, hasTasks, filter: filter };
+    const options = { ...common, errorBody, publicUrl, routes: addresses, folders, hasTasks, filter };
     const make = async () => writeDocument(await makeResourceDocument(options));
     const document = await documents.get(JSON.stringify([role, version, isDeprecated, filter]), current.version, make);
     const tag = `"${document.digest}"`;
@@ -63,7 +63,7 @@ export function openApiRoutes({
     if (matchesTag(request.headers["if-none-match"], tag)) return { status: 304, headers, body: null };
     return documentResponse(document, request, headers);
   };
-  return { [OPENAPI_PATH]: { GET: answer } };
+  return { [OPENAPI_PATH]: { GET: respond } };
 }
 
 /**

@@ -23,7 +23,7 @@ const ERRORS = {
 export function* routinePaths(context: RoutineContext): Generator<[string, object]> {
   for (const overloads of context.viewer.routines) {
     const queries = overloads.filter(
-      ({ volatility, arguments: given }) => volatility !== "volatile" && !takesBody(given),
+      ({ volatility, arguments: parameters }) => volatility !== "volatile" && !takesBody(parameters),
     );
     const path = {
       get: queries.length > 0 ? readOperation(queries, context) : undefined,
@@ -39,8 +39,8 @@ function readOperation(overloads: readonly Routine[], context: RoutineContext): 
   const shared = isPaged
     ? sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead")
     : sharedRefs("select", "preferRead");
-  const given = overloads.flatMap((routine) => routine.arguments.map(({ name }) => name!));
-  const cursor = isPaged ? cursorRefs(given) : [];
+  const argumentNames = overloads.flatMap((routine) => routine.arguments.map(({ name }) => name!));
+  const cursor = isPaged ? cursorRefs(argumentNames) : [];
   const profile = profileRefs({ catalog, schema: viewer.schema!.name }, "Accept-Profile");
   const answers = resultResponses(overloads, context);
   return {
@@ -59,7 +59,7 @@ function callOperation(overloads: readonly Routine[], context: RoutineContext): 
     ...describeOperation("call", overloads),
     parameters: [...sharedRefs("select", "preferCall", "idempotencyKey"), ...profile],
     requestBody: {
-      required: overloads.every(({ arguments: given }) => given.some(({ required }) => required)),
+      required: overloads.every(({ arguments: parameters }) => parameters.some(({ required }) => required)),
       content: requestBodies(overloads, context),
     },
     responses: { ...resultResponses(overloads, context), ...ERRORS.call },
@@ -75,11 +75,11 @@ function describeOperation(verb: string, overloads: readonly Routine[]): Routine
 
 /** The arguments of all overloads; required ones are those that every overload requires. */
 function queryParameters(overloads: readonly Routine[], { typeSchema }: RoutineContext): object[] {
-  const given = Map.groupBy(
+  const parametersByName = Map.groupBy(
     overloads.flatMap((routine) => routine.arguments),
     ({ name }) => name!,
   );
-  return [...given]
+  return [...parametersByName]
     .filter(([name]) => !RESERVED_NAMES.has(name))
     .map(([name, variants]) => ({
       name,
@@ -105,19 +105,19 @@ const RAW_BODIES: Readonly<Record<string, string>> = {
 function requestBodies(overloads: readonly Routine[], { typeSchema }: RoutineContext): object {
   const content: Record<string, { schema?: JsonSchema }> = {};
   const json: JsonSchema[] = [];
-  for (const { arguments: given } of overloads) {
-    const raw = takesBody(given) ? RAW_BODIES[given[0]!.type.name] : undefined;
+  for (const { arguments: parameters } of overloads) {
+    const raw = takesBody(parameters) ? RAW_BODIES[parameters[0]!.type.name] : undefined;
     if (raw) content[raw] = {};
-    else json.push(takesBody(given) ? {} : namedArguments(given, typeSchema));
+    else json.push(takesBody(parameters) ? {} : namedArguments(parameters, typeSchema));
   }
   return json.length > 0 ? { "application/json": { schema: anyOfSchemas(json) }, ...content } : content;
 }
 
-function namedArguments(given: readonly RoutineArgument[], typeSchema: SchemaOfType): JsonSchema {
-  const required = given.filter((argument) => argument.required).map(({ name }) => name);
+function namedArguments(parameters: readonly RoutineArgument[], typeSchema: SchemaOfType): JsonSchema {
+  const required = parameters.filter((argument) => argument.required).map(({ name }) => name);
   return {
     type: "object",
-    properties: Object.fromEntries(given.map(({ name, type }) => [name!, orNull(typeSchema(type))])),
+    properties: Object.fromEntries(parameters.map(({ name, type }) => [name!, orNull(typeSchema(type))])),
     required: required.length > 0 ? required : undefined,
     additionalProperties: false,
   };
@@ -152,8 +152,8 @@ function rowOrValue(returns: RoutineReturn, { viewer, typeSchema }: RoutineConte
   return isDescribed ? rowRef(type.table.name, "row") : typeSchema(type);
 }
 
-function takesBody(given: readonly RoutineArgument[]): boolean {
-  return given.length === 1 && given[0]!.name === null;
+function takesBody(parameters: readonly RoutineArgument[]): boolean {
+  return parameters.length === 1 && parameters[0]!.name === null;
 }
 
 function anyOfSchemas(schemas: readonly JsonSchema[]): JsonSchema {

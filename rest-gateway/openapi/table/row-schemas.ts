@@ -40,8 +40,8 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext
     const describe = makeColumnDescriber(table, viewer, catalog);
     const values = new Map<CatalogColumn, JsonSchema>();
     const valueSchemaOf = (column: CatalogColumn): JsonSchema => {
-      const known = values.get(column);
-      if (known) return known;
+      const cached = values.get(column);
+      if (cached) return cached;
       const value = withMaxLength(typeSchema(column.type), column.maxLength);
       const schema = column.nullable ? orNull(value) : value;
       values.set(column, schema);
@@ -83,8 +83,8 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext
 /** The table column that a view column shows; null for expressions and unknown tables. */
 function findOrigin(column: CatalogColumn, catalog: Catalog): CatalogColumn | null {
   if (!column.origin) return null;
-  const shown = catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
-  return shown?.origin ? findOrigin(shown, catalog) : (shown ?? null);
+  const origin = catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
+  return origin?.origin ? findOrigin(origin, catalog) : (origin ?? null);
 }
 
 function isWritable({ generated, identity }: CatalogColumn): boolean {

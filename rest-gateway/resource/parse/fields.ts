@@ -36,9 +36,9 @@ function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], 
   }
   const target = collections.find(relatedTo(collection, name)?.target ?? "");
   if (!target || path.split(".").length > MAX_DEPTH) {
-    const known = [...readable, ...collection.references, ...collection.nested].map((each) => each.name);
+    const names = [...readable, ...collection.references, ...collection.nested].map((each) => each.name);
     throw validationError([
-      { field: "fields", message: `Unknown field ${JSON.stringify(path)}.${suggestName(name, known)}` },
+      { field: "fields", message: `Unknown field ${JSON.stringify(path)}.${suggestName(name, names)}` },
     ]);
   }
   const further = node.related.get(name) ?? emptyNode();

@@ -52,9 +52,9 @@ export function parseRowParameters(
 ): RowParameters {
   // The most frequent case.
   if (parameters.size === 0) return { select: selectEveryField(context.collection), links: false };
-  const known = [...ROW_PARAMETERS.filter((name) => choosing || name !== "fields"), ...REQUEST_PARAMETERS];
-  const unknown = [...parameters.keys()].filter((name) => !isOneOf(known, name));
-  if (unknown.length > 0) throw unknownParameters(unknown, known);
+  const accepted = [...ROW_PARAMETERS.filter((name) => choosing || name !== "fields"), ...REQUEST_PARAMETERS];
+  const unknown = [...parameters.keys()].filter((name) => !isOneOf(accepted, name));
+  if (unknown.length > 0) throw unknownParameters(unknown, accepted);
   return toRowParameters(parameters, context);
 }
 
@@ -102,10 +102,10 @@ function singleValue(parameters: URLSearchParams, name: string): string | undefi
   return value;
 }
 
-function unknownParameters(names: readonly string[], known: readonly string[]): HttpError {
+function unknownParameters(names: readonly string[], accepted: readonly string[]): HttpError {
   const toFault = (field: string): FieldError => ({
     field,
-    message: `Unknown parameter.${suggestName(field, known)}`,
+    message: `Unknown parameter.${suggestName(field, accepted)}`,
   });
   return validationError(names.map(toFault));
 }
@@ -169,8 +169,8 @@ export function cachedListParameters({
 }: ResourceRequest) {
   const cache = listCacheOf(collection);
   const query = `${settings.maxPageSize}?${queryWithoutApiKey(request.rawQuery)}`;
-  const known = cache.get(query);
-  if (known) return known;
+  const cached = cache.get(query);
+  if (cached) return cached;
   const parsed = parseListParameters(parameters, { collection, collections }, settings);
   cache.set(query, parsed);
   return parsed;

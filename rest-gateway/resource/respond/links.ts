@@ -40,8 +40,8 @@ function* readRows(records: readonly JsonRecord[], { key, references }: Collecti
   const rows: LinkedRow[] = [];
   for (const record of records) {
     const members = record.members();
-    const shown = names.filter((name) => members.has(name));
-    rows.push(Object.fromEntries(shown.map((name) => [name, members.get(name)!.value])));
+    const selected = names.filter((name) => members.has(name));
+    rows.push(Object.fromEntries(selected.map((name) => [name, members.get(name)!.value])));
     yield;
   }
   return rows;

@@ -58,9 +58,9 @@ function isUnchanged(
   if (ifMatch ? !isMet(ifMatch, digestOf(text)) : isModified(headers["if-unmodified-since"], modified)) {
     throw preconditionFailed();
   }
-  const known = headers["if-none-match"];
+  const etags = headers["if-none-match"];
   // An ETag takes precedence over the date (RFC 9110, 13.2.2).
-  return known === undefined ? isUnmodified(headers["if-modified-since"], modified) : matchesTag(known, tag);
+  return etags === undefined ? isUnmodified(headers["if-modified-since"], modified) : matchesTag(etags, tag);
 }
 
 function isOwnColumn({ kind }: SelectItem): boolean {

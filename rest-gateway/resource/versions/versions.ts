@@ -48,8 +48,8 @@ export function makeVersionReader(asOwner: AsOwner): ReadVersions {
     max: 1,
   });
   return () => {
-    const known = cached(CACHE_KEY);
-    return known instanceof Promise ? known.then((versions) => versions!) : known!;
+    const cachedVersions = cached(CACHE_KEY);
+    return cachedVersions instanceof Promise ? cachedVersions.then((versions) => versions!) : cachedVersions!;
   };
 }
 

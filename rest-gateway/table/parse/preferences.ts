@@ -31,20 +31,20 @@ const NO_PREFERENCES = toPreferences(new Map(), { txOverride: false });
 /** `return=representation, count=exact`; the first of each name counts. */
 export function parsePreferences(header: string | undefined, rules: PreferenceRules): Preferences {
   if (header === undefined) return NO_PREFERENCES;
-  const given = new Map<string, string>();
+  const preferences = new Map<string, string>();
   const invalid: string[] = [];
   for (const part of header.split(",")) {
     const preference = part.trim();
     const [name = "", value = ""] = preference.split("=", 2);
     if (!isValidPreference(name, value, rules)) invalid.push(preference);
-    else if (!given.has(name)) given.set(name, value);
+    else if (!preferences.has(name)) preferences.set(name, value);
   }
-  if (given.get("handling") === "strict" && invalid.length > 0) {
+  if (preferences.get("handling") === "strict" && invalid.length > 0) {
     throw new HttpError(400, "PGRST122", "Invalid preferences given with handling=strict", {
       details: `Invalid preferences: ${invalid.join(", ")}`,
     });
   }
-  return toPreferences(given, rules);
+  return toPreferences(preferences, rules);
 }
 
 function isValidPreference(name: string, value: string, { timeZones }: PreferenceRules): boolean {
@@ -57,10 +57,10 @@ function isValidPreference(name: string, value: string, { timeZones }: Preferenc
 }
 
 function toPreferences(
-  given: ReadonlyMap<string, string>,
+  preferences: ReadonlyMap<string, string>,
   { txOverride }: Pick<PreferenceRules, "txOverride">,
 ): Preferences {
-  const maxAffected = given.get("max-affected") ?? "";
+  const maxAffected = preferences.get("max-affected") ?? "";
   return {
     resolution: choice("resolution"),
     return: choice("return"),
@@ -68,11 +68,11 @@ function toPreferences(
     tx: txOverride ? choice("tx") : null,
     missing: choice("missing"),
     handling: choice("handling"),
-    timezone: given.get("timezone") ?? null,
+    timezone: preferences.get("timezone") ?? null,
     maxAffected: /^-?\d+$/.test(maxAffected) ? Number(maxAffected) : null,
   };
 
   function choice<Name extends PreferenceChoice>(name: Name): Preferences[Name] {
-    return (given.get(name) as Preferences[Name] | undefined) ?? null;
+    return (preferences.get(name) as Preferences[Name] | undefined) ?? null;
   }
 }

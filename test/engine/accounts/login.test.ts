@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 
-const refusalOf = (attempt: Promise<unknown>) =>
+const parseErrorOf = (attempt: Promise<unknown>) =>
   attempt.then(
     () => expect.unreachable(),
     (error) => error,
@@ -58,7 +58,7 @@ describe("a registration", () => {
     const count = async () => (await owner.query("select count(*)::int as n from users")).rows[0].n;
     const before = await count();
     const account = { name: "Eve", email: newEmail(), password: PASSWORD, ...change(email) };
-    const error = await refusalOf(accounts.register(account, from(), accounts.tokens.open));
+    const error = await parseErrorOf(accounts.register(account, from(), accounts.tokens.open));
     expect(error).toMatchObject({ code: "TAKEN", detail: field });
     expect(await count()).toBe(before);
   });
@@ -73,13 +73,13 @@ describe("a registration", () => {
     [{ age: 200 }, "age"],
   ])("%o is refused by its field", async (change, field) => {
     const account = { name: "Eve", email: newEmail(), password: PASSWORD, ...change };
-    const error = await refusalOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
+    const error = await parseErrorOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
     expect(error).toMatchObject({ code: "WRONG", detail: field });
   });
 
   test("refuses a weak password with its faults before any query", async () => {
     const account = { name: "Eve", email: newEmail(), password: "password" };
-    const error = await refusalOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
+    const error = await parseErrorOf(opened.accounts.register(account, from(), opened.accounts.tokens.open));
     expect(error).toMatchObject({ kind: "invalid", code: "VALIDATION_ERROR" });
     expect(error.details).toContainEqual({ field: "password", message: expect.stringContaining("upper-case") });
   });
@@ -111,8 +111,8 @@ describe("a login", () => {
 
   test("returns the same error for a wrong password and an unknown user", async () => {
     const { email } = await newPerson(opened);
-    const wrong = await refusalOf(login(email, "Another-Boat-8"));
-    const unknown = await refusalOf(login(newEmail()));
+    const wrong = await parseErrorOf(login(email, "Another-Boat-8"));
+    const unknown = await parseErrorOf(login(newEmail()));
     expect(wrong).toMatchObject({
       kind: "unauthenticated",
       code: "INVALID_CREDENTIALS",
@@ -126,7 +126,7 @@ describe("a login", () => {
     const connect = vi.spyOn(opened.owner, "connect");
     const costOf = async (name: string) => {
       connect.mockClear();
-      const hashes = await argon2Runs(() => refusalOf(login(name, "Another-Boat-8")));
+      const hashes = await argon2Runs(() => parseErrorOf(login(name, "Another-Boat-8")));
       return { hashes, questions: connect.mock.calls.length };
     };
     const known = await costOf(email);
@@ -139,15 +139,15 @@ describe("a login", () => {
     const { userId, email } = await newPerson(opened);
     await opened.owner.query("update auth.credentials set password_hash = null where user_id = $1", [userId]);
     for (const password of ["", PASSWORD, "null"]) {
-      expect(await refusalOf(login(email, password))).toMatchObject({ code: "INVALID_CREDENTIALS" });
+      expect(await parseErrorOf(login(email, password))).toMatchObject({ code: "INVALID_CREDENTIALS" });
     }
   });
 
   test("reports a disabled account only with the right password", async () => {
     const { userId, email } = await newPerson(opened);
     await opened.owner.query("select auth.disable_account($1, null)", [userId]);
-    expect(await refusalOf(login(email))).toMatchObject({ kind: "forbidden", code: "ACCOUNT_DISABLED" });
-    expect(await refusalOf(login(email, "Another-Boat-8"))).toMatchObject({
+    expect(await parseErrorOf(login(email))).toMatchObject({ kind: "forbidden", code: "ACCOUNT_DISABLED" });
+    expect(await parseErrorOf(login(email, "Another-Boat-8"))).toMatchObject({
       kind: "unauthenticated",
       code: "INVALID_CREDENTIALS",
     });
@@ -158,7 +158,7 @@ describe("a login", () => {
   test("refuses an over-long password for any user", async () => {
     const { email } = await newPerson(opened);
     for (const name of [email, newEmail()]) {
-      expect(await refusalOf(login(name, "x".repeat(1025)))).toMatchObject({
+      expect(await parseErrorOf(login(name, "x".repeat(1025)))).toMatchObject({
         kind: "invalid",
         code: "VALIDATION_ERROR",
       });
@@ -185,7 +185,7 @@ describe("a login", () => {
     const holder = await owner.connect();
     await holder.query("begin");
     await holder.query("select auth.lock_account($1)", [userId]);
-    const attempt = refusalOf(login(email));
+    const attempt = parseErrorOf(login(email));
     await until(async () => {
       const { rows } = await owner.query(
         "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -200,20 +200,20 @@ describe("a login", () => {
 });
 
 describe("the throttle", () => {
-  const fail = (name: string, clientInfo = from()) => refusalOf(login(name, "Another-Boat-8", clientInfo));
+  const fail = (name: string, clientInfo = from()) => parseErrorOf(login(name, "Another-Boat-8", clientInfo));
 
   test("blocks a user from an address after five failures for the rest of 15 minutes", async () => {
     const { email } = await newPerson(opened);
     const here = from();
     for (let n = 0; n < 5; n++) expect(await fail(email, here)).toMatchObject({ kind: "unauthenticated" });
-    const refused = await refusalOf(login(email, PASSWORD, here));
+    const refused = await parseErrorOf(login(email, PASSWORD, here));
     expect(refused).toMatchObject({ kind: "rateLimited", code: "TOMNY" });
     expect(errorCodeOf(refused)).toBe("RATE_LIMITED");
     expect(refused.retryAfterSeconds).toBeGreaterThan(850);
     expect(refused.retryAfterSeconds).toBeLessThanOrEqual(900);
 
     await expect(login(email, PASSWORD, from())).resolves.toBeTruthy();
-    expect(await refusalOf(login(email, PASSWORD, here))).toMatchObject({ kind: "rateLimited" });
+    expect(await parseErrorOf(login(email, PASSWORD, here))).toMatchObject({ kind: "rateLimited" });
     await opened.owner.query(
       "update auth.login_throttle set window_started_at = window_started_at - interval '15 minutes'",
     );
@@ -254,7 +254,9 @@ describe("the throttle", () => {
     await opened.owner.query(
       "select auth.end_attempt('spray-' || n, '2001:db8:1:2::', 'failed') from generate_series(1, 50) n",
     );
-    expect(await refusalOf(login(email, PASSWORD, from("2001:db8:1:2::ffff")))).toMatchObject({ kind: "rateLimited" });
+    expect(await parseErrorOf(login(email, PASSWORD, from("2001:db8:1:2::ffff")))).toMatchObject({
+      kind: "rateLimited",
+    });
     await expect(login(email, PASSWORD, from("2001:db8:1:3::1"))).resolves.toBeTruthy();
   });
 
@@ -264,7 +266,7 @@ describe("the throttle", () => {
       "select auth.count_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
       [email],
     );
-    expect(await refusalOf(login(email))).toMatchObject({ kind: "rateLimited" });
+    expect(await parseErrorOf(login(email))).toMatchObject({ kind: "rateLimited" });
   });
 
   test("allows no more than five concurrent attempts to fail", async () => {
@@ -301,7 +303,7 @@ describe("the throttle", () => {
         here.address,
       ]);
     }
-    const refused = await refusalOf(login(email, PASSWORD, here));
+    const refused = await parseErrorOf(login(email, PASSWORD, here));
     expect([refused.kind, refused.retryAfterSeconds]).toEqual(["rateLimited", 1]);
   });
 });
@@ -309,8 +311,8 @@ describe("the throttle", () => {
 test("the audit log has sign-ins and failures with their addresses, without typed names", async () => {
   const { userId, email } = await newPerson(opened);
   const here = from();
-  await refusalOf(login(email, "Another-Boat-8", here));
-  await refusalOf(login("my-password-in-the-wrong-field", "x", here));
+  await parseErrorOf(login(email, "Another-Boat-8", here));
+  await parseErrorOf(login("my-password-in-the-wrong-field", "x", here));
   const { rows } = await opened.owner.query(
     "select event, user_id, details from auth.audit_log where request_id = $1 order by id",
     [here.requestId],

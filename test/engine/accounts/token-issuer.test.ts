@@ -50,7 +50,7 @@ describe("an access token", () => {
 });
 
 describe("a refresh token", () => {
-  const refusalOf = (token: string) => {
+  const parseErrorOf = (token: string) => {
     try {
       return mint.readRefreshToken(token);
     } catch (error) {
@@ -65,7 +65,7 @@ describe("a refresh token", () => {
 
   test("is not an access token", () => {
     const { accessToken } = mint.issuePair(claims(), "");
-    expect(refusalOf(accessToken)).toMatchObject({ kind: "invalid", code: "VALIDATION_ERROR" });
+    expect(parseErrorOf(accessToken)).toMatchObject({ kind: "invalid", code: "VALIDATION_ERROR" });
   });
 
   test("is refused with a foreign signature, no signature or a malformed text", () => {
@@ -79,15 +79,15 @@ describe("a refresh token", () => {
       "",
     ];
     for (const token of forged) {
-      expect(refusalOf(token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
+      expect(parseErrorOf(token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     }
   });
 
   test("expires after seven days", () => {
     const token = mint.newRefreshToken("7");
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 7 * 86_400_000 - 1_000 });
-    expect(refusalOf(token)).toEqual({ userId: "7" });
+    expect(parseErrorOf(token)).toEqual({ userId: "7" });
     vi.setSystemTime(Date.now() + 60_000);
-    expect(refusalOf(token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
+    expect(parseErrorOf(token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
   });
 });

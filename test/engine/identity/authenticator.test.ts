@@ -33,7 +33,7 @@ function authenticatorWith(options: Partial<Options> = {}): Authenticator {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-function refusalOf(authenticator: Authenticator, token: string) {
+function parseErrorOf(authenticator: Authenticator, token: string) {
   try {
     authenticator.authenticate(bearer(token));
   } catch (error) {
@@ -58,13 +58,13 @@ describe.each<[string, TokenKeys]>([
 
   test("is refused once it has expired", () => {
     const token = signToken({ role: "authenticated", exp: now() - 31 }, ownKeys);
-    expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
+    expect(parseErrorOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
   });
 
   test("is refused if a character of its signature differs", () => {
     const [head, body, signature] = signToken({ role: "authenticated" }, ownKeys).split(".");
     const first = signature!.startsWith("A") ? "B" : "A";
-    expect(refusalOf(authenticator, `${head}.${body}.${first}${signature!.slice(1)}`)).toMatchObject({
+    expect(parseErrorOf(authenticator, `${head}.${body}.${first}${signature!.slice(1)}`)).toMatchObject({
       kind: "unauthenticated",
       code: "INVALID_TOKEN",
     });
@@ -86,7 +86,7 @@ describe("the algorithm is a setting of the deployment, not of the token", () =>
     ["HS256 where RS256 is set", authenticatorWith({ keys: rsaKeys }), signToken({ role: "admin" }, keys)],
     ["the public key as a secret", authenticatorWith({ keys: rsaKeys }), confused],
   ])("%s is refused", (_what, authenticator, token) => {
-    expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
+    expect(parseErrorOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
   });
 });
 
@@ -113,7 +113,7 @@ describe("authenticate", () => {
 
   test("everything after the scheme is the token, even if it has spaces", () => {
     const token = signToken({ role: "admin" }, keys);
-    expect(refusalOf(authenticator, `${token} ${token}`)).toMatchObject({
+    expect(parseErrorOf(authenticator, `${token} ${token}`)).toMatchObject({
       kind: "unauthenticated",
       code: "INVALID_TOKEN",
     });
@@ -128,20 +128,20 @@ describe("authenticate", () => {
   test.each(["abc", "a.b.c", "..", "eyJhbGciOiJIUzI1NiJ9.e30.", `${"x".repeat(9000)}`])(
     "a malformed token is INVALID_TOKEN: %.20s",
     (token) => {
-      expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
+      expect(parseErrorOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
     },
   );
 
   test("a token from the future, or for another audience, fails its verification", () => {
     const early = signToken({ role: "admin", nbf: now() + 60 }, keys);
-    expect(refusalOf(authenticator, early)).toMatchObject({ code: "VERIFICATION_FAILED" });
+    expect(parseErrorOf(authenticator, early)).toMatchObject({ code: "VERIFICATION_FAILED" });
     const issuedLater = signToken({ role: "admin", iat: now() + 60 }, keys);
-    expect(refusalOf(authenticator, issuedLater)).toMatchObject({ code: "VERIFICATION_FAILED" });
+    expect(parseErrorOf(authenticator, issuedLater)).toMatchObject({ code: "VERIFICATION_FAILED" });
     const forUs = authenticatorWith({ jwtAudience: "content" });
-    expect(refusalOf(forUs, signToken({ role: "admin", aud: "billing" }, keys))).toMatchObject({
+    expect(parseErrorOf(forUs, signToken({ role: "admin", aud: "billing" }, keys))).toMatchObject({
       code: "VERIFICATION_FAILED",
     });
-    expect(refusalOf(forUs, signToken({ role: "admin", aud: ["billing"] }, keys))).toMatchObject({
+    expect(parseErrorOf(forUs, signToken({ role: "admin", aud: ["billing"] }, keys))).toMatchObject({
       code: "VERIFICATION_FAILED",
     });
     for (const aud of ["content", ["billing", "content"]]) {
@@ -171,21 +171,24 @@ describe("authenticate", () => {
     "a claim with an invalid type fails the verification: %j",
     (claims) => {
       const token = jwt.sign(JSON.stringify({ role: "admin", ...claims }), SECRET);
-      expect(refusalOf(authenticator, token)).toMatchObject({ kind: "unauthenticated", code: "VERIFICATION_FAILED" });
+      expect(parseErrorOf(authenticator, token)).toMatchObject({
+        kind: "unauthenticated",
+        code: "VERIFICATION_FAILED",
+      });
     },
   );
 
   test("a refresh token is not an access token", () => {
-    expect(refusalOf(authenticator, signToken({ sub: "7", type: "refresh" }, keys))).toMatchObject({
+    expect(parseErrorOf(authenticator, signToken({ sub: "7", type: "refresh" }, keys))).toMatchObject({
       code: "INVALID_TOKEN",
     });
   });
 
   test("claims that Postgres cannot store are refused", () => {
-    expect(refusalOf(authenticator, signToken({ role: "admin", name: "a\u0000b" }, keys))).toMatchObject({
+    expect(parseErrorOf(authenticator, signToken({ role: "admin", name: "a\u0000b" }, keys))).toMatchObject({
       code: "VERIFICATION_FAILED",
     });
-    expect(refusalOf(authenticator, jwt.sign("just text", SECRET))).toMatchObject({ code: "VERIFICATION_FAILED" });
+    expect(parseErrorOf(authenticator, jwt.sign("just text", SECRET))).toMatchObject({ code: "VERIFICATION_FAILED" });
   });
 
   test("a token without a role has the rights of the anonymous role", async () => {
@@ -196,7 +199,7 @@ describe("authenticate", () => {
   });
 
   test.each([7, "", ["admin"], {}, false])("a role that is not a string (%j) is rejected", (role) => {
-    expect(refusalOf(authenticator, signToken({ role }, keys))).toMatchObject({ code: "VERIFICATION_FAILED" });
+    expect(parseErrorOf(authenticator, signToken({ role }, keys))).toMatchObject({ code: "VERIFICATION_FAILED" });
   });
 
   test("the role may be another claim", async () => {
@@ -207,7 +210,7 @@ describe("authenticate", () => {
 
   test("each rejection has a challenge, and does not contain the token", () => {
     const token = signToken({ role: "admin", exp: now() - 31 }, keys);
-    const refusal = refusalOf(authenticator, token) as ApiError;
+    const refusal = parseErrorOf(authenticator, token) as ApiError;
     expect(errorHeaders(toHttpError(refusal))["WWW-Authenticate"]).toMatch(
       /^Bearer error="invalid_token", error_description="[\w ]+"$/,
     );
@@ -241,7 +244,7 @@ describe("a token whose claims are no longer valid", () => {
         await expect((async () => authenticator.authenticate(shown))()).rejects.toBe(refusal);
       }
     }
-    expect(refusalOf(authenticator, tokenOf("known"))).toBe(refusal);
+    expect(parseErrorOf(authenticator, tokenOf("known"))).toBe(refusal);
   });
 
   test("is anonymous for interfaces that check access per field", async () => {
@@ -342,7 +345,7 @@ describe("the cache of verified tokens", () => {
       const caller = await authenticator.authenticate(bearer(token));
       expect(authenticator.authenticate(bearer(token))).toBe(caller);
       vi.advanceTimersByTime(91_000);
-      expect(refusalOf(authenticator, token)).toMatchObject({ code: "TOKEN_EXPIRED" });
+      expect(parseErrorOf(authenticator, token)).toMatchObject({ code: "TOKEN_EXPIRED" });
     } finally {
       vi.useRealTimers();
     }
@@ -354,11 +357,11 @@ describe("the cache of verified tokens", () => {
     await authenticator.authenticate(bearer(token));
     const [head, , signature] = token.split(".");
     const others = Buffer.from(JSON.stringify({ sub: "8", role: "admin" })).toString("base64url");
-    expect(refusalOf(authenticator, `${head}.${others}.${signature}`)).toMatchObject({
+    expect(parseErrorOf(authenticator, `${head}.${others}.${signature}`)).toMatchObject({
       kind: "unauthenticated",
       code: "INVALID_TOKEN",
     });
-    expect(refusalOf(authenticator, signature!)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
+    expect(parseErrorOf(authenticator, signature!)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
   });
 
   test("is bounded: the oldest token is evicted, and verified again at its next use", async () => {

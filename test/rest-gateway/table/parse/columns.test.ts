@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseColumns } from "../../../../rest-gateway/table/parse/field.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 describe("lists of columns", () => {
   test.each([
@@ -18,7 +18,7 @@ describe("lists of columns", () => {
     [",id", 1],
     ['"a" b', 5],
   ])("%s is refused", (text, column) => {
-    expect(refusalOf(() => parseColumns("on_conflict", text))).toMatchObject({
+    expect(parseErrorOf(() => parseColumns("on_conflict", text))).toMatchObject({
       status: 400,
       code: "PGRST100",
       message: `"failed to parse on_conflict parameter (${text})" (line 1, column ${column})`,

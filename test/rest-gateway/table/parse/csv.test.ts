@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
 import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
 import { stepsOf } from "../../../engine/steps.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 const read = (text: string) => runToCompletion(csvToJson(text));
 const rowsOf = (text: string) => JSON.parse(read(text).json.toString());
@@ -41,7 +41,7 @@ describe("CSV", () => {
     ['a\nb\n"x"y', "Misplaced quote in line 3 of the CSV"],
     ['a\nx"y"', "Misplaced quote in line 2 of the CSV"],
   ])("%j is refused", (text, message) => {
-    expect(refusalOf(() => read(text))).toMatchObject({ status: 400, code: "PGRST102", message });
+    expect(parseErrorOf(() => read(text))).toMatchObject({ status: 400, code: "PGRST102", message });
   });
 
   test("many rows are read in their order", () => {
@@ -53,7 +53,7 @@ describe("CSV", () => {
 
   test("a text that is far larger as JSON than as CSV is refused before it is converted", () => {
     const bomb = `${"n".repeat(1_000_000)}\n${"1\n".repeat(1_000_000)}`;
-    expect(refusalOf(() => read(bomb))).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
+    expect(parseErrorOf(() => read(bomb))).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
   });
 
   test.each([
@@ -80,7 +80,7 @@ describe("CSV", () => {
     const columns = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`).join();
     expect(read(columns(1_600)).columns).toHaveLength(1_600);
     for (const count of [1_601, 1_000_000]) {
-      expect(refusalOf(() => read(columns(count)))).toMatchObject({ status: 400, code: "PGRST102" });
+      expect(parseErrorOf(() => read(columns(count)))).toMatchObject({ status: 400, code: "PGRST102" });
     }
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { FilterOperation } from "../../../../engine/statement/intent.ts";
 import { parseFilter } from "../../../../rest-gateway/table/parse/filter.ts";
-import { complaintOf, refusalOf } from "./refusal.ts";
+import { complaintOf, parseErrorOf } from "./parse-error.ts";
 
 const field = { name: "x", path: [] };
 const parse = (text: string) => parseFilter(field, text, { orArgument: false });
@@ -27,7 +27,7 @@ describe("filters", () => {
   });
 
   test.each(OTHERS)("%s does not accept any or all", (operator) => {
-    expect(refusalOf(() => parse(`${operator}(any).{1,2}`))).toMatchObject({ code: "PGRST100" });
+    expect(parseErrorOf(() => parse(`${operator}(any).{1,2}`))).toMatchObject({ code: "PGRST100" });
   });
 
   test.each(["like", "ilike"])("in the pattern of %s an asterisk is a percent sign", (operator) => {
@@ -102,7 +102,7 @@ describe("filters", () => {
   });
 
   test("the error contains the text", () => {
-    expect(refusalOf(() => parse("xx.1"))).toEqual({
+    expect(parseErrorOf(() => parse("xx.1"))).toEqual({
       status: 400,
       code: "PGRST100",
       message: `"failed to parse filter (xx.1)" (line 1, column 1)`,
@@ -125,6 +125,6 @@ describe("arguments of a function called by GET", () => {
   });
 
   test.each(["not.5", "in.5", "is.5"])("%s begins like a filter and must be one", (text) => {
-    expect(refusalOf(() => parseOrArgument(text))).toMatchObject({ status: 400, code: "PGRST100" });
+    expect(parseErrorOf(() => parseOrArgument(text))).toMatchObject({ status: 400, code: "PGRST100" });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { FieldReference, FilterOperation, RowCondition } from "../../../../engine/statement/intent.ts";
 import { parseLogic } from "../../../../rest-gateway/table/parse/filter.ts";
-import { complaintOf, refusalOf } from "./refusal.ts";
+import { complaintOf, parseErrorOf } from "./parse-error.ts";
 
 const field = (name: string): FieldReference => ({ name, path: [] });
 const eq = (name: string, value: string, negated = false): RowCondition => ({
@@ -123,7 +123,7 @@ describe("logic trees", () => {
   });
 
   test("the error contains the client's text, and counts the operator before it", () => {
-    expect(refusalOf(() => parseLogic("or", "()")).message).toBe(
+    expect(parseErrorOf(() => parseLogic("or", "()")).message).toBe(
       '"failed to parse logic tree (())" (line 1, column 4)',
     );
   });
@@ -131,6 +131,6 @@ describe("logic trees", () => {
   test("trees may nest deep, but not without limit", () => {
     const nested = (levels: number) => `${"(and".repeat(levels)}(a.eq.1)${")".repeat(levels)}`;
     expect(parseLogic("or", nested(100))).toMatchObject({ kind: "or" });
-    expect(refusalOf(() => parseLogic("or", nested(3000)))).toMatchObject({ status: 400, code: "PGRST100" });
+    expect(parseErrorOf(() => parseLogic("or", nested(3000)))).toMatchObject({ status: 400, code: "PGRST100" });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OrderTerm } from "../../../../engine/statement/intent.ts";
 import { parseOrder } from "../../../../rest-gateway/table/parse/order.ts";
-import { complaintOf, refusalOf } from "./refusal.ts";
+import { complaintOf, parseErrorOf } from "./parse-error.ts";
 
 function term(name: string, more: Partial<OrderTerm> = {}): OrderTerm {
   return { field: { name, path: [] }, relation: null, direction: null, nulls: null, ...more };
@@ -76,7 +76,7 @@ describe("order", () => {
   });
 
   test("the error contains the text", () => {
-    expect(refusalOf(() => parseOrder("id.ac"))).toMatchObject({
+    expect(parseErrorOf(() => parseOrder("id.ac"))).toMatchObject({
       status: 400,
       code: "PGRST100",
       message: '"failed to parse order (id.ac)" (line 1, column 4)',

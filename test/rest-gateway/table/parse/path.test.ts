@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/field.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 describe("names of parameters", () => {
   test.each([
@@ -44,13 +44,13 @@ describe("names of parameters", () => {
     ["!", 1, 'unexpected "!" expecting field name (* or [a..z0..9_$])'],
     ['"a', 3, 'unexpected end of input expecting "\\\\" or "\\""'],
   ])("%s is not a parameter name", (text, column, details) => {
-    expect(refusalOf(() => parsePath(text))).toEqual({
+    expect(parseErrorOf(() => parsePath(text))).toEqual({
       status: 400,
       code: "PGRST100",
       message: `"failed to parse tree path (${text})" (line 1, column ${column})`,
       details,
       hint: null,
     });
-    expect(refusalOf(() => parseLogicPath(text)).message).toMatch(/^"failed to parse logic path /);
+    expect(parseErrorOf(() => parseLogicPath(text)).message).toMatch(/^"failed to parse logic path /);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseArgument, parseRows } from "../../../../rest-gateway/table/parse/body.ts";
 import { contentOf } from "./content.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 type Body = { type?: string; body: string | Buffer; columns?: string[] };
 const content = ({ type, body }: Body) => contentOf(body, type);
@@ -94,11 +94,17 @@ describe("rows to write", () => {
       "Content-Type not acceptable: application/vnd.pgrst.object+json",
     ],
   ])("%j is refused", (body, message) => {
-    expect(refusalOf(() => rows(body))).toEqual({ status: 400, code: "PGRST102", message, details: null, hint: null });
+    expect(parseErrorOf(() => rows(body))).toEqual({
+      status: 400,
+      code: "PGRST102",
+      message,
+      details: null,
+      hint: null,
+    });
   });
 
   test.each(["text/csv", FORM])("%s that is not UTF-8 is refused", (type) => {
-    expect(refusalOf(() => rows({ body: Buffer.from([0x61, 0x0a, 0xff]), type }))).toMatchObject({ code: "22021" });
+    expect(parseErrorOf(() => rows({ body: Buffer.from([0x61, 0x0a, 0xff]), type }))).toMatchObject({ code: "22021" });
   });
 });
 
@@ -152,6 +158,6 @@ describe("arguments of a function called by POST", () => {
     [{ body: "{" }, "Empty or invalid json"],
     [{ body: "x", type: "image/png" }, "Content-Type not acceptable: image/png"],
   ])("%j is refused", (body, message) => {
-    expect(refusalOf(() => argument(body))).toMatchObject({ status: 400, code: "PGRST102", message });
+    expect(parseErrorOf(() => argument(body))).toMatchObject({ status: 400, code: "PGRST102", message });
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Preferences, parsePreferences } from "../../../../rest-gateway/table/parse/preferences.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 const NONE: Preferences = {
   resolution: null,
@@ -56,7 +56,7 @@ describe("Prefer", () => {
     ["handling=strict, timezone=Nowhere", "timezone=Nowhere"],
     ["handling=strict, toString=x", "toString=x"],
   ])("%s is refused with its invalid preferences", (header, invalid) => {
-    expect(refusalOf(() => parse(header))).toEqual({
+    expect(parseErrorOf(() => parse(header))).toEqual({
       status: 400,
       code: "PGRST122",
       message: "Invalid preferences given with handling=strict",

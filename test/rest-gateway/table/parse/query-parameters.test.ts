@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ALL_COLUMNS } from "../../../../engine/statement/intent.ts";
 import { parseQueryParameters } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import { parseQueryString } from "../../../../rest-gateway/table/parse/query-string.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 const parse = (text: string, withArguments = false) => parseQueryParameters(parseQueryString(text), { withArguments });
 const everything = { kind: "column", field: ALL_COLUMNS, alias: null, cast: null, aggregate: null };
@@ -108,6 +108,6 @@ describe("parameters", () => {
     ["columns=", '"failed to parse columns parameter ()" (line 1, column 1)'],
     ["a..or=(b.eq.1)", '"failed to parse logic path (a..or)" (line 1, column 3)'],
   ])("%s is refused", (text, message) => {
-    expect(refusalOf(() => parse(text))).toMatchObject({ status: 400, code: "PGRST100", message });
+    expect(parseErrorOf(() => parse(text))).toMatchObject({ status: 400, code: "PGRST100", message });
   });
 });

@@ -4,7 +4,7 @@ import {
   decodePercent,
   parseQueryString,
 } from "../../../../rest-gateway/table/parse/query-string.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 describe("query strings", () => {
   test.each([
@@ -55,11 +55,11 @@ describe("query strings", () => {
   });
 
   test.each(["a=%FF", "a=%C3", "%ED%A0%80=1"])("%s is not UTF-8", (text) => {
-    expect(refusalOf(() => parseQueryString(text))).toMatchObject({ status: 400, code: "22021" });
+    expect(parseErrorOf(() => parseQueryString(text))).toMatchObject({ status: 400, code: "22021" });
   });
 
   test("a null character is refused, because Postgres does not store it", () => {
-    expect(refusalOf(() => parseQueryString("select=%22a%00b%22:id"))).toMatchObject({ status: 400, code: "22021" });
+    expect(parseErrorOf(() => parseQueryString("select=%22a%00b%22:id"))).toMatchObject({ status: 400, code: "22021" });
   });
 
   test("a plus sign stays a plus sign outside of the query", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ALL_COLUMNS } from "../../../../engine/statement/intent.ts";
 import { parseTableRequest, type RawTableRequest } from "../../../../rest-gateway/table/parse/request.ts";
 import { contentOf } from "./content.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 const deployment = {
   schemas: ["api", "other"],
@@ -123,7 +123,7 @@ describe("a page by cursor", () => {
   test.each(["POST /films", "PATCH /films", "PUT /films", "DELETE /films", "POST /rpc/films"])(
     "%s may not request one",
     (line) => {
-      expect(refusalOf(() => parse(`${line}?cursor=`, {}, "{}"))).toMatchObject({ status: 400, code: "PGRST192" });
+      expect(parseErrorOf(() => parse(`${line}?cursor=`, {}, "{}"))).toMatchObject({ status: 400, code: "PGRST192" });
     },
   );
 
@@ -148,7 +148,7 @@ describe("an API key in the query", () => {
   });
 
   test("that differs from the one in the header is refused, and not repeated", () => {
-    const refusal = refusalOf(() => parse("GET /films?apikey=secret.y.z", { apikey: "x.y.z" }));
+    const refusal = parseErrorOf(() => parse("GET /films?apikey=secret.y.z", { apikey: "x.y.z" }));
     expect(refusal).toMatchObject({ status: 400, code: "PGRST100" });
     expect(JSON.stringify([refusal.message, refusal.details, refusal.hint])).not.toContain("secret");
   });
@@ -173,7 +173,7 @@ describe("requests for a function", () => {
       readOnly: false,
       count: "planned",
     });
-    expect(refusalOf(() => parse("POST /rpc/films?a=1"))).toMatchObject({ code: "PGRST100" });
+    expect(parseErrorOf(() => parse("POST /rpc/films?a=1"))).toMatchObject({ code: "PGRST100" });
   });
 
   test("OPTIONS requests the allowed methods", () => {
@@ -229,6 +229,6 @@ describe("headers", () => {
     ["POST /films", { prefer: "handling=strict, x" }, "PGRST122"],
     ["POST /films", {}, "PGRST102"],
   ])("%s %j is refused with %s", (line, headers, code) => {
-    expect(refusalOf(() => parse(line, headers)).code).toBe(code);
+    expect(parseErrorOf(() => parse(line, headers)).code).toBe(code);
   });
 });

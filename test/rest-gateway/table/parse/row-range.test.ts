@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RowRange } from "../../../../engine/statement/intent.ts";
 import { parseBound, parseRanges } from "../../../../rest-gateway/table/parse/row-range.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 type TestRequest = { limit?: number; offset?: number; range?: string; method?: string };
 
@@ -65,7 +65,7 @@ describe("the requested range of rows", () => {
     [{ range: "1-0" }, REVERSED],
     [{ limit: -1, method: "DELETE" }, NEGATIVE],
   ])("%j cannot be satisfied", (request, details) => {
-    expect(refusalOf(() => parse(request))).toEqual({
+    expect(parseErrorOf(() => parse(request))).toEqual({
       status: 416,
       code: "PGRST103",
       message: "Requested range not satisfiable",
@@ -75,7 +75,7 @@ describe("the requested range of rows", () => {
   });
 
   test.each([{ limit: 1 }, { limit: 0 }, { offset: 1 }])("PUT is for one row: %j is refused", (request) => {
-    expect(refusalOf(() => parse({ ...request, method: "PUT" }))).toMatchObject({ status: 400, code: "PGRST114" });
+    expect(parseErrorOf(() => parse({ ...request, method: "PUT" }))).toMatchObject({ status: 400, code: "PGRST114" });
   });
 
   test("relations have ranges of their own, which the header does not change", () => {

@@ -6,7 +6,7 @@ import {
   type SelectItem,
 } from "../../../../engine/statement/intent.ts";
 import { parseSelect } from "../../../../rest-gateway/table/parse/select.ts";
-import { complaintOf, refusalOf } from "./refusal.ts";
+import { complaintOf, parseErrorOf } from "./parse-error.ts";
 
 function column(name: string | null, more: Partial<Omit<SelectedColumn, "kind">> = {}): SelectedColumn {
   return {
@@ -154,7 +154,7 @@ describe("relations of select", () => {
   test("relations may nest deep, but not without limit", () => {
     const nested = (levels: number) => `${"a(".repeat(levels)}id${")".repeat(levels)}`;
     expect(parseSelect(nested(100))).toHaveLength(1);
-    expect(refusalOf(() => parseSelect(nested(5000)))).toMatchObject({ status: 400, code: "PGRST100" });
+    expect(parseErrorOf(() => parseSelect(nested(5000)))).toMatchObject({ status: 400, code: "PGRST100" });
   });
 });
 
@@ -195,7 +195,7 @@ describe("an invalid select", () => {
   });
 
   test("the error contains the text and the position in it, counted in characters", () => {
-    expect(refusalOf(() => parseSelect("名前,!"))).toMatchObject({
+    expect(parseErrorOf(() => parseSelect("名前,!"))).toMatchObject({
       status: 400,
       code: "PGRST100",
       message: `"failed to parse select parameter (名前,!)" (line 1, column 4)`,

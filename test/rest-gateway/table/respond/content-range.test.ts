@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { contentRange, lastRowNumber, rangeStatus } from "../../../../rest-gateway/table/respond/respond.ts";
-import { refusalOf } from "../parse/refusal.ts";
+import { parseErrorOf } from "../parse/parse-error.ts";
 
 const all = { offset: 0, limit: null };
 
@@ -37,7 +37,7 @@ describe("a page of rows", () => {
   });
 
   test("after the last row is refused", () => {
-    expect(refusalOf(() => rangeStatus({ offset: 11, limit: null }, 0, 10))).toMatchObject({
+    expect(parseErrorOf(() => rangeStatus({ offset: 11, limit: null }, 0, 10))).toMatchObject({
       status: 416,
       code: "PGRST103",
     });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkMethod, parseProfile, parseResource } from "../../../../rest-gateway/table/parse/request.ts";
-import { refusalOf } from "./refusal.ts";
+import { parseErrorOf } from "./parse-error.ts";
 
 const root = { rootFunction: null, describesItself: true };
 
@@ -19,7 +19,7 @@ describe("paths", () => {
   });
 
   test.each(["/films/", "/films/1", "/rpc/add/1", "//", "/a/b/c"])("%s has no route", (path) => {
-    expect(refusalOf(() => parseResource(path, root))).toEqual({
+    expect(parseErrorOf(() => parseResource(path, root))).toEqual({
       status: 404,
       code: "PGRST125",
       message: "Invalid path specified in request URL",
@@ -33,7 +33,7 @@ describe("paths", () => {
   });
 
   test("the root may be disabled", () => {
-    expect(refusalOf(() => parseResource("/", { ...root, describesItself: false }))).toMatchObject({
+    expect(parseErrorOf(() => parseResource("/", { ...root, describesItself: false }))).toMatchObject({
       status: 404,
       code: "PGRST126",
       message: "Root endpoint metadata is disabled",
@@ -50,7 +50,7 @@ describe("methods", () => {
   });
 
   test.each(["TRACE", "FOO", "get"])("a table does not have %s", (method) => {
-    expect(refusalOf(() => checkMethod(table, method))).toMatchObject({
+    expect(parseErrorOf(() => checkMethod(table, method))).toMatchObject({
       status: 405,
       code: "PGRST117",
       message: `Unsupported HTTP method: ${method}`,
@@ -58,7 +58,7 @@ describe("methods", () => {
   });
 
   test.each(["PUT", "PATCH", "DELETE"])("a function does not have %s", (method) => {
-    expect(refusalOf(() => checkMethod(routine, method))).toMatchObject({
+    expect(parseErrorOf(() => checkMethod(routine, method))).toMatchObject({
       status: 405,
       code: "PGRST101",
       message: `Cannot use the ${method} method on RPC`,
@@ -66,7 +66,7 @@ describe("methods", () => {
   });
 
   test("the root is read-only", () => {
-    expect(refusalOf(() => checkMethod({ kind: "root" }, "POST"))).toMatchObject({ status: 405, code: "PGRST117" });
+    expect(parseErrorOf(() => checkMethod({ kind: "root" }, "POST"))).toMatchObject({ status: 405, code: "PGRST117" });
   });
 });
 
@@ -82,7 +82,7 @@ describe("profiles", () => {
   });
 
   test("an unexposed schema is refused, whether it exists or not", () => {
-    expect(refusalOf(() => parseProfile("private", ["api", "other"]))).toEqual({
+    expect(parseErrorOf(() => parseProfile("private", ["api", "other"]))).toEqual({
       status: 406,
       code: "PGRST106",
       message: "Invalid schema: private",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { requestShape } from "../../../rest-gateway/table/request-shape-cache.ts";
-import { refusalOf } from "./parse/refusal.ts";
+import { parseErrorOf } from "./parse/parse-error.ts";
 
 function form(line: string, headers: Record<string, string> = {}) {
   const [method = "", url = ""] = line.split(" ");
@@ -65,6 +65,6 @@ describe("the shape of a request", () => {
   });
 
   test("a value that is not text is refused as usual", () => {
-    expect(refusalOf(() => form("GET /films?id=eq.%ff"))).toMatchObject({ status: 400, code: "22021" });
+    expect(parseErrorOf(() => form("GET /films?id=eq.%ff"))).toMatchObject({ status: 400, code: "22021" });
   });
 });

@@ -4,7 +4,7 @@ import { type HttpError, toHttpError } from "../../../../http/http-error.ts";
 export type Refusal = Pick<HttpError, "status" | "code" | "message" | "details" | "hint">;
 
 /** The error that a parser throws, as the client gets it; anything else fails the test. */
-export function refusalOf(parse: () => unknown): Refusal {
+export function parseErrorOf(parse: () => unknown): Refusal {
   let result: unknown;
   try {
     result = parse();
@@ -18,6 +18,6 @@ export function refusalOf(parse: () => unknown): Refusal {
 
 /** `column 4: unexpected "x" expecting …` of a text that cannot be parsed. */
 export function complaintOf(parse: () => unknown): string {
-  const { message, details } = refusalOf(parse);
+  const { message, details } = parseErrorOf(parse);
   return `${/column \d+/.exec(message)?.[0]}: ${details}`;
 }
