@@ -16,6 +16,7 @@ import type { Realtime } from "./realtime/realtime.ts";
 import { authPathPrefixes, authRoutes } from "./rest-gateway/auth/auth-routes.ts";
 import { authenticateCaller } from "./rest-gateway/auth/authenticate.ts";
 import { keySetRoutes } from "./rest-gateway/auth/key-routes.ts";
+import { guideFolder } from "./rest-gateway/guide/guide-routes.ts";
 import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gateway/http/entry.ts";
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
 import { makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
@@ -76,6 +77,7 @@ type SharedParts = RequestHandlerDependencies & {
   readonly refreshCatalog: CatalogRefresh;
   readonly healthRoutes: GatewayRoutes;
   readonly referenceRoutes: GatewayRoutes;
+  readonly guideFolder: ReturnType<typeof guideFolder>;
   readonly limitExpensive: ReturnType<typeof makeExpensiveRequestLimit>;
 };
 
@@ -90,6 +92,7 @@ export function makeRequestHandlers(
     refreshCatalog: makeCatalogRefresh(catalog),
     healthRoutes: healthRoutes(health),
     referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
+    guideFolder: guideFolder(),
     limitExpensive: makeExpensiveRequestLimit(signUpLimit),
   };
   return (config, signIn) => buildHandlers(shared, config, signIn);
@@ -136,7 +139,13 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     ...shared.referenceRoutes,
     ...startPage(shared, config, signIn),
   };
-  const folders = { [TABLE_PREFIX]: table.handle, ...authFolders, ...graphql.folders, ...realtime.handlersByPath };
+  const folders = {
+    [TABLE_PREFIX]: table.handle,
+    ...authFolders,
+    ...graphql.folders,
+    ...realtime.handlersByPath,
+    ...shared.guideFolder,
+  };
   const router = makeRouter({
     routes,
     folders,

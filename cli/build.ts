@@ -15,7 +15,7 @@ for (const folder of SOURCES) {
   const filter = (path: string) => !path.endsWith(".ts");
   await cp(join(ROOT, folder), join(DIST, folder), { recursive: true, filter });
 }
-// The error reference is generated from it.
+// The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
 // Without the project's own migrations, which are not part of the package.
 for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {

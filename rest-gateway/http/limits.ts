@@ -14,8 +14,8 @@ export type Admission = {
   readonly headers: () => RateLimitHeaders;
 };
 
-/** Health probes are never rejected, and a documentation page loads many files at once. */
-const UNLIMITED_PATHS = /^\/(health|graphiql|docs)([/?]|$)/;
+/** Health probes are never rejected, and a documentation page loads many files at once. A search reads all pages. */
+const UNLIMITED_PATHS = /^\/(health|graphiql|docs(?!\/guide\/search\/?\?))([/?]|$)/;
 const NO_HEADERS: RateLimitHeaders = {};
 const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
 

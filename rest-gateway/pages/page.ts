@@ -18,6 +18,9 @@ export type PageContent = {
   readonly isWide?: boolean;
   /** An inline script that the page works without. */
   readonly script?: string;
+  /** Beside the content: navigation, scripts of this service. */
+  readonly before?: Html;
+  readonly after?: Html;
   readonly status?: number;
   readonly headers?: GatewayResponse["headers"];
 };
@@ -27,24 +30,28 @@ export type RenderPage = (page: PageContent) => GatewayResponse;
 type PageOptions = {
   /** Origins that forms may redirect to: browsers apply the policy to redirects too. */
   readonly formTargets: readonly string[];
+  /** Styles in addition to those of all pages. */
+  readonly style?: string;
+  /** Whether the pages load pictures and scripts, from this service only. */
+  readonly loadsFiles?: boolean;
 };
 
 /**
  * Renders pages with a strict policy: only inline styles and scripts, no framing, and no referrer to other sites,
  * because the URL may contain a token.
  */
-export function makeRenderPage({ formTargets }: PageOptions): RenderPage {
-  const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8");
+export function makeRenderPage({ formTargets, style: ownStyle = "", loadsFiles = false }: PageOptions): RenderPage {
+  const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8") + ownStyle;
   const policy = [
     "default-src 'none'",
     `style-src ${sourceHash(style)}`,
     `form-action ${["'self'", ...formTargets].join(" ")}`,
-    "img-src data:",
+    ...(loadsFiles ? ["img-src 'self' data:", "script-src 'self'", "connect-src 'self'"] : ["img-src data:"]),
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
 
-  return ({ title, content, isWide = false, script, status = 200, headers = {} }) => ({
+  return ({ title, content, isWide = false, script, before, after, status = 200, headers = {} }) => ({
     status,
     headers: {
       "Content-Type": "text/html; charset=utf-8",
@@ -62,11 +69,11 @@ export function makeRenderPage({ formTargets }: PageOptions): RenderPage {
     <link rel="icon" href="data:,">
     <style>${style}</style>
   </head>
-  <body>
+  <body>${before?.text ?? ""}
     <main${isWide ? ' class="wide"' : ""}>
     <h1>${html`${title}`.text}</h1>
     ${content.text}
-    </main>${script === undefined ? "" : `\n    <script>${script}</script>`}
+    </main>${after?.text ?? ""}${script === undefined ? "" : `\n    <script>${script}</script>`}
   </body>
 </html>
 `,

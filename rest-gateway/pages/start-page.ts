@@ -175,6 +175,7 @@ export function startPageLinks(
       ? [{ path: "/graphiql", title: "GraphiQL", about: "run queries, mutations and subscriptions" }]
       : []),
     { path: "/docs", title: "API reference", about: "reference of the REST APIs, with requests to try" },
+    { path: "/docs/guide", title: "Guide", about: "the documentation, with search" },
     { path: "/docs/errors", title: "Errors", about: "all error codes and how to fix them" },
     ...(canSignIn ? [{ path: "/auth/sign-in", title: "Sign in", about: "with a password or a provider" }] : []),
     { path: "/users", title: "Users", about: "a response of the plain REST API", root: "users" },

@@ -118,6 +118,8 @@ describe("content-service", () => {
     try {
       const address = await announcedAddress(service);
       expect(await (await fetch(`${address}/health`)).json()).toEqual({ status: "ok" });
+      for (const page of ["", "/readme", "/graphql", "/db", "/contributing", "/pictures/start-page.png"])
+        expect([page, (await fetch(`${address}/docs/guide${page}`)).status]).toEqual([page, 200]);
     } finally {
       service.kill("SIGTERM");
     }

@@ -1,0 +1,182 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { describeInBrowser, launchBrowser } from "../../browser.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { REPOSITORY, repositoryFiles } from "../../repository.ts";
+import { serve } from "../../serve.ts";
+
+const GUIDE = "/docs/guide";
+
+let database: TestDatabase;
+let service: Service;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  service = await serve(database, {});
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+async function read(path: string): Promise<string> {
+  const response = await fetch(service.url + path);
+  expect([path, response.status]).toEqual([path, 200]);
+  return response.text();
+}
+
+const targetsIn = (html: string) =>
+  [...html.matchAll(/<(?:a|img|script)[^>]* (?:href|src)="([^"]+)"/g)].map(([, target]) => target!);
+const anchorsIn = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+
+describe("/docs/guide", () => {
+  test("lists every page of docs/", async () => {
+    const linked = new Set(targetsIn(await read(GUIDE)));
+    const pages = repositoryFiles("docs/*.md").map((file) => `${GUIDE}/${file.slice("docs/".length, -".md".length)}`);
+    expect(pages.length).toBeGreaterThan(25);
+    expect(pages.filter((page) => !linked.has(page))).toEqual([]);
+  });
+
+  test("has no broken link: pages, anchors, pictures, scripts, and other paths of the service", async () => {
+    const pages = new Map<string, Promise<string>>();
+    const found: { from: string; path: string; anchor: string | undefined }[] = [];
+    const visit = async (page: string): Promise<void> => {
+      const html = pages.get(page)!;
+      for (const target of targetsIn(await html)) {
+        const { origin, pathname, hash } = new URL(target, service.url + page);
+        if (origin !== service.url) continue;
+        found.push({ from: page, path: pathname, anchor: hash === "" ? undefined : decodeURIComponent(hash.slice(1)) });
+        if (pages.has(pathname)) continue;
+        pages.set(pathname, read(pathname));
+        if (pathname.startsWith(GUIDE)) await visit(pathname);
+      }
+    };
+    pages.set(GUIDE, read(GUIDE));
+    await visit(GUIDE);
+
+    expect(pages.size).toBeGreaterThan(35);
+    const broken: object[] = [];
+    for (const link of found) {
+      if (link.anchor !== undefined && !anchorsIn(await pages.get(link.path)!).has(link.anchor)) broken.push(link);
+    }
+    expect(broken).toEqual([]);
+  });
+
+  test("is sent again only when it has changed", async () => {
+    for (const path of [GUIDE, `${GUIDE}/graphql`, `${GUIDE}/search-field.js`, `${GUIDE}/pictures/start-page.png`]) {
+      const first = await fetch(service.url + path);
+      expect([path, first.status]).toEqual([path, 200]);
+      const again = await fetch(service.url + path, { headers: { "If-None-Match": first.headers.get("etag")! } });
+      expect([path, again.status]).toEqual([path, 304]);
+    }
+  });
+
+  test("loads only files of this service, and runs no inline script", async () => {
+    const response = await fetch(`${service.url}${GUIDE}/readme`);
+    expect(response.headers.get("content-security-policy")).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^;]+; form-action 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self'; /,
+    );
+    const html = await response.text();
+    expect(html).toMatch(/<script src="\/docs\/guide\/search-field.js">/);
+    expect(html).not.toMatch(/<script>|<(img|script|link)[^>]* (src|href)="https?:/);
+  });
+
+  test("answers other paths with 404, and other methods with 405", async () => {
+    for (const path of ["/none", "/pictures/none.png", "/README.md", "/pictures/%2e%2e%2ferrors.md"]) {
+      expect([path, (await fetch(service.url + GUIDE + path)).status]).toEqual([path, 404]);
+    }
+    // fetch would resolve the dots.
+    const status = await new Promise((resolve, reject) => {
+      const sent = request(service.url, { path: `${GUIDE}/pictures/../../package.json` });
+      sent.on("response", (response) => resolve(response.resume().statusCode)).on("error", reject);
+      sent.end();
+    });
+    expect(status).toBe(404);
+    const refused = await fetch(service.url + GUIDE, { method: "POST" });
+    expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+  });
+});
+
+describe("the search of the guide", () => {
+  const search = async (query: string) => {
+    const html = await read(`${GUIDE}/search?${new URLSearchParams({ q: query })}`);
+    return [...html.matchAll(/<li>\s*<a href="([^"]+)">[^<]*<\/a>\s*<p>/g)].map(([, target]) => target!);
+  };
+
+  test("finds sections by all words of the query, those with the words in headings first", async () => {
+    expect((await search("row filter realtime"))[0]).toMatch(/^\/docs\/guide\/realtime/);
+    expect((await search("name conflicts")).slice(0, 2)).toContain(`${GUIDE}/graphql#name-conflicts`);
+    expect(await search("PGRST_JWT_ROLE_CLAIM_KEY")).toContain(`${GUIDE}/settings#tokens-and-accounts`);
+    expect(await search("cursor nonexistentword")).toEqual([]);
+    expect(await search("  ")).toEqual([]);
+  });
+
+  test("shows the query as text, and reads signs of regular expressions as they are", async () => {
+    const query = `"><script>alert(1)</script>`;
+    expect(await read(`${GUIDE}/search?${new URLSearchParams({ q: query })}`)).not.toContain("<script>alert");
+    expect(await search("(.*)+$ [")).toEqual([]);
+    expect((await search("/rest/v1")).length).toBeGreaterThan(3);
+  });
+});
+
+describe("the rate limit", () => {
+  test("counts searches, and no pages", async () => {
+    const limited = await serve(database, { RATE_LIMIT: "2" });
+    try {
+      const statuses = async (path: string) => {
+        const all: number[] = [];
+        for (let count = 0; count < 3; count += 1) all.push((await fetch(limited.url + path)).status);
+        return all;
+      };
+      expect(await statuses(`${GUIDE}/rest`)).toEqual([200, 200, 200]);
+      expect(await statuses(`${GUIDE}/search-field.js`)).toEqual([200, 200, 200]);
+      expect(await statuses(`${GUIDE}/search?q=cursor`)).toEqual([200, 200, 429]);
+      expect(await statuses(`${GUIDE}/search/?q=cursor`)).toEqual([429, 429, 429]);
+    } finally {
+      await limited.stop();
+    }
+  });
+});
+
+describeInBrowser("the guide in a browser", () => {
+  const axe = readFileSync(join(REPOSITORY, "node_modules/axe-core/axe.min.js"), "utf8");
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  const open = async (path: string, options: BrowserContextOptions) => {
+    const page = await (await browser.newContext(options)).newPage();
+    await page.goto(service.url + path);
+    return page;
+  };
+
+  test("shows results while a query is typed, and without JavaScript after it is sent", async () => {
+    for (const javaScriptEnabled of [true, false]) {
+      const page = await open(`${GUIDE}/limits`, { javaScriptEnabled });
+      const box = page.getByRole("searchbox", { name: "Search the guide" });
+      await box.fill("name conflicts");
+      if (!javaScriptEnabled) await box.press("Enter");
+      await page.getByRole("link", { name: "GraphQL › Name conflicts" }).click();
+      await page.waitForURL(`**${GUIDE}/graphql#name-conflicts`);
+      await page.context().close();
+    }
+  });
+
+  test.each([390, 1400])("is accessible and does not scroll sideways at %i px, light and dark", async (width) => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      for (const path of ["", "/readme", "/settings", "/front-end-guide", "/search?q=timeout"]) {
+        const page = await open(GUIDE + path, { viewport: { width, height: 850 }, colorScheme, bypassCSP: true });
+        await page.evaluate(axe);
+        const { violations } = (await page.evaluate("axe.run()")) as { violations: { id: string }[] };
+        expect([path, colorScheme, violations.map(({ id }) => id)]).toEqual([path, colorScheme, []]);
+        expect([path, await page.evaluate("document.documentElement.scrollWidth - innerWidth")]).toEqual([path, 0]);
+        await page.context().close();
+      }
+    }
+  });
+});
