@@ -16,6 +16,7 @@ import type { Realtime } from "./realtime/realtime.ts";
 import { authPathPrefixes, authRoutes } from "./rest-gateway/auth/auth-routes.ts";
 import { authenticateCaller } from "./rest-gateway/auth/authenticate.ts";
 import { keySetRoutes } from "./rest-gateway/auth/key-routes.ts";
+import { SIGN_IN_PATH } from "./rest-gateway/auth/sign-in-pages.ts";
 import { guideFolder } from "./rest-gateway/guide/guide-routes.ts";
 import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gateway/http/entry.ts";
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
@@ -32,6 +33,7 @@ import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
 import { TABLE_PREFIX } from "./rest-gateway/http/table-prefix.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";
+import { makeErrorPage } from "./rest-gateway/pages/error-page.ts";
 import { errorReferenceRoutes } from "./rest-gateway/pages/error-reference.ts";
 import { startPageLinks, startPageRoutes } from "./rest-gateway/pages/start-page.ts";
 import { makeResourceInterface } from "./rest-gateway/resource/dialect.ts";
@@ -152,6 +154,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
     errorBody: config.errorBody,
     tableErrorVerbosity: config.tableErrorVerbosity,
+    negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,
     errors: counts.errors,
     acceptsRequests: shared.acceptsRequests,

@@ -7,12 +7,13 @@ import { notFound } from "../../http/address-errors.ts";
 import { clearSessionCookie, readSessionCookie } from "../../http/credentials.ts";
 import { HttpError, toHttpError } from "../../http/http-error.ts";
 import { readCookie } from "../../http/request-info.ts";
+import { prefersHtml } from "../http/content-negotiation.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
 import { type RenderPage, seeOther } from "../pages/page.ts";
 import { type AuthDependencies, authenticateUser, authRequired, clientInfoOf } from "./authenticate.ts";
-import { acceptsHtml, codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
+import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
 import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./read-body.ts";
 import { withoutCaching } from "./without-caching.ts";
 
@@ -54,7 +55,7 @@ function withErrorPages(handle: GatewayHandler, render: RenderPage): GatewayHand
       return await handle(request);
     } catch (thrown) {
       const error = toHttpError(thrown);
-      if (!acceptsHtml(request) || error.status === 500) throw error;
+      if (!prefersHtml(request.headers) || error.status === 500) throw error;
       if (error.code !== "INVALID_CODE") return render(errorPage(error));
       return render(codePage({ values: new URLSearchParams(), error }));
     }
@@ -142,7 +143,7 @@ export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes
 
 /** From the page's form or a JSON body. */
 async function readCode(request: GatewayRequest): Promise<string> {
-  if (acceptsHtml(request)) return requireFields(await readForm(request), ["code"]).code;
+  if (prefersHtml(request.headers)) return requireFields(await readForm(request), ["code"]).code;
   return (await readFields(request, { code: TEXT })).code;
 }
 
@@ -154,7 +155,9 @@ export function signOutRoutes(services: ProviderRouteDependencies): GatewayRoute
     const [callback, browser] = [await readCallbackRequest(request), readBrowserSecret(request)];
     const address = await federation.finishSignOut(providerName(request), callback, browser, clientInfoOf(request));
     if (address !== null) return seeOther(address);
-    return acceptsHtml(request) ? services.render(signedOutPage()) : jsonResponse(200, { message: "Signed out." });
+    return prefersHtml(request.headers)
+      ? services.render(signedOutPage())
+      : jsonResponse(200, { message: "Signed out." });
   };
 
   return {

@@ -3,6 +3,7 @@ import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { setSessionCookie } from "../../http/credentials.ts";
 import { errorHeaders } from "../../http/error-headers.ts";
 import { HttpError } from "../../http/http-error.ts";
+import { prefersHtml } from "../http/content-negotiation.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
@@ -16,7 +17,7 @@ export function respondToSignIn(request: GatewayRequest, result: SignInResult, r
       const { id, username, claims } = result.session;
       const headers = setSessionCookie(id);
       if (result.redirectTo !== null) return redirectWithSession(request, result.redirectTo, headers, render);
-      return acceptsHtml(request)
+      return prefersHtml(request.headers)
         ? render({ ...signedInPage(username), headers })
         : jsonResponse(200, { username, role: claims.role, message: "Signed in." }, headers);
     }
@@ -24,9 +25,11 @@ export function respondToSignIn(request: GatewayRequest, result: SignInResult, r
       return seeOther(withCode(result.redirectTo, result.code));
     case "linked":
       if (result.redirectTo !== null) return seeOther(result.redirectTo);
-      return acceptsHtml(request) ? render(linkedPage()) : jsonResponse(200, { message: "The provider is linked." });
+      return prefersHtml(request.headers)
+        ? render(linkedPage())
+        : jsonResponse(200, { message: "The provider is linked." });
     case "code_required":
-      if (acceptsHtml(request)) return seeOther("../code");
+      if (prefersHtml(request.headers)) return seeOther("../code");
       throw new HttpError(401, "MFA_REQUIRED", "Two-factor code required.", {
         hint: "Send the code of the authenticator app, or an unused backup code, to POST /auth/providers/code.",
         challenge: CREDENTIALS_REQUIRED,
@@ -52,11 +55,6 @@ function withCode(address: string, code: string): string {
   const url = new URL(address);
   url.searchParams.set("code", code);
   return url.href;
-}
-
-/** Browsers get pages, programs get JSON. */
-export function acceptsHtml({ headers }: Pick<GatewayRequest, "headers">): boolean {
-  return (headers.accept ?? "").includes("text/html");
 }
 
 function signedInPage(username: string): PageContent {

@@ -26,6 +26,15 @@ function toMediaRange(text: string): MediaRange {
   return { type, quality: Number(number), precision: countCharacter(type, ";") - countCharacter(type, "*") };
 }
 
+/** Whether the client names HTML and prefers it to JSON, as browsers do when they navigate. */
+export function prefersHtml({ accept = "" }: Pick<IncomingHttpHeaders, "accept">): boolean {
+  if (!accept.includes("text/html")) return false;
+  const ranges = readMediaRanges(accept);
+  const qualityOf = (isMeant: (type: string) => boolean) =>
+    Math.max(0, ...ranges.flatMap(({ type, quality }) => (isMeant(type) ? [quality] : [])));
+  return qualityOf((type) => type === "text/html") > qualityOf((type) => /^application\/(.*\+)?json(;|$)/.test(type));
+}
+
 function countCharacter(text: string, character: string): number {
   return text.split(character).length - 1;
 }

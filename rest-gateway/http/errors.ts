@@ -16,6 +16,15 @@ import { TABLE_PREFIX } from "./table-prefix.ts";
 /** Settings of error bodies. */
 export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableErrorVerbosity: ErrorVerbosity };
 
+/** Shows the error as a page if a browser has navigated to the address; otherwise returns the response as it is. */
+export type NegotiateErrorPage = (
+  error: HttpError,
+  request: ErrorPageRequest,
+  response: GatewayResponse,
+) => GatewayResponse;
+
+export type ErrorPageRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers">;
+
 /** The error response in the format of the interface at the path. */
 export function toErrorResponse(
   refusal: HttpError,

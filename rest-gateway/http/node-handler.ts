@@ -21,6 +21,7 @@ import {
   type GatewayResponse,
   isBodyStream,
   limitUnreadResponses,
+  mergeVary,
   type ResponseBody,
   sendResponse,
   sendResponseAndLinger,
@@ -81,8 +82,10 @@ export function toNodeHandler(
     const { status, headers: ownHeaders, body, reason } = await handle(gatewayRequest);
     const unread = discardBody(request);
     if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
+    const { Vary: addedVary } = extraHeaders;
     const headers: GatewayResponse["headers"] = Object.assign(extraHeaders, rateLimitHeaders(), ownHeaders);
-    if (base?.Vary && ownHeaders.Vary) extraHeaders.Vary = `${ownHeaders.Vary}, ${base.Vary}`;
+    if (ownHeaders.Vary && (addedVary || base?.Vary))
+      extraHeaders.Vary = mergeVary(ownHeaders.Vary, addedVary ?? "", base?.Vary ?? "");
     try {
       if (isBodyStream(body)) await sendStream(response, { status, headers, flow: body }, base);
       else if (unread && !response.shouldKeepAlive)

@@ -31,6 +31,14 @@ export function isBodyStream(body: ResponseBody | null): body is BodyStream {
   return body !== null && typeof body !== "string" && !Buffer.isBuffer(body);
 }
 
+/** One value of `Vary` that names each header once. */
+export function mergeVary(...values: readonly (string | readonly string[])[]): string {
+  const names = values.flat().flatMap((value) => value.split(/\s*,\s*/).filter((name) => name !== ""));
+  const isFirst = (name: string, index: number) =>
+    names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index;
+  return names.filter(isFirst).join(", ");
+}
+
 /** Headers of every response; the response's own headers take precedence. */
 export type BaseHeaders = Readonly<Record<string, string>>;
 

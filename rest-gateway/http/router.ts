@@ -5,7 +5,7 @@ import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "../../http/error-bodies.ts";
 import { toHttpError } from "../../http/http-error.ts";
-import { toErrorResponse } from "./errors.ts";
+import { type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 
@@ -20,6 +20,7 @@ type RouterOptions = {
   readonly fallback?: GatewayHandler;
   readonly errorBody: ErrorBodyShape;
   readonly tableErrorVerbosity?: ErrorVerbosity;
+  readonly negotiateErrorPage?: NegotiateErrorPage;
   readonly log: Logger;
   readonly errors?: KeyedCounter;
   /** False while the service stops: requests get 503. */
@@ -45,6 +46,7 @@ export function makeRouter({
   },
   errorBody,
   tableErrorVerbosity = "verbose",
+  negotiateErrorPage = (_error, _request, response) => response,
   log,
   errors,
   acceptsRequests = () => true,
@@ -79,7 +81,8 @@ export function makeRouter({
       if (UNKNOWN_NAME_CODES.has(error.code)) onUnknownName?.();
       const level = error.status >= 500 ? "error" : "debug";
       log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
-      return toErrorResponse(error, request, { errorBody, tableErrorVerbosity });
+      const response = toErrorResponse(error, request, { errorBody, tableErrorVerbosity });
+      return negotiateErrorPage(error, request, response);
     }
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readMediaRanges } from "../../../rest-gateway/http/content-negotiation.ts";
+import { prefersHtml, readMediaRanges } from "../../../rest-gateway/http/content-negotiation.ts";
 
 describe("readMediaRanges", () => {
   test.each([
@@ -18,5 +18,23 @@ describe("readMediaRanges", () => {
       { type: "*/*", quality: 1, precision: -2 },
       { type: "text/csv", quality: 0, precision: 0 },
     ]);
+  });
+});
+
+describe("prefersHtml", () => {
+  test.each([
+    ["text/html", true],
+    ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true],
+    ["text/html, */*", true],
+    ["text/html, application/json;q=0.9", true],
+    ["text/html, application/json", false],
+    ["text/html;q=0.9, application/hal+json", false],
+    ["text/html;q=0, */*", false],
+    ["application/json", false],
+    ["*/*", false],
+    ["", false],
+    [undefined, false],
+  ])("Accept: %s: %s", (accept, isPreferred) => {
+    expect(prefersHtml(accept === undefined ? {} : { accept })).toBe(isPreferred);
   });
 });

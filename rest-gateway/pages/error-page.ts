@@ -1,0 +1,99 @@
+import { STATUS_CODES } from "node:http";
+import { fieldErrorsOf } from "../../engine/errors.ts";
+import { type ErrorVerbosity, toTableBody } from "../../http/error-bodies.ts";
+import { errorCodeOf, type HttpError } from "../../http/http-error.ts";
+import { queryWithoutApiKey } from "../auth/authenticate.ts";
+import { prefersHtml } from "../http/content-negotiation.ts";
+import type { ErrorPageRequest, NegotiateErrorPage } from "../http/errors.ts";
+import { isPathUnder } from "../http/request.ts";
+import { mergeVary } from "../http/response.ts";
+import { TABLE_PREFIX } from "../http/table-prefix.ts";
+import { readErrors } from "./error-reference.ts";
+import { type Html, html, makeRenderPage } from "./page.ts";
+
+type ErrorPageOptions = {
+  readonly tableErrorVerbosity: ErrorVerbosity;
+  /** The path of the sign-in page; null if users cannot sign in. */
+  readonly signInPath: string | null;
+};
+
+/** What a page shows of an error: no more than the JSON body does. */
+type ShownError = { readonly code: string; readonly message: string; readonly remarks: readonly string[] };
+
+const REFERENCE_PATH = "/docs/errors";
+
+/** The page has the status and the headers of the JSON response. */
+export function makeErrorPage(options: ErrorPageOptions): NegotiateErrorPage {
+  const render = makeRenderPage({ formTargets: [] });
+  const documentedCodes = new Set(readErrors().flatMap(({ entries }) => entries.map(({ code }) => code)));
+  return (error, request, response) => {
+    if (!isNegotiable(request)) return response;
+    const headers = { ...response.headers, Vary: mergeVary(response.headers.Vary ?? "", "Accept") };
+    if (isFromScript(request.headers) || !prefersHtml(request.headers)) return { ...response, headers };
+    const { status } = response;
+    const shown = toShownError(error, request, options);
+    const page = render({
+      title: `${status} ${STATUS_CODES[status] ?? ""}`.trim(),
+      content: errorContent(shown, request.id, documentedCodes.has(shown.code), signInLink(error, request, options)),
+      status,
+    });
+    return { ...response, headers: { ...headers, ...page.headers }, body: page.body };
+  };
+}
+
+/** Reads, and forms that a browser submits: scripts and programs send other bodies. */
+function isNegotiable({ method, headers }: ErrorPageRequest): boolean {
+  if (method === "GET" || method === "HEAD") return true;
+  return (
+    method === "POST" &&
+    /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers["content-type"] ?? "")
+  );
+}
+
+/** Browsers say so in a header, because the page chooses the Accept header of its scripts. */
+function isFromScript({ "sec-fetch-mode": mode }: ErrorPageRequest["headers"]): boolean {
+  return mode !== undefined && mode !== "navigate";
+}
+
+function toShownError(
+  error: HttpError,
+  { path }: ErrorPageRequest,
+  { tableErrorVerbosity }: ErrorPageOptions,
+): ShownError {
+  if (!isPathUnder(TABLE_PREFIX, path)) {
+    const remarks = fieldErrorsOf(error).map(({ field, message }) => `${field}: ${message}`);
+    return { code: errorCodeOf(error), message: error.message, remarks };
+  }
+  const { code, message, details, hint } = toTableBody(error);
+  const remarks =
+    tableErrorVerbosity === "minimal" ? [] : [details, hint].filter((remark) => typeof remark === "string");
+  return { code, message, remarks };
+}
+
+/** The table interface takes no session, so signing in does not help there. */
+function signInLink(error: HttpError, { method, path, rawQuery }: ErrorPageRequest, { signInPath }: ErrorPageOptions) {
+  if (error.status !== 401 || signInPath === null || isPathUnder(TABLE_PREFIX, path)) return null;
+  if (method === "POST") return signInPath;
+  const query = queryWithoutApiKey(rawQuery);
+  const target = query === "" ? path : `${path}?${query}`;
+  return `${signInPath}?${new URLSearchParams({ redirect_to: target })}`;
+}
+
+function errorContent(
+  { code, message, remarks }: ShownError,
+  requestId: string,
+  isDocumented: boolean,
+  signIn: string | null,
+): Html {
+  return html`<p class="alert">${message}</p>
+${remarks.map((remark) => html`<p>${remark}</p>`)}
+<dl>
+<dt>Code</dt><dd><a href="${REFERENCE_PATH}${isDocumented ? `#${code}` : ""}"><code>${code}</code></a></dd>
+<dt>Request</dt><dd><code>${requestId}</code></dd>
+</dl>
+<nav aria-label="Go on">
+${signIn === null ? null : html`<a href="${signIn}">Sign in</a>`}
+<a href="/">Start page</a>
+<a href="${REFERENCE_PATH}">All errors</a>
+</nav>`;
+}

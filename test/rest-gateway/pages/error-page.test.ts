@@ -1,0 +1,168 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { describeInBrowser, launchBrowser } from "../../browser.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+
+const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const HTML = "text/html; charset=utf-8";
+
+let database: TestDatabase;
+let service: Service;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  service = await serve(database, { REST_REQUIRE_APIKEY: "false" });
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+type Sent = { readonly method?: string; readonly body?: string; readonly url?: string };
+
+/** Not by fetch, which says that it is a script. */
+async function ask(path: string, headers: Record<string, string> = {}, sent: Sent = {}) {
+  const { method = "GET", body = "", url = service.url } = sent;
+  const outgoing = request(url + path, { method, headers }).end(body);
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  return { status: response.statusCode!, headers: response.headers, text: await text(response) };
+}
+
+/** Without what differs between any two responses, and what describes the body. */
+function headersBesidesBody({ headers }: Pick<IncomingMessage, "headers">) {
+  const ofBody = ["content-type", "content-length", "content-security-policy", "referrer-policy", "date"];
+  return Object.entries(headers).filter(([name]) => !ofBody.includes(name));
+}
+
+describe("an error that a browser navigates to", () => {
+  test.each([
+    ["/nowhere", 404, "RESOURCE_NOT_FOUND"],
+    ["/users/nobody", 400, "INVALID_ID"],
+    ["/users/999999", 404, "USER_NOT_FOUND"],
+    ["/api/v9/users", 400, "UNSUPPORTED_VERSION"],
+    ["/api/auth/me", 401, "AUTH_REQUIRED"],
+    ["/auth/register", 405, "METHOD_NOT_ALLOWED"],
+    ["/rest/v1/nothing", 404, "PGRST205"],
+    ["/rest/v1/users?select=nothing", 400, "42703"],
+  ])(
+    "at %s is a page with the status %i and the code %s, and the headers of the JSON response",
+    async (path, status, code) => {
+      const fixed = { "X-Request-Id": "one-7", Origin: "https://app.example.org" };
+      const page = await ask(path, { ...fixed, Accept: BROWSER });
+      expect([page.status, page.headers["content-type"]]).toEqual([status, HTML]);
+      expect(page.headers["content-security-policy"]).toMatch(/^default-src 'none';.*frame-ancestors 'none'/);
+      expect(page.text).toContain(`<code>${code}</code>`);
+      expect(page.text).toContain("<code>one-7</code>");
+      const json = await ask(path, { ...fixed, Accept: "application/json" });
+      expect([json.status, json.headers["content-type"]]).toEqual([status, "application/json; charset=utf-8"]);
+      expect(headersBesidesBody(page)).toEqual(headersBesidesBody(json));
+      expect(json.headers.vary).toMatch(/(^|, )Accept(,|$)/);
+    },
+  );
+
+  test("links to its code in the error reference, or to the reference for another code of Postgres", async () => {
+    expect((await ask("/users/nobody", { Accept: BROWSER })).text).toContain('href="/docs/errors#INVALID_ID"');
+    const { text: html } = await ask("/rest/v1/users?name=match.(", { Accept: BROWSER });
+    expect(html).toContain('<a href="/docs/errors"><code>2201B</code></a>');
+  });
+
+  test("that is 401 links to the sign-in page, which leads back without the API key", async () => {
+    const { text: html } = await ask("/api/auth/me?a=1&api_key=secret", { Accept: BROWSER });
+    expect(html).toContain('href="/auth/sign-in?redirect_to=%2Fapi%2Fauth%2Fme%3Fa%3D1"');
+    expect(html).not.toContain("secret");
+  });
+
+  test("escapes what the request sent", async () => {
+    const evil = encodeURIComponent('"><img src=x onerror=alert(1)>');
+    for (const path of [
+      `/users?sort=${evil}`,
+      `/rest/v1/users?select=${evil}`,
+      `/rest/v1/${evil}`,
+      `/users?${evil}=1`,
+    ]) {
+      const { status, text: html } = await ask(path, { Accept: BROWSER });
+      expect([path, status >= 400, html.includes("<img")]).toEqual([path, true, false]);
+    }
+    const { text: html } = await ask(`/users?${evil}=1`, { Accept: BROWSER });
+    expect(html).toContain("&lt;img");
+  });
+
+  test("has no body for HEAD", async () => {
+    const { status, headers, text: html } = await ask("/nowhere", { Accept: BROWSER }, { method: "HEAD" });
+    expect([status, headers["content-type"], html]).toEqual([404, HTML, ""]);
+  });
+
+  test("is a page for a form that is submitted, too", async () => {
+    const form = { Accept: BROWSER, "Content-Type": "application/x-www-form-urlencoded" };
+    const { status, headers } = await ask("/nowhere", form, { method: "POST", body: "a=1" });
+    expect([status, headers["content-type"]]).toEqual([404, HTML]);
+  });
+});
+
+describe("an error stays JSON", () => {
+  test.each([
+    ["of a program that accepts everything", { Accept: "*/*" }],
+    ["of a program that names JSON", { Accept: "application/json, text/html" }],
+    ["of a program that names a vendor's JSON", { Accept: "text/html;q=0.9, application/vnd.acme.v2+json" }],
+    ["of a script, whose Accept the page chose", { Accept: BROWSER, "Sec-Fetch-Mode": "cors" }],
+  ])("in a response %s", async (_whose, headers) => {
+    for (const path of ["/nowhere", "/users/nobody", "/rest/v1/nothing"]) {
+      const response = await ask(path, headers as Record<string, string>);
+      expect([path, response.headers["content-type"]]).toEqual([path, "application/json; charset=utf-8"]);
+    }
+  });
+
+  test("in a response to a write of a program that accepts HTML", async () => {
+    const headers = { Accept: BROWSER, "Content-Type": "application/json" };
+    for (const path of ["/users", "/graphql", "/rest/v1/users"]) {
+      const response = await ask(path, headers, { method: "POST", body: "{" });
+      expect([path, response.headers["content-type"]]).toEqual([
+        path,
+        expect.stringMatching(/^application\/(graphql-response\+)?json/),
+      ]);
+    }
+  });
+});
+
+test("a successful response to a browser stays JSON", async () => {
+  const { status, headers } = await ask("/users", { Accept: BROWSER });
+  expect([status, headers["content-type"]]).toEqual([200, "application/json; charset=utf-8"]);
+});
+
+test("PGRST_ERROR_VERBOSITY=minimal hides details and hints on the page, too", async () => {
+  const path = "/rest/v1/userz";
+  expect((await ask(path, { Accept: BROWSER })).text).toContain("Perhaps you meant");
+  const minimal = await serve(database, { REST_REQUIRE_APIKEY: "false", PGRST_CLIENT_ERROR_VERBOSITY: "minimal" });
+  try {
+    const { headers, text: html } = await ask(path, { Accept: BROWSER }, { url: minimal.url });
+    expect(headers["content-type"]).toBe(HTML);
+    expect(html).not.toContain("Perhaps you meant");
+  } finally {
+    await minimal.stop();
+  }
+});
+
+describeInBrowser("an error page in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  test("shows the status and leads to the start page, while scripts get JSON", async () => {
+    const page = await browser.newPage();
+    await page.goto(`${service.url}/nowhere`);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("404 Not Found");
+    await page.getByRole("link", { name: "Start page" }).click();
+    expect(new URL(page.url()).pathname).toBe("/");
+    const answer = await page.request.get(`${service.url}/nowhere`, {
+      headers: { "Sec-Fetch-Mode": "cors", Accept: BROWSER },
+    });
+    expect(await answer.json()).toMatchObject({ error: { code: "RESOURCE_NOT_FOUND" } });
+    await page.close();
+  });
+});
