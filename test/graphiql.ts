@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 
-/** Pasted, because the editor completes what is typed. The page needs the permission to use the clipboard. */
+/** Pasted, because the editor closes brackets as they are typed. The page needs the permission to use the clipboard. */
 export async function pasteInto(page: Page, editor: string, text: string): Promise<void> {
-  await page.locator(`${editor} .monaco-editor`).filter({ visible: true }).first().click();
+  await page.locator(`${editor} .CodeMirror`).filter({ visible: true }).first().click();
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
   await page.keyboard.press("ControlOrMeta+A");
   await page.keyboard.press("ControlOrMeta+V");

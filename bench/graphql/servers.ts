@@ -22,7 +22,7 @@ export type ServerLauncher = {
 /** All of them on one Postgres, with the same roles, tokens and policies. */
 export const SERVERS: readonly ServerLauncher[] = [
   { name: "ours", isInstalled: true, start: startOurGraphQL },
-  opponent(BARE, "amber", "graphql/bare-postgraphile.ts", true),
+  opponent(BARE, "amber", "peers/postgraphile.mjs", existsSync(peerPackage("postgraphile"))),
   opponent(
     APOLLO,
     "contract",

@@ -18,6 +18,7 @@ import type { Tracing } from "../../engine/observability/tracing.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { Listener } from "../../engine/pg-client/listen.ts";
 import { makeBodyLimits } from "../../http/body-limit.ts";
+import { readSessionCookie } from "../../http/credentials.ts";
 import { makeCsrfProtection } from "../../http/csrf-protection.ts";
 import { makeReadYourWrites } from "../../http/read-your-writes.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
@@ -25,7 +26,7 @@ import { makePreset } from "../preset.ts";
 import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
-import { makeExplorer, sampleQuery } from "./explorer.ts";
+import { makeExplorer } from "./explorer.ts";
 import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
 import { makeIntrospectionAccess } from "./introspection-access.ts";
 import {
@@ -34,8 +35,11 @@ import {
   type PreparedOperation,
   type PrepareOperation,
 } from "./operation.ts";
+import { readCredentials } from "./parse-request.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-client.ts";
+import { privilegesOf } from "./role-schemas.ts";
+import { sampleQuery, sampleTablesQuery } from "./sample-query.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
 import { GraphqlSockets } from "./socket/sockets.ts";
 
@@ -120,7 +124,11 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
     folders: {
       [GRAPHQL_PATH]: handle,
       ...(config.graphqlExplorer && {
-        [EXPLORER_PATH]: makeExplorer({ explorer: EXPLORER_PATH, graphql: GRAPHQL_PATH }),
+        [EXPLORER_PATH]: makeExplorer({
+          explorer: EXPLORER_PATH,
+          graphql: GRAPHQL_PATH,
+          sampleQueryFor: (request) => sampleTablesQueryFor(request, dependencies, keeper),
+        }),
       }),
     },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
@@ -143,6 +151,20 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
       keeper.close();
     },
   };
+}
+
+/** Null while there is no schema. */
+async function sampleTablesQueryFor(
+  request: GraphqlHttpRequest,
+  { authenticator, catalog }: GraphqlDependencies,
+  keeper: SchemaKeeper,
+): Promise<string | null> {
+  const session = readSessionCookie(request.headers);
+  const { caller } = await authenticator().authenticateOrAnonymous({ ...readCredentials(request), session });
+  request.admit(caller);
+  if (!keeper.isServing) return null;
+  const { schema } = await keeper.current(caller.role);
+  return sampleTablesQuery(schema, privilegesOf(catalog.current(), [caller.role]));
 }
 
 /** The schemas by role, with the limits of the documents that are checked against them. */

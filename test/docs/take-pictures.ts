@@ -97,7 +97,7 @@ async function takeGraphiql(browser: Browser): Promise<void> {
   await page.waitForSelector(".graphiql-execute-button");
   await pasteInto(page, ".graphiql-query-editor", QUERY);
   await page.click(".graphiql-execute-button");
-  await page.locator(".result-window .view-lines").getByText("totalCount").waitFor();
+  await page.locator(".result-window .CodeMirror-code").getByText("totalCount").waitFor();
   await shoot(page, "graphiql");
 }
 

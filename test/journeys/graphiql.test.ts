@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { pasteInto } from "../graphiql.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 
 describeInBrowser("GraphiQL in a browser", () => {
   let graphql: GraphQLService;
@@ -32,9 +33,13 @@ describeInBrowser("GraphiQL in a browser", () => {
 
   const write = (editor: string, text: string) => pasteInto(page, editor, text);
   const run = () => page.click(".graphiql-execute-button");
-  // The editor shows spaces as ones that do not break.
-  const shown = async () =>
-    ((await page.locator(".result-window .view-lines").textContent()) ?? "").replaceAll("\u00a0", " ");
+  const shown = async () => (await page.locator(".result-window .CodeMirror-code").textContent()) ?? "";
+
+  test("opens with a query over tables that the caller may read", async () => {
+    await run();
+    await expect.poll(shown).toContain('"email": "ann@example.org"');
+    expect(await shown()).not.toContain('"errors"');
+  });
 
   test("runs a query", async () => {
     await write(".graphiql-query-editor", "{ user(id: 1) { name email } }");
@@ -77,6 +82,19 @@ describeInBrowser("GraphiQL in a browser", () => {
     await expect
       .poll(() => page.locator(".graphiql-doc-explorer").textContent())
       .toContain("The user who is signed in.");
+  });
+
+  test.each(LAYOUTS)("is accessible $width px wide in $colorScheme colours", async ({ width, colorScheme }) => {
+    const context = await browser.newContext({ viewport: { width, height: 780 }, colorScheme });
+    const opened = await context.newPage();
+    await opened.goto(`${graphql.service.url}/graphiql`);
+    await opened.click(".graphiql-execute-button");
+    await opened.locator(".result-window").getByText('"data"').waitFor();
+    await expectAccessible(opened);
+    await opened.getByRole("button", { name: "Show Documentation Explorer" }).click();
+    await opened.getByRole("link", { name: "Query", exact: true }).waitFor();
+    await expectAccessible(opened);
+    await context.close();
   });
 
   test("loads nothing from other hosts and nothing that its policy forbids", () => {

@@ -11,11 +11,11 @@ import { PostGraphileAmberPreset } from "postgraphile/presets/amber";
 import { makeJSONPgSmartTagsPlugin } from "postgraphile/utils";
 
 const { PORT, DATABASE_URL, JWT_SECRET, POOL_SIZE } = process.env;
-const secret = createSecretKey(Buffer.from(JWT_SECRET!));
+const secret = createSecretKey(Buffer.from(JWT_SECRET));
 
-function settingsOf(authorization: string | undefined): Record<string, string> {
+function settingsOf(authorization) {
   if (!authorization) return { role: "anon", "request.interface": "graphql" };
-  const claims = jwt.verify(authorization.slice("Bearer ".length), secret, { algorithms: ["HS256"] }) as jwt.JwtPayload;
+  const claims = jwt.verify(authorization.slice("Bearer ".length), secret, { algorithms: ["HS256"] });
   return { role: claims.role, "request.jwt.claims": JSON.stringify(claims), "request.interface": "graphql" };
 }
 
@@ -34,12 +34,12 @@ const TAGS = makeJSONPgSmartTagsPlugin({
   },
 });
 
-const preset: GraphileConfig.Preset = {
+const preset = {
   extends: [PostGraphileAmberPreset],
   plugins: [TAGS],
   pgServices: [
     makePgService({
-      connectionString: DATABASE_URL!,
+      connectionString: DATABASE_URL,
       schemas: ["public"],
       poolConfig: { max: Number(POOL_SIZE) },
       pgSettings: ({ node }) => settingsOf(node?.req.headers.authorization),
