@@ -103,7 +103,7 @@ async function takeGraphiql(browser: Browser): Promise<void> {
 
 async function takeReference(browser: Browser): Promise<void> {
   const page = await opened(browser, `${service.url}/docs`, DESKTOP);
-  await page.waitForSelector(".opblock");
+  await page.waitForSelector(".operation");
   await shoot(page, "reference");
 }
 

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+
+let database: TestDatabase;
+let service: Service;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  service = await serve(database, {});
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(service.url + path, { headers });
+
+describe("/docs", () => {
+  test("is a page that loads only from this server, and whose policy allows no more", async () => {
+    const response = await get("/docs");
+    const html = await response.text();
+    const policy = response.headers.get("content-security-policy")!;
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(html.match(/(src|href)="https?:/g)).toBeNull();
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).not.toContain("unsafe");
+  });
+
+  test.each(["/docs/api-reference.js", "/docs/schema-text.js"])("serves %s, with an ETag", async (path) => {
+    const response = await get(path);
+    expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    const again = await get(path, { "If-None-Match": response.headers.get("etag")! });
+    expect(again.status).toBe(304);
+  });
+
+  test.each(["/docs/api-reference.css", "/docs/api-reference.ts", "/docs/nothing.js"])(
+    "serves nothing at %s",
+    async (path) => {
+      expect((await get(path)).status).toBe(404);
+    },
+  );
+});
