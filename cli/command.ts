@@ -92,11 +92,11 @@ export function commandLine(name: string, args = "", { silent = false }: Command
   return joinParts(silent ? "npm run --silent" : "npm run", name, dashes, args);
 }
 
-/** `content-service`, with npx if it was used; null for an npm script of a clone. */
+/** `content-service`, with npx if npm runs it; null for an npm script of a clone. */
 function packageCommand(): string | null {
   const program = basename(process.argv[1] ?? "", ".js");
   if (program !== "content-service") return null;
-  return process.env.npm_command === "exec" ? `npx ${program}` : program;
+  return process.env.npm_command === undefined ? program : `npx ${program}`;
 }
 
 function joinParts(...parts: readonly string[]): string {

@@ -1,5 +1,7 @@
+import { existsSync, readFileSync } from "node:fs";
+import { readProjectSettings } from "../engine/config/config.ts";
 import { findClosestName } from "../engine/edit-distance.ts";
-import { EXIT_USAGE } from "./command.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "./command.ts";
 
 /** The commands, by the first argument. */
 const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {
@@ -58,7 +60,7 @@ In a clone, npm run <command> does the same.`;
 // Removes the name of the command, so that it finds its own arguments.
 const [name] = process.argv.splice(2, 1);
 if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
-  await COMMANDS[name]!.run();
+  if (loadProjectSettings()) await COMMANDS[name]!.run();
 } else if (name === undefined || name === "--help" || name === "-h" || name === "help") {
   console.log(USAGE);
 } else {
@@ -66,6 +68,22 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
   failWithUsage(
     `content-service has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}\n\n${USAGE}`,
   );
+}
+
+/** Reads .env and package.json of the working directory. The environment takes precedence over both. */
+function loadProjectSettings(): boolean {
+  try {
+    if (existsSync(".env")) process.loadEnvFile();
+    if (!existsSync("package.json")) return true;
+    for (const [setting, value] of Object.entries(readProjectSettings(readFileSync("package.json", "utf8")))) {
+      process.env[setting] ??= value;
+    }
+    return true;
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = EXIT_FAILURE;
+    return false;
+  }
 }
 
 function failWithUsage(message: string): void {

@@ -63,6 +63,22 @@ export function withDatabaseSettings(config: Config, databaseSettings: DatabaseS
   return { config: merged, warnings: [...databaseSettings.keys()].flatMap(warnOfUnknownInDatabase) };
 }
 
+/**
+ * The settings of a project, which apply to all its deployments: `"content-service": { "BASE_SCHEMA": "platform" }` in its
+ * package.json. The environment takes precedence.
+ */
+export function readProjectSettings(packageJson: string): Record<string, string> {
+  const { "content-service": settings = {} } = JSON.parse(packageJson) as { "content-service"?: object };
+  const problems: string[] = [];
+  for (const name of Object.keys(settings)) {
+    const setting = Object.values<SettingDefinition<unknown>>(SETTINGS).find(({ names }) => names.includes(name));
+    if (!setting) problems.push(`"${name}" is not a setting`);
+    else if (setting.secret) problems.push(`${name} is a secret: set it in the environment or in .env`);
+  }
+  if (problems.length > 0) throw new ConfigError(`"content-service" in package.json:\n  ${problems.join("\n  ")}`);
+  return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]));
+}
+
 /** The first of the setting's names that is set in the environment. */
 export function findInEnvironment(
   { names }: SettingDefinition<unknown>,

@@ -145,6 +145,11 @@ export const POSTGRES_SETTINGS = {
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MIGRATION_SETTINGS = {
+  baseSchema: optional(
+    "BASE_SCHEMA",
+    oneOf("content", "platform", "none"),
+    "The release's migrations that are applied before the project's: `platform`; `content`, which adds the example application with users and sign-in; or `none`. Unset: `content` in a clone, `platform` in a package.",
+  ),
   migrationsDir: optional(
     "MIGRATIONS_DIR",
     text,

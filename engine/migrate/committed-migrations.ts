@@ -130,8 +130,24 @@ export function releaseHistories(): MigrationHistory[] {
   return histories.filter(({ folder }) => existsSync(folder));
 }
 
-/** The histories of this release, and the project's in MIGRATIONS_DIR. */
-export function allHistories(migrationsDir: string | null): MigrationHistory[] {
+/** The release's histories by the value of BASE_SCHEMA. */
+const BASE_HISTORIES = {
+  none: [],
+  platform: ["platform"],
+  content: ["platform", "content"],
+} as const satisfies Record<string, readonly MigrationHistory["name"][]>;
+
+type HistorySettings = {
+  readonly migrationsDir: string | null;
+  readonly baseSchema: keyof typeof BASE_HISTORIES | null;
+};
+
+/** The histories of this release that BASE_SCHEMA selects, and the project's in MIGRATIONS_DIR. */
+export function allHistories({ migrationsDir, baseSchema }: HistorySettings): MigrationHistory[] {
+  const base: readonly string[] = BASE_HISTORIES[baseSchema ?? (isClone ? "content" : "platform")];
   const defaultDir = isClone ? join(DB_FOLDER, "migrations") : "db/migrations";
-  return [...releaseHistories(), { name: "project", folder: resolve(migrationsDir ?? defaultDir) }];
+  return [
+    ...releaseHistories().filter(({ name }) => base.includes(name)),
+    { name: "project", folder: resolve(migrationsDir ?? defaultDir) },
+  ];
 }

@@ -161,7 +161,7 @@ function externalPostgres(config: Config): PostgresUrls {
       url: toPgConnectionString(ownerUrl),
       shadowUrl: toPgConnectionString(shadowUrl),
       rootUrl: toPgConnectionString(rootUrl),
-      histories: allHistories(config.migrationsDir),
+      histories: allHistories(config),
     },
     close: async () => {},
   };
@@ -183,7 +183,7 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
         url: ownerUrl,
         shadowUrl: ownUrlOf("postgres", `${EMBEDDED_DATABASE}_shadow`),
         rootUrl,
-        histories: allHistories(config.migrationsDir),
+        histories: allHistories(config),
       },
       close,
     };

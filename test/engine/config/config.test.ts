@@ -1,6 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { ConfigError, isEmbedded, readConfig, withDatabaseSettings } from "../../../engine/config/config.ts";
+import {
+  ConfigError,
+  isEmbedded,
+  readConfig,
+  readProjectSettings,
+  withDatabaseSettings,
+} from "../../../engine/config/config.ts";
 import { SETTINGS } from "../../../engine/config/settings.ts";
 import { describeSettings, writeSettingsDocument } from "../../../engine/config/settings-document.ts";
 import { SECRET } from "../../secret.ts";
@@ -174,6 +180,19 @@ describe("readConfig", () => {
 
   test("the config cannot be changed", () => {
     expect(Object.isFrozen(readConfig({}).config)).toBe(true);
+  });
+
+  test("are read from a project's package.json, with neither unknown names nor secrets", () => {
+    expect(readProjectSettings("{}")).toEqual({});
+    const settings = { BASE_SCHEMA: "none", PORT: 8080 };
+    expect(readProjectSettings(JSON.stringify({ "content-service": settings }))).toEqual({
+      BASE_SCHEMA: "none",
+      PORT: "8080",
+    });
+    const wrong = { PROT: 8080, JWT_SECRET: SECRET };
+    expect(() => readProjectSettings(JSON.stringify({ "content-service": wrong }))).toThrow(
+      /"PROT" is not a setting\n {2}JWT_SECRET is a secret/,
+    );
   });
 });
 
