@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startCluster } from "../engine/embedded/cluster.ts";
-import { allHistories } from "../engine/migrate/committed-migrations.ts";
+import { releaseHistories } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
 
 declare module "vitest" {
@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await createDatabases(urlOf("postgres"), ["empty", "content"]);
   await runMigrations(
     { name: "migrate" },
-    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres"), histories: allHistories(null) },
+    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres"), histories: releaseHistories() },
   );
 
   project.provide("clusterUrl", cluster.url("ROLE", "DATABASE"));

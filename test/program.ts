@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { TestDatabase } from "./database.ts";
-import { REPOSITORY } from "./repository.ts";
+import { NO_PROJECT, REPOSITORY } from "./repository.ts";
 import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
 
@@ -31,9 +31,10 @@ export function run(
   environment: NodeJS.ProcessEnv,
   { args = [], root = REPOSITORY, output }: RunOptions = {},
 ) {
+  const project = root === REPOSITORY ? { MIGRATIONS_DIR: NO_PROJECT } : {};
   const child = spawn(process.execPath, [join(root, file), ...args], {
     cwd: root,
-    env: { PATH: process.env.PATH, PORT: "0", NODE_COMPILE_CACHE: COMPILE_CACHE, ...environment },
+    env: { PATH: process.env.PATH, PORT: "0", NODE_COMPILE_CACHE: COMPILE_CACHE, ...project, ...environment },
     stdio: ["ignore", output ?? "pipe", output ?? "pipe"],
   });
   const streams = { printed: "", logged: "" };

@@ -5,6 +5,9 @@ import { join } from "node:path";
 /** The folder of this repository: commands are run there, and its files are read. */
 export const REPOSITORY = join(import.meta.dirname, "..");
 
+/** As MIGRATIONS_DIR: a folder without migrations, so that the tests judge the release and no tables of a project in this clone. */
+export const NO_PROJECT = join(REPOSITORY, "test/no-project");
+
 /** Those that are tracked or would be, of a kind such as `*.md` or of all; by their paths from there. */
 export function repositoryFiles(...kinds: readonly string[]): string[] {
   const words = ["ls-files", "--cached", "--others", "--exclude-standard", ...kinds];

@@ -2,6 +2,7 @@ import { readConfig } from "../engine/config/config.ts";
 import { makeLogger } from "../engine/output/log.ts";
 import { type Service, type ServiceOptions, startService } from "../service.ts";
 import type { TestDatabase } from "./database.ts";
+import { NO_PROJECT } from "./repository.ts";
 import { SECRET } from "./secret.ts";
 
 /** The whole service in this process, on a port of its own. */
@@ -16,6 +17,7 @@ export function serve(
     DATABASE_URL: url,
     OWNER_DATABASE_URL: ownerUrl,
     JWT_SECRET: SECRET,
+    MIGRATIONS_DIR: NO_PROJECT,
     RATE_LIMIT: "0",
     // The connections that the tests hold open are closed at once.
     DRAIN_TIMEOUT_SECONDS: "0",

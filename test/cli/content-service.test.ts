@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase } from "../database.ts";
-import { REPOSITORY } from "../repository.ts";
+import { NO_PROJECT, REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";
 
@@ -67,7 +67,7 @@ describe("content-service", () => {
 
   test("ends with the shell that npm started it in, which passes no signals on", async () => {
     const shell = spawn("sh", ["-c", '"$0" "$1" start; :', process.execPath, BIN], {
-      env: { ...servingEnvironment(), npm_command: "exec" },
+      env: { ...servingEnvironment(), MIGRATIONS_DIR: NO_PROJECT, npm_command: "exec" },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const said = createInterface({ input: shell.stdout });

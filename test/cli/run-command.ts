@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { TestDatabase } from "../database.ts";
 import { COMPILE_CACHE } from "../program.ts";
-import { REPOSITORY } from "../repository.ts";
+import { NO_PROJECT, REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 
 export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
@@ -26,7 +26,7 @@ export function runCommandWith(
   settings: NodeJS.ProcessEnv,
 ): Promise<CommandResult> {
   const line = [join(REPOSITORY, `cli/${name}.ts`), ...words];
-  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, ...settings };
+  const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, MIGRATIONS_DIR: NO_PROJECT, ...settings };
   return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env }).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
     (error) => error as CommandResult,

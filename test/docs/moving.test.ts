@@ -6,6 +6,7 @@ import { makeLogger } from "../../engine/output/log.ts";
 import { withClient } from "../../engine/pg-client/with-client.ts";
 import { type Service, startService } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { NO_PROJECT } from "../repository.ts";
 
 const SECRET = "the secret of the deployment before";
 const [ALICE, BOB] = ["5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b01", "5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b02"];
@@ -46,7 +47,7 @@ let databases: TestDatabase[];
 let services: Service[];
 
 async function serveWith(settings: Readonly<Record<string, string>>): Promise<Service> {
-  const { config } = readConfig({ PORT: "0", LOG_LEVEL: "silent", ...settings });
+  const { config } = readConfig({ PORT: "0", LOG_LEVEL: "silent", MIGRATIONS_DIR: NO_PROJECT, ...settings });
   const giveUp = (reason: Error) => {
     throw reason;
   };
