@@ -41,6 +41,10 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   async uncommit({ migrate }, { history }) {
     printFiles(await runMigrations({ name: "uncommit", history }, migrate));
   },
+  async seed({ migrate }) {
+    await runMigrations({ name: "seed" }, migrate);
+    console.log("The rows of seed.sql are inserted.");
+  },
   async reset(postgres) {
     await runMigrations({ name: "reset" }, postgres.migrate);
     await printStatus(postgres);
@@ -133,6 +137,8 @@ ${commandLine("migrate", "commit MESSAGE [--history NAME]")}
   Turns the files in current/ into a committed migration and updates schema.sql.
 ${commandLine("migrate", "uncommit [--history NAME]")}
   Turns the last committed migration back into files in current/.
+${commandLine("migrate", "seed")}
+  Runs db/seed.sql, beside the folder of the project's migrations.
 ${commandLine("migrate", "reset --erase")}
   Drops the database with ALL ITS DATA and creates it again.
 ${commandLine("migrate", "dump")}

@@ -35,7 +35,7 @@ export async function commitCurrent(
   const written = await writeMigrations(history, message, files);
   const changed = written.map(({ file }) => displayPath(file));
   try {
-    const schemas = await makeSchemaTexts(settings, settings.histories);
+    const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name));
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
     changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
@@ -65,7 +65,8 @@ export async function uncommitLast(history: MigrationHistory, settings: CommitSe
     files.push(displayPath(join(current, name)));
   }
   await removeMigrations(history, [last], settings.url);
-  return [...files, ...(await writeSchemaFiles(await makeSchemaTexts(settings, settings.histories)))];
+  const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(last.history));
+  return [...files, ...(await writeSchemaFiles(schemas))];
 }
 
 async function writeMigrations(
@@ -168,6 +169,14 @@ export function schemaFileOf({ name, folder }: MigrationHistory): string {
   return join(name === "project" ? folder : dirname(folder), "schema.sql");
 }
 
+/** Whose `schema.sql` is written. */
+export type SchemaScope = "project" | "all";
+
+/** A project's migration does not change the release's schema. */
+function schemaScopeOf(name: MigrationHistory["name"]): SchemaScope {
+  return name === "project" ? "project" : "all";
+}
+
 /** By file; null if there are no migrations. */
 type SchemaTexts = ReadonlyMap<string, string | null>;
 
@@ -175,12 +184,14 @@ type SchemaTexts = ReadonlyMap<string, string | null>;
 export async function makeSchemaTexts(
   { shadowUrl, rootUrl }: ScratchDatabases,
   histories: readonly MigrationHistory[],
+  scope: SchemaScope,
 ): Promise<SchemaTexts> {
   const schemas = new Map<string, string | null>();
   await withScratchDatabase(shadowUrl, rootUrl, async () => {
     const applied: MigrationHistory[] = [];
     for (const [file, added] of Map.groupBy(histories, schemaFileOf)) {
       applied.push(...added);
+      if (scope === "project" && added.every(({ name }) => name !== "project")) continue;
       const committed = (await Promise.all(added.map(committedMigrations))).flat();
       if (committed.length > 0) await applyCommitted(shadowUrl, rootUrl, applied);
       schemas.set(file, committed.length > 0 ? await withClient(shadowUrl, dumpSchema) : null);

@@ -130,6 +130,11 @@ export function releaseHistories(): MigrationHistory[] {
   return histories.filter(({ folder }) => existsSync(folder));
 }
 
+/** Whether these are all histories of the release, in a clone, where its `schema.sql` can be renewed. */
+export function includesRelease(histories: readonly MigrationHistory[]): boolean {
+  return isClone && releaseHistories().every(({ name }) => histories.some((history) => history.name === name));
+}
+
 /** The release's histories by the value of BASE_SCHEMA. */
 const BASE_HISTORIES = {
   none: [],

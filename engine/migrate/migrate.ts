@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type pg from "pg";
 import { withClient } from "../pg-client/with-client.ts";
 import { applyCommitted } from "./apply-committed.ts";
@@ -5,10 +8,13 @@ import { applyCurrent } from "./apply-current.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {
   committedMigrations,
+  displayPath,
+  includesRelease,
   type MigrateSettings,
   type MigrationHistory,
   releaseHistories,
 } from "./committed-migrations.ts";
+import { findErrorOffset, MigrationError } from "./migration-error.ts";
 import {
   explainDivergence,
   type MigrationState,
@@ -26,6 +32,8 @@ export type MigrateCommand =
   | { readonly name: "commit"; readonly message: string; readonly history: MigrationHistory["name"] }
   | { readonly name: "uncommit"; readonly history: MigrationHistory["name"] }
   | { readonly name: "dump" }
+  /** Runs the project's seed.sql. */
+  | { readonly name: "seed"; readonly isOptional?: boolean }
   | { readonly name: "reset" };
 
 /** Other processes wait for this lock; graphile-migrate alone would fail in that case. */
@@ -65,9 +73,36 @@ async function runCommand(command: MigrateCommand, settings: Required<MigrateSet
       return commitCurrent(findHistory(settings.histories, command.history), command.message, settings);
     case "uncommit":
       return uncommitLast(findHistory(settings.histories, command.history), settings);
+    case "seed":
+      await runSeed(findHistory(settings.histories, "project"), settings.url, command);
+      return [];
     case "dump":
-      return writeSchemaFiles(await makeSchemaTexts(settings, settings.histories));
+      return writeSchemaFiles(
+        await makeSchemaTexts(settings, settings.histories, includesRelease(settings.histories) ? "all" : "project"),
+      );
   }
+}
+
+/** Rows for tests and development, from the file beside the folder of the migrations. */
+async function runSeed(
+  { folder }: MigrationHistory,
+  url: string,
+  { isOptional }: { isOptional?: boolean },
+): Promise<void> {
+  const file = join(dirname(folder), "seed.sql");
+  if (!existsSync(file)) {
+    if (isOptional) return;
+    throw new Error(`There is no ${displayPath(file)}.`);
+  }
+  const sql = await readFile(file, "utf8");
+  const origins = sql.split("\n").map((_, index) => ({ file: displayPath(file), line: index + 1 }));
+  await withClient(url, async (client) => {
+    try {
+      await client.query(sql);
+    } catch (error) {
+      throw new MigrationError(error as Error, { sql, origins }, await findErrorOffset(client, sql, error as Error));
+    }
+  });
 }
 
 function findHistory(histories: readonly MigrationHistory[], wanted: MigrationHistory["name"]): MigrationHistory {

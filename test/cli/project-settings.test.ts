@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../engine/pg-client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
+import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { makeProjectFolder } from "./project.ts";
 
@@ -60,6 +61,10 @@ describe("a project's settings", () => {
         );
         expect(await project.run("migrate", "commit", "add notes")).toMatchObject({ code: 0 });
         expect(await readdir(join(project.folder, "db/migrations/committed"))).toEqual(["000001-add-notes.sql"]);
+        const release = await readFile(join(REPOSITORY, "db/schema.sql"), "utf8");
+        expect(await project.run("migrate", "dump")).toMatchObject({ code: 0, stdout: "schema.sql is up to date.\n" });
+        expect(await readFile(join(REPOSITORY, "db/schema.sql"), "utf8")).toBe(release);
+        expect(release).toContain("create table public.articles ");
         const schema = await readFile(join(project.folder, "db/migrations/schema.sql"), "utf8");
         expect(schema).toContain("create table public.notes");
         for (const name of has) expect(schema).toContain(`create table ${name} `);
