@@ -1,15 +1,13 @@
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
-import type { InterfaceName } from "../engine/identity/caller-settings.ts";
+import { INTERFACE_NAMES, type InterfaceName } from "../engine/identity/caller-settings.ts";
 import type { Claims } from "../engine/identity/claims.ts";
 import { type AttemptOutcome, type PolicyMatrixRow, readPolicyMatrix } from "../engine/inspect/policy-matrix.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { loginRoleOf } from "../engine/postgres/served-postgres.ts";
 import { commandLine, formatColumns, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
-
-const INTERFACES: readonly InterfaceName[] = ["table", "resource", "graphql", "realtime"];
 
 const PROGRESS_MS = 1_000;
 
@@ -100,8 +98,8 @@ Examples:
   },
   async run(baseConfig, args, options) {
     if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
-    const interfaceName = INTERFACES.find((name) => name === (options.interface ?? "table"));
-    if (!interfaceName) throw new UsageError(`--interface must be one of ${INTERFACES.join(", ")}.`);
+    const interfaceName = INTERFACE_NAMES.find((name) => name === (options.interface ?? "table"));
+    if (!interfaceName) throw new UsageError(`--interface must be one of ${INTERFACE_NAMES.join(", ")}.`);
     const claims = parseClaimOptions(options);
     await withCatalog(baseConfig, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
       const named = Array.isArray(options.role) ? options.role.map(String) : [];

@@ -27,7 +27,8 @@ const TRUE_PATTERN = /^(on|t|tr|tru|true|y|ye|yes|1)$/i;
 const NO_SETTINGS: readonly (readonly [name: string, value: string])[] = [];
 
 /** The interface that received the request; policies may check it. */
-export type InterfaceName = "table" | "resource" | "graphql" | "realtime";
+export type InterfaceName = (typeof INTERFACE_NAMES)[number];
+export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime"] as const;
 
 export type RequestInfo = {
   readonly interface: InterfaceName;
