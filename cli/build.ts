@@ -17,6 +17,7 @@ for (const folder of SOURCES) {
 }
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
+await cp(join(ROOT, "templates"), join(DIST, "templates"), { recursive: true });
 // Without the project's own migrations, which are not part of the package.
 for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });

@@ -10,6 +10,8 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "starts the service, and applies the migration in current/ on every save",
     run: () => startServer("--dev"),
   },
+  init: { about: "creates a project in a folder", run: () => import("./init.ts") },
+  test: { about: "runs the policy tests in test/policies", run: () => import("./test-policies.ts") },
   migrate: { about: "applies migrations; commits, uncommits, resets", run: () => import("./migrate.ts") },
   user: { about: "adds, disables and enables users, and assigns their roles", run: () => import("./user.ts") },
   keys: { about: "prints the deployment's keys; creates, lists and revokes others", run: () => import("./keys.ts") },
@@ -60,7 +62,7 @@ In a clone, npm run <command> does the same.`;
 // Removes the name of the command, so that it finds its own arguments.
 const [name] = process.argv.splice(2, 1);
 if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
-  if (loadProjectSettings()) await COMMANDS[name]!.run();
+  if (name === "init" || loadProjectSettings()) await COMMANDS[name]!.run();
 } else if (name === undefined || name === "--help" || name === "-h" || name === "help") {
   console.log(USAGE);
 } else {

@@ -28,15 +28,15 @@ afterAll(async () => {
 const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words]);
 
 describe("content-service", () => {
-  test("has the same commands as npm run", async () => {
+  test("has the same commands as npm run, and those for projects", async () => {
     const { scripts } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
     const developers = ["bench", "build", "check", "prepack", "test"];
+    // In a clone npm test runs the tests of the service.
+    const forProjects = ["init", "test"];
     const { stdout } = await inClone("--help");
     const words = [...stdout.matchAll(/^ {2}([a-z-]+) {2,}/gm)].map(([, word]) => word!);
     expect(words.sort()).toEqual(
-      Object.keys(scripts)
-        .filter((name) => !developers.includes(name))
-        .sort(),
+      [...Object.keys(scripts).filter((name) => !developers.includes(name)), ...forProjects].sort(),
     );
   });
 
