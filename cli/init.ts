@@ -114,7 +114,7 @@ type Project = {
 
 async function makeProject(folder: string, name: string, template: Template, from: string): Promise<Project> {
   const dependency = await findDependency(folder);
-  const files = [...(await readTemplate("common", name)), ...(await readTemplate(template, name))];
+  const files = [...(await readTemplate("every-template", name)), ...(await readTemplate(template, name))];
   const base = files.find(({ path }) => path === "base.sql");
   const imported = base ? await importSupabase(from, base.text) : { files: [], changes: [] };
   return {

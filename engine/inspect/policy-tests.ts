@@ -277,16 +277,12 @@ async function becomeCaller(client: pg.ClientBase, caller: CallerContext, login:
   await client.query(`set local role ${quotedName(caller.role)}`);
 }
 
-type StatementOutcome =
+type TestOutcome =
   | { readonly kind: "rows"; readonly count: number }
   | { readonly kind: "error"; readonly code: string; readonly message: string };
 
 /** Runs the statement after a preparation, and rolls both back. */
-async function tryStatement(
-  client: pg.ClientBase,
-  sql: string,
-  prepare: () => Promise<void>,
-): Promise<StatementOutcome> {
+async function tryStatement(client: pg.ClientBase, sql: string, prepare: () => Promise<void>): Promise<TestOutcome> {
   await client.query("savepoint policy_test");
   try {
     await prepare();
@@ -305,11 +301,7 @@ async function tryStatement(
 /** Insufficient privilege, and the codes of functions for callers who are not signed in or not permitted. */
 const DENIED: readonly string[] = ["42501", "LOGIN", "NOPER"];
 
-function findFailure(
-  expectation: Expectation,
-  outcome: StatementOutcome,
-  control: StatementOutcome | null,
-): string | null {
+function findFailure(expectation: Expectation, outcome: TestOutcome, control: TestOutcome | null): string | null {
   const found = outcome.kind === "rows" ? formatCount(outcome.count) : `error ${outcome.code} (${outcome.message})`;
   const failure = `expected ${formatExpectation(expectation)}, got ${found}`;
   switch (expectation.kind) {

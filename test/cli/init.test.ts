@@ -120,7 +120,7 @@ describe("content-service init", () => {
     for (const name of ["../x", "A", "{{name}}", "", "content-service", "node_modules"]) {
       expect(await project.run("init", "other", "--name", name)).toMatchObject({ code: 2 });
     }
-    expect(await project.run("init", "other", "--template", "../common")).toMatchObject({ code: 2 });
+    expect(await project.run("init", "other", "--template", "../every-template")).toMatchObject({ code: 2 });
     expect(await readdir(project.folder)).not.toContain("other");
   });
 });
