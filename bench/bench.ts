@@ -1,8 +1,10 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { EXIT_FAILURE, EXIT_USAGE } from "../cli/command.ts";
 import { SCHEMAS } from "./catalogue/schemas.ts";
+import { benchmarkChart } from "./chart.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import { type BenchRecord, benchmarksPage } from "./page.ts";
 
@@ -35,8 +37,14 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
 /** The comparisons. The others take long, and run only by name. */
 const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
 
+/** Next to the page with the figures. */
+const CHART = "pictures/benchmarks.svg";
+const PAGE = join(import.meta.dirname, "../docs/benchmarks.md");
+
 const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FILE] [--markdown FILE]
   without a name: ${BY_DEFAULT.join(", ")}
+  --markdown docs/benchmarks.md also draws docs/${CHART}
+  chart: draws it again from the recorded figures, without measuring
   pool: short reads beside many connections, slow statements and a locked table
   soak [--minutes 5]: mixed load on all interfaces; reports growth of memory
   catalogue [--only SCHEMA]…: startup and DDL with many tables
@@ -47,6 +55,10 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
 const { values, positionals } = readWords();
 if (values.help) {
   console.log(USAGE);
+  process.exit();
+}
+if (positionals.includes("chart")) {
+  await drawChart(PAGE);
   process.exit();
 }
 const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
@@ -84,6 +96,11 @@ if (values.json) {
 if (values.markdown) {
   const command = ["npm run bench --", ...process.argv.slice(2)].join(" ");
   await writeFile(values.markdown, benchmarksPage(records, { command, at: new Date(), loadBefore: loadBefore! }));
+  if (positionals.length === 0) await drawChart(values.markdown);
+}
+
+async function drawChart(page: string): Promise<void> {
+  await writeFile(join(dirname(page), CHART), benchmarkChart(await readFile(page, "utf8")));
 }
 
 function readWords() {

@@ -21,6 +21,8 @@ ${command}
 - Load average before: ${loadBefore.toFixed(1)}; after: ${loadavg()[0]!.toFixed(1)}. The load of other virtual machines on the host is unknown.
 - Client, service and Postgres share the processors, so all rates are lower than on separate machines. All peers run in turn, and each ratio is the median of the rounds. Differences below 5 % are noise.
 
+![Requests per second of this service and of others](pictures/benchmarks.svg)
+
 ## Ratios
 
 The rate of this service divided by that of the peer, with equal responses, the same Postgres and the same number of connections.
