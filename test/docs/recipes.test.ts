@@ -1,0 +1,82 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import jwt from "jsonwebtoken";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../service.ts";
+import { runCommand } from "../cli/run-command.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
+import { serve } from "../serve.ts";
+import { ADDRESS } from "./five-minutes.ts";
+
+const ROWS = 45_000;
+const keyOf = (role: string) => jwt.sign({ role }, SECRET);
+
+let folder: string;
+let database: TestDatabase;
+let owner: pg.Client;
+let service: Service;
+let blocks: { language: string; file: string | undefined; text: string }[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "content-service-recipes-"));
+  database = await cloneDatabase("content");
+  owner = await connect(database.ownerUrl);
+  const page = await readFile(join(REPOSITORY, "docs/recipes.md"), "utf8");
+  blocks = [...page.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)].map(([, language, file, text]) => ({
+    language: language!,
+    file,
+    text: text!,
+  }));
+  for (const { language, text } of blocks) if (language === "sql") await owner.query(text);
+  for (const { file, text } of blocks) if (file) await writeFile(join(folder, file), text);
+  service = await serve(database, {});
+});
+afterAll(async () => {
+  await service?.stop();
+  await owner?.end();
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = (script: string, environment: Readonly<Record<string, string>> = {}) =>
+  promisify(execFile)("bash", ["-c", script], { cwd: folder, env: { PATH: process.env.PATH, ...environment } });
+const script = (word: string) =>
+  blocks.find(({ language, text }) => language === "sh" && text.includes(word))!.text.replaceAll(ADDRESS, service.url);
+
+describe("the recipes", () => {
+  test("upload a file in parts, and a second time without inserting rows twice", async () => {
+    const [generate] = script("upload.mjs").replace("1000000", String(ROWS)).split("\n");
+    await run(generate!);
+    const upload = () =>
+      run(`"${process.execPath}" upload.mjs readings.csv readings`, {
+        SERVICE_URL: service.url,
+        SERVICE_KEY: keyOf("service_role"),
+      });
+    for (let time = 0; time < 2; time += 1) {
+      expect((await upload()).stdout).toMatch(new RegExp(`^${ROWS} rows in `));
+      const { rows } = await owner.query("select count(*)::int, count(distinct value)::int as values from readings");
+      expect(rows).toEqual([{ count: ROWS, values: ROWS }]);
+    }
+  });
+
+  test("create, refuse and read a row by a uuid that the client chose", async () => {
+    const [, ...commands] = script("crypto.randomUUID").split("\n");
+    const { stdout } = await run(commands.join("\n"), { KEY: keyOf("anon") });
+    expect(stdout).toMatch(/^201\n.*"23505".*409\n\[\{"id":"[\da-f-]{36}".*\}\]\{"id":"[\da-f-]{36}"/);
+  });
+
+  test("add Google as a provider, which has a button on the sign-in page", async () => {
+    await writeFile(join(folder, "google.secret"), "secret");
+    const [, command] = script("provider -- add").match(/npm run provider -- ([^\n]*\\\n[^\n]*)/)!;
+    const words = command!.replace(/\\\n/g, " ").replace("google.secret", join(folder, "google.secret")).split(/ +/);
+    await runCommand("provider", words, database);
+    expect(await (await fetch(`${service.url}/auth/sign-in`)).text()).toContain("Sign in with Google");
+  });
+});
