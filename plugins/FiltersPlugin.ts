@@ -4,6 +4,7 @@ import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, 
 import type { GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { castToComparable } from "./codecs.ts";
+import { type RowFilter, withRowFilter } from "./field-sources.ts";
 import { assignUniqueNames } from "./name-claims.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
@@ -136,26 +137,32 @@ type FilterBuilder = PgSelectQueryBuilder;
 type FilteredConnection = ReturnType<typeof connection>;
 type ApplyPlan = NonNullable<GrafastArgumentConfig<Step, FilteredConnection>["applyPlan"]>;
 
-function filterInputField({ type, description, apply, visibility: rule }: TableFilter) {
+function filterInputField(filter: TableFilter) {
+  const { type, description, visibility: rule } = filter;
   const field = {
     type,
     description,
     apply: (builder: FilterBuilder, value: unknown) => {
       // A function is a method of Object.prototype with the name of a column: the client sent no such field.
-      if (value != null && typeof value !== "function") apply(builder, value);
+      if (value != null && typeof value !== "function") applyFilter(filter, builder, value);
     },
   };
-  return withVisibility(field, rule);
+  return withRowFilter(withVisibility(field, rule), filter);
 }
 
-function filterArgument({ type, description, apply, visibility: rule }: TableFilter) {
+function filterArgument(filter: TableFilter) {
+  const { type, description, visibility: rule } = filter;
   const applyPlan: ApplyPlan = (_$parent, $connection, argument) => {
     argument.apply(rowsOfConnection($connection), (builder: FilterBuilder, value: unknown) => {
-      if (value != null) apply(builder, value);
+      if (value != null) applyFilter(filter, builder, value);
       return undefined;
     });
   };
-  return withVisibility({ type, description, applyPlan }, rule);
+  return withRowFilter(withVisibility({ type, description, applyPlan }, rule), filter);
+}
+
+function applyFilter({ condition, codec, isItem }: TableFilter, builder: FilterBuilder, value: unknown): void {
+  builder.where(condition(builder.alias, sqlValueWithCodec(isItem ? [value] : value, codec)));
 }
 
 const applyFilterInput: ApplyPlan = (_$parent, $connection, argument) => argument.apply(rowsOfConnection($connection));
@@ -164,13 +171,12 @@ function rowsOfConnection($connection: FilteredConnection): PgSelectStep {
   return $connection.getSubplan() as Step as PgSelectStep;
 }
 
-type TableFilter = {
+type TableFilter = RowFilter & {
   readonly name: string;
   readonly description: string;
   readonly type: GraphQLInputType;
   /** Also an argument of the field itself, not only a field of `filter`. */
   readonly isFieldArgument: boolean;
-  readonly apply: (builder: PgSelectQueryBuilder, value: unknown) => void;
   readonly visibility: VisibilityRule;
 };
 
@@ -200,50 +206,42 @@ function columnFilters(build: GraphileBuild.Build, table: PgTable, column: strin
     description: string,
     valueCodec: Codec,
     isFieldArgument: boolean,
-    condition: (column: SQL, value: unknown) => SQL,
-  ) => {
+    operation: Omit<RowFilter, "condition"> & { readonly condition: (column: SQL, value: SQL) => SQL },
+  ): TableFilter[] => {
     const type = inputTypeOf(build, valueCodec);
     if (!type) return [];
-    const apply: TableFilter["apply"] = (builder, value) =>
-      builder.where(condition(sql`${builder.alias}.${sql.identifier(column)}`, value));
-    return [{ name, description, type, isFieldArgument, apply, visibility }];
+    const condition: RowFilter["condition"] = (row, value) =>
+      operation.condition(sql`${row}.${sql.identifier(column)}`, value);
+    return [{ name, description, type, isFieldArgument, visibility, ...operation, condition }];
   };
 
   if (codec.arrayOfCodec) {
     if (!methods.includes("gin")) return [];
     const element = build.inflection.singularize(name);
-    return makeFilter(
-      element,
-      `With this among its ${name}.`,
-      codec.arrayOfCodec,
-      false,
-      (columnSql, value) => sql`${columnSql} @> ${sqlValueWithCodec([value], codec)}`,
-    );
+    return makeFilter(element, `With this among its ${name}.`, codec.arrayOfCodec, false, {
+      codec,
+      isItem: true,
+      condition: (columnSql, value) => sql`${columnSql} @> ${value}`,
+    });
   }
   if (TIME_TYPES.has(codec.name)) {
     if (!methods.some((method) => RANGE_METHODS.has(method))) return [];
     const eventName = name.replace(/(At|On)$/, "");
     return [
-      ...makeFilter(
-        `${eventName}After`,
-        `With a later ${name}.`,
+      ...makeFilter(`${eventName}After`, `With a later ${name}.`, codec, false, {
         codec,
-        false,
-        (columnSql, value) => sql`${columnSql} > ${sqlValueWithCodec(value, codec)}`,
-      ),
-      ...makeFilter(
-        `${eventName}Before`,
-        `With an earlier ${name}.`,
+        condition: (columnSql, value) => sql`${columnSql} > ${value}`,
+      }),
+      ...makeFilter(`${eventName}Before`, `With an earlier ${name}.`, codec, false, {
         codec,
-        false,
-        (columnSql, value) => sql`${columnSql} < ${sqlValueWithCodec(value, codec)}`,
-      ),
+        condition: (columnSql, value) => sql`${columnSql} < ${value}`,
+      }),
     ];
   }
   if (!methods.some((method) => EQUALITY_METHODS.has(method)) && !extensions?.tags?.filterable) return [];
-  return makeFilter(name, `With this ${name}.`, codec, true, (columnSql, value) => {
-    const [compared, comparedCodec] = castToComparable(columnSql, codec);
-    return sql`${compared} = ${sqlValueWithCodec(value, comparedCodec)}`;
+  return makeFilter(name, `With this ${name}.`, codec, true, {
+    codec: castToComparable(sql.blank, codec)[1],
+    condition: (columnSql, value) => sql`${castToComparable(columnSql, codec)[0]} = ${value}`,
   });
 }
 
@@ -253,7 +251,7 @@ function functionFilters(build: GraphileBuild.Build, table: PgTable): TableFilte
   const functions = resourcesOf(build.input.pgRegistry, table.codec).filter(
     ({ extensions, parameters }) => extensions?.tags?.filter && parameters?.length === 1,
   );
-  return functions.flatMap((resource) => {
+  return functions.flatMap((resource): TableFilter[] | TableFilter => {
     const { from } = resource;
     const [parameter] = resource.parameters;
     const [argument] = build.pgGetArgDetailsFromParameters(resource).argDetails;
@@ -264,10 +262,11 @@ function functionFilters(build: GraphileBuild.Build, table: PgTable): TableFilte
       type: build.graphql.getNullableType(argument.inputType),
       isFieldArgument: false,
       visibility: mayExecute(resource),
-      apply: (builder, value) => {
-        const rows = from({ placeholder: sqlValueWithCodec(value, parameter.codec) });
-        const ofRow = key.map((column) => sql`${builder.alias}.${column}`);
-        builder.where(sql`(${sql.join(ofRow, ", ")}) in (select ${sql.join(key, ", ")} from ${rows})`);
+      codec: parameter.codec,
+      condition: (row, value) => {
+        const ofRow = key.map((column) => sql`${row}.${column}`);
+        const found = from({ placeholder: value });
+        return sql`(${sql.join(ofRow, ", ")}) in (select ${sql.join(key, ", ")} from ${found})`;
       },
     };
   });

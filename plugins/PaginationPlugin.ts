@@ -67,10 +67,7 @@ export const PaginationPlugin: GraphileConfig.Plugin = {
         if (!plan || !resource || !(isPgFieldConnection || isPgFieldSimpleCollection)) return field;
         const maxPageSize = build.options.maxPageSize!;
         if (!isTable(resource)) return { ...field, plan: planFunctionRows(plan, maxPageSize) };
-        const order = rowOrderOf(
-          resource,
-          (column) => build.behavior.pgCodecAttributeMatches([resource.codec, column], "attribute:orderBy") === true,
-        );
+        const order = rowOrderOf(resource, build);
         return {
           ...field,
           plan: isPgFieldConnection ? planConnection(plan, order, maxPageSize) : planList(plan, order, maxPageSize),
@@ -182,9 +179,9 @@ function planConnection(plan: FieldPlanResolver, order: RowOrder, maxPageSize: n
   };
 }
 
-type RowOrderTerm = { readonly attribute: string; readonly direction: "ASC" | "DESC" };
+export type RowOrderTerm = { readonly attribute: string; readonly direction: "ASC" | "DESC" };
 
-type RowOrder = {
+export type RowOrder = {
   readonly terms: readonly RowOrderTerm[];
   /** No two rows are equal in it, so a cursor identifies one row. */
   readonly isTotal: boolean;
@@ -194,31 +191,48 @@ type RowOrder = {
  * The order that the table's comment gives, then the key, in the same direction so that one index serves both. Without a key: all
  * comparable columns, which at least is a stable order.
  */
-function rowOrderOf(table: PgTable, isSortable: (column: string) => boolean): RowOrder {
+export const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: GraphileBuild.Build): RowOrder => {
   const tagged = parseOrderTag(table);
   const key = keyOf(table);
+  const isSortable = (column: string) =>
+    behavior.pgCodecAttributeMatches([table.codec, column], "attribute:orderBy") === true;
   const tieBreakers = key ?? Object.keys(table.codec.attributes).filter(isSortable);
   const direction = tagged.at(-1)?.direction ?? "ASC";
   const tieBreakerTerms = tieBreakers
     .filter((column) => !tagged.some(({ attribute }) => attribute === column))
     .map((attribute): RowOrderTerm => ({ attribute, direction }));
   return { terms: [...tagged, ...tieBreakerTerms], isTotal: key !== null };
-}
+});
+
+/** One expression of an `order by`. */
+export type OrderExpression = {
+  readonly fragment: SQL;
+  readonly codec: Codec;
+  readonly isNullable: boolean;
+  readonly direction: "ASC" | "DESC";
+};
 
 /**
  * Core's cursor conditions put nulls at the wrong end (@dataplan/pg 1.1.2). So `is null` becomes an order term of its own for nullable
  * columns, and an index serves only orders over columns that are not null.
  */
-function applyOrder($rows: PgSelectStep<PgTable>, { terms, isTotal }: RowOrder): void {
-  const { attributes } = $rows.resource.codec;
-  for (const { attribute, direction } of terms) {
-    if (isTotal && !attributes[attribute]!.notNull) {
-      const fragment = sql`(${$rows.alias}.${sql.identifier(attribute)} is null)`;
-      $rows.orderBy({ fragment, codec: TYPES.boolean, nullable: false, direction });
-    }
-    $rows.orderBy({ attribute, direction, callback: toCursorComparison });
+export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTotal }: RowOrder): OrderExpression[] {
+  return terms.flatMap(({ attribute, direction }): OrderExpression[] => {
+    const { codec: columnCodec, notNull } = codec.attributes[attribute]!;
+    const column = sql`${row}.${sql.identifier(attribute)}`;
+    const isNullable = !notNull && !columnCodec.notNull;
+    const [fragment, comparedCodec] = toCursorComparison(column, columnCodec, isNullable);
+    const value = { fragment, codec: comparedCodec, isNullable, direction };
+    if (!isTotal || notNull) return [value];
+    return [{ fragment: sql`(${column} is null)`, codec: TYPES.boolean, isNullable: false, direction }, value];
+  });
+}
+
+function applyOrder($rows: PgSelectStep<PgTable>, order: RowOrder): void {
+  for (const { fragment, codec, isNullable, direction } of orderExpressionsOf($rows.alias, $rows.resource, order)) {
+    $rows.orderBy({ fragment, codec, nullable: isNullable, direction });
   }
-  if (isTotal) $rows.setOrderIsUnique();
+  if (order.isTotal) $rows.setOrderIsUnique();
 }
 
 /**

@@ -19,6 +19,7 @@ import { ConnectionShapePlugin } from "./ConnectionShapePlugin.ts";
 import { EmptySchemaPlugin } from "./EmptySchemaPlugin.ts";
 import { EnumsPlugin } from "./EnumsPlugin.ts";
 import { ExtensionTypesPlugin } from "./ExtensionTypesPlugin.ts";
+import { FieldSourcesPlugin } from "./FieldSourcesPlugin.ts";
 import { FiltersPlugin } from "./FiltersPlugin.ts";
 import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
 import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
@@ -111,6 +112,7 @@ export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileC
       CompositeTypesPlugin,
       EmptySchemaPlugin,
       VisibilityPlugin,
+      FieldSourcesPlugin,
       TypesInOrderPlugin,
     ],
     disablePlugins: DISABLED_PLUGINS,

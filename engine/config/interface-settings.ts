@@ -267,6 +267,12 @@ export const GRAPHQL_SETTINGS = {
     "Who may introspect the schema: `all`, `authenticated` (not anonymous callers) or `off` (nobody). Each role sees what it may use.",
   ),
   graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
+  graphqlCompile: withDefault(
+    "GRAPHQL_COMPILE",
+    oneOf("on", "off"),
+    "on",
+    "Whether operations run as one SQL statement where that is possible. With `off`, PostGraphile's planner runs all of them.",
+  ),
   graphqlPersistedOperations: optional(
     "GRAPHQL_PERSISTED_OPERATIONS",
     text,

@@ -21,6 +21,7 @@ import {
 } from "grafast/graphql";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
+import { OperationPlans } from "../compile/operation-plans.ts";
 import {
   type DocumentLimits,
   measureAmplification,
@@ -49,6 +50,8 @@ type CheckedDocument = {
   operation(name: string | null): OperationDefinitionNode;
   /** The response amplification of one of its operations. */
   amplification(operation: OperationDefinitionNode): ResponseAmplification;
+  /** The statements of one of its operations. */
+  plans(operation: OperationDefinitionNode): OperationPlans;
   /** Null when no variable of the operation can have lost digits. */
   restoreDigits(operation: OperationDefinitionNode): RestoreDigits | null;
   /**
@@ -74,6 +77,8 @@ const MAX_CACHED_DOCUMENTS = 500;
 const BYTES_PER_WEIGHT = 40_000;
 /** The AST with its locations is cached too: one weight unit per so many characters. */
 const CHARACTERS_PER_WEIGHT = 500;
+/** The text of a statement is held once here, and once per connection that has prepared it. */
+const STATEMENT_CHARACTERS_PER_WEIGHT = 5_000;
 /** Documents up to this length are parsed and planned in a few milliseconds. */
 const SHORT_DOCUMENT_LENGTH = 1_000;
 /** Longer documents are not cached. */
@@ -104,6 +109,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
   const cache = new RecentMap<string, CheckedDocument>(MAX_CACHED_DOCUMENTS, undefined, hits);
   const hasPrototypeNames = hasPrototypeFieldNames(schema);
   memory.onFull(() => cache.clear());
+  const reserve = (characters: number) => memory.reserve(characters / STATEMENT_CHARACTERS_PER_WEIGHT);
   const read = (text: string): CheckedDocument => {
     const cached = cache.get(text);
     if (cached) return cached;
@@ -117,6 +123,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
       bytes: weight * BYTES_PER_WEIGHT,
       operation: memoizeOperations(document),
       amplification: memoizeAmplification(document),
+      plans: memoizePerObject((operation) => new OperationPlans({ schema, document, operation, reserve })),
       restoreDigits: memoizePerObject((operation) => makeRestoreDigits(operation, schema)),
       checkVariables: (operation, variables) => {
         checkRequired(operation, variables);

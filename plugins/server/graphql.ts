@@ -237,6 +237,7 @@ function makeExecution(
         maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
       },
       tracing,
+      compilation: { isOn: config.graphqlCompile === "on", ways: counts.operationWays, log },
     }),
   };
 }

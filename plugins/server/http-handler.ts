@@ -205,7 +205,11 @@ function serializeResponse(
   data: OperationResult["data"],
   errors: FormattedErrors,
   extensions: ResponseExtensions | undefined,
-): string {
+): string | Buffer {
+  if (Buffer.isBuffer(data)) {
+    const rest = extensions ? `,"extensions":${JSON.stringify(extensions)}` : "";
+    return Buffer.concat([Buffer.from(`{"data":`), data, Buffer.from(`${rest}}`)]);
+  }
   const parts: string[] = [];
   if (errors && errors.length > 0) parts.push(`"errors":${JSON.stringify(errors)}`);
   if (data !== undefined) parts.push(`"data":${typeof data === "string" ? data : JSON.stringify(data)}`);

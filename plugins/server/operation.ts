@@ -15,7 +15,11 @@ import { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { ResultRow, StatementContext } from "../../engine/database/statement.ts";
 import type { AuthenticationResult } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
+import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import { NotCompiled } from "../compile/not-compiled.ts";
+import type { BoundOperation } from "../compile/operation-plans.ts";
 import { estimateResponseBytes, type ResponseAmplification, tooComplexError } from "./document-size.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import type { RowEventHub } from "./events.ts";
@@ -23,6 +27,7 @@ import type { OperationVariables } from "./exact-numbers.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
+import { runCompiled } from "./run-compiled.ts";
 import { type GrafastResults, SubscriptionResults } from "./subscription-delivery.ts";
 
 /** The parameters of a GraphQL request, over HTTP or WebSocket. */
@@ -53,7 +58,7 @@ export type OperationRequestInfo = {
 
 /** `data` is absent when nothing was executed. */
 export type OperationResult = {
-  readonly data?: ExecutionResult["data"] | string;
+  readonly data?: ExecutionResult["data"] | string | Buffer;
   readonly errors?: readonly GraphQLError[] | undefined;
 };
 
@@ -88,6 +93,15 @@ type OperationDependencies = {
   readonly anonymous: AnonymousLimits;
   /** Null when tracing is off. */
   readonly tracing?: Tracing | null;
+  readonly compilation: CompilationOptions;
+};
+
+export type CompilationOptions = {
+  /** Whether operations are compiled to one statement where that is possible. */
+  readonly isOn: boolean;
+  /** Counts operations by the way that they ran, and by the reason. */
+  readonly ways: KeyedCounter;
+  readonly log: Pick<Logger, "debug">;
 };
 
 /** Limits for operations in the anonymous role. */
@@ -128,15 +142,15 @@ export function makePrepareOperation(dependencies: OperationDependencies): Prepa
 }
 
 function prepareOperation(
-  { introspection, database, events, contextOf, byteLimits, anonymous, tracing = null }: OperationDependencies,
+  dependencies: OperationDependencies,
   shared: SharedBudgets,
   served: ServedSchema,
   { query, operationName, variables: sentVariables, parseExactVariables }: OperationParameters,
   requestInfo: OperationRequestInfo,
 ): PreparedOperation {
+  const { introspection, contextOf, byteLimits, anonymous, tracing = null } = dependencies;
   const { role, claims } = requestInfo.authentication.caller;
-  const { schema, resolvedPreset, documents } = served;
-  const checked = documents.read(query);
+  const checked = served.documents.read(query);
   if (checked.isIntrospection) introspection.check(role);
   const isAnonymous = role === anonymous.role;
   if (isAnonymous) refuseLargePlan(checked.plannedFields, anonymous.maxPlannedFields);
@@ -145,7 +159,6 @@ function prepareOperation(
   const variables = checked.restoreDigits(selected)?.(sentVariables, parseExactVariables) ?? sentVariables;
   checked.checkVariables(selected, variables);
 
-  const { signal, asText = false } = requestInfo;
   const memory = new OperationMemory(shared, {
     kind,
     maxRowBytes: byteLimits.operation,
@@ -153,19 +166,11 @@ function prepareOperation(
     amplification: () => checked.amplification(selected),
     waitForSlot: () => waitForLargeWorkSlot(callerKey(claims, requestInfo.address)),
   });
-  const withPgClient = makeWithPgClient(database, contextOf(requestInfo, kind), {
-    readOnly: kind !== "mutation",
-    budgetOf: () => memory.rowBudget(),
-    admit: (rows) => memory.admit(rows),
-    ...(signal && { signal }),
-  });
+  const { schema } = served;
   const args = { schema, document: checked.document, variableValues: variables, operationName };
-  // No middleware: PostGraphile's would only set the context values that are set here.
-  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue: { pgSettings: null, withPgClient } };
-  const run =
-    kind === "subscription"
-      ? () => runSubscription(executionArgs, events)
-      : () => runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
+  const request = { served, args, kind, memory, requestInfo, context: contextOf(requestInfo, kind) };
+  const bound = bindOperation(dependencies.compilation, requestInfo, () => checked.plans(selected).bind(variables));
+  const run = bound ? () => runBound(dependencies, request, bound) : () => runByGrafast(dependencies, request);
   return {
     ...args,
     kind,
@@ -173,6 +178,84 @@ function prepareOperation(
     run: tracing ? () => tracing.traceWork(kind, traceAttributes(selected), run) : run,
     release: () => memory.release(),
   };
+}
+
+/** What both ways of running an operation need. */
+type OperationRequest = {
+  readonly served: ServedSchema;
+  readonly args: Pick<ExecutionArgs, "schema" | "document" | "variableValues" | "operationName">;
+  readonly kind: PreparedOperation["kind"];
+  readonly memory: OperationMemory;
+  readonly requestInfo: OperationRequestInfo;
+  readonly context: StatementContext;
+};
+
+/** Null when Grafast runs it. */
+function bindOperation(
+  compilation: CompilationOptions,
+  { requestId }: OperationRequestInfo,
+  bind: () => BoundOperation,
+): BoundOperation | null {
+  if (!compilation.isOn) return null;
+  try {
+    const bound = bind();
+    compilation.ways.add("compiled");
+    return bound;
+  } catch (error) {
+    noteNotCompiled(compilation, requestId, error);
+    return null;
+  }
+}
+
+function noteNotCompiled({ ways, log }: CompilationOptions, request: string, error: unknown): void {
+  if (!(error instanceof NotCompiled)) throw error;
+  const { reason, message: detail } = error;
+  ways.add(reason);
+  log.debug({ request, reason, detail }, "the operation was not compiled");
+}
+
+async function runBound(
+  dependencies: OperationDependencies,
+  request: OperationRequest,
+  bound: BoundOperation,
+): Promise<OperationOutcome> {
+  const { memory, context, requestInfo } = request;
+  const { signal, asText = false, requestId } = requestInfo;
+  try {
+    const result = await runCompiled(bound, {
+      database: dependencies.database,
+      context,
+      signal,
+      budget: memory.rowBudget(),
+      admit: (bytes) => memory.admitBytes(bytes),
+      asText,
+    });
+    return { kind: "result", result };
+  } catch (error) {
+    noteNotCompiled(dependencies.compilation, requestId, error);
+  } finally {
+    memory.endExecution();
+  }
+  return runByGrafast(dependencies, request);
+}
+
+function runByGrafast(
+  { database, events }: OperationDependencies,
+  { served, args, kind, memory, requestInfo, context }: OperationRequest,
+): Promise<OperationOutcome> {
+  const { signal, asText = false } = requestInfo;
+  const withPgClient = makeWithPgClient(database, context, {
+    readOnly: kind !== "mutation",
+    budgetOf: () => memory.rowBudget(),
+    admit: (rows) => memory.admit(rows),
+    ...(signal && { signal }),
+  });
+  const { resolvedPreset } = served;
+  // No middleware: PostGraphile's would only set the context values that are set here.
+  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue: { pgSettings: null, withPgClient } };
+  return kind === "subscription"
+    ? runSubscription(executionArgs, events)
+    : runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
 }
 
 async function runToResult(args: Parameters<typeof execute>[0], memory: OperationMemory): Promise<OperationOutcome> {
@@ -240,9 +323,13 @@ class OperationMemory {
 
   /** Takes what the response for these rows will need; throws when that is too much, and waits before a large one is built. */
   admit(rows: readonly ResultRow[]): Promise<void> | void {
-    const { kind, amplification, waitForSlot } = this.#options;
+    const { kind, amplification } = this.#options;
     if (kind === "subscription") this.release();
-    const bytes = estimateResponseBytes(rows, amplification());
+    return this.admitBytes(estimateResponseBytes(rows, amplification()));
+  }
+
+  admitBytes(bytes: number): Promise<void> | void {
+    const { kind, waitForSlot } = this.#options;
     if (!this.#response.take(bytes)) {
       const refusal = kind === "mutation" ? changedButResponseTooLarge() : this.#response.refusal();
       this.release();

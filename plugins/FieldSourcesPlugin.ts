@@ -1,0 +1,125 @@
+import type {} from "graphile-build-pg";
+import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
+import { type FieldSource, type FunctionArgument, toPagePart, withSource } from "./field-sources.ts";
+import { rowOrderOf } from "./PaginationPlugin.ts";
+import { isTable, keyOf, type PgRelation, type SchemaResource } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      FieldSourcesPlugin: true;
+    }
+  }
+}
+
+export const FieldSourcesPlugin: GraphileConfig.Plugin = {
+  name: "FieldSourcesPlugin",
+  description: "Fields carry the column, relation, table or function that they stand for",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields_field: {
+        // Their plans are part of what a source describes.
+        after: ["PaginationPlugin", "ConnectionShapePlugin", "CompositeTypesPlugin", "SubscriptionsPlugin"],
+        callback(field, build, { scope }) {
+          const source = sourceOfScope(build, scope);
+          return source ? withSource(field, source) : field;
+        },
+      },
+    },
+  },
+};
+
+type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
+
+function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
+  const { fieldName, pgCodec, pgFieldAttribute, pgRelationDetails, isConnectionType, isConnectionEdgeType } = scope;
+  if (scope.isRootMutation || scope.isRootSubscription || fieldName === undefined) return null;
+  if (isConnectionType || isConnectionEdgeType || scope.isPageInfo) {
+    const part = toPagePart(fieldName);
+    return part && { kind: "page", part };
+  }
+  if (pgFieldAttribute) {
+    const attributes: Readonly<Record<string, object>> = pgCodec?.attributes ?? {};
+    const column = Object.keys(attributes).find((name) => attributes[name] === pgFieldAttribute);
+    if (column === undefined || pgFieldAttribute.via || pgFieldAttribute.expression) return null;
+    return pgCodec!.extensions?.isTableLike === false
+      ? null
+      : { kind: "column", column, codec: pgFieldAttribute.codec };
+  }
+  if (pgRelationDetails) {
+    const { registry, codec, relationName } = pgRelationDetails;
+    const relation = registry.pgRelations[codec.name]?.[relationName];
+    return relation ? sourceOfRelation(build, scope, relation) : null;
+  }
+  return scope.pgRefDetails ? null : sourceOfResource(build, scope);
+}
+
+function sourceOfRelation(
+  build: GraphileBuild.Build,
+  { isPgSingleRelationField, isPgManyRelationListField }: FieldScope,
+  relation: PgRelation,
+): FieldSource | null {
+  if (isPgSingleRelationField) return { kind: "related row", relation };
+  const table = relation.remoteResource as SchemaResource;
+  if (!isPgManyRelationListField || !isTable(table)) return null;
+  return {
+    kind: "rows",
+    table,
+    relation,
+    isConnection: false,
+    order: rowOrderOf(table, build),
+    maxPageSize: build.options.maxPageSize!,
+  };
+}
+
+function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
+  const { fieldName, pgCodec, pgFieldResource: resource, pgFieldResourceUnique: unique, fieldBehaviorScope } = scope;
+  const maxPageSize = build.options.maxPageSize!;
+  if (fieldBehaviorScope === "queryField:single") {
+    return sourceOfFunction(build, functionsAtRoot(build).get(fieldName!), false);
+  }
+  if (fieldBehaviorScope === "typeField:single") {
+    return sourceOfFunction(build, functionsOfType(build, pgCodec!).get(fieldName!), true);
+  }
+  if (!resource) return null;
+  const isConnection = scope.isPgFieldConnection === true;
+  if (resource.parameters) {
+    return isConnection ? null : sourceOfFunction(build, resource, !scope.isRootQuery);
+  }
+  if (!isTable(resource) || !scope.isRootQuery) return null;
+  if (unique) {
+    const key = unique.attributes.map((column: string) => ({
+      column,
+      argument: build.inflection.attribute({ attributeName: column, codec: resource.codec }),
+    }));
+    return { kind: "row", table: resource, key };
+  }
+  if (!isConnection && !scope.isPgFieldSimpleCollection) return null;
+  if (isConnection && keyOf(resource) === null) return null;
+  return {
+    kind: "rows",
+    table: resource,
+    relation: null,
+    isConnection,
+    order: rowOrderOf(resource, build),
+    maxPageSize,
+  };
+}
+
+function sourceOfFunction(
+  build: GraphileBuild.Build,
+  resource: SchemaResource | undefined,
+  ofRow: boolean,
+): FieldSource | null {
+  if (!resource || resource.isMutation || resource.sqlPartitionByIndex || resource.isList) return null;
+  const { argDetails } = build.pgGetArgDetailsFromParameters(resource, resource.parameters, ofRow ? 1 : 0);
+  const args = argDetails.map(
+    ({ graphqlArgName, postgresArgName, pgCodec }): FunctionArgument => ({
+      argument: graphqlArgName,
+      codec: pgCodec,
+      ...(postgresArgName && { name: postgresArgName }),
+    }),
+  );
+  if (argDetails.some((details) => "fetcher" in details)) return null;
+  return { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
+}

@@ -1,0 +1,24 @@
+/** Why an operation is left to Grafast. */
+export type NotCompiledReason =
+  | "off"
+  | "subscription"
+  | "mutation"
+  | "introspection"
+  | "field"
+  | "type"
+  | "value"
+  | "argument"
+  | "directive"
+  | "size"
+  | "refused";
+
+/** Thrown for an operation that is not made of what the compiler knows. */
+export class NotCompiled extends Error {
+  override name = "NotCompiled";
+  readonly reason: NotCompiledReason;
+
+  constructor(reason: NotCompiledReason, detail: string) {
+    super(detail);
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,180 @@
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import {
+  type DirectiveNode,
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isInputObjectType,
+  isLeafType,
+  Kind,
+  type ListValueNode,
+  type ValueNode,
+  valueFromAST,
+} from "grafast/graphql";
+import type { ParameterValue } from "../../engine/database/statement.ts";
+import { isJsonObject } from "../../engine/json/json-values.ts";
+import { takesExactNumbers } from "../graphql-types.ts";
+import { toPgText } from "../server/pg-client.ts";
+import type { Codec } from "../table.ts";
+import { NotCompiled } from "./not-compiled.ts";
+
+/** Variables after coercion to their types. */
+export type CoercedVariables = Readonly<Record<string, unknown>>;
+
+/** The value of an argument or input field; absent ones and nulls are told apart, since a function's default replaces absent ones. */
+export type InputValue =
+  | { readonly kind: "absent" | "null" }
+  /** Read from the variables of each request; a literal is the same for all. */
+  | { readonly kind: "leaf"; readonly read: (variables: CoercedVariables) => unknown }
+  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> };
+
+const ABSENT: InputValue = { kind: "absent" };
+const NULL: InputValue = { kind: "null" };
+
+/** A parameter of a compiled statement. */
+export type Parameter = (variables: CoercedVariables) => ParameterValue;
+
+/**
+ * The values in one operation. Where the value of a variable becomes part of the SQL text, its name is noted: the statement serves
+ * only requests with the same value.
+ */
+export class OperationValues {
+  readonly #variables: CoercedVariables;
+  readonly #fixed: Set<string>;
+
+  /** `fixed` collects the names of variables whose values are in the text. */
+  constructor(variables: CoercedVariables, fixed: Set<string>) {
+    this.#variables = variables;
+    this.#fixed = fixed;
+  }
+
+  /** Whether `@skip` or `@include` excludes the selection. */
+  isExcluded(directives: readonly DirectiveNode[] = []): boolean {
+    return directives.some(({ name, arguments: args = [] }) => {
+      if (name.value !== "skip" && name.value !== "include") throw new NotCompiled("directive", name.value);
+      const condition = args.find(({ name: argument }) => argument.value === "if")!.value;
+      return this.#constant(condition) === (name.value === "skip");
+    });
+  }
+
+  #constant(node: ValueNode): unknown {
+    if (node.kind === Kind.BOOLEAN) return node.value;
+    if (node.kind !== Kind.VARIABLE) throw new NotCompiled("argument", node.kind);
+    this.#fixed.add(node.name.value);
+    return this.#variables[node.name.value];
+  }
+
+  argumentsOf(field: GraphQLField<unknown, unknown>, node: FieldNode): ReadonlyMap<string, InputValue> {
+    const nodes = new Map(node.arguments?.map(({ name, value }) => [name.value, value]));
+    return new Map(field.args.map((arg) => [arg.name, this.#read(arg.type, nodes.get(arg.name), arg.defaultValue)]));
+  }
+
+  /** A number that becomes part of the text. Null when it is absent or null. */
+  count(name: string, node: FieldNode, value: InputValue | undefined): number | null {
+    if (value?.kind !== "leaf") return null;
+    const given = node.arguments?.find((argument) => argument.name.value === name)?.value;
+    if (given?.kind === Kind.VARIABLE) this.#fixed.add(given.name.value);
+    return value.read(this.#variables) as number;
+  }
+
+  #read(type: GraphQLInputType, node: ValueNode | undefined, defaultValue: unknown): InputValue {
+    if (node === undefined) return defaultValue === undefined ? ABSENT : fixedValue(type, defaultValue);
+    switch (node.kind) {
+      case Kind.NULL:
+        return NULL;
+      case Kind.VARIABLE: {
+        const name = node.name.value;
+        if (this.#variables[name] === undefined && defaultValue !== undefined) return fixedValue(type, defaultValue);
+        return valueAt(type, this.#variables[name], (variables) => variables[name]);
+      }
+      case Kind.OBJECT: {
+        const object = getNullableType(type);
+        if (!isInputObjectType(object)) throw new NotCompiled("argument", String(type));
+        const nodes = new Map(node.fields.map(({ name, value }) => [name.value, value]));
+        const fields = Object.values(object.getFields()).map(
+          (field) => [field.name, this.#read(field.type, nodes.get(field.name), field.defaultValue)] as const,
+        );
+        return { kind: "object", fields: new Map(fields) };
+      }
+      default: {
+        // Grafast builds the values of lists and of JSON by rules of its own.
+        const isJson = takesExactNumbers(getNamedType(type));
+        if (node.kind === Kind.LIST && (isJson || holdsVariables(node)))
+          throw new NotCompiled("argument", String(type));
+        const value = valueFromAST(node, type);
+        if (value === undefined) throw new NotCompiled("argument", String(type));
+        return fixedValue(type, value);
+      }
+    }
+  }
+}
+
+function holdsVariables({ values }: ListValueNode): boolean {
+  return values.some((value) => value.kind === Kind.VARIABLE || (value.kind === Kind.LIST && holdsVariables(value)));
+}
+
+function fixedValue(type: GraphQLInputType, value: unknown): InputValue {
+  return valueAt(type, value, () => value);
+}
+
+function valueAt(type: GraphQLInputType, value: unknown, read: (variables: CoercedVariables) => unknown): InputValue {
+  if (value === undefined) return ABSENT;
+  if (value === null) return NULL;
+  const named = getNullableType(type);
+  if (!isInputObjectType(named)) {
+    if (!isLeafType(getNamedType(type))) throw new NotCompiled("argument", String(type));
+    return { kind: "leaf", read };
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  const fields = Object.values(named.getFields()).map(
+    ({ name, type: fieldType }) =>
+      [
+        name,
+        Object.hasOwn(members, name)
+          ? valueAt(fieldType, members[name], (variables) => (read(variables) as typeof members)[name])
+          : ABSENT,
+      ] as const,
+  );
+  return { kind: "object", fields: new Map(fields) };
+}
+
+/** Describes which values are given, null and absent: statements differ in that. */
+export function presenceOf(value: unknown, type: GraphQLInputType): string {
+  if (value === undefined) return "-";
+  if (value === null) return "0";
+  const named = getNullableType(type);
+  if (!isInputObjectType(named) || !isJsonObject(value)) return "1";
+  const fields = Object.values(named.getFields()).map(({ name, type: fieldType }) =>
+    presenceOf(Object.hasOwn(value, name) ? value[name] : undefined, fieldType),
+  );
+  return `{${fields.join("")}}`;
+}
+
+/** The value as a parameter of the codec's type. */
+export function parameterSql(
+  value: InputValue,
+  codec: Codec,
+  toValue: (value: unknown) => unknown = (same) => same,
+): SQL {
+  if (value.kind === "object") throw new NotCompiled("argument", codec.name);
+  const read = value.kind === "leaf" ? value.read : () => null;
+  return parameterOf((variables) => {
+    const given = read(variables);
+    return given == null ? null : toPgText(codec.toPg(toValue(given)));
+  }, codec);
+}
+
+/** pg-sql2 passes values through, so a parameter can be one until the values are known. */
+export function parameterOf(parameter: Parameter, { sqlType }: Codec): SQL {
+  return sql`${sql.value(parameter as never)}::${sqlType}`;
+}
+
+/** The values of one request. */
+export function bindParameters(
+  parameters: readonly (Parameter | ParameterValue)[],
+  variables: CoercedVariables,
+): ParameterValue[] {
+  return parameters.map((parameter) => (typeof parameter === "function" ? parameter(variables) : parameter));
+}

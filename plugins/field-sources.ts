@@ -1,0 +1,100 @@
+import type { PgSelectArgumentDigest } from "@dataplan/pg";
+import type { SQL } from "@dataplan/pg/pg-sql2";
+import type { RowOrder } from "./PaginationPlugin.ts";
+import type { Codec, PgRelation, PgTable, SchemaResource } from "./table.ts";
+
+/** What a field of the schema stands for in the database. A field without a source is planned by its plugin only. */
+export type FieldSource =
+  /** A column of the parent row. */
+  | { readonly kind: "column"; readonly column: string; readonly codec: Codec }
+  /** The row of the table that the arguments identify. */
+  | { readonly kind: "row"; readonly table: PgTable; readonly key: readonly KeyArgument[] }
+  /** The row that the parent row refers to, or the only one that refers to it. */
+  | { readonly kind: "related row"; readonly relation: PgRelation }
+  /** Rows of the table; with a relation, those that belong to the parent row. */
+  | {
+      readonly kind: "rows";
+      readonly table: PgTable;
+      readonly relation: PgRelation | null;
+      readonly isConnection: boolean;
+      readonly order: RowOrder;
+      readonly maxPageSize: number;
+    }
+  /** The result of a function that reads; `ofRow` is a function of the parent row. */
+  | {
+      readonly kind: "call";
+      readonly resource: SchemaResource;
+      readonly args: readonly FunctionArgument[];
+      readonly ofRow: boolean;
+      readonly maxPageSize: number;
+    }
+  /** A field of the types that every connection has. */
+  | { readonly kind: "page"; readonly part: PagePart };
+
+export type KeyArgument = { readonly column: string; readonly argument: string };
+
+export type FunctionArgument = Pick<PgSelectArgumentDigest, "name"> & {
+  readonly argument: string;
+  readonly codec: Codec;
+};
+
+const PAGE_PARTS = [
+  "edges",
+  "node",
+  "cursor",
+  "pageInfo",
+  "totalCount",
+  "hasNextPage",
+  "hasPreviousPage",
+  "startCursor",
+  "endCursor",
+] as const;
+export type PagePart = (typeof PAGE_PARTS)[number];
+
+export function toPagePart(fieldName: string): PagePart | null {
+  return PAGE_PARTS.find((part) => part === fieldName) ?? null;
+}
+
+/** The condition that an argument sets, or a field of a filter input. */
+export type RowFilter = {
+  /** The codec of the value in SQL. */
+  readonly codec: Codec;
+  /** The client's value is the only item of a list of this codec. */
+  readonly isItem?: true;
+  readonly condition: (row: SQL, value: SQL) => SQL;
+};
+
+type WithExtensions = { readonly extensions?: object | null | undefined };
+type SourceExtensions = {
+  readonly source?: FieldSource;
+  /** The plan that the source describes: a plugin that plans the field differently replaces it. */
+  readonly sourcePlan?: unknown;
+  readonly rowFilter?: RowFilter;
+};
+
+export function withSource<Field extends object>(field: Field & WithExtensions, source: FieldSource): Field {
+  const own: SourceExtensions = { source, sourcePlan: planOf(field) };
+  return { ...field, extensions: { ...field.extensions, ...own } };
+}
+
+/** Null when the field has no source, or when another plugin has replaced its plan. */
+export function sourceOf(field: WithExtensions): FieldSource | null {
+  const { source, sourcePlan } = (field.extensions ?? {}) as SourceExtensions;
+  return source && sourcePlan === planOf(field) ? source : null;
+}
+
+/** A field's plan, before and after the schema is made. */
+function planOf(field: WithExtensions): unknown {
+  const { plan } = field as { readonly plan?: unknown };
+  const { grafast } = (field.extensions ?? {}) as { readonly grafast?: { readonly plan?: unknown } };
+  return plan ?? grafast?.plan;
+}
+
+export function withRowFilter<Input extends object>(input: Input & WithExtensions, filter: RowFilter): Input {
+  const own: SourceExtensions = { rowFilter: filter };
+  return { ...input, extensions: { ...input.extensions, ...own } };
+}
+
+export function rowFilterOf({ extensions }: WithExtensions): RowFilter | null {
+  return (extensions as SourceExtensions | undefined)?.rowFilter ?? null;
+}

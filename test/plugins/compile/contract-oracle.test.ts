@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { connect, SEED } from "../../db/callers.ts";
+import { tokenFor } from "../../graphql.ts";
+import { propertyRuns } from "../../property-runs.ts";
+import {
+  type Comparison,
+  compareAnswers,
+  compiledShare,
+  operationWays,
+  type ServicePair,
+  servePair,
+} from "./oracle.ts";
+
+const ROWS = `
+  insert into public.articles (title, content, author_id, tags, status, created_at, updated_at)
+    select 'Title ' || n || ' "quoted" \\ ünï', repeat(chr(9) || 'text ', n), 1 + n % 3, array['garden', 'tag' || n % 3],
+      (array['DRAFT', 'PUBLISHED', 'ARCHIVED'])[1 + n % 3]::article_status,
+      timestamptz '2026-01-01 00:00:00.1+02' + (n / 2) * interval '1 day 1 second 1 microsecond',
+      case when n % 2 = 0 then now() end
+    from generate_series(1, 30) as n;
+  insert into public.comments (article_id, author_id, content)
+    select 3 + n % 10, 1 + n % 3, 'Yes ' || n from generate_series(1, 60) as n;`;
+
+let database: TestDatabase;
+let services: ServicePair;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  const owner = await connect(database.ownerUrl);
+  await owner.query(SEED + ROWS);
+  await owner.end();
+  services = await servePair(database);
+});
+afterAll(async () => {
+  await services?.[Symbol.asyncDispose]();
+  await database?.drop();
+});
+
+const CALLERS: readonly (readonly [role: string, token: string | null])[] = [
+  ["anon", null],
+  ["authenticated", tokenFor(1)],
+  ["admin", tokenFor(3, { role: "admin" })],
+  ["service_role", tokenFor(3, { role: "service_role" })],
+];
+
+const comparisons: Comparison[] = [];
+
+describe("the service's own schema", () => {
+  test.each(CALLERS)("has the same answers compiled and not, as %s", async (_role, token) => {
+    comparisons.push(await compareAnswers(services, token, propertyRuns(2_500)));
+  });
+
+  test("is compiled for at least 95 % of these operations", async () => {
+    expect(comparisons).toHaveLength(CALLERS.length);
+    expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(0.95);
+    expect((await operationWays(services.plain)).compiled).toBeUndefined();
+  });
+});

@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { connect } from "../../db/callers.ts";
+import { tokenFor } from "../../graphql.ts";
+import { propertyRuns } from "../../property-runs.ts";
+import { PUBLIC_SCHEMAS } from "../../schemas/public-schemas.ts";
+import { serveSchema } from "../../schemas/served.ts";
+import { serve } from "../../serve.ts";
+import { type Comparison, compareAnswers, compiledShare, servePair } from "./oracle.ts";
+
+const sqlOf = (file: string) => readFileSync(join(import.meta.dirname, "..", file), "utf8");
+
+/** Values of all kinds that a column can have, whose spelling differs between Postgres and JavaScript, and functions. */
+const VALUES = `
+  create type public.mood as enum ('happy', 'very sad', 'true', 'a-b');
+  create domain public.amount as numeric check (value > 0);
+  create domain public.moods as public.mood;
+  create type public.pair as (first int, second text);
+  create table public.values (
+    id bigint generated always as identity primary key, label text unique, small int2, whole int4, large int8, single float4,
+    double float8, exact numeric, flag boolean, code uuid, bytes bytea, at timestamptz, local timestamp, day date, clock time,
+    zoned timetz, span interval, data jsonb, plain json, feeling public.mood, worth public.amount, own_feeling public.moods,
+    both_parts public.pair, place point, period tstzrange, host inet, net cidr, bits varbit, price money, padded char(5),
+    texts text[], wholes int[], doubles float8[], moments timestamptz[], feelings public.mood[], documents jsonb[],
+    grid int[], flags boolean[], codes uuid[], parent_id bigint references public.values
+  );
+  comment on table public.values is '@order at desc, double';
+  create index on public.values (parent_id);
+  create index on public.values (feeling);
+  create index on public.values using gin (texts);
+  create index on public.values (at);
+  insert into public.values (label, small, whole, large, single, double, exact, flag, code, bytes, at, local, day, clock, zoned, span,
+      data, plain, feeling, worth, own_feeling, both_parts, place, period, host, net, bits, price, padded, texts, wholes, doubles,
+      moments, feelings, documents, grid, flags, codes, parent_id)
+    select 'label ' || n, n, -n, 9007199254740993 + n, 10::float4 ^ (n - 12), (case when n % 5 = 0 then 0 else 1.1 end) * 10::float8 ^ (n * 3 - 30),
+      n * 1.50, n % 2 = 0, ('00000000-0000-4000-8000-00000000000' || n % 10)::uuid, decode(repeat('00ff5c0a', n * 9), 'hex'),
+      case n % 7 when 3 then null else timestamptz '2026-01-01 00:00:00+02' + n * interval '1.000001 s' end,
+      timestamp '2026-01-01' + n * interval '1.1 s', date '0999-12-31' + n * 100000, time '03:04:05.6789', timetz '24:00:00-05:30',
+      interval '1 year -3 days 04:05:06.789' * n, jsonb_build_object('b', n, 'a', array[1.50, n], 'c d', '"' || chr(n + 1)),
+      '{"z": 1e5, "2": 1, "1": [ ]}', (array['happy', 'very sad', 'true', 'a-b'])[1 + n % 4]::public.mood, n, 'a-b',
+      row(n::int, 'two')::public.pair, point(n, 1e20), tstzrange('2026-01-01Z', null), ('10.0.0.' || n)::inet, '10.0.0.0/8', b'101', n, 'ab',
+      array['a "quoted" \\\\ {x}', null, 'b', 'two words'], array[n, null], array[n / 3.0, 1e25], array[timestamptz '2026-01-01Z', null],
+      array['very sad', null]::public.mood[], array['{"a": 1}', null]::jsonb[], case when n % 4 = 0 then array[[1, 2], [3, 4]] else '{}' end,
+      array[true, null], array['00000000-0000-4000-8000-000000000001'::uuid], null
+    from generate_series(1, 18) as n;
+  update public.values set parent_id = 1 + id % 5 where id > 3;
+  insert into public.values (label, at) values ('infinite', 'infinity'), ('before Christ', '0044-03-15 BC'), (null, '12345-01-01');
+  insert into public.values (label, single, double) values ('none', 'NaN', '-Infinity'), ('zero', '-0', '-0');
+  create function public.shout(value public.values, times int default 2) returns text language sql stable
+    as 'select repeat(upper(value.label), times)';
+  create function public.nearby(value public.values, most int) returns setof public.values language sql stable
+    as 'select * from public.values where id <> value.id order by abs(id - value.id), id limit most';
+  create function public.numbers(most int default 3) returns setof int language sql stable
+    as 'select case when n <> 2 then n end from generate_series(1, most) as n';
+  create function public.latest() returns public.values language sql stable as 'select * from public.values order by id desc limit 1';
+  create function public.absent() returns public.values language sql stable as 'select null::public.values';
+  create function public.sum_of(one numeric, other numeric default 1) returns numeric language sql immutable as 'select one + other';
+  create view public.labels as select label, flag from public.values;
+  create view public.highest as select max(whole) as whole from public.values where false;
+  create table public.notes (value_id bigint not null references public.values, at timestamptz not null default now(), text text, primary key (value_id, at));
+  insert into public.notes (value_id, text) select id, 'note' from public.values where id % 2 = 0;
+  create table public.secrets (id int primary key, owner text, hidden text, note_of bigint not null references public.values);
+  alter table public.secrets enable row level security;
+  create policy own on public.secrets for select using (owner = current_user);
+  insert into public.secrets select n, (array['anon', 'authenticated'])[1 + n % 2], 'hidden', n from generate_series(1, 9) as n;
+  create table public.replies (id int primary key, secret_id int not null references public.secrets);
+  insert into public.replies select n, n from generate_series(1, 9) as n;
+  grant usage on schema public to anon, authenticated;
+  grant select on all tables in schema public to anon, authenticated;
+  revoke select on public.secrets from anon;
+  grant select (id, owner) on public.secrets to anon;
+  grant execute on all functions in schema public to anon, authenticated;
+`;
+
+/** The share of operations that are compiled: values of some types, and interfaces, are not. */
+const LOCAL_SCHEMAS = [
+  ["values", VALUES, 0.5],
+  ["odd names and shapes", sqlOf("odd-schema.sql"), 0.5],
+  ["clashing names", sqlOf("clashing-schema.sql"), 0.5],
+  ["interfaces and references", sqlOf("polymorphic-schema.sql"), 0.1],
+] as const;
+const TOKENS = [null, tokenFor(1), tokenFor(1, { role: "service_role" })];
+
+describe("answers are the same compiled and not", () => {
+  test.each(LOCAL_SCHEMAS)("over a schema of %s", async (_title, sql, share) => {
+    await using opened = new AsyncDisposableStack();
+    const database = await cloneDatabase("empty");
+    opened.defer(() => database.drop());
+    await execute(database, sql);
+    const services = opened.use(await servePair(database));
+    const comparisons: Comparison[] = [];
+    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(800)));
+    expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(share);
+  });
+
+  test.each(["backstage", "logto", "medusa"] as const)("over the schema %s", async (name) => {
+    await using opened = new AsyncDisposableStack();
+    const served = await serveSchema(PUBLIC_SCHEMAS[name]);
+    opened.defer(() => served.close());
+    const settings = { ADMIN_PORT: "0", GRAPHQL_COMPILE: "off", PGRST_DB_SCHEMAS: served.schema.name };
+    const limits = { GRAPHQL_MAX_COMPLEXITY: "1000000", GRAPHQL_MAX_TOKENS: "1000000", GRAPHQL_MAX_ALIASES: "100000" };
+    const plain = await serve(served.database, { ...settings, ...limits });
+    opened.defer(() => plain.stop());
+    const services = { compiling: served.service, plain };
+    const token = tokenFor("1", { role: served.schema.role });
+    const comparison = await compareAnswers(services, token, propertyRuns(1_500));
+    expect(await compiledShare(served.service, [comparison])).toBeGreaterThanOrEqual(0.95);
+  });
+});
+
+async function execute({ ownerUrl }: TestDatabase, sql: string): Promise<void> {
+  const owner = await connect(ownerUrl);
+  await owner.query(sql);
+  await owner.end();
+}

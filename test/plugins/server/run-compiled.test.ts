@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "graphql-ws";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { until } from "../../until.ts";
+import { operationWays } from "../compile/oracle.ts";
+
+const ROWS = `
+  create table public.things (id int primary key, name text not null, extra text, wide text);
+  insert into public.things select n, 'thing ' || n, 'extra', repeat('x', 1000) from generate_series(1, 100) as n;
+  create function public.slow() returns text language plpgsql stable as $$ begin perform pg_sleep(30); return 'awake'; end $$;
+  create function public.failing(thing public.things) returns text language plpgsql stable as $$
+    begin if thing.id = 3 then raise exception 'not three' using errcode = '22023'; end if; return 'fine'; end $$;
+  grant usage on schema public to anon;
+  grant select on public.things to anon;
+  grant execute on function public.slow, public.failing to anon;
+`;
+const SETTINGS = {
+  ADMIN_PORT: "0",
+  REST_REQUIRE_APIKEY: "false",
+  GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "1",
+  MAX_ANSWER_BYTES: "262144",
+};
+
+let database: TestDatabase;
+let compiling: GraphQLService;
+let plain: GraphQLService;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  compiling = await serveGraphQL({ database, settings: SETTINGS, before: ROWS });
+  plain = await serveGraphQL({ database, settings: { ...SETTINGS, GRAPHQL_COMPILE: "off" } });
+});
+afterAll(async () => {
+  await compiling?.stop();
+  await plain?.stop();
+  await database?.drop();
+});
+
+/** By which ways the operations ran since. */
+async function waysOf(work: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
+  const before = await operationWays(compiling.service);
+  await work();
+  const after = await operationWays(compiling.service);
+  const added = Object.entries(after).map(([way, count]) => [way, count - (before[way] ?? 0)] as const);
+  return Object.fromEntries(added.filter(([, count]) => count > 0));
+}
+
+type Request = Parameters<GraphQLService["ask"]>[1];
+
+/** The answer, which is the same both ways. */
+async function sameAnswer(query: string, request?: Request) {
+  const { data, errors, status } = await compiling.ask(query, request);
+  const other = await plain.ask(query, request);
+  expect({ data, errors, status }).toEqual({ data: other.data, errors: other.errors, status: other.status });
+  return { data, errors };
+}
+
+describe("an operation that can be compiled", () => {
+  test("is one statement, and counted", async () => {
+    expect(await waysOf(() => sameAnswer("{ thing(id: 1) { name } }"))).toEqual({ compiled: 1 });
+  });
+
+  test("has the same data over a WebSocket", async () => {
+    const client = createClient({ url: compiling.socketUrl, webSocketImpl: WebSocket, retryAttempts: 0 });
+    const results: unknown[] = [];
+    const ways = await waysOf(async () => {
+      for await (const result of client.iterate({ query: "{ thing(id: 1) { id name } }" })) results.push(result);
+    });
+    await client.dispose();
+    expect(results).toEqual([{ data: { thing: { id: "1", name: "thing 1" } } }]);
+    expect(ways).toEqual({ compiled: 1 });
+  });
+
+  test("is compiled once per number of rows and combination of variables", async () => {
+    const query =
+      "query ($first: Int, $after: String) { things(first: $first, after: $after) { edges { cursor node { id } } } }";
+    const { data } = await sameAnswer(query, { variables: { first: 2 } });
+    const after = data.things.edges[1].cursor;
+    expect((await sameAnswer(query, { variables: { first: 2, after } })).data.things.edges).toMatchObject([
+      { node: { id: "3" } },
+      { node: { id: "4" } },
+    ]);
+    expect((await sameAnswer(query, { variables: { first: 3, after } })).data.things.edges).toHaveLength(3);
+    expect((await sameAnswer(query)).data.things.edges).toHaveLength(10);
+  });
+});
+
+describe("an operation that Grafast runs", () => {
+  test("is counted by the reason", async () => {
+    expect(await waysOf(() => compiling.ask("{ __schema { queryType { name } } }"))).toEqual({ introspection: 1 });
+    expect(await waysOf(() => sameAnswer('{ things(first: 1, after: "W10=") { totalCount } }'))).toEqual({
+      argument: 1,
+    });
+  });
+
+  test("is one whose statement fails: errors are assigned to fields", async () => {
+    const ways = await waysOf(async () => {
+      const { data, errors } = await sameAnswer("{ things(first: 4) { edges { node { id failing } } } }");
+      expect(data).toBeNull();
+      expect(errors).toMatchObject([{ path: ["things"] }]);
+    });
+    expect(ways).toEqual({ compiled: 1, refused: 1 });
+  });
+});
+
+describe("limits hold for compiled operations", () => {
+  test("of aliases", async () => {
+    const aliases = Array.from({ length: 1001 }, (_, index) => `a${index}: name`).join(" ");
+    const { data, errors } = await sameAnswer(`{ thing(id: 1) { ${aliases} } }`);
+    expect(data).toBeUndefined();
+    expect(errors.length).toBeGreaterThan(0);
+  });
+
+  test("of the duration of a statement, which does not run twice", async () => {
+    const ways = await waysOf(async () => {
+      const { data, errors } = await sameAnswer("{ slow }");
+      expect(data).toEqual({ slow: null });
+      expect(errors).toMatchObject([{ path: ["slow"], extensions: { code: "TIMEOUT" } }]);
+    });
+    expect(ways).toEqual({ compiled: 1 });
+  });
+
+  test("of the size of a response", async () => {
+    const { data, errors } = await sameAnswer("{ things(first: 100) { edges { node { wide } } } }");
+    expect(data).toBeNull();
+    expect(errors).toMatchObject([{ path: ["things"], extensions: { code: "ANSWER_TOO_LARGE" } }]);
+  });
+
+  test("of pages", async () => {
+    const { errors } = await sameAnswer("query ($first: Int) { things(first: $first) { totalCount } }", {
+      variables: { first: -1 },
+    });
+    expect(errors).toMatchObject([{ message: "first must not be negative." }]);
+  });
+
+  test("and the statement ends when the client has disconnected", async () => {
+    const leaving = new AbortController();
+    const running =
+      "select count(*)::int as count from pg_stat_activity where state = 'active' and query like '%slow%' and pid <> pg_backend_pid()";
+    const count = async () => (await compiling.sql<{ count: number }>(running))[0]!.count;
+    const body = JSON.stringify({ query: "{ awake: slow }" });
+    const headers = { "Content-Type": "application/json" };
+    const answer = fetch(compiling.url, { method: "POST", headers, body, signal: leaving.signal }).catch(() => "left");
+    await until(async () => (await count()) > 0);
+    leaving.abort();
+    expect(await answer).toBe("left");
+    await until(async () => (await count()) === 0);
+  });
+});
+
+describe("a change of the schema", () => {
+  test("ends the statements that name a dropped column", async () => {
+    const query = "{ thing(id: 1) { id extra } }";
+    expect((await compiling.ask(query)).data).toEqual({ thing: { id: "1", extra: "extra" } });
+    await compiling.sql("alter table public.things drop column extra");
+    await until(async () => (await compiling.ask(query)).errors?.[0].extensions.code === "GRAPHQL_VALIDATION_FAILED");
+    await compiling.sql("alter table public.things add column extra text default 'new'");
+    await until(async () => (await compiling.ask(query)).data?.thing?.extra === "new");
+  });
+
+  test("does not fail operations that name other columns", async () => {
+    let isOver = false;
+    const answers: unknown[] = [];
+    const asking = (async () => {
+      while (!isOver) answers.push((await compiling.ask("{ thing(id: 2) { id name } }")).data);
+    })();
+    await compiling.sql("alter table public.things add column later text");
+    await sleep(200);
+    isOver = true;
+    await asking;
+    expect(new Set(answers.map((answer) => JSON.stringify(answer)))).toEqual(
+      new Set([JSON.stringify({ thing: { id: "2", name: "thing 2" } })]),
+    );
+  });
+});
