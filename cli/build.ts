@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { cp, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { copyFile, cp, mkdir, readdir, rm } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 
 // Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules.
 
@@ -10,15 +11,23 @@ const SOURCES = ["engine", "http", "plugins", "processes", "realtime", "rest-gat
 
 await rm(DIST, { recursive: true, force: true });
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
-for (const folder of SOURCES) {
-  // Files that the code reads: word lists, pages, styles.
-  const filter = (path: string) => !path.endsWith(".ts");
-  await cp(join(ROOT, folder), join(DIST, folder), { recursive: true, filter });
-}
+for (const folder of SOURCES) await copyAssets(folder);
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
 await cp(join(ROOT, "templates"), join(DIST, "templates"), { recursive: true });
 // Without the project's own migrations, which are not part of the package.
 for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
+}
+
+/** Copies the files that the code reads: word lists, pages, styles, scripts for browsers. */
+async function copyAssets(folder: string): Promise<void> {
+  for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.endsWith(".ts")) continue;
+    const source = join(entry.parentPath, entry.name);
+    const target = join(DIST, relative(ROOT, source));
+    await mkdir(dirname(target), { recursive: true });
+    // A script for browsers must not replace what was built from a source of the same name.
+    await copyFile(source, target, entry.name.endsWith(".js") ? constants.COPYFILE_EXCL : 0);
+  }
 }

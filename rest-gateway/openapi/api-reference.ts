@@ -8,7 +8,7 @@ import { matchesTag } from "../resource/conditional-requests.ts";
 import type { ReadVersions } from "../resource/versions/versions.ts";
 
 const REFERENCE_PATH = "/docs";
-const SCRIPTS = ["api-reference.js", "schema-text.js"];
+const SCRIPTS = ["reference-page.js", "schema-text.js"];
 
 /** `/docs`: the OpenAPI document as a page, whose script reads it as the caller. All files come from this server. */
 export function apiReferenceRoutes(documentPath: string, versions: ReadVersions): GatewayRoutes {
@@ -22,7 +22,7 @@ export function apiReferenceRoutes(documentPath: string, versions: ReadVersions)
     return render({
       title: "API reference",
       content: pageContent(documentPath, served),
-      after: html`<script type="module" src="${REFERENCE_PATH}/api-reference.js"></script>`,
+      after: html`<script type="module" src="${REFERENCE_PATH}/reference-page.js"></script>`,
       isWide: true,
       headers: { "Cache-Control": "no-cache" },
     });

@@ -28,7 +28,7 @@ describe("/docs", () => {
     expect(policy).not.toContain("unsafe");
   });
 
-  test.each(["/docs/api-reference.js", "/docs/schema-text.js"])("serves %s, with an ETag", async (path) => {
+  test.each(["/docs/reference-page.js", "/docs/schema-text.js"])("serves %s, with an ETag", async (path) => {
     const response = await get(path);
     expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
     const again = await get(path, { "If-None-Match": response.headers.get("etag")! });
