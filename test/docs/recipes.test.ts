@@ -34,7 +34,7 @@ beforeAll(async () => {
     file,
     text: text!,
   }));
-  for (const { language, text } of blocks) if (language === "sql") await owner.query(text);
+  for (const { language, file, text } of blocks) if (language === "sql" && !file) await owner.query(text);
   for (const { file, text } of blocks) if (file) await writeFile(join(folder, file), text);
   service = await serve(database, {});
 });
@@ -64,6 +64,16 @@ describe("the recipes", () => {
       const { rows } = await owner.query("select count(*)::int, count(distinct value)::int as values from readings");
       expect(rows).toEqual([{ count: ROWS, values: ROWS }]);
     }
+  });
+
+  test("test a policy, which passes, and fails when the policy is changed", async () => {
+    const testPolicies = () => runCommand("test-policies", ["--in-place", join(folder, "readings.sql")], database);
+    expect(await testPolicies()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^anon +3 +0$/m) });
+    await owner.query("grant update on readings to anon");
+    const { code, stdout, stderr } = await testPolicies();
+    await owner.query("revoke update on readings from anon");
+    expect(code).toBe(1);
+    expect(stdout + stderr).toMatch(/readings\.sql:\d+: expected denied/);
   });
 
   test("create, refuse and read a row by a uuid that the client chose", async () => {

@@ -61,6 +61,7 @@ try {
   await takeStartPage(browser);
   await takeGraphiql(browser);
   await takeReference(browser);
+  await takeGuide(browser);
   await takeSignIn(browser);
   await takeExample(browser, key);
 } finally {
@@ -98,6 +99,8 @@ async function takeGraphiql(browser: Browser): Promise<void> {
   await pasteInto(page, ".graphiql-query-editor", QUERY);
   await page.click(".graphiql-execute-button");
   await page.locator(".result-window .CodeMirror-code").getByText("totalCount").waitFor();
+  // Closes the list of completions.
+  await page.keyboard.press("Escape");
   await shoot(page, "graphiql");
 }
 
@@ -105,6 +108,13 @@ async function takeReference(browser: Browser): Promise<void> {
   const page = await opened(browser, `${service.url}/docs`, DESKTOP);
   await page.waitForSelector(".operation");
   await shoot(page, "reference");
+}
+
+async function takeGuide(browser: Browser): Promise<void> {
+  const page = await opened(browser, `${service.url}/docs/guide/realtime`, DESKTOP);
+  await shoot(page, "guide");
+  const onPhone = await opened(browser, `${service.url}/docs/guide/search?q=policy`, PHONE);
+  await shoot(onPhone, "guide-phone");
 }
 
 async function takeSignIn(browser: Browser): Promise<void> {
