@@ -120,6 +120,8 @@ describe("content-service", () => {
       expect(await (await fetch(`${address}/health`)).json()).toEqual({ status: "ok" });
       for (const page of ["", "/readme", "/graphql", "/db", "/contributing", "/pictures/start-page.png"])
         expect([page, (await fetch(`${address}/docs/guide${page}`)).status]).toEqual([page, 200]);
+      for (const path of ["/graphiql/static/graphiql.js", "/graphiql/static/graphiql.css", "/docs"])
+        expect([path, (await fetch(address + path)).status]).toEqual([path, 200]);
     } finally {
       service.kill("SIGTERM");
     }
