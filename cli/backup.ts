@@ -1,6 +1,5 @@
-import { tablesWithoutMigration, writeArchive } from "../engine/archive/write-archive.ts";
+import { writeArchive } from "../engine/archive/write-archive.ts";
 import { isEmbedded } from "../engine/config/config.ts";
-import { withClient } from "../engine/pg-client/with-client.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 
@@ -9,7 +8,8 @@ const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];
 
 await runCommand({
   usage: `${commandLine("backup", "[FILE]")}
-  Writes all rows to a file that restore reads, from one consistent snapshot. The service may keep running.
+  Writes the whole database (definitions, privileges and rows) to a file that restore reads, from one consistent
+  snapshot. The service may keep running. The file contains password hashes: keep it as safe as the database.
 
 Example:
   ${commandLine("backup", "content.backup.gz")}`,
@@ -22,10 +22,6 @@ Example:
         throw FILE_SYSCALLS.includes(error.syscall) ? new Error(`${file} cannot be written: ${error.code}.`) : error;
       });
       console.log(`${file} has ${rows} rows of ${tables} tables.`);
-      const unmigrated = await withClient(postgres.ownerUrl, (client) =>
-        tablesWithoutMigration(client, postgres.migrate.histories),
-      );
-      if (unmigrated.length > 0) console.error(unmigratedWarning(unmigrated));
       if (isEmbedded(config))
         console.log(`Keep ${config.dataDir}/secrets.json with it: it holds the keys that sign tokens.`);
     } finally {
@@ -33,7 +29,3 @@ Example:
     }
   },
 });
-
-function unmigratedWarning(tables: readonly string[]): string {
-  return `No migration creates ${tables.join(", ")}, so restore will reject this file: commit a migration for them (docs/backup.md), or use pg_dump.`;
-}

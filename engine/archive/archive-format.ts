@@ -1,11 +1,14 @@
 import { createReadStream } from "node:fs";
 import { createGunzip } from "node:zlib";
 
-export const FORMAT_VERSION = 1;
+/** With the definition of the database; the first format has rows only, and needs the migrations that create the tables. */
+export const FORMAT_VERSION = 2;
+export const ROWS_FORMAT_VERSION = 1;
+const FORMAT_VERSIONS: readonly number[] = [ROWS_FORMAT_VERSION, FORMAT_VERSION];
 
 /** The first line. */
 export type ArchiveHeader = {
-  readonly contentService: typeof FORMAT_VERSION;
+  readonly contentService: typeof FORMAT_VERSION | typeof ROWS_FORMAT_VERSION;
   readonly postgres: string;
   readonly madeAt: string;
   /** The applied migrations, in order. Without `history` in backups of earlier versions, which had a single history. */
@@ -14,11 +17,45 @@ export type ArchiveHeader = {
 
 export type ArchiveTable = { readonly table: string; readonly columns: readonly string[] };
 export type ArchiveSequence = { readonly sequence: string; readonly last: string | null; readonly isCalled: boolean };
+/** A role that the database uses, without its password. */
+export type ArchivedRole = {
+  readonly role: string;
+  readonly attributes: string;
+  /** Attributes that not everybody who may create roles may give, such as `bypassrls`. */
+  readonly privileges: readonly string[];
+  readonly statements: readonly string[];
+};
+
+export type ArchivedMembership = {
+  readonly of: string;
+  /** Null: the role that restores. */
+  readonly member: string | null;
+  readonly admin: boolean;
+  /** Since Postgres 16. */
+  readonly inherit?: boolean;
+  readonly set?: boolean;
+};
+
+/** Creates or completes an object, such as `table public.notes`. */
+export type ArchivedStatement = { readonly object: string; readonly statement: string };
+
+/** The following strings are its content, in base64. */
+type ArchivedLargeObject = { readonly largeObject: string };
+
 /** The last line; a file without it is truncated. */
 type ArchiveEnd = { readonly rows: number };
 
 /** A string is a row of the preceding table, in Postgres's text format of a composite value. */
-export type ArchiveLine = ArchiveHeader | ArchiveTable | string | ArchiveSequence | ArchiveEnd;
+export type ArchiveLine =
+  | ArchiveHeader
+  | ArchivedRole
+  | ArchivedMembership
+  | ArchivedStatement
+  | ArchiveTable
+  | ArchivedLargeObject
+  | string
+  | ArchiveSequence
+  | ArchiveEnd;
 
 /** Streams the lines of a backup file. */
 export async function* readArchive(file: string): AsyncGenerator<ArchiveLine> {
@@ -72,7 +109,7 @@ export async function inspectArchive(file: string): Promise<ArchiveSummary> {
     if (code === "ENOENT") throw new Error(`File not found: ${file}.`, { cause: error });
     throw new Error(`${file} is not a backup of this service, or is damaged: ${message}`, { cause: error });
   }
-  if (header?.contentService !== FORMAT_VERSION)
+  if (!header || !FORMAT_VERSIONS.includes(header.contentService))
     throw new Error(`${file} is not a backup of this service, or was made by a later release.`);
   if (rows !== readRows)
     throw new Error(`${file} is incomplete: it contains only ${readRows} rows. Nothing was changed.`);

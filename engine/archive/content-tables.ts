@@ -2,40 +2,55 @@ import type pg from "pg";
 import { quotedName } from "../pg-client/quoted-name.ts";
 import type { ArchiveTable } from "./archive-format.ts";
 
-/** Excludes extensions and the schemas that graphile-migrate and graphile-worker create themselves. */
-const IS_CONTENT = `
-  nspname !~ '^pg_' and nspname not in ('information_schema', 'graphile_migrate', 'graphile_worker')
+/** In the first format, without the schemas that graphile-migrate and graphile-worker create themselves. */
+const OWN_SCHEMAS = "nspname not in ('graphile_migrate', 'graphile_worker')";
+const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't'
   and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')`;
 
-const CONTENT_TABLES = `
+/** Extensions list those of their tables that have rows of users. */
+const EXTENSION_ROWS = `
+  select setting.condition
+    from pg_extension, unnest(extconfig, extcondition) as setting (relation, condition) where setting.relation = c.oid`;
+
+const TABLES = `
   select nspname as schema, relname as name, array(
       select attname::text from pg_attribute
        where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as columns, array(
       select attname::text from pg_attribute
-       where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated <> '' order by attnum) as generated
+       where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated <> '' order by attnum) as generated,
+      coalesce((${EXTENSION_ROWS}), '') as condition
     from pg_class c join pg_namespace n on n.oid = relnamespace
-   where relkind = 'r' and ${IS_CONTENT}
-   order by 1, 2`;
+   where relkind = 'r'`;
+const ORDER = 'order by nspname collate "C", relname collate "C"';
 
 export type ContentTable = ArchiveTable & {
   /** Generated columns. */
   readonly generated: readonly string[];
+  /** Limits the rows that an extension's table has of users. */
+  readonly condition: string;
 };
 
 /** All tables with rows; views and partitioned parents have none. */
-export async function contentTables(client: pg.ClientBase): Promise<ContentTable[]> {
-  const { rows } = await client.query<{ schema: string; name: string; columns: string[]; generated: string[] }>(
-    CONTENT_TABLES,
-  );
-  return rows.map(({ schema, name, columns, generated }) => ({ table: quotedName(schema, name), columns, generated }));
+export function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
+  return queryTables(client, `${TABLES} and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`);
+}
+
+/** The tables of the first format. */
+export function contentTables(client: pg.ClientBase): Promise<ContentTable[]> {
+  return queryTables(client, `${TABLES} and ${IS_ARCHIVED} and ${OWN_SCHEMAS} ${ORDER}`);
+}
+
+async function queryTables(client: pg.ClientBase, query: string): Promise<ContentTable[]> {
+  const { rows } = await client.query<Omit<ContentTable, "table"> & { schema: string; name: string }>(query);
+  return rows.map(({ schema, name, ...table }) => ({ table: quotedName(schema, name), ...table }));
 }
 
 /** Names of sequences (S) or materialized views (m). */
-export async function contentRelations(client: pg.ClientBase, kind: "S" | "m"): Promise<string[]> {
+export async function relationsOfKind(client: pg.ClientBase, kind: "S" | "m", onlyContent: boolean): Promise<string[]> {
   const { rows } = await client.query<{ schema: string; name: string }>(
     `select nspname as schema, relname as name from pg_class c join pg_namespace n on n.oid = relnamespace
-      where relkind = $1 and ${IS_CONTENT} order by 1, 2`,
-    [kind],
+      where relkind = $1 and ${IS_ARCHIVED} and (${OWN_SCHEMAS} or not $2) ${ORDER}`,
+    [kind, onlyContent],
   );
   return rows.map(({ schema, name }) => quotedName(schema, name));
 }
@@ -45,5 +60,6 @@ export async function setPortableFormats(client: pg.ClientBase): Promise<void> {
   await client.query(`
     set datestyle = 'ISO'; set intervalstyle = 'postgres'; set timezone = 'UTC'; set extra_float_digits = 1;
     set bytea_output = 'hex'; set search_path = ''; set statement_timeout = 0; set row_security = off;
-    set idle_in_transaction_session_timeout = 0`);
+    set idle_in_transaction_session_timeout = 0; set synchronize_seqscans = off; set check_function_bodies = off;
+    set default_table_access_method = heap; set default_tablespace = ''; set xmloption = content`);
 }

@@ -1,57 +1,67 @@
-import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import pg from "pg";
 import {
-  type CommittedMigration,
   committedMigrations,
   type MigrateSettings,
   type MigrationHistory,
   releaseHistories,
 } from "../migrate/committed-migrations.ts";
-import { runMigrations } from "../migrate/migrate.ts";
+import { runMigrations, withMigrationLock } from "../migrate/migrate.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import {
+  type ArchivedMembership,
+  type ArchivedRole,
+  type ArchivedStatement,
   type ArchiveHeader,
-  type ArchiveSequence,
   type ArchiveSummary,
   inspectArchive,
+  ROWS_FORMAT_VERSION,
   readArchive,
 } from "./archive-format.ts";
-import { type ContentTable, contentRelations, contentTables, setPortableFormats } from "./content-tables.ts";
+import { allTables, setPortableFormats } from "./content-tables.ts";
+import { restoreRows } from "./restore-rows.ts";
+import { RowInserter, setSequence } from "./row-inserter.ts";
 
-/** The last migration of the single history of earlier versions, and the last ones here that create the same tables. */
-const SINGLE_HISTORY = {
-  last: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4",
-  platform: "000023",
-  content: "000008",
-} as const;
+/** Insufficient privilege. */
+const NOT_PERMITTED = "42501";
+/** Undefined object: a statement about an object that could not be created. */
+const UNDEFINED_OBJECT = "42704";
+/** Only superusers may create some of these, and the service works without them. */
+const OPTIONAL_OBJECT = /^(event trigger|publication) /;
 
-const BATCH_ROWS = 500;
-const BATCH_CHARACTERS = 4_000_000;
+export type RestoreResult = ArchiveSummary & {
+  /** What the role was not permitted to create. */
+  readonly warnings: readonly string[];
+};
 
 /**
- * Restores a backup into an empty database: runs the migrations that were applied when it was made, inserts the rows in
- * one transaction, then runs the later migrations. Checks as much as possible before it changes anything.
+ * Restores a backup into an empty database, in one transaction, then runs the migrations of this release that are later. Checks
+ * as much as possible before it changes anything.
  */
-export async function restoreArchive(file: string, input: MigrateSettings): Promise<ArchiveSummary> {
+export async function restoreArchive(file: string, input: MigrateSettings): Promise<RestoreResult> {
   const settings = { ...input, histories: input.histories ?? releaseHistories() };
+  const result = await restoreAsArchived(file, settings);
+  // A database that was never migrated is served as it is.
+  if (result.header.migrations.length > 0) await runMigrations({ name: "migrate" }, settings);
+  return result;
+}
+
+/** The same without later migrations. */
+export async function restoreAsArchived(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
   const archive = await inspectArchive(file);
-  const migrations = await archivedMigrations(archive.header, settings.histories);
-  await withClient(settings.url, async (client) => {
-    await refuseUnlessEmpty(client);
-    // Checks the privilege in a transaction that is rolled back when the connection closes.
-    await client.query("begin");
-    await disableTriggers(client);
-  });
-  await migrateTo(migrations, settings);
-  await withClient(settings.url, (client) => loadRows(client, file, archive));
-  await runMigrations({ name: "migrate" }, settings);
-  return archive;
+  await withClient(settings.url, refuseUnlessEmpty);
+  if (archive.header.contentService === ROWS_FORMAT_VERSION) {
+    await restoreRows(file, archive, settings);
+    return { ...archive, warnings: [] };
+  }
+  await requireKnownMigrations(archive.header, settings.histories);
+  const warnings = await withMigrationLock(settings.url, () =>
+    withClient(settings.url, (client) => restoreDatabase(client, file)),
+  );
+  return { ...archive, warnings };
 }
 
 async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
-  const tables = await contentTables(client);
+  const tables = await allTables(client);
   if (tables.length === 0) return;
   throw new Error(
     `The database is not empty: it has ${tables.length} tables, for example ${tables[0]!.table}. Nothing was changed. ` +
@@ -59,153 +69,134 @@ async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
   );
 }
 
-async function loadRows(client: pg.ClientBase, file: string, { tables }: ArchiveSummary): Promise<void> {
-  const existing = new Map((await contentTables(client)).map((table) => [table.table, table]));
-  const mismatched = tables.filter(({ table, columns }) => String(existing.get(table)?.columns) !== String(columns));
-  if (mismatched.length > 0) {
-    const list = mismatched.map(({ table }) => table).join(", ");
-    throw new Error(
-      `The migrations create these tables with other columns, or not at all, so their rows cannot be restored: ${list}`,
-    );
-  }
-  await setPortableFormats(client);
-  await client.query("begin");
-  await disableTriggers(client);
-  // Some migrations insert rows.
-  await client.query(`truncate ${[...existing.keys()].join(", ")}`);
-  const restoreChecks = await dropUnvalidatedChecks(client);
-  let table: ContentTable | null = null;
-  let batch: string[] = [];
-  let characters = 0;
-  const flush = async () => {
-    if (table && batch.length > 0) await insertRows(client, table, batch);
-    batch = [];
-    characters = 0;
-  };
-  for await (const line of readArchive(file)) {
-    if (typeof line === "string") {
-      batch.push(line);
-      characters += line.length;
-      if (batch.length >= BATCH_ROWS || characters > BATCH_CHARACTERS) await flush();
-      continue;
-    }
-    await flush();
-    if ("table" in line) table = existing.get(line.table)!;
-    else if ("sequence" in line) await setSequence(client, line);
-  }
-  for (const statement of restoreChecks) await client.query(statement);
-  for (const view of await contentRelations(client, "m")) await client.query(`refresh materialized view ${view}`);
-  await client.query("commit");
-  await client.query("analyze");
-}
-
-/** Disables foreign keys, because the tables are not in their order, and other triggers, whose effects are in the backup. */
-async function disableTriggers(client: pg.ClientBase): Promise<void> {
-  await client.query("set local session_replication_role = replica").catch((error: unknown) => {
-    if ((error as pg.DatabaseError).code !== "42501") throw error;
-    throw new Error(
-      "The owner lacks a privilege: a superuser must run GRANT SET ON PARAMETER session_replication_role TO the owner. " +
-        "Postgres 14 has no such grant: restore as a superuser there. Nothing was changed.",
-    );
-  });
-}
-
-const UNVALIDATED_CHECKS = `
-  select format('alter table %s drop constraint %I', conrelid::regclass, conname) as lift, array_remove(array[
-      format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)),
-      'comment on constraint ' || quote_ident(conname) || ' on ' || conrelid::regclass
-        || ' is ' || quote_literal(obj_description(oid, 'pg_constraint'))], null) as impose
-    from pg_constraint where contype = 'c' and conrelid <> 0 and not convalidated and coninhcount = 0`;
-
-/** Drops constraints that are `not valid`, because older rows may violate them. Returns the statements that add them again. */
-async function dropUnvalidatedChecks(client: pg.ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ lift: string; impose: string[] }>(UNVALIDATED_CHECKS);
-  for (const { lift } of rows) await client.query(lift);
-  return rows.flatMap(({ impose }) => impose);
-}
-
-async function setSequence(client: pg.ClientBase, { sequence, last, isCalled }: ArchiveSequence): Promise<void> {
-  await client.query("select pg_catalog.setval($1::regclass, $2::bigint, $3)", [sequence, last, isCalled]);
-}
-
-/** Inserts rows given as composite literals. `offset 0` makes Postgres parse each literal once, not once per column. */
-export async function insertRows(
-  client: pg.ClientBase,
-  { table, columns, generated }: ContentTable,
-  rows: readonly string[],
-): Promise<void> {
-  const insertable = columns
-    .filter((column) => !generated.includes(column))
-    .map((column) => pg.escapeIdentifier(column));
-  await client.query(
-    `insert into ${table} (${insertable}) overriding system value
-     select ${insertable.map((column) => `(r).${column}`)}
-       from (select line::${table} as r from unnest($1::text[]) as line offset 0) as rows`,
-    [rows],
-  );
-}
-
-/** The migrations that were applied when the backup was made. Throws if this release lacks one of them. */
-export async function archivedMigrations(
+/** A database of a later release cannot be served by this one. The project's own migrations need not be here. */
+async function requireKnownMigrations(
   { migrations }: ArchiveHeader,
   histories: readonly MigrationHistory[],
-): Promise<readonly CommittedMigration[]> {
-  if (migrations.length === 0) {
-    throw new Error(
-      "The backup is of a database that was not created by this service's migrations. Use pg_dump for such databases.",
-    );
-  }
-  const committed = (await Promise.all(histories.map(committedMigrations))).flat();
-  if (migrations.some(({ history }) => history === undefined)) return migrationsOfSingleHistory(migrations, committed);
-  const available = new Map(committed.map((migration) => [`${migration.history} ${migration.hash}`, migration]));
-  const unknown = migrations.filter(({ history, hash }) => !available.has(`${history} ${hash}`));
-  if (unknown.length > 0) {
-    const list = unknown.map(({ history, name }) => `${history}/${name}`).join(", ");
-    throw new Error(
-      `The backup needs migrations that this release does not have: ${list}. Restore it with the release that made it.`,
-    );
-  }
-  return migrations.map(({ history, hash }) => available.get(`${history} ${hash}`)!);
-}
-
-/** A project's own migrations must be in the project's history now. */
-function migrationsOfSingleHistory(
-  migrations: ArchiveHeader["migrations"],
-  committed: readonly CommittedMigration[],
-): readonly CommittedMigration[] {
-  const end = migrations.findIndex(({ hash }) => hash === SINGLE_HISTORY.last);
-  if (end < 0) {
-    throw new Error(
-      "The backup was made by an early version. Update that database to the last version with a single history of migrations " +
-        "(npm run migrate), and back it up again.",
-    );
-  }
-  const added = migrations.slice(end + 1);
-  const own = committed.filter(({ history }) => history === "project");
-  if (added.length > 0 && own.length === 0) {
-    throw new Error(
-      `The backup needs migrations of your own: ${added.map(({ name }) => name).join(", ")}. ` +
-        "Commit the same SQL to your project's history (MIGRATIONS_DIR) first.",
-    );
-  }
-  const released = committed.filter(
-    ({ history, name }) => history !== "project" && name.slice(0, 6) <= SINGLE_HISTORY[history],
-  );
-  return added.length > 0 ? [...released, ...own] : released;
-}
-
-/** Runs exactly these migrations. */
-async function migrateTo(
-  migrations: readonly CommittedMigration[],
-  settings: Required<MigrateSettings>,
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "content-service-migrations-"));
-  try {
-    const histories = settings.histories.map(({ name }) => ({ name, folder: join(folder, name) }));
-    for (const history of histories) await mkdir(join(history.folder, "committed"), { recursive: true });
-    for (const { history, name, file } of migrations) await cp(file, join(folder, history, "committed", name));
-    await runMigrations({ name: "migrate" }, { ...settings, histories });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  const committed = (await Promise.all(histories.map(committedMigrations))).flat();
+  const released = new Set(committed.map(({ history, hash }) => `${history} ${hash}`));
+  const unknown = migrations.filter(
+    ({ history, hash }) =>
+      history !== "project" && histories.some(({ name }) => name === history) && !released.has(`${history} ${hash}`),
+  );
+  if (unknown.length === 0) return;
+  const list = unknown.map(({ history, name }) => `${history}/${name}`).join(", ");
+  throw new Error(
+    `The backup has migrations that this release does not have: ${list}. Restore it with the release that made it. Nothing was changed.`,
+  );
+}
+
+async function restoreDatabase(client: pg.ClientBase, file: string): Promise<string[]> {
+  await setPortableFormats(client);
+  await client.query("begin");
+  const restorer = new DatabaseRestorer(client);
+  let rows: RowInserter | null = null;
+  let largeObject: { readonly oid: string; offset: number } | null = null;
+  for await (const line of readArchive(file)) {
+    if (typeof line === "string") {
+      if (largeObject) largeObject.offset += await writeLargeObject(client, largeObject, line);
+      else await rows!.add(line);
+      continue;
+    }
+    await rows?.flush();
+    largeObject = null;
+    if ("role" in line) await restorer.createRole(line);
+    else if ("member" in line) await restorer.grantMembership(line);
+    else if ("statement" in line) await restorer.run(line);
+    else if ("sequence" in line) await setSequence(client, line);
+    else if ("largeObject" in line) largeObject = { oid: line.largeObject, offset: 0 };
+    else if ("table" in line) {
+      rows ??= new RowInserter(client, new Map((await allTables(client)).map((table) => [table.table, table])));
+      await rows.startTable(line);
+    }
   }
+  await client.query("commit");
+  await client.query("analyze");
+  return restorer.warnings;
+}
+
+async function writeLargeObject(
+  client: pg.ClientBase,
+  { oid, offset }: { readonly oid: string; readonly offset: number },
+  content: string,
+): Promise<number> {
+  await client.query("select pg_catalog.lo_put($1, $2, decode($3, 'base64'))", [oid, offset, content]);
+  return Buffer.byteLength(content, "base64");
+}
+
+/** Runs the statements of a backup in a transaction. */
+class DatabaseRestorer {
+  readonly warnings: string[] = [];
+  readonly #client: pg.ClientBase;
+
+  constructor(client: pg.ClientBase) {
+    this.#client = client;
+  }
+
+  /** Roles belong to the server: one that exists keeps its attributes and settings. */
+  async createRole({ role, attributes, privileges, statements }: ArchivedRole): Promise<void> {
+    const { rowCount } = await this.#client.query("select from pg_roles where rolname = $1", [role]);
+    if (rowCount) return;
+    const name = pg.escapeIdentifier(role);
+    await this.run({ object: `role ${role}`, statement: `create role ${name} ${attributes}` });
+    for (const privilege of privileges) {
+      await this.#tryRun({ object: `${privilege} of role ${role}`, statement: `alter role ${name} ${privilege}` });
+    }
+    for (const statement of statements) await this.#tryRun({ object: `setting of role ${role}`, statement });
+  }
+
+  async grantMembership(membership: ArchivedMembership): Promise<void> {
+    const { of, member, admin, inherit, set } = membership;
+    if (member === null) return this.#becomeMember(membership);
+    const group = pg.escapeIdentifier(of);
+    const { rows } = await this.#client.query<{ hasOptions: boolean; isGranted: boolean }>(
+      `select current_setting('server_version_num')::int >= 160000 as "hasOptions", exists (
+         select from pg_auth_members
+         where roleid = to_regrole($1) and pg_auth_members.member = to_regrole($2) and admin_option >= $3
+       ) as "isGranted"`,
+      [group, pg.escapeIdentifier(member), admin],
+    );
+    const { hasOptions, isGranted } = rows[0]!;
+    if (isGranted) return;
+    const inheritance = inherit === undefined ? "" : `, inherit ${inherit}, set ${set}`;
+    const options = hasOptions ? ` with admin ${admin}${inheritance}` : admin ? " with admin option" : "";
+    await this.run({
+      object: `membership in ${of}`,
+      statement: `grant ${group} to ${pg.escapeIdentifier(member)}${options}`,
+    });
+  }
+
+  /** The role that restores administers the roles that it has created; a superuser needs no membership. */
+  async #becomeMember({ of }: ArchivedMembership): Promise<void> {
+    const { rowCount } = await this.#client.query("select from pg_roles where rolname = session_user and rolsuper");
+    if (rowCount) return;
+    await this.#tryRun({
+      object: `membership in ${of}`,
+      statement: `grant ${pg.escapeIdentifier(of)} to session_user`,
+    });
+  }
+
+  async run(created: ArchivedStatement): Promise<void> {
+    if (OPTIONAL_OBJECT.test(created.object)) await this.#tryRun(created);
+    else await this.#client.query(created.statement).catch((error: Error) => fail(created, error));
+  }
+
+  /** Without the privilege, leaves a warning. */
+  async #tryRun(created: ArchivedStatement): Promise<void> {
+    await this.#client.query("savepoint attempt");
+    try {
+      await this.#client.query(created.statement);
+    } catch (error) {
+      const { code, message } = error as pg.DatabaseError;
+      if (code !== NOT_PERMITTED && code !== UNDEFINED_OBJECT) fail(created, error as Error);
+      await this.#client.query("rollback to savepoint attempt");
+      this.warnings.push(`${created.object} is not restored: ${message}`);
+    }
+    await this.#client.query("release savepoint attempt");
+  }
+}
+
+function fail({ object }: ArchivedStatement, error: Error): never {
+  throw new Error(`${object} cannot be restored: ${error.message}. Nothing was changed.`, { cause: error });
 }

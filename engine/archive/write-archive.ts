@@ -1,102 +1,147 @@
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { readFile, rename, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type pg from "pg";
-import { schemaFileOf } from "../migrate/commit.ts";
-import type { MigrationHistory } from "../migrate/committed-migrations.ts";
-import { appliedMigrations, readMigrationState } from "../migrate/migration-state.ts";
+import { appliedMigrations } from "../migrate/migration-state.ts";
 import { withClient } from "../pg-client/with-client.ts";
-import { type ArchiveLine, FORMAT_VERSION } from "./archive-format.ts";
-import { contentRelations, contentTables, setPortableFormats } from "./content-tables.ts";
+import { type ArchiveLine, FORMAT_VERSION, ROWS_FORMAT_VERSION } from "./archive-format.ts";
+import { allTables, type ContentTable, contentTables, relationsOfKind, setPortableFormats } from "./content-tables.ts";
+import { readSchema } from "./schema/read-schema.ts";
 
 const FETCH_ROWS = 200;
+const LARGE_OBJECT_BYTES = 100_000;
 
-type ArchiveCounts = { readonly tables: number; readonly rows: number };
+export type ArchiveCounts = { readonly tables: number; readonly rows: number };
 
-/** Writes all rows of one snapshot, without blocking other users of the database. The file appears when it is complete. */
+/**
+ * Writes the definition of a database and all its rows, of one snapshot, without blocking those who read and write rows. The
+ * file appears when it is complete. Throws if the database has an object that restoring could not create.
+ */
 export async function writeArchive(ownerUrl: string, file: string): Promise<ArchiveCounts> {
   // A unique, newly created file: another backup may write to the same target, and an existing file may be readable by others.
   const draft = `${file}.${randomUUID()}.part`;
   let written: ArchiveCounts = { tables: 0, rows: 0 };
   try {
     await withClient(ownerUrl, async (client) => {
-      const lines = archiveLines(client, (counts) => {
-        written = counts;
-      });
+      const lines = toText(
+        archiveLines(client, (counts) => {
+          written = counts;
+        }),
+      );
       // The backup contains password hashes and private rows.
       const target = createWriteStream(draft, { flags: "wx", mode: 0o600, flush: true });
       await pipeline(Readable.from(lines), createGzip(), target);
     });
     await rename(draft, file);
+    await syncFolder(dirname(file));
     return written;
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-async function* archiveLines(client: pg.ClientBase, onEnd: (written: ArchiveCounts) => void): AsyncGenerator<string> {
-  const line = (value: ArchiveLine) => `${JSON.stringify(value)}\n`;
+/** Otherwise a crash of the machine could undo the renaming. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+}
+
+/** The lines of a backup, from one snapshot. */
+export async function* archiveLines(
+  client: pg.ClientBase,
+  onEnd: (written: ArchiveCounts) => void = () => {},
+): AsyncGenerator<ArchiveLine> {
   await setPortableFormats(client);
   await client.query("begin isolation level repeatable read, read only");
-  const { rows: servers } = await client.query<{ version: string }>(
-    "select current_setting('server_version') as version",
-  );
   const migrations = await appliedMigrations(client);
-  yield line({
-    contentService: FORMAT_VERSION,
-    postgres: servers[0]!.version,
+  // Such a database is converted when it is restored: its rows are inserted into the tables of the present migrations.
+  const hasSingleHistory = migrations.some(({ history }) => history === null);
+  const tables = await (hasSingleHistory ? contentTables(client) : allTables(client));
+  if (tables.length > 0) await client.query(`lock table ${tables.map(({ table }) => table)} in access share mode`);
+  const schema = hasSingleHistory ? null : await readSchema(client);
+  yield {
+    contentService: schema ? FORMAT_VERSION : ROWS_FORMAT_VERSION,
+    postgres: await serverVersion(client),
     madeAt: new Date().toISOString(),
     migrations: migrations.map(({ history, name, hash }) => ({ ...(history && { history }), name, hash })),
-  });
-
-  const tables = await contentTables(client);
+  };
+  if (schema) yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
   let rows = 0;
-  for (const { table, columns } of tables) {
-    yield line({ table, columns });
-    await client.query(`declare archived no scroll cursor for select t::text as row from only ${table} as t`);
-    for (;;) {
-      const { rows: fetched } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
-      for (const { row } of fetched) yield line(row);
-      rows += fetched.length;
-      if (fetched.length < FETCH_ROWS) break;
+  for (const table of tables) {
+    yield { table: table.table, columns: table.columns };
+    for await (const row of tableRows(client, table)) {
+      rows++;
+      yield row;
     }
-    await client.query("close archived");
   }
-  // Sequences are not part of the snapshot; read last, they are not behind any row.
-  for (const sequence of await contentRelations(client, "S")) {
-    const { rows: states } = await client.query<{ last: string; called: boolean }>(
-      `select last_value::text as last, is_called as called from ${sequence}`,
-    );
-    yield line({ sequence, last: states[0]!.last, isCalled: states[0]!.called });
+  if (schema) {
+    for await (const line of largeObjectLines(client)) {
+      if (typeof line === "string") rows++;
+      yield line;
+    }
+    yield* schema.afterRows;
   }
+  yield* await sequenceLines(client, hasSingleHistory);
   await client.query("commit");
-  yield line({ rows });
+  yield { rows };
   onEnd({ tables: tables.length, rows });
 }
 
-/** Tables that no committed migration creates, whose rows could not be restored. */
-export async function tablesWithoutMigration(
-  client: pg.ClientBase,
-  histories: readonly MigrationHistory[],
-): Promise<readonly string[]> {
-  // The schema files describe the tables only if exactly the committed migrations are applied.
-  if ((await readMigrationState(client, histories)).kind !== "current") return [];
-  const files = [...new Set(histories.map(schemaFileOf))];
-  const schemas = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  const migrated = new Set(
-    schemas.flatMap((schema) => [...schema.matchAll(/^create (?:unlogged )?table (.+?) \(/gm)].map(tableNameOf)),
+async function serverVersion(client: pg.ClientBase): Promise<string> {
+  const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
+  return rows[0]!.version;
+}
+
+async function* tableRows(client: pg.ClientBase, { table, condition }: ContentTable): AsyncGenerator<string> {
+  await client.query(
+    `declare archived no scroll cursor for select t::text as row from only ${table} as t ${condition}`,
   );
-  return (await contentTables(client)).map(({ table }) => unquote(table)).filter((name) => !migrated.has(name));
+  for (;;) {
+    const { rows } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
+    for (const { row } of rows) yield row;
+    if (rows.length < FETCH_ROWS) break;
+  }
+  await client.query("close archived");
 }
 
-function tableNameOf([, name = ""]: readonly string[]): string {
-  return unquote(name);
+async function* largeObjectLines(client: pg.ClientBase): AsyncGenerator<ArchiveLine> {
+  const { rows: objects } = await client.query<{ oid: string }>(
+    "select oid::text from pg_largeobject_metadata order by oid",
+  );
+  for (const { oid } of objects) {
+    yield { largeObject: oid };
+    for (let offset = 0; ; offset += LARGE_OBJECT_BYTES) {
+      const { rows } = await client.query<{ content: string; length: number }>(
+        "select translate(encode(content, 'base64'), e'\\n', '') as content, length(content) from lo_get($1, $2, $3) as content",
+        [oid, offset, LARGE_OBJECT_BYTES],
+      );
+      const { content, length } = rows[0]!;
+      if (length > 0) yield content;
+      if (length < LARGE_OBJECT_BYTES) break;
+    }
+  }
 }
 
-/** The schema file quotes all names, Postgres only those that need it. */
-function unquote(name: string): string {
-  return name.replaceAll('"', "");
+/** Sequences are not part of the snapshot; read last, they are not behind any row. */
+async function sequenceLines(client: pg.ClientBase, onlyContent: boolean): Promise<ArchiveLine[]> {
+  const lines: ArchiveLine[] = [];
+  for (const sequence of await relationsOfKind(client, "S", onlyContent)) {
+    const { rows } = await client.query<{ last: string; called: boolean }>(
+      `select last_value::text as last, is_called as called from ${sequence}`,
+    );
+    lines.push({ sequence, last: rows[0]!.last, isCalled: rows[0]!.called });
+  }
+  return lines;
 }

@@ -345,8 +345,14 @@ export const comments = `
     ${commentedObject} as object,
     format(
       'comment on %s %s is %L',
-      regexp_replace(named.type, '^.* (column|constraint)$', '\\1'),
-      replace(named.identity, 'pg_catalog.', ''),
+      regexp_replace(named.type, '^.* (column|constraint)$|^(statistics) object$', '\\1\\2'),
+      coalesce(
+        (
+          select format('%I on domain %s', conname, format_type(contypid, null)) from pg_constraint
+          where classoid = 'pg_constraint'::regclass and oid = objoid and contypid <> 0
+        ),
+        replace(named.identity, 'pg_catalog.', '')
+      ),
       description
     ) as statement
   from pg_description

@@ -3,9 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inspectArchive } from "../../../engine/archive/archive-format.ts";
-import { archivedMigrations, restoreArchive } from "../../../engine/archive/restore-archive.ts";
+import { allTables } from "../../../engine/archive/content-tables.ts";
+import { restoreArchive } from "../../../engine/archive/restore-archive.ts";
+import { archivedMigrations } from "../../../engine/archive/restore-rows.ts";
 import { writeArchive } from "../../../engine/archive/write-archive.ts";
 import { releaseHistories } from "../../../engine/migrate/committed-migrations.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { urlOf } from "../../database.ts";
 import { ownHistories } from "../migrate/own-histories.ts";
 
 /** Written by `npm run backup` of the last version that had a single history. */
@@ -28,6 +32,20 @@ test("a backup of an earlier version is restored into the histories of this one"
   ]);
   const insert = "insert into public.users (name, email) values ('Next', 'next@example.org') returning id";
   expect(await own.rows(insert)).toEqual([{ id: "4" }]);
+});
+
+test("a backup of an earlier version is not restored by an owner without a privilege; the message says what to grant", async () => {
+  await using own = await ownHistories();
+  const [{ database }] = (await own.rows("select current_database() as database")) as [{ database: string }];
+  const owner = `owner_of_${database}`;
+  await own.rows(`create role ${owner} login createrole; alter database ${database} owner to ${owner}`);
+  try {
+    const url = urlOf(owner, database);
+    await expect(restoreArchive(BACKUP, { ...own.settings, url })).rejects.toThrow("GRANT SET ON PARAMETER");
+    expect(await withClient(own.settings.url, allTables)).toEqual([]);
+  } finally {
+    await own.rows(`alter database ${database} owner to postgres; drop role ${owner}`);
+  }
 });
 
 test("a backup with a project's own migrations requires them in its history first", async () => {

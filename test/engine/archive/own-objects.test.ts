@@ -1,0 +1,190 @@
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { checkArchive } from "../../../engine/archive/check-archive.ts";
+import { allTables } from "../../../engine/archive/content-tables.ts";
+import { restoreArchive } from "../../../engine/archive/restore-archive.ts";
+import { writeArchive } from "../../../engine/archive/write-archive.ts";
+import { withOldCluster } from "../../../engine/embedded/old-cluster.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { hasOldPostgres, makeOldCluster, OLD_BINARIES } from "../../old-cluster.ts";
+
+const OBJECTS = await readFile(new URL("own-objects.sql", import.meta.url), "utf8");
+const DROP_ROLES = `drop role if exists backup_clerk, "backup Reader"`;
+
+const run = (url: string, statement: string) => withClient(url, (client) => client.query(statement));
+const settingsFor = (url: string) => ({ url, shadowUrl: "", rootUrl: urlOf("postgres", "postgres"), histories: [] });
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "own-objects-"));
+  // The old Postgres runs as another user.
+  await chmod(folder, 0o755);
+  file = join(folder, "backup.gz");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+describe.each(["empty", "content"] as const)("a database with the template %s", (template) => {
+  let source: TestDatabase;
+  let target: TestDatabase;
+  beforeEach(async () => {
+    [source, target] = [await cloneDatabase(template), await cloneDatabase("empty")];
+  });
+  afterEach(async () => {
+    await source.drop();
+    await target.drop();
+    await run(urlOf("postgres", "postgres"), DROP_ROLES);
+  });
+
+  test("and with objects of all kinds that no migration makes is restored as it was", async () => {
+    await run(source.ownerUrl, OBJECTS);
+    await writeArchive(source.ownerUrl, file);
+    const { warnings } = await checkArchive(file, settingsFor(target.ownerUrl));
+    expect(warnings).toEqual([]);
+    const rows = await run(
+      target.ownerUrl,
+      "select name, number, (home).zip, total_of from shop.customers, shop.total_of(customers)",
+    );
+    expect(rows.rows).toContainEqual({ name: "Ann", number: 87, zip: "12345", total_of: "1.10" });
+    const largeObjects = "select md5(lo_get(424242)), length(lo_get(424243)) as empty";
+    expect((await run(target.ownerUrl, largeObjects)).rows).toEqual((await run(source.ownerUrl, largeObjects)).rows);
+  });
+});
+
+describe("a database", () => {
+  let source: TestDatabase;
+  let target: TestDatabase;
+  beforeEach(async () => {
+    [source, target] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
+  });
+  afterEach(async () => {
+    await source.drop();
+    await target.drop();
+  });
+
+  test.each([
+    [
+      "operator class public.size_order",
+      "create operator class public.size_order for type text using btree as operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, function 1 bttextcmp(text, text)",
+    ],
+    ["type public.half", "create type public.half"],
+    ["conversion public.unusual", "create conversion public.unusual for 'UTF8' to 'LATIN1' from utf8_to_iso8859_1"],
+    [
+      "subscription nightly",
+      "create subscription nightly connection 'host=nowhere.invalid' publication news with (connect = false, slot_name = none)",
+    ],
+  ])("with the %s has no backup, and the message names it", async (name, statement) => {
+    await run(source.ownerUrl, statement);
+    try {
+      await expect(writeArchive(source.ownerUrl, file)).rejects.toThrow(name);
+      expect(await readdir(folder)).toEqual([]);
+    } finally {
+      // Otherwise the database cannot be dropped.
+      await run(source.ownerUrl, "drop subscription if exists nightly");
+    }
+  });
+
+  test("differs from a copy that a trigger has changed", async () => {
+    await run(
+      source.ownerUrl,
+      "create table public.notes (id integer primary key); insert into public.notes values (1)",
+    );
+    await writeArchive(source.ownerUrl, file);
+    await run(
+      target.ownerUrl,
+      `create function public.spoil() returns event_trigger language plpgsql as $$ begin
+         update public.notes set id = 2;
+         drop function public.spoil cascade;
+       end $$;
+       create event trigger spoil on ddl_command_end when tag in ('ALTER TABLE') execute function public.spoil()`,
+    );
+    await expect(checkArchive(file, settingsFor(target.ownerUrl))).rejects.toThrow(
+      'A row of "public"."notes" differs from the backup',
+    );
+  });
+
+  test("stays empty if a statement of the backup fails", async () => {
+    await run(
+      source.ownerUrl,
+      `create table public.notes (id integer);
+       insert into public.notes values (1);
+       create function public.is_fine() returns boolean language sql immutable return current_database() = '${source.name}';
+       alter table public.notes add constraint only_here check (public.is_fine())`,
+    );
+    await writeArchive(source.ownerUrl, file);
+    await expect(restoreArchive(file, settingsFor(target.ownerUrl))).rejects.toThrow(
+      "table constraint only_here on public.notes cannot be restored",
+    );
+    expect(await withClient(target.ownerUrl, allTables)).toEqual([]);
+  });
+
+  test("is restored by an owner who is no superuser, with warnings about what only those may create", async () => {
+    const owner = `owner_of_${target.name}`;
+    await run(
+      source.ownerUrl,
+      `create table public.notes (id integer primary key, text text);
+       insert into public.notes values (1, 'first');
+       alter table public.notes enable row level security;
+       create policy own on public.notes to postgres using (true);
+       create publication everything for all tables;
+       create function public.watch() returns event_trigger language plpgsql as 'begin end';
+       create event trigger watch on ddl_command_end execute function public.watch();
+       comment on event trigger watch is 'Watches.'`,
+    );
+    await writeArchive(source.ownerUrl, file);
+    await run(
+      target.ownerUrl,
+      `create role ${owner} login createrole; alter database ${target.name} owner to ${owner}`,
+    );
+    try {
+      const { warnings } = await restoreArchive(file, settingsFor(urlOf(owner, target.name)));
+      expect(warnings).toHaveLength(3);
+      expect(warnings[0]).toContain("publication everything is not restored");
+      const result = await run(
+        target.ownerUrl,
+        "select text, tableowner, roles::text from public.notes, pg_tables join pg_policies using (tablename) where tablename = 'notes'",
+      );
+      expect(result.rows).toEqual([{ text: "first", tableowner: owner, roles: `{${owner}}` }]);
+    } finally {
+      await run(
+        target.ownerUrl,
+        `alter database ${target.name} owner to postgres; drop owned by ${owner}; drop role ${owner}`,
+      );
+    }
+  });
+});
+
+test.runIf(hasOldPostgres)("pg_dump writes the same of a database and of its copy", async () => {
+  const cluster = join(folder, "postgres");
+  await makeOldCluster(cluster);
+  await withOldCluster(cluster, OLD_BINARIES, async (url) => {
+    await run(url("postgres"), "create database source");
+    await run(url("postgres"), "create database copy");
+    await run(url("source"), OBJECTS);
+    await writeArchive(url("source"), file);
+    expect(await restoreArchive(file, settingsFor(url("copy")))).toMatchObject({ warnings: [] });
+    const [original, copy] = [await pgDump(url("source")), await pgDump(url("copy"))];
+    expect(original.join("\n")).toContain("CREATE POLICY own ON shop.customers AS RESTRICTIVE");
+    expect(copy).toEqual(original);
+  });
+});
+
+/** The lines, of which grants have no particular order, and a table that inherits has its parent's columns first. */
+async function pgDump(url: string): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(
+    join(OLD_BINARIES, "pg_dump"),
+    ["--inserts", "--rows-per-insert=1", url],
+    {
+      maxBuffer: 1e8,
+    },
+  );
+  return stdout
+    .split("\n")
+    .filter((line) => !/^\\(un)?restrict |^INSERT INTO shop\.children /.test(line))
+    .sort();
+}
