@@ -9,7 +9,7 @@ import { dispatchMethod } from "../http/router.ts";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
 import { matchesTag } from "../resource/conditional-requests.ts";
 import { DOCUMENT_ROOT, type GuidePage, readGuidePages } from "./guide-pages.ts";
-import { type GuideSection, type RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
+import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
 import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./search.ts";
 
 const GUIDE_PATH = "/docs/guide";
@@ -31,10 +31,11 @@ const NO_QUERY = html`<p class="quiet">Enter a word: a setting, an error code, a
 
 /** `/docs/guide`: the documentation, rendered from the files of the package. Nothing is read before the first request. */
 export function guideFolder(): Readonly<Record<string, GatewayHandler>> {
-  let guide: Guide | undefined;
-  const get: GatewayHandler = (request) => {
-    guide ??= new Guide();
-    return guide.respond(request);
+  let guide: Promise<Guide> | undefined;
+  const get: GatewayHandler = async (request) => {
+    // Loading the parser of Markdown would take 20 ms of every start.
+    guide ??= import("./render-markdown.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
+    return (await guide).respond(request);
   };
   const methods = new Map([["GET", get]]);
   return { [GUIDE_PATH]: (request) => dispatchMethod(methods, request) };
@@ -51,7 +52,12 @@ class Guide {
     style: readFileSync(join(import.meta.dirname, "guide.css"), "utf8"),
     loadsFiles: true,
   });
+  readonly #renderMarkdown: typeof renderMarkdown;
   #search: ReturnType<typeof makeSearch> | undefined;
+
+  constructor(render: typeof renderMarkdown) {
+    this.#renderMarkdown = render;
+  }
 
   async respond(request: GatewayRequest): Promise<GatewayResponse> {
     const name = request.path.slice(GUIDE_PATH.length).replace(/^\/|\/$/g, "");
@@ -123,7 +129,7 @@ ${pages.map(({ slug, title, about }) => html`<li><a href="${GUIDE_PATH}/${slug}"
     let rendered = this.#rendered.get(page.slug);
     if (rendered === undefined) {
       const source = readFileSync(join(DOCUMENT_ROOT, page.file), "utf8");
-      rendered = renderMarkdown(source, (target) => this.#resolveLink(page, target));
+      rendered = this.#renderMarkdown(source, (target) => this.#resolveLink(page, target));
       this.#rendered.set(page.slug, rendered);
     }
     return rendered;
