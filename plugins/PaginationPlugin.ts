@@ -1,10 +1,12 @@
-import { type PgSelectStep, TYPES } from "@dataplan/pg";
+import { type PgSelectQueryBuilder, type PgSelectStep, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   ConstantStep,
   type connection,
   constant,
   type ExecutionDetails,
+  type FieldArgs,
+  type FieldInfo,
   type FieldPlanResolver,
   type GrafastResultsList,
   lambda,
@@ -13,8 +15,11 @@ import {
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { castToComparable } from "./codecs.ts";
-import { type Codec, isTable, keyOf, type PgTable, sqlNameOf } from "./table.ts";
+import { orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
+import { joinRelation } from "./row-conditions.ts";
+import { type Codec, isTable, keyOf, type PgRelation, type PgTable, sqlNameOf } from "./table.ts";
 import { TIME_CODECS } from "./time-codecs.ts";
+import { hasRowArgument } from "./WherePlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -67,10 +72,12 @@ export const PaginationPlugin: GraphileConfig.Plugin = {
         if (!plan || !resource || !(isPgFieldConnection || isPgFieldSimpleCollection)) return field;
         const maxPageSize = build.options.maxPageSize!;
         if (!isTable(resource)) return { ...field, plan: planFunctionRows(plan, maxPageSize) };
-        const order = rowOrderOf(resource, build);
+        const setOrder = makeSetOrder(resource, build);
         return {
           ...field,
-          plan: isPgFieldConnection ? planConnection(plan, order, maxPageSize) : planList(plan, order, maxPageSize),
+          plan: isPgFieldConnection
+            ? planConnection(plan, setOrder, maxPageSize)
+            : planList(plan, setOrder, maxPageSize),
         };
       },
     },
@@ -126,11 +133,11 @@ function planFunctionRows(plan: FieldPlanResolver, maxPageSize: number): FieldPl
   };
 }
 
-function planList(plan: FieldPlanResolver, order: RowOrder, maxPageSize: number): FieldPlanResolver {
+function planList(plan: FieldPlanResolver, setOrder: SetOrder, maxPageSize: number): FieldPlanResolver {
   const limitOf = (limit: number | null | undefined) => readLimit(limit, maxPageSize);
   return ($parent, args, info) => {
     const $rows = plan($parent, args, info) as SelectedRows;
-    applyOrder($rows, order);
+    setOrder($rows, args, info);
     const limit = checkedCount(args.getRaw("limit"), limitOf);
     $rows.setFirst(limit.$count);
     if (!info.field.args.some(({ name }) => name === "offset")) return withChecks($rows, [limit.$check]);
@@ -164,12 +171,12 @@ function withChecks($rows: SelectedRows, checks: readonly (Step | null)[]): Step
   return needed.length === 0 ? $rows : new CheckedRowsStep($rows, needed);
 }
 
-function planConnection(plan: FieldPlanResolver, order: RowOrder, maxPageSize: number): FieldPlanResolver {
+function planConnection(plan: FieldPlanResolver, setOrder: SetOrder, maxPageSize: number): FieldPlanResolver {
   const pageOf = ([first, last]: readonly [number | undefined, number | undefined]) =>
     readPage(first, last, maxPageSize);
   return ($parent, args, info) => {
     const $connection = plan($parent, args, info) as PagedConnection;
-    applyOrder($connection.getSubplan() as Step as SelectedRows, order);
+    setOrder($connection.getSubplan() as Step as SelectedRows, args, info);
     const $page = lambda([args.getRaw("first"), args.getRaw("last")], pageOf);
     $connection.setFirst(lambda($page, ({ first }) => first));
     $connection.setLast(lambda($page, ({ last }) => last));
@@ -178,8 +185,6 @@ function planConnection(plan: FieldPlanResolver, order: RowOrder, maxPageSize: n
     return $connection;
   };
 }
-
-export type RowOrderTerm = { readonly attribute: string; readonly direction: "ASC" | "DESC" };
 
 export type RowOrder = {
   readonly terms: readonly RowOrderTerm[];
@@ -204,6 +209,19 @@ export const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: Graphi
   return { terms: [...tagged, ...tieBreakerTerms], isTotal: key !== null };
 });
 
+/** The order that a client requests, then the key; or else the order of the table. */
+export function requestedOrder(table: PgTable, build: GraphileBuild.Build, orderBy: unknown): RowOrder {
+  const order = rowOrderOf(table, build);
+  const requested = orderTermsOf(build, table, orderBy);
+  const last = requested.at(-1);
+  if (!last) return order;
+  const key = keyOf(table);
+  const tieBreakers = key ? key.map((attribute) => ({ attribute, direction: last.direction })) : order.terms;
+  const isRequested = ({ attribute }: RowOrderTerm) =>
+    requested.some((term) => term.attribute === attribute && !term.relations?.length);
+  return { ...order, terms: [...requested, ...tieBreakers.filter((term) => !isRequested(term))] };
+}
+
 /** One expression of an `order by`. */
 export type OrderExpression = {
   readonly fragment: SQL;
@@ -217,22 +235,66 @@ export type OrderExpression = {
  * columns, and an index serves only orders over columns that are not null.
  */
 export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTotal }: RowOrder): OrderExpression[] {
-  return terms.flatMap(({ attribute, direction }): OrderExpression[] => {
-    const { codec: columnCodec, notNull } = codec.attributes[attribute]!;
-    const column = sql`${row}.${sql.identifier(attribute)}`;
-    const isNullable = !notNull && !columnCodec.notNull;
+  return terms.flatMap(({ relations = [], attribute, direction, nulls }): OrderExpression[] => {
+    const orderedCodec = relations.at(-1)?.remoteResource.codec ?? codec;
+    const { codec: columnCodec, notNull } = orderedCodec.attributes[attribute]!;
+    const column = columnOfRelated(row, relations, attribute);
+    const mayBeNull = !notNull || relations.length > 0;
+    const isNullable = mayBeNull && (!columnCodec.notNull || relations.length > 0);
     const [fragment, comparedCodec] = toCursorComparison(column, columnCodec, isNullable);
     const value = { fragment, codec: comparedCodec, isNullable, direction };
-    if (!isTotal || notNull) return [value];
-    return [{ fragment: sql`(${column} is null)`, codec: TYPES.boolean, isNullable: false, direction }, value];
+    if (!mayBeNull || (!isTotal && nulls === undefined)) return [value];
+    const nullsFirst = nulls ? nulls === "FIRST" : direction === "DESC";
+    const isNull = sql`(${column} is null)`;
+    return [
+      { fragment: isNull, codec: TYPES.boolean, isNullable: false, direction: nullsFirst ? "DESC" : "ASC" },
+      value,
+    ];
   });
 }
 
-function applyOrder($rows: PgSelectStep<PgTable>, order: RowOrder): void {
-  for (const { fragment, codec, isNullable, direction } of orderExpressionsOf($rows.alias, $rows.resource, order)) {
-    $rows.orderBy({ fragment, codec, nullable: isNullable, direction });
+/** Null if there is no related row, or if the caller may not see it. */
+function columnOfRelated(row: SQL, [relation, ...further]: readonly PgRelation[], attribute: string, depth = 0): SQL {
+  if (!relation) return sql`${row}.${sql.identifier(attribute)}`;
+  const { remoteResource } = relation;
+  const related = relatedAliasOf(relation, depth);
+  const column = columnOfRelated(related, further, attribute, depth + 1);
+  return sql`(select ${column} from ${remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)})`;
+}
+
+/** The same alias each time, since core compares order expressions with each other. */
+function relatedAliasOf(relation: PgRelation, depth: number): SQL {
+  const aliases = relatedAliases(relation);
+  aliases[depth] ??= sql.identifier(Symbol(relation.remoteResource.name));
+  return aliases[depth];
+}
+
+const relatedAliases = memoizePerObject((_relation: PgRelation): SQL[] => []);
+
+type OrderedRows = Pick<PgSelectQueryBuilder, "alias" | "orderBy" | "setOrderIsUnique">;
+
+function applyOrder(rows: OrderedRows, table: PgTable, order: RowOrder): void {
+  for (const { fragment, codec, isNullable, direction } of orderExpressionsOf(rows.alias, table, order)) {
+    rows.orderBy({ fragment, codec, nullable: isNullable, direction });
   }
-  if (order.isTotal) $rows.setOrderIsUnique();
+  if (order.isTotal) rows.setOrderIsUnique();
+}
+
+type SetOrder = ($rows: SelectedRows, args: FieldArgs, info: FieldInfo) => void;
+
+/** An order that the document does not contain is known when the statement is built. */
+function makeSetOrder(table: PgTable, build: GraphileBuild.Build): SetOrder {
+  const order = rowOrderOf(table, build);
+  const orderBy = (value: unknown) => (builder: PgSelectQueryBuilder) =>
+    applyOrder(builder, table, requestedOrder(table, build, value));
+  return ($rows, args, info) => {
+    const $orderBy: Step | null = hasRowArgument(info.field, "orderBy") ? args.getRaw("orderBy") : null;
+    if ($orderBy === null || ($orderBy instanceof ConstantStep && $orderBy.data == null)) {
+      applyOrder($rows, table, order);
+    } else {
+      $rows.apply(lambda($orderBy, orderBy));
+    }
+  };
 }
 
 /**

@@ -189,7 +189,7 @@ function maySeeColumn(build: GraphileBuild.Build, codec: Codec, column: string):
   return (role) => role.may("select", table, own) || sources.some((source) => source(role));
 }
 
-function mayFollowRelation(build: GraphileBuild.Build, relation: PgRelation): VisibilityRule {
+export function mayFollowRelation(build: GraphileBuild.Build, relation: PgRelation): VisibilityRule {
   const { localCodec, localAttributes, remoteResource, remoteAttributes } = relation;
   const local = localAttributes.map((column) => maySeeColumn(build, localCodec, column));
   return allRules([...local, mayUse("select", remoteResource, remoteAttributes)]);

@@ -30,6 +30,7 @@ import { JsonScalarPlugin } from "./JsonScalarPlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
+import { OrderByPlugin } from "./OrderByPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
 import { QuickBehaviorsPlugin } from "./QuickBehaviorsPlugin.ts";
 import { QuickIntrospectionPlugin } from "./QuickIntrospectionPlugin.ts";
@@ -44,6 +45,7 @@ import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
 import { UnloggedTablesPlugin } from "./UnloggedTablesPlugin.ts";
 import { VisibilityPlugin } from "./VisibilityPlugin.ts";
+import { WherePlugin } from "./WherePlugin.ts";
 
 export type PresetOptions = {
   readonly pgService: GraphileConfig.PgServiceConfiguration;
@@ -101,6 +103,8 @@ export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileC
       PaginationPlugin,
       ConnectionShapePlugin,
       FiltersPlugin,
+      WherePlugin,
+      OrderByPlugin,
       FunctionArgumentsPlugin,
       FunctionMutationsPlugin,
       EnumsPlugin,

@@ -8,6 +8,7 @@ import {
   print,
   type SelectionNode,
   type SelectionSetNode,
+  type ValueNode,
   visit,
 } from "grafast/graphql";
 
@@ -19,7 +20,7 @@ const PUNCTUATION_BYTES = 6;
 export type DocumentLimits = {
   /** Nested levels of fields. */
   readonly depth: number;
-  /** Fields, counting those of a fragment per spread. */
+  /** Fields, counting those of a fragment per spread, and the fields of `where` and `orderBy`. */
   readonly complexity: number;
   readonly tokens: number;
   readonly aliases: number;
@@ -41,7 +42,18 @@ type SelectionSize = {
   readonly branches: number;
   /** Branches of introspection, which are not planned. */
   readonly schemaBranches: number;
+  /** Nested levels of objects in `where` and `orderBy`. */
+  readonly conditionDepth: number;
+  /** How often each variable is used in them. */
+  readonly conditionVariables: VariableUses;
 };
+
+type VariableUses = ReadonlyMap<string, number>;
+
+const NO_VARIABLES: VariableUses = new Map();
+
+/** The arguments whose objects become parts of statements. */
+const CONDITION_ARGUMENTS: ReadonlySet<string> = new Set(["where", "orderBy"]);
 
 const EMPTY_SIZE: SelectionSize = {
   depth: 0,
@@ -52,6 +64,8 @@ const EMPTY_SIZE: SelectionSize = {
   rootFields: 0,
   branches: 0,
   schemaBranches: 0,
+  conditionDepth: 0,
+  conditionVariables: NO_VARIABLES,
 };
 
 /** The introspection query of tools has about 230 fields, so the limit is never below this. */
@@ -65,7 +79,19 @@ type DocumentMeasure = {
   readonly weight: number;
   /** The number of fields to plan in the largest operation. */
   readonly plannedFields: number;
+  /** What is left of the limits for the variables in `where` and `orderBy`, by the name of the operation. */
+  readonly conditions: ReadonlyMap<string | undefined, ConditionAllowance>;
 };
+
+export type ConditionAllowance = {
+  readonly uses: VariableUses;
+  /** The sizes of the values of variables that a client does not give. */
+  readonly defaults: ReadonlyMap<string, ValueSize>;
+  readonly complexity: number;
+  readonly limits: DocumentLimits;
+};
+
+type ValueSize = { readonly fields: number; readonly depth: number };
 
 const FIELDS_PER_BRANCH = 20;
 
@@ -85,7 +111,68 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
     errors,
     weight: sizes.reduce((sum, { size }) => sum + weightOf(size), 0),
     plannedFields: Math.max(0, ...sizes.map(({ size }) => size.branches - size.schemaBranches)),
+    conditions: new Map(
+      sizes.map(({ operation, size }) => [
+        operation.name?.value,
+        { uses: size.conditionVariables, defaults: defaultsOf(operation), complexity: size.complexity, limits },
+      ]),
+    ),
   };
+}
+
+/** Errors if the values of variables in `where` and `orderBy` exceed the limits of the operation. */
+export function measureConditionVariables(
+  { uses, defaults, complexity, limits }: ConditionAllowance,
+  variables: Readonly<Record<string, unknown>>,
+): GraphQLError[] {
+  let total = complexity;
+  for (const [name, count] of uses) {
+    const value = variables[name];
+    const size = (value === undefined && defaults.get(name)) || sizeOfValue(value, limits.complexity);
+    if (size.depth > limits.depth) return [conditionTooDeep(limits.depth)];
+    total += count * size.fields;
+  }
+  if (total <= limits.complexity) return [];
+  return [tooComplexError("The operation has too many fields and conditions", limits.complexity)];
+}
+
+/** Of a JSON value: the fields of its objects and how deep they nest. Iterates, since it may be too deep for recursion; stops at the limit. */
+function sizeOfValue(value: unknown, maxFields: number): ValueSize {
+  let fields = 0;
+  let depth = 0;
+  let level = [value];
+  while (level.length > 0 && fields <= maxFields) {
+    const next: unknown[] = [];
+    let hasObjects = false;
+    for (const item of level) {
+      if (Array.isArray(item)) {
+        for (const each of item) if (typeof each === "object") next.push(each);
+      } else if (typeof item === "object" && item !== null) {
+        const members = Object.values(item);
+        fields += members.length;
+        hasObjects = true;
+        for (const each of members) if (typeof each === "object") next.push(each);
+      }
+    }
+    if (hasObjects) depth += 1;
+    level = next;
+  }
+  return { fields, depth };
+}
+
+function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): ReadonlyMap<string, ValueSize> {
+  return new Map(
+    variableDefinitions.flatMap(({ variable, defaultValue }) =>
+      defaultValue ? [[variable.name.value, sizeOfCondition(defaultValue)] as const] : [],
+    ),
+  );
+}
+
+function conditionTooDeep(limit: number, operation?: OperationDefinitionNode): GraphQLError {
+  return new GraphQLError(`A where or orderBy has too many levels; ${limit} are allowed.`, {
+    extensions: { code: "QUERY_TOO_DEEP" },
+    nodes: operation ?? null,
+  });
 }
 
 function weightOf({ branches, complexity, introspection }: SelectionSize): number {
@@ -95,6 +182,7 @@ function weightOf({ branches, complexity, introspection }: SelectionSize): numbe
 function findExcesses(operation: OperationDefinitionNode, size: SelectionSize, limits: DocumentLimits): GraphQLError[] {
   const errors: GraphQLError[] = [];
   if (size.depth > limits.depth) errors.push(tooDeepError(size.depth, limits.depth, operation));
+  if (size.conditionDepth > limits.depth) errors.push(conditionTooDeep(limits.depth, operation));
   const counted = [
     [size.complexity, limits.complexity, "fields"],
     [size.introspection, Math.max(limits.complexity, MIN_INTROSPECTION_LIMIT), "introspection fields"],
@@ -153,6 +241,7 @@ class SelectionSizer {
 
   sizeOf(set: SelectionSetNode | undefined): SelectionSize {
     let { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches } = EMPTY_SIZE;
+    let { conditionDepth, conditionVariables } = EMPTY_SIZE;
     for (const selection of set?.selections ?? []) {
       const size = this.#sizeOfSelection(selection);
       depth = Math.max(depth, size.depth);
@@ -163,8 +252,21 @@ class SelectionSizer {
       rootFields += size.rootFields;
       branches += size.branches;
       schemaBranches += size.schemaBranches;
+      conditionDepth = Math.max(conditionDepth, size.conditionDepth);
+      conditionVariables = sumUses(conditionVariables, size.conditionVariables);
     }
-    return { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches };
+    return {
+      depth,
+      complexity,
+      introspection,
+      types,
+      typeLists,
+      rootFields,
+      branches,
+      schemaBranches,
+      conditionDepth,
+      conditionVariables,
+    };
   }
 
   #sizeOfSelection(selection: SelectionNode): SelectionSize {
@@ -178,7 +280,8 @@ class SelectionSizer {
       return { ...EMPTY_SIZE, introspection, typeLists, rootFields: 1, branches, schemaBranches: branches };
     }
     const types = below.types + (selection.name.value === "types" ? 1 : 0);
-    return { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, types, rootFields: 1, branches };
+    const size = { ...below, depth: 1 + below.depth, complexity: 1 + below.complexity, types, rootFields: 1, branches };
+    return addConditions(size, selection);
   }
 
   #sizeOfFragment(name: string): SelectionSize {
@@ -189,6 +292,39 @@ class SelectionSizer {
     this.#sizes.set(name, size);
     return size;
   }
+}
+
+function addConditions(size: SelectionSize, { arguments: given = [] }: FieldNode): SelectionSize {
+  let { complexity, conditionDepth, conditionVariables } = size;
+  for (const { name, value } of given) {
+    if (!CONDITION_ARGUMENTS.has(name.value)) continue;
+    const condition = sizeOfCondition(value);
+    complexity += condition.fields;
+    conditionDepth = Math.max(conditionDepth, condition.depth);
+    conditionVariables = sumUses(conditionVariables, condition.variables);
+  }
+  return { ...size, complexity, conditionDepth, conditionVariables };
+}
+
+type ConditionSize = ValueSize & { readonly variables: VariableUses };
+
+function sizeOfCondition(node: ValueNode): ConditionSize {
+  if (node.kind === Kind.VARIABLE) return { fields: 0, depth: 0, variables: new Map([[node.name.value, 1]]) };
+  if (node.kind !== Kind.LIST && node.kind !== Kind.OBJECT) return { fields: 0, depth: 0, variables: NO_VARIABLES };
+  const isObject = node.kind === Kind.OBJECT;
+  const inner = isObject ? node.fields.map(({ value }) => sizeOfCondition(value)) : node.values.map(sizeOfCondition);
+  return {
+    fields: inner.reduce((sum, { fields }) => sum + fields, isObject ? inner.length : 0),
+    depth: inner.reduce((max, { depth }) => Math.max(max, depth), 0) + (isObject ? 1 : 0),
+    variables: inner.reduce((sum, { variables }) => sumUses(sum, variables), NO_VARIABLES),
+  };
+}
+
+function sumUses(one: VariableUses, other: VariableUses): VariableUses {
+  if (other.size === 0) return one;
+  const sum = new Map(one);
+  for (const [name, count] of other) sum.set(name, (sum.get(name) ?? 0) + count);
+  return sum;
 }
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;

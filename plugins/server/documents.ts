@@ -25,6 +25,7 @@ import { OperationPlans } from "../compile/operation-plans.ts";
 import {
   type DocumentLimits,
   measureAmplification,
+  measureConditionVariables,
   measureDocument,
   type ResponseAmplification,
   tooComplexError,
@@ -56,7 +57,7 @@ type CheckedDocument = {
   restoreDigits(operation: OperationDefinitionNode): RestoreDigits | null;
   /**
    * Refuses a null where the operation needs a value, since a default replaces absent variables only. Removes the prototypes of
-   * their objects where a field name could match a method.
+   * their objects where a field name could match a method. Refuses conditions that exceed the limits.
    */
   checkVariables(operation: OperationDefinitionNode, variables: DocumentVariables): void;
 };
@@ -113,9 +114,13 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
   const read = (text: string): CheckedDocument => {
     const cached = cache.get(text);
     if (cached) return cached;
-    const { document, weight, planned } = parseAndValidate(text, schema, limits, onInvalid);
+    const { document, weight, planned, conditions } = parseAndValidate(text, schema, limits, onInvalid);
     memory.reserve(weight);
     const checkRequired = makeVariableCheck(document, schema);
+    const checkConditions: CheckedDocument["checkVariables"] = (operation, variables) => {
+      const allowance = conditions.get(operation.name?.value);
+      if (allowance && allowance.uses.size > 0) refuseIfAny(measureConditionVariables(allowance, variables));
+    };
     const checked: CheckedDocument = {
       document,
       plannedFields: planned,
@@ -124,9 +129,18 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
       operation: memoizeOperations(document),
       amplification: memoizeAmplification(document),
       plans: memoizePerObject((operation) => new OperationPlans({ schema, document, operation, reserve })),
-      restoreDigits: memoizePerObject((operation) => makeRestoreDigits(operation, schema)),
+      restoreDigits: memoizePerObject((operation) => {
+        const restore = makeRestoreDigits(operation, schema);
+        if (restore === null) return null;
+        return (variables, parseExactly) => {
+          // It recurses per level of a value.
+          checkConditions(operation, variables);
+          return restore(variables, parseExactly);
+        };
+      }),
       checkVariables: (operation, variables) => {
         checkRequired(operation, variables);
+        checkConditions(operation, variables);
         if (hasPrototypeNames) dropPrototypes(variables);
       },
     };
@@ -144,7 +158,7 @@ function parseAndValidate(
 ) {
   try {
     const document = parseWithinLimits(text, limits);
-    const { errors, weight, plannedFields: planned } = measureDocument(document, limits);
+    const { errors, weight, plannedFields: planned, conditions } = measureDocument(document, limits);
     refuseIfAny(errors);
     refuseIfAny(findSubscriptionFaults(document));
     const faults = validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS });
@@ -156,6 +170,7 @@ function parseAndValidate(
       document: keepLiteralDigits(document, schema),
       weight: weight + text.length / CHARACTERS_PER_WEIGHT,
       planned,
+      conditions,
     };
   } catch (error) {
     // The parser and visitors of values recurse per level.

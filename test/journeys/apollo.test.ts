@@ -76,6 +76,29 @@ describe("Apollo Client", () => {
     await close();
   });
 
+  test("pages through a filtered and ordered connection", async () => {
+    const { client, close } = connect();
+    const query = gql`
+      query Found($where: ArticleWhereInput, $orderBy: [ArticleOrderByInput!], $after: String) {
+        articles(first: 1, after: $after, where: $where, orderBy: $orderBy) {
+          totalCount
+          edges { node { id title } }
+          pageInfo { endCursor hasNextPage }
+        }
+      }
+    `;
+    const variables = {
+      where: { title: { ilike: "%ir%" }, author: { name: { eq: "Ann" } } },
+      orderBy: [{ title: "DESC" }],
+    };
+    const first = await client.query<TestResponse>({ query, variables });
+    const after = first.data!.articles.pageInfo.endCursor;
+    const second = await client.query<TestResponse>({ query, variables: { ...variables, after } });
+    const pages = [first, second].map(({ data }) => data!.articles.edges.map(({ node }) => node.title));
+    expect(pages).toEqual([["Third one"], ["First one"]]);
+    await close();
+  });
+
   test("gets invalid input as data", async () => {
     const { client, close } = connect(tokenFor(1));
     const { data } = await client.mutate({ mutation: CREATE, variables: { input: { title: "No", content: "" } } });

@@ -53,6 +53,23 @@ describe("urql", () => {
     }
   });
 
+  test("filters and orders by variables", async () => {
+    const query = gql`
+      query Found($where: ArticleWhereInput, $orderBy: [ArticleOrderByInput!]) {
+        articles(where: $where, orderBy: $orderBy) { edges { node { title } } }
+      }
+    `;
+    const { client, close } = connect();
+    const titlesOf = async (where: object) => {
+      const { data, error } = await client.query(query, { where, orderBy: [{ author: { name: "ASC" } }] }).toPromise();
+      expect(error).toBeUndefined();
+      return data.articles.edges.map(({ node }: { node: { title: string } }) => node.title);
+    };
+    expect(await titlesOf({ title: { ilike: "first%" }, author: { name: { eq: "Ann" } } })).toEqual(["First one"]);
+    expect(await titlesOf({ not: { author: { name: { eq: "Ann" } } } })).toEqual([]);
+    await close();
+  });
+
   test("writes as the user of its token, and gets an error code without one", async () => {
     const variables = { input: { articleId: "1", content: "Well said" } };
     const ann = connect(tokenFor(1));

@@ -72,15 +72,19 @@ describe("a table that is added by SQL", () => {
     expect(fieldsOf("Query")).toMatchObject({
       task: "(id: ID!) Task",
       tasks:
-        "(first: Int, after: String, last: Int, before: String, ownerId: ID, articleId: ID, title: String, filter: TaskFilterInput) TaskConnection!",
+        "(first: Int, after: String, last: Int, before: String, ownerId: ID, articleId: ID, title: String, filter: TaskFilterInput, where: TaskWhereInput, orderBy: [TaskOrderByInput!]) TaskConnection!",
     });
     expect(fieldsOf("Mutation")).toMatchObject({
       createTask: "(input: CreateTaskInput!) Task!",
       updateTask: "(id: ID!, input: UpdateTaskInput!) Task!",
       deleteTask: "(id: ID!) Boolean!",
     });
-    expect(fieldsOf("User")).toMatchObject({ tasks: "(limit: Int, offset: Int) [Task!]!" });
-    expect(fieldsOf("Article")).toMatchObject({ tasks: "(limit: Int, offset: Int) [Task!]!" });
+    expect(fieldsOf("User")).toMatchObject({
+      tasks: "(limit: Int, offset: Int, where: TaskWhereInput, orderBy: [TaskOrderByInput!]) [Task!]!",
+    });
+    expect(fieldsOf("Article")).toMatchObject({
+      tasks: "(limit: Int, offset: Int, where: TaskWhereInput, orderBy: [TaskOrderByInput!]) [Task!]!",
+    });
   });
 
   test("has the columns that clients were granted, and requires those without a default", () => {

@@ -15,7 +15,12 @@ function fieldsOf(typeName: string): string[] {
     /\(\s*([^)]*?)\s*\)/g,
     (_, inner: string) => `(${inner.split(/\s*\n\s*/).join(", ")})`,
   );
-  return oneLineEach.split("\n").flatMap((line) => line.trim() || []);
+  return oneLineEach.split("\n").flatMap((line) => withoutAdditions(line.trim()) || []);
+}
+
+/** The schema adds two optional arguments to each collection. */
+function withoutAdditions(field: string): string {
+  return field.replace(/, where: \w+WhereInput, orderBy: \[\w+OrderByInput!\]\)/, ")");
 }
 
 describe("a documented type has the documented fields, and those of the examples", () => {

@@ -41,6 +41,70 @@ describe("depth", () => {
   });
 });
 
+describe("a where or orderBy", () => {
+  const levels = (count: number, inner = "true") => "{ not: ".repeat(count) + inner + " }".repeat(count);
+  const schema = buildSchema(
+    "type Query { f(where: W, orderBy: [W!]): Int } input W { not: W, or: [W!], eq: Int, id: ID }",
+  );
+  const reader = (limits: Partial<DocumentLimits> = {}) =>
+    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory: new PlanBudget() });
+
+  function codesOf(text: string, variables: Record<string, unknown>, limits?: Partial<DocumentLimits>): unknown[] {
+    const checked = reader(limits).read(text);
+    try {
+      const operation = checked.operation(null);
+      checked.restoreDigits(operation)?.(variables, () => variables);
+      checked.checkVariables(operation, variables);
+      return [];
+    } catch (error) {
+      if (!(error instanceof GraphqlRefusal)) throw error;
+      return error.errors.map(({ extensions }) => extensions.code);
+    }
+  }
+
+  test("counts each of its fields", () => {
+    expect(codes("{ a(where: { or: [{ b: 1 }, { c: 2 }] }) }", { complexity: 4 })).toEqual([]);
+    expect(codes("{ a(where: { or: [{ b: 1 }, { c: 2 }] }) }", { complexity: 3 })).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codes("{ a(orderBy: [{ b: ASC }, { c: { d: ASC } }]) }", { complexity: 3 })).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codes("{ ...F ...F } fragment F on Q { a(where: { b: 1 }) }", { complexity: 3 })).toEqual([
+      "QUERY_TOO_COMPLEX",
+    ]);
+    expect(codes("mutation { a(input: { b: { c: 1 } }) }", { complexity: 1 })).toEqual([]);
+  });
+
+  test("has as many levels as the operation may have", () => {
+    expect(codes(`{ a(where: ${levels(15)}) }`)).toEqual([]);
+    expect(codes(`{ a(where: ${levels(16)}) }`)).toEqual(["QUERY_TOO_DEEP"]);
+  });
+
+  test("that is a variable counts by its value, at each use", () => {
+    const text = "query ($where: W, $list: [W!]) { f(where: $where) g: f(where: { or: $list }, orderBy: $list) }";
+    expect(codesOf(text, { where: { eq: 1 }, list: [{ eq: 1 }] }, { complexity: 6 })).toEqual([]);
+    expect(codesOf(text, { where: { eq: 1 }, list: [{ eq: 1 }] }, { complexity: 5 })).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codesOf(text, {}, { complexity: 3 })).toEqual([]);
+  });
+
+  test("that is a variable with too many levels is refused, however deep it is", () => {
+    const nest = (count: number) => {
+      let value: object = { eq: 1 };
+      for (let level = 1; level < count; level++) value = { not: value };
+      return value;
+    };
+    const text = "query ($where: W) { f(where: $where) }";
+    expect(codesOf(text, { where: nest(15) })).toEqual([]);
+    expect(codesOf(text, { where: nest(16) })).toEqual(["QUERY_TOO_DEEP"]);
+    expect(codesOf(text, { where: nest(900) })).toEqual(["QUERY_TOO_DEEP"]);
+    expect(codesOf(text, { where: nest(100_000) }, { depth: 200_000 })).toEqual(["QUERY_TOO_COMPLEX"]);
+  });
+
+  test("that is the default of a variable counts too", () => {
+    const text = `query ($where: W = { or: [{ eq: 1 }, { eq: 2 }] }) { f(where: $where) }`;
+    expect(codesOf(text, {}, { complexity: 4 })).toEqual([]);
+    expect(codesOf(text, {}, { complexity: 3 })).toEqual(["QUERY_TOO_COMPLEX"]);
+    expect(codesOf(text, { where: {} }, { complexity: 3 })).toEqual([]);
+  });
+});
+
 describe("complexity", () => {
   test("of 1000 fields is allowed, of 1001 not", () => {
     expect(codes(`{ a { ${fields(999)} } }`)).toEqual([]);

@@ -104,7 +104,18 @@ describe("the schema of a caller", () => {
     expect(fieldsOf(schema, "CreateShopInput")).toEqual(["id", "name"]);
     expect(fieldsOf(schema, "UpdateShopInput")).toEqual(["name"]);
     expect(fieldsOf(schema, "ShopFilterInput")).toEqual(["name"]);
-    expect(argumentsOf(schema, "shops")).toEqual(["first", "after", "last", "before", "name", "filter"]);
+    expect(argumentsOf(schema, "shops")).toEqual([
+      "first",
+      "after",
+      "last",
+      "before",
+      "name",
+      "filter",
+      "where",
+      "orderBy",
+    ]);
+    expect(fieldsOf(schema, "ShopWhereInput")).toEqual(["and", "id", "name", "not", "or"]);
+    expect(fieldsOf(schema, "ShopOrderByInput")).toEqual(["id", "name"]);
     const names = Object.keys(schema.getTypeMap()).filter((name) => /Audit|Grade|BigFloat/.test(name));
     expect(names).toEqual([]);
   });

@@ -1,0 +1,376 @@
+import type { PgSelectQueryBuilder, PgSelectStep } from "@dataplan/pg";
+import { ConstantStep, type connection, type FieldPlanResolver, lambda, type Step } from "grafast";
+import type { GraphQLInputFieldConfig, GraphQLInputType } from "grafast/graphql";
+import type {} from "graphile-build-pg";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { functionsOfType } from "./FunctionsFirstPlugin.ts";
+import { withNonNullItems } from "./graphql-types.ts";
+import { assignUniqueNames } from "./name-claims.ts";
+import { columnsShownAsRelations } from "./relation-names.ts";
+import {
+  bindWithCodec,
+  type ConditionField,
+  type ConditionFields,
+  conditionOf,
+  OPERATORS,
+  type OperatorFamily,
+  operatorFamilyOf,
+  QUANTIFIERS,
+  type RowOperator,
+} from "./row-conditions.ts";
+import { type Codec, inputTypeOf, isTable, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+import { mayFollowRelation, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      WherePlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface ScopeInputObject {
+      isRowCondition?: boolean;
+    }
+  }
+}
+
+/** A table's rows of which a field returns some, in an order: what `where` and `orderBy` are arguments of. */
+export function collectionTableOf({
+  pgFieldResource,
+  isPgFieldConnection,
+  isPgFieldSimpleCollection,
+}: Partial<GraphileBuild.ScopeObjectFieldsField>): PgTable | null {
+  if (!(isPgFieldConnection || isPgFieldSimpleCollection)) return null;
+  return pgFieldResource && isTable(pgFieldResource) ? pgFieldResource : null;
+}
+
+/** Extensions of the arguments `where` and `orderBy`, since a filter for a column can have such a name. */
+export const ROW_ARGUMENT: RowArgumentExtensions = { isRowArgument: true };
+
+type RowArgumentExtensions = { readonly isRowArgument?: true };
+
+export function hasRowArgument(
+  { args }: { readonly args: readonly { readonly name: string; readonly extensions: object }[] },
+  name: "where" | "orderBy",
+): boolean {
+  const argument = args.find((each) => each.name === name);
+  return (argument?.extensions as RowArgumentExtensions | undefined)?.isRowArgument === true;
+}
+
+const SEARCH_TYPE = "FullTextSearchInput";
+const NULL_TYPE = "NullOperatorsInput";
+
+export const WherePlugin: GraphileConfig.Plugin = {
+  name: "WherePlugin",
+  description: "Collections are filtered by any column and relation",
+  schema: {
+    hooks: {
+      init: {
+        // Types of the database keep their names.
+        after: ["PgCodecs", "QuickTablesPlugin", "FiltersPlugin"],
+        callback(_, build) {
+          registerOperatorTypes(build);
+          for (const table of Object.values(build.pgResources).filter(isTable)) registerWhereTypes(build, table);
+          return _;
+        },
+      },
+      GraphQLObjectType_fields_field_args: {
+        // An argument for a column named "where" keeps its name.
+        after: ["FiltersPlugin", "PaginationPlugin"],
+        callback(args, build, { scope, Self }) {
+          const table = collectionTableOf(scope);
+          if (!table || "where" in args) return args;
+          const where = {
+            type: whereTypeOf(build, table),
+            description: "Selects the rows that meet the condition.",
+            extensions: ROW_ARGUMENT,
+          };
+          return build.extend(args, { where }, `Filtering ${Self.name}.${scope.fieldName}`);
+        },
+      },
+      GraphQLObjectType_fields_field: {
+        before: ["PaginationPlugin"],
+        callback(field, build, { scope }) {
+          const table = collectionTableOf(scope);
+          if (!table || !field.plan) return field;
+          return { ...field, plan: planWhere(field.plan, build, table, scope.isPgFieldConnection === true) };
+        },
+      },
+    },
+  },
+};
+
+function planWhere(
+  plan: FieldPlanResolver,
+  build: GraphileBuild.Build,
+  table: PgTable,
+  isConnection: boolean,
+): FieldPlanResolver {
+  const restrict = (where: unknown) => (builder: PgSelectQueryBuilder) => {
+    if (where == null) return;
+    builder.where(conditionOf(conditionFieldsOf(table, build), where as object as never, builder.alias, bindWithCodec));
+  };
+  return ($parent, args, info) => {
+    const $result = plan($parent, args, info);
+    if (!hasRowArgument(info.field, "where")) return $result;
+    const $where: Step = args.getRaw("where");
+    if ($where instanceof ConstantStep && $where.data == null) return $result;
+    const $rows = isConnection ? ($result as ReturnType<typeof connection>).getSubplan() : $result;
+    ($rows as Step as PgSelectStep).apply(lambda($where, restrict));
+    return $result;
+  };
+}
+
+const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
+
+/** The type with this name, or with the next free one. */
+function registerInput(
+  build: GraphileBuild.Build,
+  preferred: string,
+  spec: () => { description: string; fields: () => Record<string, GraphQLInputFieldConfig> },
+): void {
+  let name = preferred;
+  while (build.getTypeMetaByName(name) !== null) name += "_";
+  typeNamesOf(build).set(preferred, name);
+  build.registerInputObjectType(name, { isRowCondition: true }, spec, "WherePlugin");
+}
+
+function inputNamed(build: GraphileBuild.Build, preferred: string): GraphQLInputType {
+  return build.getInputTypeByName(typeNamesOf(build).get(preferred)!);
+}
+
+function whereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
+  return inflection.inputType(`${inflection.tableType(codec)}Where`);
+}
+
+function rowsWhereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
+  return inflection.inputType(`${inflection.tableType(codec)}RowsWhere`);
+}
+
+function whereTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType {
+  return inputNamed(build, whereTypeName(build, table));
+}
+
+function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
+  const { inflection } = build;
+  registerInput(build, whereTypeName(build, table), () => ({
+    description: `A condition on the rows of ${inflection._allRows(table)}. All given fields must hold; null never does.`,
+    fields: () =>
+      Object.fromEntries(
+        [...conditionFieldsOf(table, build)].map(([name, field]) => [name, whereField(build, table, field)]),
+      ),
+  }));
+  registerInput(build, rowsWhereTypeName(build, table), () => ({
+    description: `A condition on the related rows of ${inflection._allRows(table)}.`,
+    fields: () =>
+      Object.fromEntries(
+        Object.entries(QUANTIFIERS).map(([name, description]) => [
+          name,
+          { type: whereTypeOf(build, table), description },
+        ]),
+      ),
+  }));
+}
+
+const WITH_AND_OR_NOT = {
+  and: "All of the conditions hold.",
+  or: "At least one of the conditions holds; none does in an empty list.",
+  not: "The condition does not hold.",
+} as const;
+
+function whereField(build: GraphileBuild.Build, table: PgTable, field: ConditionField): GraphQLInputFieldConfig {
+  const { GraphQLList, GraphQLNonNull } = build.graphql;
+  const ruled = (type: GraphQLInputType, rule: VisibilityRule, description?: string | null) =>
+    withVisibility({ type, description: description ?? null, extensions: { conditionField: field } }, rule);
+  switch (field.kind) {
+    case "and":
+    case "or":
+      return ruled(
+        new GraphQLList(new GraphQLNonNull(whereTypeOf(build, table))),
+        mayUse("select", table),
+        WITH_AND_OR_NOT[field.kind],
+      );
+    case "not":
+      return ruled(whereTypeOf(build, table), mayUse("select", table), WITH_AND_OR_NOT.not);
+    case "column":
+      return ruled(
+        inputNamed(build, operatorTypeName(build, field.codec)),
+        mayUse("select", table, [field.column]),
+        table.codec.attributes[field.column]!.description,
+      );
+    case "related row":
+    case "related rows": {
+      const target = field.relation.remoteResource as PgTable;
+      const type =
+        field.kind === "related row" ? whereTypeOf(build, target) : inputNamed(build, rowsWhereTypeName(build, target));
+      return ruled(type, mayFollowRelation(build, field.relation));
+    }
+  }
+}
+
+/** The fields of the `where` input of a table: `and`, `or` and `not`, then columns and relations by the names of their fields. */
+export const conditionFieldsOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): ConditionFields => {
+  const { inflection, input } = build;
+  const { codec } = table;
+  const hidden = columnsShownAsRelations(codec, input.pgRegistry);
+  const columns = filterableColumnsOf(build, table).map((column): NamedField => {
+    const name = inflection.attribute({ attributeName: column, codec });
+    return [name, { kind: "column", column, codec: codec.attributes[column]!.codec }];
+  });
+  const isHidden = ([, field]: NamedField) => field.kind === "column" && hidden.has(field.column);
+  const relations = relationsOf(table, build).map(({ name, relation, isMany }): NamedField => {
+    const fields = () => conditionFieldsOf(relation.remoteResource as PgTable, build);
+    return [name, { kind: isMany ? "related rows" : "related row", relation, fields }];
+  });
+  const named: NamedField[] = [
+    ...(["and", "or", "not"] as const).map((kind): NamedField => [kind, { kind }]),
+    ...columns.filter((column) => !isHidden(column)),
+    ...relations,
+    ...columns.filter(isHidden),
+  ];
+  const fields = new Map<string, ConditionField>();
+  assignUniqueNames(
+    named.map((entry) => ({
+      preferred: entry[0],
+      suffix: "_",
+      derivedNames: (name) => [name],
+      rename: (name) => (entry[0] = name),
+    })),
+  );
+  for (const [name, field] of named) fields.set(name, field);
+  return fields;
+});
+
+type NamedField = [name: string, field: ConditionField];
+
+function filterableColumnsOf(build: GraphileBuild.Build, table: PgTable): string[] {
+  const { attributes } = table.codec;
+  return visibleColumnsOf(table, build).filter(
+    (column) =>
+      // A type without equality is never "filterBy".
+      attributes[column]!.codec.hasNaturalEquality === false ||
+      build.behavior.pgCodecAttributeMatches([table.codec, column], "attribute:filterBy") === true,
+  );
+}
+
+/** The stored columns that the schema shows: as a field, as a relation, or by a function that has the name of their field. */
+export const visibleColumnsOf = memoizePerObject(({ codec }: PgTable, build: GraphileBuild.Build): string[] => {
+  const shownAsRelations = columnsShownAsRelations(codec, build.input.pgRegistry);
+  const functions = functionsOfType(build, codec);
+  return Object.keys(codec.attributes).filter((column) => {
+    const { via, expression, extensions } = codec.attributes[column]!;
+    if (via || expression) return false;
+    const name = build.inflection.attribute({ attributeName: column, codec });
+    return (
+      shownAsRelations.has(column) ||
+      (functions.has(name) && extensions?.tags?.behavior === undefined) ||
+      build.behavior.pgCodecAttributeMatches([codec, column], "attribute:select") === true
+    );
+  });
+});
+
+export type NamedRelation = { readonly name: string; readonly relation: PgRelation; readonly isMany: boolean };
+
+/** The relations that the schema shows, with the names of their fields. */
+export const relationsOf = memoizePerObject(({ codec }: PgTable, build: GraphileBuild.Build): NamedRelation[] => {
+  const registry = build.input.pgRegistry;
+  const relations = Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
+  return relations.flatMap(([relationName, relation]) => {
+    const { isUnique, isReferencee, remoteResource, extensions } = relation;
+    if (extensions?.isTemporal || !isTable(remoteResource as SchemaResource)) return [];
+    const isMany = !isUnique;
+    const behavior = isMany ? "manyRelation:resource:list" : "singularRelation:resource:single";
+    if (!build.behavior.pgCodecRelationMatches(relation, behavior)) return [];
+    const details = { registry, codec, relationName };
+    const { inflection } = build;
+    const name = isMany
+      ? inflection.manyRelationList(details)
+      : isReferencee
+        ? inflection.singleRelationBackwards(details)
+        : inflection.singleRelation(details);
+    return { name, relation, isMany };
+  });
+});
+
+/** Types that are not given as their family's most usual one have names with the family. */
+const FAMILY_NAMES: Readonly<Record<OperatorFamily, readonly [usual: string | null, name: string]>> = {
+  ordered: [null, ""],
+  equality: [null, ""],
+  text: ["String", "Text"],
+  list: [null, "List"],
+  range: [null, ""],
+  json: [null, ""],
+  "full text": [null, "FullText"],
+  none: [null, ""],
+};
+
+/** One type for all columns with the same operators and values. */
+function operatorTypeName(build: GraphileBuild.Build, codec: Codec): string {
+  const family = operatorFamilyOf(codec);
+  if (family === "none") return NULL_TYPE;
+  const value = family === "list" ? elementOf(codec) : codec;
+  const input = build.getGraphQLTypeNameByPgCodec(value, "input");
+  if (input === null) return NULL_TYPE;
+  const [usual, familyName] = FAMILY_NAMES[family];
+  const isOtherText = family === "ordered" && input === "String";
+  const base = input.replace(/Input$/, "");
+  return `${base}${input === usual ? "" : isOtherText ? "Ordered" : familyName}OperatorsInput`;
+}
+
+function elementOf(codec: Codec): Codec {
+  return codec.arrayOfCodec ?? elementOf(codec.domainOfCodec!);
+}
+
+function registerOperatorTypes(build: GraphileBuild.Build): void {
+  const { GraphQLString, GraphQLNonNull, GraphQLBoolean } = build.graphql;
+  const codecs = new Map<string, Codec | null>([[NULL_TYPE, null]]);
+  for (const { codec } of Object.values(build.pgResources).filter(isTable)) {
+    for (const attribute of Object.values(codec.attributes)) {
+      const name = operatorTypeName(build, attribute.codec);
+      if (!codecs.has(name)) codecs.set(name, attribute.codec);
+    }
+  }
+  registerInput(build, SEARCH_TYPE, () => ({
+    description: "A full-text search.",
+    fields: () => ({
+      query: { type: new GraphQLNonNull(GraphQLString), description: "The words." },
+      language: {
+        type: GraphQLString,
+        description: "A text search configuration such as `german`; the database's own without it.",
+      },
+    }),
+  }));
+  for (const [name, codec] of codecs) {
+    registerInput(build, name, () => ({
+      description: "Conditions on one column. All given operators must hold; null never does.",
+      fields: () => ({
+        isNull: { type: GraphQLBoolean, description: "Whether the column is null." },
+        ...(codec && operatorFields(build, codec)),
+      }),
+    }));
+  }
+}
+
+function operatorFields(build: GraphileBuild.Build, codec: Codec): Record<string, GraphQLInputFieldConfig> {
+  const { GraphQLString, GraphQLList, GraphQLNonNull } = build.graphql;
+  const inputType = inputTypeOf(build, codec);
+  const valueType = inputType && withNonNullItems(inputType);
+  const typeOf = ({ operand }: RowOperator): GraphQLInputType | null => {
+    switch (operand) {
+      case "value":
+        return valueType;
+      case "list of values":
+        return valueType && new GraphQLList(new GraphQLNonNull(valueType));
+      case "text":
+        return GraphQLString;
+      case "search":
+        return inputNamed(build, SEARCH_TYPE);
+    }
+  };
+  return Object.fromEntries(
+    Object.entries(OPERATORS[operatorFamilyOf(codec)]).flatMap(([name, operator]) => {
+      const type = typeOf(operator);
+      return type ? [[name, { type, description: operator.description }]] : [];
+    }),
+  );
+}
