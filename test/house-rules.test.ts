@@ -93,6 +93,16 @@ describe("the rules of the source tree", () => {
     expect(textOf("package-lock.json")).not.toContain('"resolved": "http');
   });
 
+  test("an installation has no libraries of pages, whose files are built before", () => {
+    const lock = JSON.parse(textOf("package-lock.json")) as { packages: Record<string, { dev?: boolean }> };
+    const installed = Object.entries(lock.packages).filter(([, { dev }]) => dev !== true);
+    const names = installed.map(([path]) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length));
+    expect(names).toContain("grafast");
+    expect(
+      names.filter((name) => /^(react|react-dom|monaco-editor|graphiql|ruru|swagger-ui-dist)$/.test(name)),
+    ).toEqual([]);
+  });
+
   test("a migration has the line ends of its hash, with any git configuration", () => {
     const migration = files.find((file) => file.startsWith("db/platform/committed/"))!;
     const result = execFileSync("git", ["check-attr", "eol", migration], { cwd: REPOSITORY, encoding: "utf8" });

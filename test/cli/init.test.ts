@@ -48,6 +48,7 @@ describe("content-service init", () => {
       ".env.example",
       ".github/workflows/ci.yml",
       ".gitignore",
+      ".npmrc",
       "README.md",
       "db/migrations/README.md",
       "db/migrations/current/0010-notes.sql",
