@@ -1,3 +1,4 @@
+import type { BackupState, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
 import type { CatalogKeeper } from "./engine/catalog/catalog-keeper.ts";
 import type { ConnectionPoolState, ConnectionPoolsState } from "./engine/database/connection-pools.ts";
 import type { Database } from "./engine/database/database.ts";
@@ -27,6 +28,7 @@ type MetricsDependencies = {
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
   readonly hasTasks: boolean;
+  readonly backups: ScheduledBackup | null;
   readonly counts: ServiceCounters;
   readonly requests: RequestMetrics;
   readonly traffic: HttpTraffic;
@@ -34,7 +36,8 @@ type MetricsDependencies = {
 
 /** The metrics of the service. Their labels contain no names of tables, no values of rows and no secrets. */
 export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[] {
-  const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, counts, requests, traffic } = dependencies;
+  const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, backups, counts, requests, traffic } =
+    dependencies;
   return [
     () => requests.metrics(),
     () => traffic.metrics(),
@@ -47,6 +50,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => graphqlMetrics(graphql.state()),
     () => realtimeMetrics(realtime.statistics()),
     async () => replicationMetrics(await changes.statistics()),
+    () => (backups ? backupMetrics(backups.state) : []),
     async () => (hasTasks ? taskMetrics(await countTasks(asOwner).catch(() => null)) : []),
   ];
 }
@@ -237,4 +241,21 @@ function replicationMetrics(statistics: Awaited<ReturnType<ReplicationStream["st
 function taskMetrics(counts: Awaited<ReturnType<typeof countTasks>> | null): Metric[] {
   const tasks = counts && labelled("status", { queued: counts.queued, running: counts.running });
   return [gauge("tasks", "Tasks in the queue, of all gateways.", tasks, "max")];
+}
+
+function backupMetrics({ lastSuccess, lastBytes, isFailing, succeeded, failed }: BackupState): Metric[] {
+  return [
+    counter("backups_total", "Attempts at scheduled backups, by result.", [
+      { labels: { result: "success" }, value: succeeded },
+      { labels: { result: "failure" }, value: failed },
+    ]),
+    gauge("backup_failing", "Whether the last scheduled backup failed.", isFailing ? 1 : 0, "max"),
+    gauge(
+      "backup_last_success_timestamp_seconds",
+      "When the newest backup in BACKUP_DIR was completed.",
+      lastSuccess && lastSuccess.getTime() / 1_000,
+      "max",
+    ),
+    gauge("backup_last_size_bytes", "Size of the newest backup in BACKUP_DIR.", lastBytes, "max"),
+  ];
 }

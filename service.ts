@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
+import { BACKUP_TASK, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
 import { type CatalogKeeper, keepCatalog } from "./engine/catalog/catalog-keeper.ts";
 import type { CatalogOptions } from "./engine/catalog/catalog-rows.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
@@ -94,7 +95,8 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   state.identification = await makeIdentification(config);
   const limits = openRateLimits(core, opened);
   const interfaces = await openStreamingInterfaces(core, state, options.schemaTimeoutMs, opened);
-  const health = makeHealth(core, interfaces.graphql, state, options.workerShortage);
+  const backups = makeScheduledBackup(core);
+  const health = makeHealth(core, { graphql: interfaces.graphql, backups }, state, options.workerShortage);
   opened.defer(warnOfDisplacedTables(catalog, log));
 
   const versions = makeVersionReader(asOwner);
@@ -115,10 +117,10 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
-  const jobs = canQueueTasks ? await openTasks(core, state, opened) : null;
+  const jobs = canQueueTasks || backups ? await openJobs(core, state, { canQueueTasks, backups }, opened) : null;
 
   const traffic = new HttpTraffic();
-  const metrics = { ...core, ...interfaces, counts: state.counts, traffic, hasTasks: canQueueTasks };
+  const metrics = { ...core, ...interfaces, counts: state.counts, traffic, hasTasks: canQueueTasks, backups };
   const readMetrics = requests && makeMetricsReader(serviceMetrics({ ...metrics, requests }));
   const server = await openHttpServer(config, state, limits, interfaces);
   if (requests) traffic.follow(server);
@@ -177,7 +179,7 @@ type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime">;
 
 function makeHealth(
   { database, catalog }: ServiceCore,
-  graphql: GraphqlInterface,
+  { graphql, backups }: { readonly graphql: GraphqlInterface; readonly backups: ScheduledBackup | null },
   state: ServiceState,
   workerShortage: () => string | null = () => null,
 ): HealthState {
@@ -186,6 +188,7 @@ function makeHealth(
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     isSchemaAwaited: () => graphql.state().isBuildingFirst,
     leftOut: () => graphql.state().leftOut,
+    backups: () => backups?.state ?? null,
     workerShortage,
     acceptsWork: () => state.acceptsWork,
   });
@@ -345,10 +348,20 @@ async function openStreamingInterfaces(
   return { graphql, changes, realtime };
 }
 
-/** Runs the tasks that requests have queued. */
-async function openTasks(
+function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {
+  const { backupSchedule: schedule, backupDir: directory, backupKeep: keep } = config;
+  return schedule === null
+    ? null
+    : new ScheduledBackup({ ownerUrl: postgres.ownerUrl, asOwner, schedule, directory, keep, log });
+}
+
+type JobKinds = { readonly canQueueTasks: boolean; readonly backups: ScheduledBackup | null };
+
+/** Runs the tasks that requests have queued, and scheduled backups. */
+async function openJobs(
   { postgres, config, asOwner, log }: ServiceCore,
   state: ServiceState,
+  { canQueueTasks, backups }: JobKinds,
   opened: AsyncDisposableStack,
 ): Promise<JobRunner> {
   const { tableErrorVerbosity } = config;
@@ -361,9 +374,16 @@ async function openTasks(
   });
   const jobs = await startJobRunner({
     url: postgres.ownerUrl,
-    tasks: makeTaskList(taskRunner),
-    maintain: () => maintainTasks(asOwner),
-    cancelRunning: taskRunner.cancelRunning,
+    tasks: { ...(canQueueTasks && makeTaskList(taskRunner)), ...(backups && { [BACKUP_TASK]: backups.task }) },
+    crons: backups ? [backups.cron] : [],
+    maintain: async () => {
+      if (canQueueTasks) await maintainTasks(asOwner);
+      await backups?.refresh();
+    },
+    cancelRunning: async () => {
+      backups?.cancel();
+      await taskRunner.cancelRunning();
+    },
     log,
   });
   // In case the start fails after this; a stop closes them earlier, with everything else that is drained.

@@ -21,7 +21,11 @@ export type ArchiveCounts = { readonly tables: number; readonly rows: number };
  * Writes the definition of a database and all its rows, of one snapshot, without blocking those who read and write rows. The
  * file appears when it is complete. Throws if the database has an object that restoring could not create.
  */
-export async function writeArchive(ownerUrl: string, file: string): Promise<ArchiveCounts> {
+export async function writeArchive(
+  ownerUrl: string,
+  file: string,
+  { signal }: { readonly signal?: AbortSignal } = {},
+): Promise<ArchiveCounts> {
   // A unique, newly created file: another backup may write to the same target, and an existing file may be readable by others.
   const draft = `${file}.${randomUUID()}.part`;
   let written: ArchiveCounts = { tables: 0, rows: 0 };
@@ -34,7 +38,7 @@ export async function writeArchive(ownerUrl: string, file: string): Promise<Arch
       );
       // The backup contains password hashes and private rows.
       const target = createWriteStream(draft, { flags: "wx", mode: 0o600, flush: true });
-      await pipeline(Readable.from(lines), createGzip(), target);
+      await pipeline(Readable.from(lines), createGzip(), target, { signal });
     });
     await rename(draft, file);
     await syncFolder(dirname(file));

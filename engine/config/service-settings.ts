@@ -1,4 +1,5 @@
 import {
+  cronSchedule,
   flag,
   httpUrl,
   integer,
@@ -164,6 +165,21 @@ export const MIGRATION_SETTINGS = {
     "ROOT_DATABASE_URL",
     postgresUrl,
     "Database to connect to for creating and dropping other databases (`migrate -- reset`).",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+export const BACKUP_SETTINGS = {
+  backupSchedule: optional(
+    "BACKUP_SCHEDULE",
+    cronSchedule,
+    "When to write a backup, in cron's syntax and UTC: `0 3 * * *` for every night at three. Once over all gateways; see [Nightly backup](backup.md#nightly-backup). Unset: no backups.",
+  ),
+  backupDir: withDefault("BACKUP_DIR", text, "backups", "Folder of scheduled backups."),
+  backupKeep: withDefault(
+    "BACKUP_KEEP",
+    integer(1, 10_000),
+    "7",
+    "Number of scheduled backups to keep. Older ones are deleted when a newer one is complete.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 

@@ -18,6 +18,32 @@ export function integer(least: number, max = Number.MAX_SAFE_INTEGER): SettingRe
   };
 }
 
+/** The lowest and highest numbers of minute, hour, day, month and weekday. */
+const CRON_FIELDS = [
+  [0, 59],
+  [0, 23],
+  [1, 31],
+  [1, 12],
+  [0, 7],
+] as const;
+
+/** graphile-worker's syntax of times: five fields of `*`, numbers, ranges, lists and steps, without names. */
+export const cronSchedule: SettingReader<string> = (value) => {
+  const fields = value.trim().split(/\s+/);
+  const isValid = ([least, max]: readonly [number, number], part: string) => {
+    const match = /^(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:\/0*[1-9]\d?)?$/.exec(part);
+    const numbers = (match?.slice(1) ?? []).filter((number) => number !== undefined).map(Number);
+    return match !== null && numbers.every((number) => number >= least && number <= max);
+  };
+  if (
+    fields.length !== CRON_FIELDS.length ||
+    !CRON_FIELDS.every((range, index) => fields[index]!.split(",").every((part) => isValid(range, part)))
+  ) {
+    throw new Error("a time in cron's syntax: minute, hour, day, month, weekday, such as 0 3 * * *");
+  }
+  return fields.join(" ");
+};
+
 export function oneOf<const T extends string>(...allowed: readonly T[]): SettingReader<T> {
   return (value) => {
     const match = allowed.find((option) => option === value);

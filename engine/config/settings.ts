@@ -6,6 +6,7 @@ import {
   REST_SETTINGS,
 } from "./interface-settings.ts";
 import {
+  BACKUP_SETTINGS,
   LIMIT_SETTINGS,
   MIGRATION_SETTINGS,
   OBSERVABILITY_SETTINGS,
@@ -22,6 +23,7 @@ export const SETTING_GROUPS: readonly {
   { title: "Server", settings: SERVER_SETTINGS },
   { title: "Postgres", settings: POSTGRES_SETTINGS },
   { title: "Migrations", settings: MIGRATION_SETTINGS },
+  { title: "Backups", settings: BACKUP_SETTINGS },
   { title: "Limits", settings: LIMIT_SETTINGS },
   { title: "Logs, metrics and traces", settings: OBSERVABILITY_SETTINGS },
   { title: "Tokens and accounts", settings: ACCOUNT_SETTINGS },
@@ -36,6 +38,7 @@ export const SETTINGS = {
   ...SERVER_SETTINGS,
   ...POSTGRES_SETTINGS,
   ...MIGRATION_SETTINGS,
+  ...BACKUP_SETTINGS,
   ...LIMIT_SETTINGS,
   ...OBSERVABILITY_SETTINGS,
   ...ACCOUNT_SETTINGS,

@@ -1,4 +1,12 @@
-import { type LogFunctionFactory, type Runner, run, type TaskList, Logger as WorkerLogger } from "graphile-worker";
+import {
+  type CronItem,
+  type LogFunctionFactory,
+  parseCronItems,
+  type Runner,
+  run,
+  type TaskList,
+  Logger as WorkerLogger,
+} from "graphile-worker";
 import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
@@ -8,6 +16,8 @@ type JobRunnerOptions = {
   /** Connects as the owner, who creates the queue's schema if it does not exist. */
   readonly url: string;
   readonly tasks: TaskList;
+  /** Tasks to queue at certain times, once for all processes. */
+  readonly crons: readonly CronItem[];
   /** Called regularly, to requeue abandoned tasks and delete old ones. */
   readonly maintain: () => Promise<void>;
   /** Cancels running jobs, so that another process retries them. */
@@ -57,13 +67,13 @@ export class JobRunner {
   }
 
   async start(): Promise<void> {
-    const { tasks, log } = this.#options;
+    const { tasks, crons, log } = this.#options;
     const runner = await run({
       pgPool: this.#pool,
       taskList: tasks,
       concurrency: CONCURRENCY,
       pollInterval: POLL_INTERVAL_MS,
-      parsedCronItems: [],
+      parsedCronItems: parseCronItems([...crons]),
       noHandleSignals: true,
       preset: { worker: BATCHED_COMPLETION },
       logger: new WorkerLogger(workerLogFunction(log)),

@@ -19,6 +19,8 @@ export type HealthState = {
   isSchemaAwaited(): boolean;
   /** Database objects that the GraphQL schema cannot be built with and leaves out. */
   leftOut(): readonly string[];
+  /** The scheduled backups; null if there is no schedule. */
+  backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
   /** Why fewer processes run than configured; null if all run. */
   workerShortage(): string | null;
   /** False as soon as the service is asked to stop. */
@@ -29,6 +31,8 @@ export type HealthState = {
 const MAX_LEFT_OUT_NAMED = 20;
 /** Long enough that many probes cost one query, short enough that the result is current. */
 const CACHE_MS = 250;
+
+const BACKUP_FAILED = "The last scheduled backup failed.";
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for supervisors and load balancers. */
 export function healthRoutes(state: HealthState): GatewayRoutes {
@@ -49,9 +53,15 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
       GET: async () => {
         if (!(await databaseAnswers())) return unavailable("The database does not answer.");
         const leftOut = state.leftOut();
-        const reason = schemaReason(state) ?? workerShortage() ?? leftOutReason(leftOut);
+        const backups = state.backups();
+        const reason =
+          schemaReason(state) ??
+          workerShortage() ??
+          leftOutReason(leftOut) ??
+          (backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
           ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, MAX_LEFT_OUT_NAMED) }),
+          ...(backups && { lastBackup: backups.lastSuccess }),
           ...(replicas().length > 0 && { replicas: replicas() }),
         };
         return reason === null ? ok(details) : degraded(reason, details);
@@ -117,7 +127,7 @@ function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise
 
 type HealthDependencies = Pick<
   HealthState,
-  "schemaFault" | "isSchemaAwaited" | "leftOut" | "workerShortage" | "acceptsWork"
+  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "workerShortage" | "acceptsWork"
 > & {
   readonly database: Database;
 };

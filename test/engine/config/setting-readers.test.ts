@@ -1,7 +1,9 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { parseCronItem } from "graphile-worker";
 import { describe, expect, test } from "vitest";
 import {
   claimPath,
+  cronSchedule,
   flag,
   headerName,
   integer,
@@ -44,6 +46,25 @@ describe("readers", () => {
 
   test.each(["role", "", ".", ".a..b", '."open', ".a[x]"])("claimPath refuses %j", (text) => {
     expect(() => claimPath(text)).toThrow("a path such as");
+  });
+
+  test.each(["0 3 * * *", "*/15 0-6,22 1,15 * 1-5", "59 23 31 12 7"])("cronSchedule accepts %j", (text) => {
+    expect(cronSchedule(`  ${text} `)).toBe(text);
+    expect(parseCronItem({ task: "any", match: text })).toMatchObject({ task: "any" });
+  });
+
+  test.each([
+    "",
+    "0 3 * *",
+    "60 * * * *",
+    "* 24 * * *",
+    "* * 0 * *",
+    "*/0 * * * *",
+    "1,,2 * * * *",
+    "@daily",
+    "0 3 * * MON",
+  ])("cronSchedule refuses %j", (text) => {
+    expect(() => cronSchedule(text)).toThrow("a time in cron's syntax");
   });
 
   test.each(["1e3", "0x10", "", " ", "1.5", "70000", "-1"])("integer refuses %j", (text) => {

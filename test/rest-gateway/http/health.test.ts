@@ -9,6 +9,7 @@ const WELL: HealthState = {
   schemaFault: () => null,
   isSchemaAwaited: () => false,
   leftOut: () => [],
+  backups: () => null,
   workerShortage: () => null,
   acceptsWork: () => true,
 };

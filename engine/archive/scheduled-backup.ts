@@ -1,0 +1,107 @@
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { CronItem, Task } from "graphile-worker";
+import type { AsOwner } from "../database/owner-pool.ts";
+import type { Logger } from "../output/log.ts";
+import { writeArchive } from "./write-archive.ts";
+
+/** The name of the task in the queue, and the key of its only job. */
+export const BACKUP_TASK = "content_service_backup";
+const MAX_ATTEMPTS = 3;
+const FILE_NAME = /^backup-\d{4}-\d\d-\d\dT[\d-]+Z\.gz$/;
+/** Of a process that was killed while it wrote. */
+const ABANDONED_NAME = /^backup-.*\.gz\.[\w-]+\.part$/;
+
+/** `last_error` remains until the job succeeds or is scheduled again. */
+const FAILURE = "select last_error as error from graphile_worker.jobs where key = $1 and last_error is not null";
+
+type ScheduledBackupOptions = {
+  readonly ownerUrl: string;
+  readonly asOwner: AsOwner;
+  /** When to write a backup, in cron's syntax and UTC. */
+  readonly schedule: string;
+  readonly directory: string;
+  /** The number of backups to keep. */
+  readonly keep: number;
+  readonly log: Pick<Logger, "info" | "error">;
+};
+
+export type BackupState = {
+  /** Of the newest backup in the directory; null if there is none. */
+  readonly lastSuccess: Date | null;
+  readonly lastBytes: number;
+  /** Whether the last backup failed, in any gateway. */
+  readonly isFailing: boolean;
+  /** Backups of this process. */
+  readonly succeeded: number;
+  readonly failed: number;
+};
+
+/** Writes backups at the scheduled times: once for all gateways, which share the queue. */
+export class ScheduledBackup {
+  readonly #options: ScheduledBackupOptions;
+  readonly #stopping = new AbortController();
+  #state: BackupState = { lastSuccess: null, lastBytes: 0, isFailing: false, succeeded: 0, failed: 0 };
+
+  constructor(options: ScheduledBackupOptions) {
+    this.#options = options;
+  }
+
+  get state(): BackupState {
+    return this.#state;
+  }
+
+  /** For graphile-worker, which notes each scheduled time in the database. */
+  get cron(): CronItem {
+    const options = { maxAttempts: MAX_ATTEMPTS, queueName: BACKUP_TASK, jobKey: BACKUP_TASK };
+    return { task: BACKUP_TASK, identifier: BACKUP_TASK, match: this.#options.schedule, options };
+  }
+
+  readonly task: Task = async () => {
+    const { ownerUrl, directory, log } = this.#options;
+    const file = join(resolve(directory), `backup-${new Date().toISOString().replace(/[:.]/g, "-")}.gz`);
+    const begin = performance.now();
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      const written = await writeArchive(ownerUrl, file, { signal: this.#stopping.signal });
+      this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1 };
+      log.info({ file, ...written, seconds: (performance.now() - begin) / 1_000 }, "a scheduled backup was written");
+      await this.#deleteOld();
+    } catch (err) {
+      this.#state = { ...this.#state, failed: this.#state.failed + 1 };
+      log.error({ err, file }, "a scheduled backup failed");
+      throw err;
+    } finally {
+      await this.refresh().catch(() => {});
+    }
+  };
+
+  /** Reads the state that the gateways share. */
+  async refresh(): Promise<void> {
+    const newest = (await this.#listFiles(FILE_NAME)).at(-1);
+    const { mtime, size } = newest ? await stat(newest) : { mtime: null, size: 0 };
+    const { rowCount } = await this.#options.asOwner((client) => client.query(FAILURE, [BACKUP_TASK]));
+    this.#state = { ...this.#state, lastSuccess: mtime, lastBytes: size, isFailing: rowCount !== 0 };
+  }
+
+  /** Cancels a backup in progress; another process makes it. */
+  cancel(): void {
+    this.#stopping.abort(new Error("The service is stopping."));
+  }
+
+  async #deleteOld(): Promise<void> {
+    const backups = await this.#listFiles(FILE_NAME);
+    const abandoned = await this.#listFiles(ABANDONED_NAME);
+    for (const file of [...backups.slice(0, -this.#options.keep), ...abandoned]) await rm(file, { force: true });
+  }
+
+  /** The oldest first. */
+  async #listFiles(pattern: RegExp): Promise<string[]> {
+    const { directory } = this.#options;
+    const names = await readdir(directory).catch(() => []);
+    return names
+      .filter((name) => pattern.test(name))
+      .sort()
+      .map((name) => join(resolve(directory), name));
+  }
+}
