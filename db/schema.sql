@@ -350,15 +350,15 @@ create table auth.mail_tokens (
   constraint mail_tokens_pkey PRIMARY KEY (token_hash),
   constraint mail_tokens_check CHECK ((expires_at > created_at)),
   constraint mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
-  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text]))),
+  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text]))),
   constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX mail_tokens_expires_at_idx ON auth.mail_tokens USING btree (expires_at);
 CREATE INDEX mail_tokens_user_id_purpose_idx ON auth.mail_tokens USING btree (user_id, purpose);
 alter table auth.mail_tokens enable row level security;
-comment on column auth.mail_tokens.email is 'Where it was sent; the token is invalid when this is no longer the user''s address.';
-comment on table auth.mail_tokens is 'Links sent by mail, as SHA-256 only: to set a password, or to verify the address. Each works once.';
+comment on column auth.mail_tokens.email is 'Where it was sent. Unless the purpose is change, the token is invalid when this is no longer the user''s address.';
+comment on table auth.mail_tokens is 'Links sent by mail, as SHA-256 only: to set a password, to verify the address, or to change it. Each works once.';
 
 -- table auth.mfa_backup_codes
 create table auth.mfa_backup_codes (
@@ -453,11 +453,15 @@ create table auth.refresh_tokens (
   idempotency_key_hash bytea,
   sealed_answer bytea,
   sealed_until timestamp with time zone,
+  signed_in_at timestamp with time zone,
+  address inet,
+  user_agent text,
   constraint refresh_tokens_pkey PRIMARY KEY (token_hash),
   constraint refresh_tokens_check CHECK ((expires_at > issued_at)),
   constraint refresh_tokens_idempotency_key_hash_check CHECK ((octet_length(idempotency_key_hash) = 32)),
   constraint refresh_tokens_retry CHECK (((num_nulls(idempotency_key_hash, sealed_answer, sealed_until) = ANY (ARRAY[0, 3])) AND ((sealed_answer IS NULL) OR (rotated_at IS NOT NULL)))),
   constraint refresh_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint refresh_tokens_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
   constraint refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX refresh_tokens_expires_at_idx ON auth.refresh_tokens USING btree (expires_at);
@@ -468,6 +472,7 @@ comment on column auth.refresh_tokens.revoked_at is 'When it was ended by logout
 comment on column auth.refresh_tokens.rotated_at is 'When it was exchanged for its successor; since then it is spent.';
 comment on column auth.refresh_tokens.sealed_answer is 'The pair it was exchanged for, encrypted with a key that only the bearer of this token can derive.';
 comment on column auth.refresh_tokens.sealed_until is 'Until when the same Idempotency-Key receives the same pair.';
+comment on column auth.refresh_tokens.signed_in_at is 'When its family was started; null if it was stored by an earlier version.';
 comment on table auth.refresh_tokens is 'Refresh tokens, as SHA-256 only, kept until they expire so that a reused one is recognised.';
 
 -- table auth.role_permissions
@@ -909,6 +914,27 @@ end;
 $function$;
 comment on function auth.account_faults(text,text,integer,text) is 'Everything that prevents such a user from being registered, except values that are taken.';
 
+-- function auth.account_of(bigint)
+CREATE OR REPLACE FUNCTION auth.account_of(user_id bigint)
+ RETURNS TABLE(name text, email text, username text, role text, is_verified boolean, has_password boolean, factor_enabled_at timestamp with time zone, backup_codes integer)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select users.name, users.email, credentials.username, auth.claims_of(users.id) ->> 'role',
+      coalesce(lower(credentials.verified_email) = lower(users.email), false), credentials.password_hash is not null,
+      factor.enabled_at,
+      (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = users.id and codes.used_at is null)
+    from public.users
+    join auth.credentials on credentials.user_id = users.id
+    left join auth.mfa_factors as factor on factor.user_id = users.id and factor.state = 'enabled'
+    where users.id = account_of.user_id;
+end;
+$function$;
+comment on function auth.account_of(bigint) is 'What a user sees of the own account.';
+
 -- function auth.account_states(bigint[])
 CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
  RETURNS TABLE(user_id bigint, state text, tokens_valid_from bigint)
@@ -1039,17 +1065,22 @@ end;
 $function$;
 comment on function auth.add_provider(jsonb,auth.client_info) is 'Adds an identity provider from the columns of its row.';
 
--- function auth.add_refresh_token(bigint,bytea,uuid,integer)
-CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash bytea, family_id uuid, seconds integer)
+-- function auth.add_refresh_token(bigint,bytea,uuid,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash bytea, family_id uuid, seconds integer, client_info auth.client_info)
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at)
+  insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at, signed_in_at, address, user_agent)
     values (
       add_refresh_token.token_hash, add_refresh_token.family_id, add_refresh_token.user_id,
-      clock_timestamp(), clock_timestamp() + make_interval(secs => seconds)
+      clock_timestamp(), clock_timestamp() + make_interval(secs => seconds),
+      coalesce((
+        select min(coalesce(earlier.signed_in_at, earlier.issued_at)) from auth.refresh_tokens as earlier
+        where earlier.family_id = add_refresh_token.family_id
+      ), clock_timestamp()),
+      client_info.address, client_info.user_agent
     );
   delete from auth.refresh_tokens as expired where expired.token_hash in (
     select refresh_tokens.token_hash from auth.refresh_tokens where expires_at < now()
@@ -1058,7 +1089,7 @@ begin
   return auth.token_claims(add_refresh_token.user_id);
 end;
 $function$;
-comment on function auth.add_refresh_token(bigint,bytea,uuid,integer) is 'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
+comment on function auth.add_refresh_token(bigint,bytea,uuid,integer,auth.client_info) is 'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
 
 -- function auth.assign_role(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, client_info auth.client_info)
@@ -1081,6 +1112,38 @@ begin
 end;
 $function$;
 comment on function auth.assign_role(bigint,text,auth.client_info) is 'Assigns a role. Access tokens with another role end within seconds; a refresh issues new ones.';
+
+-- function auth.begin_email_change(bigint,text,bytea,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_email_change(user_id bigint, email text, token_hash bytea, seconds integer, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.lock_account(begin_email_change.user_id);
+  v_current text;
+  v_message text;
+begin
+  select users.email into v_current from public.users where users.id = v_account.user_id;
+  select fault.message into v_message
+    from auth.account_faults(null, begin_email_change.email, null, null) as fault where fault.field = 'email' limit 1;
+  if v_message is not null then
+    raise exception '%', v_message using errcode = 'WRONG', detail = 'email';
+  elsif v_current = begin_email_change.email then
+    raise exception 'This is your e-mail address already' using errcode = 'WRONG', detail = 'email';
+  elsif exists (
+    select from public.users
+    where lower(users.email) = lower(begin_email_change.email) and users.id <> begin_email_change.user_id
+  ) then
+    raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
+  elsif auth.add_mail_token(token_hash, 'change', v_account.user_id, begin_email_change.email, seconds) is null then
+    raise exception 'An e-mail was sent within the last minute' using errcode = 'TOMNY', hint = 'Try again in a minute.';
+  end if;
+  perform auth.log_event('email.change_requested', v_account.user_id, client_info);
+  return v_current;
+end;
+$function$;
+comment on function auth.begin_email_change(bigint,text,bytea,integer,auth.client_info) is 'Stores a token to confirm the new address with; returns the current address, for a notice. The user has confirmed the password.';
 
 -- function auth.begin_federation(bytea,bytea,jsonb,integer)
 CREATE OR REPLACE FUNCTION auth.begin_federation(state_hash bytea, browser_hash bytea, state jsonb, seconds integer)
@@ -1174,26 +1237,49 @@ end;
 $function$;
 comment on function auth.begin_verification(bigint,bytea,integer,auth.client_info) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
 
--- function auth.change_password(text,bigint,text,text,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.change_password(counted_name text, user_id bigint, old_hash text, new_hash text, client_info auth.client_info)
- RETURNS boolean
+-- function auth.change_email(bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.change_email(token_hash bytea, client_info auth.client_info, OUT user_id bigint, OUT previous_email text)
+ RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(change_password.user_id);
+  v_token auth.mail_tokens;
+  v_account auth.credentials;
 begin
-  if v_account.password_hash is distinct from old_hash or v_account.disabled_at is not null then
-    perform auth.fail_login(counted_name, v_account.user_id, 'password', client_info);
-    return false;
+  select * into v_token from auth.mail_tokens as token
+    where token.token_hash = change_email.token_hash and token.purpose = 'change' and token.expires_at > now();
+  v_account := auth.lock_account(v_token.user_id);
+  delete from auth.mail_tokens as token where token.token_hash = v_token.token_hash;
+  if not found or v_account.user_id is null or v_account.disabled_at is not null then
+    return;
   end if;
-  perform auth.end_attempt(counted_name, client_info.address, 'passed');
-  perform auth.set_password(v_account.user_id, new_hash);
-  perform auth.log_event('password.changed', v_account.user_id, client_info);
-  return true;
+  select users.email into previous_email from public.users where users.id = v_account.user_id;
+  begin
+    update public.users set email = v_token.email where users.id = v_account.user_id;
+  exception when unique_violation then
+    raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
+  end;
+  update auth.credentials set verified_email = v_token.email where credentials.user_id = v_account.user_id;
+  delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
+  perform auth.log_event('email.changed', v_account.user_id, client_info);
+  user_id := v_account.user_id;
 end;
 $function$;
-comment on function auth.change_password(text,bigint,text,text,auth.client_info) is 'Sets the password of a user who has proved to know the old one, and ends the user''s other sign-ins.';
+comment on function auth.change_email(bytea,auth.client_info) is 'Spends the token and changes the address, which is verified by that. Null: the token is invalid.';
+
+-- function auth.change_password(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.change_password(user_id bigint, new_hash text, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.set_password(change_password.user_id, new_hash);
+  perform auth.log_event('password.changed', change_password.user_id, client_info);
+end;
+$function$;
+comment on function auth.change_password(bigint,text,auth.client_info) is 'Sets the password of a user who has confirmed the old one in this transaction, and ends the user''s other sign-ins.';
 
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
@@ -1236,6 +1322,25 @@ begin
 end;
 $function$;
 comment on function auth.close_session(bytea,auth.client_info) is 'Signs the browser out.';
+
+-- function auth.confirm_password(text,bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.confirm_password(counted_name text, user_id bigint, password_hash text, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.lock_account(confirm_password.user_id);
+begin
+  if v_account.password_hash is distinct from confirm_password.password_hash or v_account.disabled_at is not null then
+    perform auth.fail_login(counted_name, v_account.user_id, 'password', client_info);
+    return false;
+  end if;
+  perform auth.end_attempt(counted_name, client_info.address, 'passed');
+  return true;
+end;
+$function$;
+comment on function auth.confirm_password(text,bigint,text,auth.client_info) is 'Whether a password that was compared with this hash is still the one of the account, which is locked until the end of the transaction.';
 
 -- function auth.count_attempt(text,inet)
 CREATE OR REPLACE FUNCTION auth.count_attempt(name text, address inet)
@@ -1320,6 +1425,34 @@ begin
 end;
 $function$;
 comment on function auth.create_api_key(bytea,text,text,bigint,text,timestamp with time zone,auth.client_info) is 'Stores an API key in any role; for an administrator or an operator.';
+
+-- function auth.create_own_api_key(bytea,text,bigint,text,timestamp with time zone,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.create_own_api_key(key_hash bytea, prefix text, user_id bigint, name text, expires_at timestamp with time zone, client_info auth.client_info)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_max constant integer := 50;
+begin
+  -- No role can be assigned between reading it and the insert.
+  perform auth.lock_account(create_own_api_key.user_id);
+  if (
+    select count(*) from auth.api_keys
+    where api_keys.owner_id = create_own_api_key.user_id and api_keys.revoked_at is null
+      and (api_keys.expires_at is null or api_keys.expires_at > now())
+  ) >= v_max then
+    raise exception 'You have % keys already', v_max using errcode = 'WRONG', detail = 'name', hint = 'Revoke keys that you no longer use.';
+  elsif length(create_own_api_key.name) > 200 then
+    raise exception 'A name has at most 200 characters' using errcode = 'WRONG', detail = 'name';
+  end if;
+  return auth.create_api_key(
+    create_own_api_key.key_hash, create_own_api_key.prefix, auth.claims_of(create_own_api_key.user_id) ->> 'role',
+    create_own_api_key.user_id, create_own_api_key.name, create_own_api_key.expires_at, client_info
+  );
+end;
+$function$;
+comment on function auth.create_own_api_key(bytea,text,bigint,text,timestamp with time zone,auth.client_info) is 'Stores an API key of a user, in the role that the user has. The user has confirmed the password.';
 
 -- function auth.disable_account(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, client_info auth.client_info)
@@ -1506,6 +1639,21 @@ end;
 $function$;
 comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.client_info) is 'Ends the sessions that a provider asks to end, and returns their number. Null: a replayed message.';
 
+-- function auth.end_other_sign_ins(bigint,bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.end_other_sign_ins(user_id bigint, id_hash bytea, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.revoke_refresh_tokens(end_other_sign_ins.user_id, client_info);
+  perform auth.end_access_tokens(end_other_sign_ins.user_id);
+  delete from auth.sessions
+    where sessions.user_id = end_other_sign_ins.user_id and sessions.id_hash <> end_other_sign_ins.id_hash;
+end;
+$function$;
+comment on function auth.end_other_sign_ins(bigint,bytea,auth.client_info) is 'Ends all sign-ins of the user except this session.';
+
 -- function auth.end_sign_ins(bigint)
 CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint)
  RETURNS void
@@ -1520,6 +1668,27 @@ begin
 end;
 $function$;
 comment on function auth.end_sign_ins(bigint) is 'Ends all sign-ins of the user. The caller has locked the account.';
+
+-- function auth.end_token_family(bigint,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.end_token_family(user_id bigint, family_id uuid, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.lock_account(end_token_family.user_id);
+  update auth.refresh_tokens as token set revoked_at = now()
+    where token.user_id = end_token_family.user_id and token.family_id = end_token_family.family_id
+      and token.revoked_at is null;
+  if not found then
+    return false;
+  end if;
+  perform auth.end_access_tokens(end_token_family.user_id);
+  perform auth.log_event('refresh_token.revoked', end_token_family.user_id, client_info);
+  return true;
+end;
+$function$;
+comment on function auth.end_token_family(bigint,uuid,auth.client_info) is 'Ends one sign-in by tokens of that user. False: the user has no such sign-in.';
 
 -- function auth.enroll_factor(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info)
@@ -1758,6 +1927,24 @@ BEGIN ATOMIC
 END;
 comment on function auth.list_api_keys(bigint) is 'The keys of an owner, or all, without secrets.';
 
+-- function auth.list_linked_providers(bigint)
+CREATE OR REPLACE FUNCTION auth.list_linked_providers(user_id bigint)
+ RETURNS TABLE(name text, title text, linked_at timestamp with time zone, last_used_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT providers.name,
+     COALESCE(providers.title, initcap(providers.name)) AS "coalesce",
+     min(identities.created_at) AS min,
+     max(identities.last_used_at) AS max
+    FROM (auth.identities
+      JOIN auth.providers ON ((providers.issuer = identities.issuer)))
+   WHERE (identities.user_id = list_linked_providers.user_id)
+   GROUP BY providers.name
+   ORDER BY providers.name;
+END;
+comment on function auth.list_linked_providers(bigint) is 'The providers through which a user can sign in.';
+
 -- function auth.list_providers()
 CREATE OR REPLACE FUNCTION auth.list_providers()
  RETURNS TABLE(name text, kind text, title text, issuer text, client_id text, enabled boolean, sign_ups boolean, identities bigint)
@@ -1778,6 +1965,34 @@ BEGIN ATOMIC
    ORDER BY providers.name;
 END;
 comment on function auth.list_providers() is 'The identity providers, without secrets.';
+
+-- function auth.list_sign_ins(bigint,bytea)
+CREATE OR REPLACE FUNCTION auth.list_sign_ins(user_id bigint, id_hash bytea)
+ RETURNS TABLE(family_id uuid, is_current boolean, signed_in_at timestamp with time zone, last_used_at timestamp with time zone, address inet, user_agent text)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT NULL::uuid AS uuid,
+     (sessions.id_hash = list_sign_ins.id_hash),
+     sessions.created_at,
+     sessions.last_used_at,
+     sessions.address,
+     sessions.user_agent
+    FROM auth.sessions
+   WHERE ((sessions.user_id = list_sign_ins.user_id) AND (LEAST(sessions.idle_expires_at, sessions.expires_at) > now()))
+ UNION ALL
+ ( SELECT token.family_id,
+     false,
+     COALESCE(token.signed_in_at, token.issued_at) AS "coalesce",
+     token.issued_at,
+     token.address,
+     token.user_agent
+    FROM auth.refresh_tokens token
+   WHERE ((token.user_id = list_sign_ins.user_id) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now()))
+   ORDER BY token.issued_at DESC
+  LIMIT 100);
+END;
+comment on function auth.list_sign_ins(bigint,bytea) is 'Where a user is signed in: the session of a browser, without family_id, and families of refresh tokens, of which the newest 100.';
 
 -- function auth.live_sessions(bytea[])
 CREATE OR REPLACE FUNCTION auth.live_sessions(id_hashes bytea[])
@@ -1873,7 +2088,7 @@ CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, se
 AS $function$
 begin
   perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
-  return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds);
+  return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds, client_info);
 end;
 $function$;
 comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info) is 'Starts a family of refresh tokens and returns the claims of its first access token. The caller has locked the account.';
@@ -2062,6 +2277,25 @@ end;
 $function$;
 comment on function auth.remove_provider(text,auth.client_info) is 'Removes a provider and its identities; accounts stay. False: no such provider.';
 
+-- function auth.rename_user(bigint,text)
+CREATE OR REPLACE FUNCTION auth.rename_user(user_id bigint, name text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_constraint text;
+  v_fault public.field_error;
+begin
+  update public.users set name = rename_user.name where users.id = rename_user.user_id;
+exception when check_violation then
+  get stacked diagnostics v_constraint = constraint_name;
+  v_fault := api.field_error('public.users', v_constraint);
+  raise exception '%', v_fault.message using errcode = 'WRONG', detail = v_fault.field;
+end;
+$function$;
+comment on function auth.rename_user(bigint,text) is 'Changes the name of the user who is signed in.';
+
 -- function auth.renew_backup_codes(text,bigint,text,bigint,text,text[],auth.client_info)
 CREATE OR REPLACE FUNCTION auth.renew_backup_codes(counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, new_hashes text[], client_info auth.client_info)
  RETURNS text
@@ -2207,7 +2441,7 @@ begin
     update auth.refresh_tokens as earlier
       set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
       where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
-    claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds);
+    claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds, client_info);
   elsif v_token.idempotency_key_hash = retry_hash and v_token.sealed_until > clock_timestamp() then
     outcome := 'repeated';
     sealed_answer := v_token.sealed_answer;
@@ -2267,7 +2501,7 @@ begin
   update auth.credentials set password_hash = new_hash, password_changed_at = clock_timestamp()
     where credentials.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
-  delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose = 'reset';
+  delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose in ('reset', 'change');
   delete from auth.federation_states where federation_states.user_id = set_password.user_id;
   delete from auth.federation_logins where federation_logins.user_id = set_password.user_id;
   delete from auth.federation_codes where federation_codes.user_id = set_password.user_id;
@@ -2386,6 +2620,38 @@ CREATE OR REPLACE FUNCTION auth.uid()
 RETURN ("substring"((auth.jwt() ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text))::bigint;
 grant execute on function auth.uid() to anon, authenticated, service_role;
 comment on function auth.uid() is 'The id of the calling user; null for callers who are not signed in.';
+
+-- function auth.unlink_provider(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.unlink_provider(user_id bigint, provider text, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.credentials := auth.lock_account(unlink_provider.user_id);
+begin
+  if v_account.password_hash is null and not exists (
+    select from auth.identities join auth.providers on providers.issuer = identities.issuer
+    where identities.user_id = unlink_provider.user_id and providers.name <> unlink_provider.provider and providers.enabled
+  ) then
+    raise exception 'This is your only way to sign in' using errcode = 'WRONG', hint = 'Set a password first.';
+  end if;
+  delete from auth.identities using auth.providers
+    where identities.user_id = unlink_provider.user_id and identities.issuer = providers.issuer
+      and providers.name = unlink_provider.provider;
+  if not found then
+    return false;
+  end if;
+  -- A link that is in progress would be completed after this.
+  delete from auth.federation_states as state
+    where state.user_id = unlink_provider.user_id and state.provider = unlink_provider.provider;
+  perform auth.log_event(
+    'identity.unlinked', unlink_provider.user_id, client_info, jsonb_build_object('provider', unlink_provider.provider)
+  );
+  return true;
+end;
+$function$;
+comment on function auth.unlink_provider(bigint,text,auth.client_info) is 'Removes the identities of a user at that provider, unless the user could not sign in then. False: there are none.';
 
 -- function auth.use_api_keys(bytea[])
 CREATE OR REPLACE FUNCTION auth.use_api_keys(key_hashes bytea[])

@@ -1,18 +1,17 @@
 import type { Config } from "../config/config.ts";
-import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
-import { ApiError } from "../errors.ts";
+import type { AsOwner } from "../database/owner-pool.ts";
 import type { CredentialReader } from "../identity/authenticator.ts";
 import { callerFromClaims } from "../identity/caller.ts";
 import { parseClaims, serializeClaims } from "../identity/claims.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { TokenKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
+import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } from "./confirm-password.ts";
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
 import { Factors } from "./factors.ts";
 import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn, type PerformLogin } from "./login.ts";
 import { LoginAttempts } from "./login-attempts.ts";
-import { checkLength, checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
+import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
 import { makeRegistration, type Registration } from "./registration.ts";
@@ -34,7 +33,9 @@ const HAS_ACCOUNTS = `
 export type Accounts = Registration & {
   readonly login: PerformLogin;
   readonly mfaLogin: MfaLogin;
+  readonly confirmPassword: ConfirmPassword;
   readonly changePassword: ChangePassword;
+  readonly own: OwnAccount;
   readonly tokens: TokenPairs;
   readonly sessions: Sessions;
   readonly readClaims: OpenSignIn<string>;
@@ -70,7 +71,8 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     ...makeRegistration({ asOwner, passwords, policy, emails }),
     login: makeLogin(loginSteps),
     mfaLogin: makeMfaLogin(loginSteps, keys),
-    changePassword: makeChangePassword({ asOwner, passwords, attempts, policy }),
+    ...makePasswordConfirmation({ asOwner, passwords, attempts, policy }),
+    own: makeOwnAccount(asOwner),
     tokens,
     sessions,
     readClaims,
@@ -112,52 +114,4 @@ export function makePasswordReader({ login, readClaims }: Pick<Accounts, "login"
     const claimsText = await login({ username, password }, clientInfo, readClaims);
     return callerFromClaims({ kind: "known", claimsText, expiresAt: null });
   };
-}
-
-type PasswordChange = { readonly currentPassword: string; readonly newPassword: string };
-
-/** Changes the password and ends all sessions and tokens of the user; `open` creates a new one for this client. */
-type ChangePassword = <T>(
-  userId: string,
-  change: PasswordChange,
-  clientInfo: ClientInfo,
-  open: OpenSignIn<T>,
-) => Promise<T>;
-
-type ChangePasswordOptions = {
-  readonly asOwner: AsOwner;
-  readonly passwords: Passwords;
-  readonly attempts: LoginAttempts;
-  readonly policy: PasswordPolicy;
-};
-
-function makeChangePassword({ asOwner, passwords, attempts, policy }: ChangePasswordOptions): ChangePassword {
-  return async (userId, { currentPassword, newPassword }, clientInfo, open) => {
-    checkLength(currentPassword, "currentPassword");
-    checkNewPassword(newPassword, { policy, field: "newPassword" });
-    const attempt = await attempts.beginFor(userId, clientInfo);
-    if (!(await attempts.hasPassword(attempt, currentPassword))) {
-      await attempts.fail(attempt, "password");
-      throw wrongPassword();
-    }
-    const newHash = await attempts.withdrawOnError(attempt, async () => {
-      checkNewPassword(newPassword, { policy, field: "newPassword", personalWords: [attempt.countedName] });
-      return passwords.hash(newPassword);
-    });
-    const opened = await inOwnerTransaction(asOwner, async (client) => {
-      const { rows } = await client.query<{ changed: boolean }>(
-        `select auth.change_password($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as changed`,
-        [clientInfoParameter(clientInfo), attempt.countedName, userId, attempt.passwordHash, newHash],
-      );
-      return rows[0]!.changed ? { value: await open(client, userId, clientInfo) } : null;
-    });
-    if (!opened) throw wrongPassword();
-    return opened.value;
-  };
-}
-
-/** Not 401: the user is signed in and need not sign in again. */
-function wrongPassword(): ApiError {
-  const message = "The current password is wrong.";
-  return new ApiError("invalid", "INVALID_CREDENTIALS", message, { details: [{ field: "currentPassword", message }] });
 }

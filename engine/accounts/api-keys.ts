@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
@@ -21,11 +22,19 @@ export type ApiKey = {
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
+  /** Neither revoked nor expired. */
+  readonly isLive: boolean;
 };
 
 export type ApiKeys = {
   /** Returns the key, which is not stored. Checks again in the database that the actor is an administrator. */
   create(key: NewApiKey, clientInfo?: ClientInfo): Promise<{ readonly id: string; readonly key: string }>;
+  /** Creates a key of a user who has confirmed the password in this transaction, in the user's role. */
+  createOwn(
+    client: pg.ClientBase,
+    key: { readonly ownerId: string; readonly name: string; readonly expiresAt: Date | null },
+    clientInfo: ClientInfo,
+  ): Promise<{ readonly id: string; readonly key: string }>;
   /** The keys of one owner, or all. */
   list(options?: { readonly ownerId?: string }): Promise<ApiKey[]>;
   /** With `ownerId`, only if the key belongs to that owner. */
@@ -38,7 +47,8 @@ const KEY_PREFIX_LENGTH = 12;
 
 const LIST_API_KEYS = `
   select id, prefix, role, owner_id as "ownerId", name, created_at as "createdAt", expires_at as "expiresAt",
-    revoked_at as "revokedAt", last_used_at as "lastUsedAt"
+    revoked_at as "revokedAt", last_used_at as "lastUsedAt",
+    revoked_at is null and (expires_at is null or expires_at > now()) as "isLive"
   from auth.list_api_keys($1)`;
 
 /** Manages API keys. `engine/identity` authenticates requests with them. */
@@ -56,6 +66,15 @@ export function makeApiKeys(asOwner: AsOwner): ApiKeys {
           name,
           expiresAt,
         ]),
+      );
+      return { id: rows[0]!.id, key };
+    },
+
+    async createOwn(client, { ownerId, name, expiresAt }, clientInfo) {
+      const key = KEY_PREFIX + generateSecret();
+      const { rows } = await client.query<{ id: string }>(
+        `select auth.create_own_api_key($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as id`,
+        [clientInfoParameter(clientInfo), digestOf(key), key.slice(0, KEY_PREFIX_LENGTH), ownerId, name, expiresAt],
       );
       return { id: rows[0]!.id, key };
     },

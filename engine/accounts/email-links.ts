@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
@@ -9,10 +10,20 @@ import type { Passwords } from "./passwords.ts";
 import { digestOf, generateSecret } from "./random-secrets.ts";
 
 /** The pages that links in e-mails open. Opening one has no effect, because mail scanners open all links. */
-export const EMAIL_LINK_PATHS = { newPassword: "/auth/new-password", verifyEmail: "/auth/confirm-address" } as const;
+export const EMAIL_LINK_PATHS = {
+  newPassword: "/auth/new-password",
+  verifyEmail: "/auth/confirm-address",
+  changeEmail: "/auth/change-address",
+} as const;
+
+/** The page that sends a link to set a new password. */
+export const FORGOTTEN_PASSWORD_PATH = "/auth/forgotten-password";
 
 /** A link to send: the token must appear nowhere else. */
 type EmailLink = { readonly to: string; readonly token: string };
+
+/** A link to the new address, and the address to send a notice to. */
+export type AddressChange = EmailLink & { readonly previous: string };
 
 /** Operations that are authorized by a link in an e-mail. */
 export type EmailLinks = {
@@ -26,6 +37,15 @@ export type EmailLinks = {
   /** Null if the address is verified already, or an e-mail was sent within the last minute. */
   requestVerification(userId: string, clientInfo: ClientInfo): Promise<EmailLink | null>;
   verifyEmail(token: string, clientInfo: ClientInfo): Promise<void>;
+  /** For a user who has confirmed the password in this transaction. The address changes when the link is used. */
+  beginAddressChange(
+    client: pg.ClientBase,
+    userId: string,
+    email: string,
+    clientInfo: ClientInfo,
+  ): Promise<AddressChange>;
+  /** Returns the previous address. */
+  changeAddress(token: string, clientInfo: ClientInfo): Promise<string>;
 };
 
 type EmailLinksOptions = { readonly asOwner: AsOwner; readonly passwords: Passwords; readonly policy: PasswordPolicy };
@@ -33,6 +53,8 @@ type TokenOwner = { user_id: string; username: string | null; email: string };
 
 const BEGIN_RESET = `select auth.begin_reset($2, $3, ${LIFETIMES.resetLink}, ${CLIENT_INFO_SQL}) as to`;
 const BEGIN_VERIFICATION = `select auth.begin_verification($2, $3, ${LIFETIMES.verificationLink}, ${CLIENT_INFO_SQL}) as to`;
+const BEGIN_CHANGE = `select auth.begin_email_change($2, $3, $4, ${LIFETIMES.addressChangeLink}, ${CLIENT_INFO_SQL}) as previous`;
+const CHANGE_ADDRESS = `select user_id, previous_email as previous from auth.change_email($2, ${CLIENT_INFO_SQL})`;
 
 export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions): EmailLinks {
   const requestLink = async (
@@ -82,6 +104,24 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
         digestOf(token),
       ]);
     },
+
+    async beginAddressChange(client, userId, email, clientInfo) {
+      const token = generateSecret();
+      const values = [clientInfoParameter(clientInfo), userId, email, digestOf(token)];
+      const { rows } = await client.query<{ previous: string }>(BEGIN_CHANGE, values);
+      return { to: email, token, previous: rows[0]!.previous };
+    },
+
+    async changeAddress(token, clientInfo) {
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ user_id: string | null; previous: string }>(CHANGE_ADDRESS, [
+          clientInfoParameter(clientInfo),
+          digestOf(token),
+        ]),
+      );
+      if (rows[0]!.user_id === null) throw linkExpired();
+      return rows[0]!.previous;
+    },
   };
 }
 
@@ -95,6 +135,10 @@ function linkExpired(): ApiError {
 export type AccountEmails = {
   sendReset(email: string, clientInfo: ClientInfo): void;
   sendVerification(userId: string, clientInfo: ClientInfo): void;
+  /** Sends the link to the new address, and a notice to the current one. */
+  sendAddressChange(change: AddressChange): void;
+  /** Sends a notice to the previous address. */
+  sendAddressChanged(previous: string): void;
 };
 
 type AccountEmailsOptions = {
@@ -134,7 +178,48 @@ If it was not you, ignore this e-mail.
 `,
   });
 
+  const changeEmail = ({ to, token }: EmailLink): Email => ({
+    to,
+    subject: "Confirm your new e-mail address",
+    text: `Somebody, probably you, asked to use ${to} for an account at ${host()}.
+
+To use this address from now on, open this link within one hour:
+
+${linkTo(EMAIL_LINK_PATHS.changeEmail, token)}
+
+If it was not you, ignore this e-mail.
+`,
+  });
+
+  const changeNotice = (to: string): Email => ({
+    to,
+    subject: "Your e-mail address is about to change",
+    text: `Somebody, probably you, asked to use another e-mail address for your account at ${host()}.
+It changes when the new address is confirmed.
+
+If it was not you, somebody knows your password. Set a new one now, which also stops the change:
+
+${siteUrl()}${FORGOTTEN_PASSWORD_PATH}
+`,
+  });
+
+  const changedNotice = (to: string): Email => ({
+    to,
+    subject: "Your e-mail address has changed",
+    text: `The e-mail address of your account at ${host()} has been changed. E-mails go to the new address from now on.
+
+If it was not you, ask the operator of the service for help.
+`,
+  });
+
   return {
+    sendAddressChange(change) {
+      emailQueue.add(async () => changeEmail(change));
+      emailQueue.add(async () => changeNotice(change.previous));
+    },
+    sendAddressChanged(previous) {
+      emailQueue.add(async () => changedNotice(previous));
+    },
     sendReset(email, clientInfo) {
       emailQueue.add(async () => toEmail(await emailLinks.requestReset(email, clientInfo), resetEmail));
     },

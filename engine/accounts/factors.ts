@@ -27,6 +27,9 @@ type FactorsOptions = {
 type FactorOutcome = "used" | "wrong" | "none" | "missing";
 
 const DISABLE_FACTOR = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
+const PENDING_ENROLMENT = `
+  select factor.secret, credentials.username
+  from auth.mfa_factors as factor join auth.credentials using (user_id) where user_id = $1 and state = 'pending'`;
 const RENEW_BACKUP_CODES = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
 
 /** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
@@ -47,13 +50,25 @@ export class Factors {
         secret,
       ]),
     );
-    const uri = totpUri(secret, issuer, rows[0]!.username);
-    return { secret, uri, qrCode: await toDataURL(uri) };
+    return toEnrolment(secret, issuer, rows[0]!.username);
+  }
+
+  /** The enrolment that waits for its first code; null if there is none. */
+  async pendingEnrolment(userId: string): Promise<FactorEnrolment | null> {
+    const { asOwner, issuer } = this.#options;
+    const { rows } = await asOwner((client) =>
+      client.query<{ secret: string; username: string }>(PENDING_ENROLMENT, [userId]),
+    );
+    return rows[0] ? toEnrolment(rows[0].secret, issuer, rows[0].username) : null;
   }
 
   /** The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. */
   async enable(userId: string, code: string, clientInfo: ClientInfo): Promise<BackupCodes> {
-    const secret = await this.#pendingSecret(userId);
+    const { rows: pending } = await this.#options.asOwner((client) =>
+      client.query<{ secret: string }>(PENDING_ENROLMENT, [userId]),
+    );
+    if (!pending[0]) throw enrolmentNotFound();
+    const { secret } = pending[0];
     const digits = normalizeTotpCode(code);
     const step = digits === null ? null : await matchTimeStep(secret, digits);
     if (step === null) throw wrongCode();
@@ -84,16 +99,6 @@ export class Factors {
     const hashes = await this.#options.attempts.withdrawOnError(attempt, () => this.#hashAll(backupCodes));
     await this.#useProof(RENEW_BACKUP_CODES, attempt, proof, hashes);
     return { backupCodes };
-  }
-
-  async #pendingSecret(userId: string): Promise<string> {
-    const { rows } = await this.#options.asOwner((client) =>
-      client.query<{ secret: string }>("select secret from auth.mfa_factors where user_id = $1 and state = 'pending'", [
-        userId,
-      ]),
-    );
-    if (!rows[0]) throw enrolmentNotFound();
-    return rows[0].secret;
   }
 
   /** Uses one salt for all codes, so that verifying a code takes one hash. */
@@ -132,6 +137,11 @@ export class Factors {
     const { outcome } = rows[0]!;
     if (outcome !== "used") throw outcome === "wrong" ? wrongCode() : factorNotEnabled();
   }
+}
+
+async function toEnrolment(secret: string, issuer: string, username: string): Promise<FactorEnrolment> {
+  const uri = totpUri(secret, issuer, username);
+  return { secret, uri, qrCode: await toDataURL(uri) };
 }
 
 function enrolmentNotFound(): ApiError {

@@ -15,4 +15,5 @@ export const LIFETIMES = {
   pendingSignIn: 5 * MINUTE,
   resetLink: HOUR,
   verificationLink: DAY,
+  addressChangeLink: HOUR,
 } as const;

@@ -44,6 +44,7 @@ describe("an API key", () => {
         expiresAt,
         revokedAt: null,
         lastUsedAt: null,
+        isLive: true,
       },
     ]);
     expect(await apiKeys.list({ ownerId: bob.userId })).toEqual([]);

@@ -26,7 +26,7 @@ begin
     update auth.refresh_tokens as earlier
       set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
       where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
-    claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds);
+    claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds, client_info);
   elsif v_token.idempotency_key_hash = retry_hash and v_token.sealed_until > clock_timestamp() then
     outcome := 'repeated';
     sealed_answer := v_token.sealed_answer;

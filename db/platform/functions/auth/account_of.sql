@@ -1,0 +1,17 @@
+create or replace function auth.account_of(user_id bigint) returns table (
+  name text, email text, username text, role text, is_verified boolean, has_password boolean,
+  factor_enabled_at timestamptz, backup_codes integer
+) as $$
+begin
+  return query
+    select users.name, users.email, credentials.username, auth.claims_of(users.id) ->> 'role',
+      coalesce(lower(credentials.verified_email) = lower(users.email), false), credentials.password_hash is not null,
+      factor.enabled_at,
+      (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = users.id and codes.used_at is null)
+    from public.users
+    join auth.credentials on credentials.user_id = users.id
+    left join auth.mfa_factors as factor on factor.user_id = users.id and factor.state = 'enabled'
+    where users.id = account_of.user_id;
+end;
+$$ language plpgsql stable set search_path = '';
+comment on function auth.account_of is 'What a user sees of the own account.';

@@ -1,0 +1,108 @@
+import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import { ApiError } from "../errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import { accountRequired } from "./auth-errors.ts";
+import { digestOf } from "./random-secrets.ts";
+
+/** What a user sees of the own account. */
+export type AccountSummary = {
+  readonly name: string;
+  readonly email: string;
+  readonly username: string;
+  readonly role: string;
+  /** Whether the e-mail address is verified. */
+  readonly isVerified: boolean;
+  readonly hasPassword: boolean;
+  /** Null without an authenticator app. */
+  readonly factorEnabledAt: Date | null;
+  /** How many backup codes are unused. */
+  readonly backupCodes: number;
+};
+
+/** A session of a browser, or a family of refresh tokens. */
+export type SignIn = {
+  /** Null for a session. */
+  readonly familyId: string | null;
+  readonly isCurrent: boolean;
+  readonly signedInAt: Date;
+  readonly lastUsedAt: Date;
+  readonly address: string | null;
+  readonly userAgent: string | null;
+};
+
+export type LinkedProvider = {
+  readonly name: string;
+  readonly title: string;
+  readonly linkedAt: Date;
+  readonly lastUsedAt: Date | null;
+};
+
+/** What users see and change of their own accounts; each function concerns the rows of that user only. */
+export type OwnAccount = {
+  read(userId: string): Promise<AccountSummary>;
+  rename(userId: string, name: string): Promise<void>;
+  /** `session` is the id of the current session. */
+  signIns(userId: string, session: string): Promise<SignIn[]>;
+  endTokenFamily(userId: string, familyId: string, clientInfo: ClientInfo): Promise<void>;
+  /** Ends all sign-ins except the session. */
+  endOtherSignIns(userId: string, session: string, clientInfo: ClientInfo): Promise<void>;
+  linkedProviders(userId: string): Promise<LinkedProvider[]>;
+  /** Refuses to remove the only way to sign in. */
+  unlinkProvider(userId: string, provider: string, clientInfo: ClientInfo): Promise<void>;
+};
+
+const READ_ACCOUNT = `
+  select name, email, username, role, is_verified as "isVerified", has_password as "hasPassword",
+    factor_enabled_at as "factorEnabledAt", backup_codes as "backupCodes"
+  from auth.account_of($1)`;
+const LIST_SIGN_INS = `
+  select family_id as "familyId", is_current as "isCurrent", signed_in_at as "signedInAt", last_used_at as "lastUsedAt",
+    host(address) as address, user_agent as "userAgent"
+  from auth.list_sign_ins($1, $2)`;
+const LIST_PROVIDERS = `
+  select name, title, linked_at as "linkedAt", last_used_at as "lastUsedAt" from auth.list_linked_providers($1)`;
+const UUID_PATTERN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
+  const callFor = async <T>(call: string, clientInfo: ClientInfo, ...values: readonly unknown[]): Promise<T> => {
+    const { rows } = await inOwnerTransaction(asOwner, (client) =>
+      client.query<{ value: T }>(`select ${call} as value`, [clientInfoParameter(clientInfo), ...values]),
+    );
+    return rows[0]!.value;
+  };
+
+  return {
+    async read(userId) {
+      const { rows } = await asOwner((client) => client.query<AccountSummary>(READ_ACCOUNT, [userId]));
+      if (!rows[0]) throw accountRequired();
+      return rows[0];
+    },
+    async rename(userId, name) {
+      await inOwnerTransaction(asOwner, (client) => client.query("select auth.rename_user($1, $2)", [userId, name]));
+    },
+    async signIns(userId, session) {
+      const { rows } = await asOwner((client) => client.query<SignIn>(LIST_SIGN_INS, [userId, digestOf(session)]));
+      return rows;
+    },
+    async endTokenFamily(userId, familyId, clientInfo) {
+      const call = `auth.end_token_family($2, $3, ${CLIENT_INFO_SQL})`;
+      const isEnded = UUID_PATTERN.test(familyId) && (await callFor<boolean>(call, clientInfo, userId, familyId));
+      if (!isEnded) throw gone("There is no such sign-in, or it has ended.");
+    },
+    async endOtherSignIns(userId, session, clientInfo) {
+      await callFor(`auth.end_other_sign_ins($2, $3, ${CLIENT_INFO_SQL})`, clientInfo, userId, digestOf(session));
+    },
+    async linkedProviders(userId) {
+      const { rows } = await asOwner((client) => client.query<LinkedProvider>(LIST_PROVIDERS, [userId]));
+      return rows;
+    },
+    async unlinkProvider(userId, provider, clientInfo) {
+      const call = `auth.unlink_provider($2, $3, ${CLIENT_INFO_SQL})`;
+      if (!(await callFor<boolean>(call, clientInfo, userId, provider))) throw gone("This provider is not linked.");
+    },
+  };
+}
+
+function gone(message: string): ApiError {
+  return new ApiError("notFound", "RESOURCE_NOT_FOUND", message);
+}
