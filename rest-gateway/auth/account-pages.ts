@@ -1,8 +1,10 @@
-import { EMAIL_LINK_PATHS } from "../../engine/accounts/email-links.ts";
+import { EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "../../engine/accounts/email-links.ts";
 import { describePolicy } from "../../engine/accounts/password-policy.ts";
 import { setSessionCookie } from "../../http/credentials.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { html, seeOther } from "../pages/page.ts";
+import type { AccountPageDependencies } from "./account/signed-in-page.ts";
+import { signedInPages } from "./account/signed-in-pages.ts";
 import { requireEmails } from "./account-routes.ts";
 import { clientInfoOf } from "./authenticate.ts";
 import {
@@ -14,21 +16,22 @@ import {
   renderForm,
 } from "./form-page.ts";
 import { requireFields } from "./read-body.ts";
-import { SIGN_IN_PATH, signInPages, withRedirect } from "./sign-in-pages.ts";
+import { ACCOUNT_PATH, SIGN_IN_PATH, signInPages, withRedirect } from "./sign-in-pages.ts";
 
 const SIGN_UP_PATH = "/auth/sign-up";
-const FORGOTTEN_PASSWORD_PATH = "/auth/forgotten-password";
 const EMAIL_FIELD: FormField = { name: "email", label: "E-mail address", type: "email", autocomplete: "email" };
 const SIGN_IN_LINK = html`<p><a href="${SIGN_IN_PATH}">Sign in</a></p>`;
 
 /** All pages of sign-in and accounts; they work without scripts. */
-export function authPages(services: PageDependencies): GatewayRoutes {
+export function authPages(services: AccountPageDependencies): GatewayRoutes {
   return {
     ...signInPages(services),
     [SIGN_UP_PATH]: formHandlers(signUpPage(services), services),
     [FORGOTTEN_PASSWORD_PATH]: formHandlers(forgottenPasswordPage(services), services),
     [EMAIL_LINK_PATHS.newPassword]: formHandlers(newPasswordPage(services), services),
     [EMAIL_LINK_PATHS.verifyEmail]: formHandlers(verifyEmailPage(services), services),
+    [EMAIL_LINK_PATHS.changeEmail]: formHandlers(changeAddressPage(services), services),
+    ...signedInPages(services),
   };
 }
 
@@ -53,7 +56,7 @@ function signUpPage({ accounts, readTarget, passwordPolicy, limitExpensive }: Pa
       const target = readTarget(values.get("redirect_to"));
       const account = requireFields(values, ["name", "email", "password"]);
       const { opened } = await register(account, clientInfoOf(request), sessions.open);
-      return seeOther(target ?? SIGN_IN_PATH, setSessionCookie(opened.id));
+      return seeOther(target ?? ACCOUNT_PATH, setSessionCookie(opened.id));
     },
   };
 }
@@ -108,6 +111,24 @@ function verifyEmailPage({ accounts: { emailLinks }, render }: PageDependencies)
   };
 }
 
-function newPasswordField(label: string, hint: string): FormField {
+/** Opened by a link in an e-mail to the new address, like newPasswordPage. */
+function changeAddressPage({ accounts: { emailLinks, emails }, render }: PageDependencies): FormPage {
+  const action = EMAIL_LINK_PATHS.changeEmail;
+  return {
+    show(values, rejected) {
+      const hidden = { token: values.get("token") ?? "" };
+      const form: HtmlForm = { action, fields: [], hidden, button: "Use this address" };
+      return { title: "Change your e-mail address", content: renderForm(form, rejected) };
+    },
+    async submit(values, request) {
+      emails?.sendAddressChanged(await emailLinks.changeAddress(values.get("token") ?? "", clientInfoOf(request)));
+      const content = html`<p>E-mails go to this address from now on.</p>
+        <p><a href="${ACCOUNT_PATH}">Your account</a></p>`;
+      return render({ title: "The address is changed", content });
+    },
+  };
+}
+
+export function newPasswordField(label: string, hint: string): FormField {
   return { name: "password", label, type: "password", autocomplete: "new-password", hint };
 }

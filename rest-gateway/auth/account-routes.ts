@@ -6,7 +6,7 @@ import type { GatewayRoutes } from "../http/router.ts";
 import { type AuthDependencies, authenticateUser, clientInfoOf, type LimitedAuthDependencies } from "./authenticate.ts";
 import { readFields, TEXT } from "./read-body.ts";
 
-const BACKUP_CODES_WARNING =
+export const BACKUP_CODES_WARNING =
   "Store these codes where you can reach them without your phone. Each works once, and they are not shown again.";
 
 /** Password reset and e-mail verification, by links in e-mails. */

@@ -11,7 +11,7 @@ import { authPages } from "./account-pages.ts";
 import { emailRoutes, factorRoutes } from "./account-routes.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
-import { federationHandlers } from "./provider-routes.ts";
+import { federationHandlers, makeStartLink } from "./provider-routes.ts";
 import { readPageRedirect } from "./sign-in-pages.ts";
 import { withoutCaching } from "./without-caching.ts";
 
@@ -43,6 +43,7 @@ export function authRoutes({
       ...services,
       passwordPolicy: config.passwordPolicy,
       providers: federation.list,
+      startLink: makeStartLink(federation),
       readTarget: (text) => readPageRedirect(text, siteUrl(), config.signInRedirects),
       render: makePageRenderer(config),
     }),

@@ -27,12 +27,22 @@ export function formHandlers(
         csrf.checkRequest(request, null);
         return await handleSubmit(values, request);
       } catch (thrown) {
-        const error = toFormError(thrown);
-        const page = await show(values, { values, error });
-        return render({ ...page, status: error.status, headers: { ...page.headers, ...errorHeaders(error) } });
+        return renderRejected(thrown, values, render, (rejected) => show(values, rejected));
       }
     },
   };
+}
+
+/** The page again, with the error and its status. */
+export async function renderRejected(
+  thrown: unknown,
+  values: URLSearchParams,
+  render: RenderPage,
+  show: (rejected: RejectedForm) => PageContent | Promise<PageContent>,
+): Promise<GatewayResponse> {
+  const error = toFormError(thrown);
+  const page = await show({ values, error });
+  return render({ ...page, status: error.status, headers: { ...page.headers, ...errorHeaders(error) } });
 }
 
 /** Rethrows unexpected errors, which the gateway logs and answers. */
@@ -45,10 +55,13 @@ function toFormError(thrown: unknown): HttpError {
 export type FormField = {
   readonly name: string;
   readonly label: string;
-  readonly type: "text" | "email" | "password";
+  readonly type: "text" | "email" | "password" | "date";
   /** The autocomplete attribute, for password managers. */
   readonly autocomplete: string;
   readonly hint?: string;
+  readonly isOptional?: boolean;
+  /** The value before anything was submitted. */
+  readonly value?: string;
 };
 
 export type HtmlForm = {
@@ -56,17 +69,23 @@ export type HtmlForm = {
   readonly fields: readonly FormField[];
   readonly hidden?: Readonly<Record<string, string | null>>;
   readonly button: string;
+  /** Whether the first field to fill in has the focus; default: yes. */
+  readonly takesFocus?: boolean;
 };
 
 /** The submitted values and the error. */
 export type RejectedForm = { readonly values: URLSearchParams; readonly error: HttpError };
 
 /** Renders a form without scripts. Faults appear at their fields, also for screen readers; passwords are never sent back. */
-export function renderForm({ action, fields, hidden = {}, button }: HtmlForm, rejected: RejectedForm | null): Html {
+export function renderForm(
+  { action, fields, hidden = {}, button, takesFocus = true }: HtmlForm,
+  rejected: RejectedForm | null,
+): Html {
   const faults = rejected ? fieldErrorsOf(rejected.error) : [];
   const faultOf = (name: string) => faults.flatMap((fault) => (fault.field === name ? [fault.message] : []));
   const isAtField = fields.some(({ name }) => faultOf(name).length > 0);
-  const valueIn = ({ type, name }: FormField) => (type === "password" ? "" : (rejected?.values.get(name) ?? ""));
+  const valueIn = ({ type, name, value = "" }: FormField) =>
+    type === "password" ? "" : (rejected?.values.get(name) ?? value);
   const first =
     fields.find(({ name }) => faultOf(name).length > 0) ?? fields.find((field) => valueIn(field) === "") ?? fields[0];
   const secrets = Object.entries(hidden).flatMap(([name, value]) =>
@@ -78,7 +97,7 @@ export function renderForm({ action, fields, hidden = {}, button }: HtmlForm, re
         renderField(field, {
           value: valueIn(field),
           faults: faultOf(field.name),
-          isFocused: field === first,
+          isFocused: field === first && takesFocus,
         }),
       )}
       <button type="submit">${button}</button>
@@ -92,7 +111,7 @@ export function alert(message: string): Html {
 type FieldState = { readonly value: string; readonly faults: readonly string[]; readonly isFocused: boolean };
 
 function renderField(
-  { name, label, type, autocomplete, hint }: FormField,
+  { name, label, type, autocomplete, hint, isOptional = false }: FormField,
   { value, faults, isFocused }: FieldState,
 ): Html {
   const isWrong = faults.length > 0;
@@ -100,6 +119,7 @@ function renderField(
   const attributes = [
     ...(described === "" ? [] : [html` aria-describedby="${described}"`]),
     ...(isWrong ? [html` aria-invalid="true"`] : []),
+    ...(isOptional ? [] : [html` required`]),
     ...(isFocused ? [html` autofocus`] : []),
   ];
   return html`
@@ -108,12 +128,12 @@ function renderField(
         ${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : null}
         ${isWrong ? html`<p class="fault" id="${name}-fault">${faults.join(" ")}</p>` : null}
         <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"
-          autocapitalize="none" spellcheck="false" required${attributes}>
+          autocapitalize="none" spellcheck="false"${attributes}>
       </div>`;
 }
 
-/** A provider that the sign-in page links to. */
-type ProviderLink = { readonly name: string; readonly title: string };
+/** A provider that a page leads to. */
+export type ProviderLink = { readonly name: string; readonly title: string };
 
 /** The dependencies of the sign-in pages. */
 export type PageDependencies = Pick<LimitedAuthDependencies, "accounts" | "csrf" | "limitExpensive"> & {

@@ -80,7 +80,7 @@ function readKeyId({ path }: GatewayRequest): string {
 }
 
 /** Returns only the beginning of the key, because the key itself is not stored. */
-function toKeyJson({ id, ownerId, prefix, expiresAt, ...key }: ApiKey) {
+function toKeyJson({ id, ownerId, prefix, expiresAt, isLive: _isLive, ...key }: ApiKey) {
   return {
     id: Number(id),
     begins: prefix,

@@ -12,6 +12,7 @@ import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
 import { type RenderPage, seeOther } from "../pages/page.ts";
+import type { StartLink } from "./account/signed-in-page.ts";
 import { type AuthDependencies, authenticateUser, authRequired, clientInfoOf } from "./authenticate.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
 import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./read-body.ts";
@@ -94,11 +95,8 @@ export function commonRoutes({ federation, csrf, render }: ProviderRouteDependen
 export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes {
   const { federation, render } = services;
 
-  const startSignIn = async (request: GatewayRequest, requested: RequestedSignIn) => {
-    const browser = getBrowserSecret(request);
-    const { url, isPosted } = await federation.begin(providerName(request), requested, browser, clientInfoOf(request));
-    return { address: url, headers: { "Set-Cookie": setBrowserCookie(browser, { isPosted }) } };
-  };
+  const startSignIn = (request: GatewayRequest, requested: RequestedSignIn) =>
+    startAtProvider(federation, request, providerName(request), requested);
 
   const finishSignIn: GatewayHandler = async (request) => {
     const [callback, browser] = [await readCallbackRequest(request), readBrowserSecret(request)];
@@ -121,12 +119,7 @@ export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes
         const { userId } = await authenticateUser(request, services);
         const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
         const redirectTo = { text, field: "redirectTo" };
-        const { address, headers } = await startSignIn(request, {
-          mode: "session",
-          redirectTo,
-          codeChallenge: null,
-          userId,
-        });
+        const { address, headers } = await startSignIn(request, linkRequest(userId, redirectTo));
         return jsonResponse(200, { address }, headers);
       },
     },
@@ -139,6 +132,27 @@ export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes
       }),
     },
   };
+}
+
+/** Lets a form of the account page start to link a provider; the page has checked the CSRF token. */
+export function makeStartLink(federation: Federation): StartLink {
+  return (request, { provider, userId, redirectTo: text }) =>
+    startAtProvider(federation, request, provider, linkRequest(userId, { text, field: "redirect_to" }));
+}
+
+function linkRequest(userId: string, redirectTo: RequestedSignIn["redirectTo"]): RequestedSignIn {
+  return { mode: "session", redirectTo, codeChallenge: null, userId };
+}
+
+async function startAtProvider(
+  federation: Federation,
+  request: GatewayRequest,
+  name: string,
+  requested: RequestedSignIn,
+) {
+  const browser = getBrowserSecret(request);
+  const { url, isPosted } = await federation.begin(name, requested, browser, clientInfoOf(request));
+  return { address: url, headers: { "Set-Cookie": setBrowserCookie(browser, { isPosted }) } };
 }
 
 /** From the page's form or a JSON body. */

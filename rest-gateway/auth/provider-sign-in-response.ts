@@ -8,7 +8,7 @@ import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
 import { alert, type RejectedForm, renderForm } from "./form-page.ts";
-import { CODE_FIELD, SIGN_IN_PATH } from "./sign-in-pages.ts";
+import { ACCOUNT_PATH, CODE_FIELD, continuePage, SIGN_IN_PATH, signedInContent } from "./sign-in-pages.ts";
 
 /** The response to the browser at the end of a sign-in. */
 export function respondToSignIn(request: GatewayRequest, result: SignInResult, render: RenderPage): GatewayResponse {
@@ -48,7 +48,8 @@ function redirectWithSession(
   render: RenderPage,
 ): GatewayResponse {
   if (requestHeaders["sec-fetch-site"] !== "cross-site") return seeOther(address, cookie);
-  return render({ ...continuePage(address), headers: { ...cookie, Refresh: `0; url=${address}` } });
+  const page = continuePage(address);
+  return render({ ...page, title: "Signed in", headers: { ...cookie, ...page.headers } });
 }
 
 function withCode(address: string, code: string): string {
@@ -58,19 +59,17 @@ function withCode(address: string, code: string): string {
 }
 
 function signedInPage(username: string): PageContent {
-  return { title: "Signed in", content: html`<p>You are signed in as ${username}.</p>` };
+  return { title: "Signed in", content: signedInContent(username, null) };
 }
 
 function linkedPage(): PageContent {
-  return { title: "Linked", content: html`<p>You can now sign in with this provider.</p>` };
+  const content = html`<p>You can now sign in with this provider.</p><p><a href="${ACCOUNT_PATH}">Your account</a></p>`;
+  return { title: "Linked", content };
 }
 
 export function signedOutPage(): PageContent {
-  return { title: "Signed out", content: html`<p>You are signed out.</p>` };
-}
-
-function continuePage(address: string): PageContent {
-  return { title: "Signed in", content: html`<p><a href="${address}">Go on</a></p>` };
+  const content = html`<p>You are signed out.</p><p><a href="${SIGN_IN_PATH}">Sign in</a></p>`;
+  return { title: "Signed out", content };
 }
 
 export function codePage(rejected: RejectedForm | null = null): PageContent {

@@ -25,8 +25,10 @@ const PENDING_COOKIE = "SIGNING_IN";
 const PENDING_COOKIE_ATTRIBUTES = "Path=/auth/sign-in; HttpOnly; Secure; SameSite=Strict";
 
 export const SIGN_IN_PATH = "/auth/sign-in";
+/** The page after a sign-in without another target. */
+export const ACCOUNT_PATH = "/auth/account";
 const CODE_PATH = "/auth/sign-in/code";
-const SIGN_OUT_PATH = "/auth/sign-out";
+export const SIGN_OUT_PATH = "/auth/sign-out";
 
 const USERNAME_FIELD: FormField = {
   name: "username",
@@ -34,7 +36,7 @@ const USERNAME_FIELD: FormField = {
   type: "text",
   autocomplete: "username",
 };
-const PASSWORD_FIELD: FormField = {
+export const PASSWORD_FIELD: FormField = {
   name: "password",
   label: "Password",
   type: "password",
@@ -135,7 +137,7 @@ function signOutPage({ accounts: { sessions }, csrf }: PageDependencies): FormPa
 }
 
 function redirectSignedIn({ id }: NewSession, target: string | null): GatewayResponse {
-  return seeOther(target ?? SIGN_IN_PATH, {
+  return seeOther(target ?? ACCOUNT_PATH, {
     "Set-Cookie": [setSessionCookie(id)["Set-Cookie"]!, clearPendingCookie()],
   });
 }
@@ -147,8 +149,18 @@ function signedInPage({ id, username }: RequestSession): PageContent {
     hidden: { csrf: csrfTokenOf(id) },
     button: "Sign out",
   };
-  const content: Html = html`<p>You are signed in as <strong>${username}</strong>.</p>${renderForm(form, null)}`;
-  return { title: "Signed in", content };
+  return { title: "Signed in", content: signedInContent(username, renderForm(form, null)) };
+}
+
+export function signedInContent(username: string, signOut: Html | null): Html {
+  return html`<p>You are signed in as ${username}.</p>${signOut}
+    <nav aria-label="Go on"><a href="${ACCOUNT_PATH}">Your account</a> <a href="/">Start page</a></nav>`;
+}
+
+/** Loads an address from a page of this site, because browsers send no Strict cookies with navigations from other sites. */
+export function continuePage(address: string): PageContent {
+  const content = html`<p><a href="${address}">Go on</a></p>`;
+  return { title: "One moment", content, headers: { Refresh: `0; url=${address}` } };
 }
 
 /** Adds the redirect to a path. */

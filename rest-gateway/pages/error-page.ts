@@ -86,7 +86,7 @@ function errorContent(
   signIn: string | null,
 ): Html {
   return html`<p class="alert">${message}</p>
-${remarks.map((remark) => html`<p>${remark}</p>`)}
+${remarks.filter((remark) => !message.includes(remark)).map((remark) => html`<p>${remark}</p>`)}
 <dl>
 <dt>Code</dt><dd><a href="${REFERENCE_PATH}${isDocumented ? `#${code}` : ""}"><code>${code}</code></a></dd>
 <dt>Request</dt><dd><code>${requestId}</code></dd>

@@ -75,7 +75,7 @@ ${links.map(({ path, title, about }) => html`<li><a href="${path}">${title}<span
 <p>Requests to <code>/rest/v1</code> and Realtime need an API key. <code>npm run keys</code> (or
 <code>npx content-service keys</code>) prints both keys: <code>anon</code> is public and restricted by row-level security;
 <code>service_role</code> bypasses it: keep it secret.</p>
-${isOpen ? html`<h3>The <code>anon</code> key of this deployment</h3><pre><code>${anonKey}</code></pre>` : null}
+${isOpen ? html`<h3>The <code>anon</code> key of this deployment</h3><pre tabindex="0"><code>${anonKey}</code></pre>` : null}
 </section>
 
 <section aria-labelledby="tables">
@@ -98,7 +98,7 @@ ${readable.map(({ table, columns }) => {
   const about = publicComment(table.comment);
   return html`<details><summary>${table.name}</summary><div>
 ${about === null ? null : html`<p>${about}</p>`}
-${samples.map(({ by, text }) => html`<h3>${by}</h3><pre><code>${text}</code></pre>`)}
+${samples.map(({ by, text }) => html`<h3>${by}</h3><pre tabindex="0"><code>${text}</code></pre>`)}
 </div></details>`;
 })}`;
 }

@@ -32,6 +32,7 @@ const PAGES = [
   "/auth/forgotten-password",
   "/auth/new-password?token=x",
   "/auth/confirm-address?token=x",
+  "/auth/change-address?token=x",
 ];
 
 describe("a sign-in page", () => {
@@ -88,7 +89,7 @@ describe("a sign-in on the pages", () => {
       ["/.//evil.example", `${gateways.one.url}//evil.example`],
       ["/a/..//evil.example", `${gateways.one.url}//evil.example`],
       [TARGET, TARGET],
-      ["", "/auth/sign-in"],
+      ["", "/auth/account"],
     ] as const) {
       const told = await submit("/auth/sign-in", { username: email, password: PASSWORD, redirect_to });
       expect([told.status, told.location]).toEqual([303, location]);

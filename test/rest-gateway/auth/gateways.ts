@@ -40,6 +40,8 @@ export type Gateways = {
   logged(): string;
   /** The link in the last mail to somebody about that. */
   linkIn(mail: { readonly to: string; readonly about: string }): Promise<URL>;
+  /** The text of the last mail to somebody about that. */
+  mailTo(mail: { readonly to: string; readonly about: string }): Promise<string>;
   post(url: string, body?: unknown, sent?: Sent): Promise<TestResponse>;
   get(url: string, sent?: Sent): Promise<TestResponse>;
   close(): Promise<void>;
@@ -86,13 +88,8 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
     database,
     owner,
     logged: () => lines.join(""),
-    async linkIn({ to, about }) {
-      for (;;) {
-        const link = await newestLink(mailDir, to, about);
-        if (link) return link;
-        await sleep(20);
-      }
-    },
+    linkIn: async (mail) => new URL(/^https?:\S+$/m.exec(await arrived(mailDir, mail))![0]),
+    mailTo: (mail) => arrived(mailDir, mail),
     post: (url, body, sent = {}) => ask(url, { method: "POST", ...sent }, body),
     get: (url, sent = {}) => ask(url, sent),
     async close() {
@@ -104,14 +101,18 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
   };
 }
 
-async function newestLink(folder: string, to: string, about: string): Promise<URL | null> {
-  const names = (await readdir(folder)).sort().reverse();
-  for (const name of names) {
-    const mail = await readFile(join(folder, name), "utf8");
-    if (!mail.includes(`To: ${to}\r\n`) || !mail.includes(`Subject: ${about}\r\n`)) continue;
-    return new URL(/^https?:\S+$/m.exec(mail)![0]);
+async function arrived(
+  folder: string,
+  { to, about }: { readonly to: string; readonly about: string },
+): Promise<string> {
+  for (;;) {
+    const names = (await readdir(folder)).sort().reverse();
+    for (const name of names) {
+      const mail = await readFile(join(folder, name), "utf8");
+      if (mail.includes(`To: ${to}\r\n`) && mail.includes(`Subject: ${about}\r\n`)) return mail;
+    }
+    await sleep(20);
   }
-  return null;
 }
 
 export type Person = { readonly email: string; readonly userId: number; readonly pair: Pair };

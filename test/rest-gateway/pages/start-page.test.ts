@@ -39,7 +39,7 @@ function samplesIn(html: string): Map<string, string[]> {
   return new Map(
     tables.map(([, name, inside]) => [
       name!,
-      [...inside!.matchAll(/<pre><code>(.*?)<\/code><\/pre>/gs)].map(([, sample]) => toText(sample!)),
+      [...inside!.matchAll(/<pre tabindex="0"><code>(.*?)<\/code><\/pre>/gs)].map(([, sample]) => toText(sample!)),
     ]),
   );
 }
