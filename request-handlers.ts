@@ -6,7 +6,6 @@ import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
 import type { RequestLimit } from "./engine/limits/request-limit.ts";
-import type { SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
 import type { ServiceCounters } from "./engine/observability/counters.ts";
 import type { Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
@@ -20,7 +19,7 @@ import { SIGN_IN_PATH } from "./rest-gateway/auth/sign-in-pages.ts";
 import { guideFolder } from "./rest-gateway/guide/guide-routes.ts";
 import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gateway/http/entry.ts";
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
-import { makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
+import type { LimitExpensiveRequest } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
 import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import {
@@ -57,7 +56,7 @@ type RequestHandlerDependencies = {
   readonly health: HealthState;
   /** Null: requests are not limited. */
   readonly limit: RequestLimit | null;
-  readonly signUpLimit: SharedRateLimit | null;
+  readonly limitExpensive: LimitExpensiveRequest;
   readonly versions: ReadVersions;
   /** Null: the database has no queue for tasks. */
   readonly queueTask: QueueTask | null;
@@ -80,14 +79,13 @@ type SharedParts = RequestHandlerDependencies & {
   readonly healthRoutes: GatewayRoutes;
   readonly referenceRoutes: GatewayRoutes;
   readonly guideFolder: ReturnType<typeof guideFolder>;
-  readonly limitExpensive: ReturnType<typeof makeExpensiveRequestLimit>;
 };
 
 /** Makes the handlers for some settings. A request that is in flight when settings change ends with the old handlers. */
 export function makeRequestHandlers(
   dependencies: RequestHandlerDependencies,
 ): (config: Config, signIn: SignInServices) => RequestHandlers {
-  const { catalog, health, versions, signUpLimit } = dependencies;
+  const { catalog, health, versions } = dependencies;
   const shared: SharedParts = {
     ...dependencies,
     currentCatalog: () => catalog.current(),
@@ -95,7 +93,6 @@ export function makeRequestHandlers(
     healthRoutes: healthRoutes(health),
     referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
     guideFolder: guideFolder(),
-    limitExpensive: makeExpensiveRequestLimit(signUpLimit),
   };
   return (config, signIn) => buildHandlers(shared, config, signIn);
 }
@@ -132,6 +129,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     catalog,
     catchUp: refreshCatalog,
     versions,
+    limitSignUps: config.usersAccess === "owner" ? shared.limitExpensive : null,
     queueTask,
     counts,
   });

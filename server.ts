@@ -95,6 +95,7 @@ function printBanner(running: RunningService): void {
   health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
 ${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
+  users      ${config.usersAccess} (${config.usersAccessReason})
   keys       ${commandLine("keys")}
   psql       ${commandLine("psql")}
 ${isDevelopment ? `  migration  ${currentFolder(running)}, applied on every save\n` : ""}

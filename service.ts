@@ -12,11 +12,11 @@ import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
 import { RequestLimit } from "./engine/limits/request-limit.ts";
-import { makeSharedRateLimit, type SharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
+import { makeSharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
 import { EmailQueue } from "./engine/mail/email-queue.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
-import { bringUpToDate } from "./engine/migrate/migrate.ts";
+import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
 import { makeServiceCounters } from "./engine/observability/counters.ts";
 import { makeMetricsReader } from "./engine/observability/metrics.ts";
 import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
@@ -35,7 +35,7 @@ import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts
 import type { ServiceOperations } from "./rest-gateway/http/admin.ts";
 import { type DrainMode, drain } from "./rest-gateway/http/drain.ts";
 import { type HealthState, isReady, makeHealthState } from "./rest-gateway/http/health.ts";
-import { makeAdmission } from "./rest-gateway/http/limits.ts";
+import { type LimitExpensiveRequest, makeAdmission, makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
 import { makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/request-metrics.ts";
 import { checkListenAddress, openServer, reloadCertificate, serverUrl } from "./rest-gateway/http/server.ts";
@@ -94,7 +94,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const makeIdentification = await openIdentification(core, state, options.report, opened);
   state.identification = await makeIdentification(config);
   const limits = openRateLimits(core, opened);
-  const interfaces = await openStreamingInterfaces(core, state, options.schemaTimeoutMs, opened);
+  const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
   const health = makeHealth(core, { graphql: interfaces.graphql, backups }, state, options.workerShortage);
   opened.defer(warnOfDisplacedTables(catalog, log));
@@ -292,21 +292,21 @@ async function openIdentification(
   return makeSignInServices({ asOwner, canSignIn, emailQueue, siteUrl, hits: state.counts.tokens, log });
 }
 
-/** Null: no limit. */
-type RateLimits = { readonly limit: RequestLimit | null; readonly signUpLimit: SharedRateLimit | null };
+type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };
 
 function openRateLimits({ config, asOwner, log }: ServiceCore, opened: AsyncDisposableStack): RateLimits {
-  if (config.rateLimit === 0) return { limit: null, signUpLimit: null };
+  if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
   const limit = new RequestLimit({ limit: config.rateLimit, asOwner, log });
   opened.defer(() => limit.close());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
-  return { limit, signUpLimit: signUps.points > 0 ? makeSharedRateLimit(signUps) : null };
+  return { limit, limitExpensive: makeExpensiveRequestLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null) };
 }
 
 /** GraphQL and Realtime, and the replication stream that row changes come from. */
 async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, tracing, log }: ServiceCore,
   state: ServiceState,
+  { limitExpensive }: RateLimits,
   schemaTimeoutMs: number | undefined,
   opened: AsyncDisposableStack,
 ): Promise<StreamingInterfaces> {
@@ -321,6 +321,8 @@ async function openStreamingInterfaces(
     listener,
     loginRole: postgres.loginRole,
     clientAddress,
+    limitSignUps:
+      config.usersAccess === "owner" ? (address) => limitExpensive({ connection: () => ({ address }) }) : null,
     log,
     counts: state.counts,
     tracing,
@@ -428,6 +430,7 @@ async function openCore(
   const database = openRequestDatabase(config, postgres, { tracing, log });
   opened.defer(() => database.close());
   const asOwner: AsOwner = (work) => database.asOwner(work);
+  await asOwner((client) => setUsersAccess(client, config.usersAccess));
 
   const catalog = await keepCatalog({
     ...catalogOptionsOf(config, loginRole),

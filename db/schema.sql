@@ -630,7 +630,9 @@ CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.article_translations FOR 
 alter table public.article_translations enable row level security;
 alter table public.article_translations replica identity full;
 create policy admin_all on public.article_translations for all to admin using (true) with check (true);
-create policy select_all on public.article_translations for select to public using (true);
+create policy select_of_article on public.article_translations for select to public using ((EXISTS ( SELECT
+   FROM public.articles
+  WHERE (articles.id = article_translations.article_id))));
 create policy write_own on public.article_translations for all to authenticated using ((EXISTS ( SELECT
    FROM public.articles
   WHERE ((articles.id = article_translations.article_id) AND (articles.author_id = ( SELECT auth.uid() AS uid))))));
@@ -642,7 +644,8 @@ comment on column public.article_translations.created_at is 'When it was created
 comment on column public.article_translations.language is 'A language tag such as de or pt-BR.';
 comment on column public.article_translations.title is 'The title in that language, 5 to 300 characters.';
 comment on column public.article_translations.updated_at is 'When it was last changed; null when it never was.';
-comment on constraint article_translations_article_id_fkey on public.article_translations is 'The article must exist.';
+comment on constraint article_translations_article_id_fkey on public.article_translations is '@notNull
+The article must exist.';
 comment on constraint article_translations_language_format on public.article_translations is 'Give a language tag such as de or pt-BR.';
 comment on constraint article_translations_pkey on public.article_translations is 'This article has a title in that language already; change that one.';
 comment on constraint article_translations_title_length on public.article_translations is 'Give a title of at least 5 characters.';
@@ -690,7 +693,8 @@ alter table public.articles replica identity full;
 create policy admin_all on public.articles for all to admin using (true) with check (true);
 create policy delete_own on public.articles for delete to authenticated using ((author_id = ( SELECT auth.uid() AS uid)));
 create policy insert_own on public.articles for insert to authenticated with check ((author_id = ( SELECT auth.uid() AS uid)));
-create policy select_all on public.articles for select to public using (true);
+create policy select_own on public.articles for select to authenticated using ((author_id = ( SELECT auth.uid() AS uid)));
+create policy select_published on public.articles for select to public using ((status = 'PUBLISHED'::public.article_status));
 create policy update_own on public.articles for update to authenticated using ((author_id = ( SELECT auth.uid() AS uid)));
 grant delete, insert (content, status, summary, tags, title), select, update (content, status, summary, tags, title) on public.articles to authenticated;
 grant delete, insert, select, update on public.articles to service_role;
@@ -707,7 +711,8 @@ comment on column public.articles.tags is '@notNullItems
 Words to find it by: at most 100, of at most 100 characters each, 2,000 bytes in all.';
 comment on column public.articles.title is '5 to 300 characters.';
 comment on column public.articles.updated_at is 'When it was last changed; null when it never was.';
-comment on constraint articles_author_id_fkey on public.articles is 'The author must be a user who exists.';
+comment on constraint articles_author_id_fkey on public.articles is '@notNull
+The author must be a user who exists.';
 comment on constraint articles_content_max_length on public.articles is 'Write at most 1,000,000 characters of content.';
 comment on constraint articles_summary_max_length on public.articles is 'Give a summary of at most 2,000 characters, or none.';
 comment on constraint articles_tags_length on public.articles is 'Use fewer or shorter tags: 2,000 bytes in all.';
@@ -744,8 +749,12 @@ alter table public.comments enable row level security;
 alter table public.comments replica identity full;
 create policy admin_all on public.comments for all to admin using (true) with check (true);
 create policy delete_own on public.comments for delete to authenticated using ((author_id = ( SELECT auth.uid() AS uid)));
-create policy insert_own on public.comments for insert to authenticated with check ((author_id = ( SELECT auth.uid() AS uid)));
-create policy select_all on public.comments for select to public using (true);
+create policy insert_own on public.comments for insert to authenticated with check (((author_id = ( SELECT auth.uid() AS uid)) AND (EXISTS ( SELECT
+   FROM public.articles
+  WHERE (articles.id = comments.article_id)))));
+create policy select_of_article on public.comments for select to public using ((EXISTS ( SELECT
+   FROM public.articles
+  WHERE (articles.id = comments.article_id))));
 create policy update_own on public.comments for update to authenticated using ((author_id = ( SELECT auth.uid() AS uid)));
 grant delete, insert (article_id, content), select, update (content) on public.comments to authenticated;
 grant delete, insert, select, update on public.comments to service_role;
@@ -759,8 +768,10 @@ comment on column public.comments.created_at is 'When it was written.';
 comment on column public.comments.id is 'Assigned by the service, increasing.';
 comment on column public.comments.updated_at is '@behavior -attribute:select
 When it was last changed; null when it never was.';
-comment on constraint comments_article_id_fkey on public.comments is 'The article must exist.';
-comment on constraint comments_author_id_fkey on public.comments is '@behavior -manyRelation:resource:list
+comment on constraint comments_article_id_fkey on public.comments is '@notNull
+The article must exist.';
+comment on constraint comments_author_id_fkey on public.comments is '@notNull
+@behavior -manyRelation:resource:list
 The author must be a user who exists.';
 comment on constraint comments_content_max_length on public.comments is 'Write a comment of at most 10,000 characters.';
 comment on constraint comments_content_present on public.comments is 'Write something: a comment may not be empty.';
@@ -795,16 +806,23 @@ create policy admin_all on public.users for all to admin using (true) with check
 create policy delete_open on public.users for delete to anon, authenticated using (( SELECT auth.users_are_open('delete'::text) AS users_are_open));
 create policy delete_self on public.users for delete to authenticated using ((id = ( SELECT auth.uid() AS uid)));
 create policy insert_open on public.users for insert to anon, authenticated with check (( SELECT auth.users_are_open('insert'::text) AS users_are_open));
-create policy select_all on public.users for select to public using (true);
+create policy select_authors on public.users for select to anon using (((EXISTS ( SELECT
+   FROM public.articles
+  WHERE (articles.author_id = users.id))) OR (EXISTS ( SELECT
+   FROM public.comments
+  WHERE (comments.author_id = users.id))) OR (created_at = now())));
+create policy select_signed_in on public.users for select to authenticated using (true);
 create policy update_open on public.users for update to anon, authenticated using (( SELECT auth.users_are_open('update'::text) AS users_are_open));
 create policy update_self on public.users for update to authenticated using ((id = ( SELECT auth.uid() AS uid)));
-grant delete, insert (age, avatar, email, name), select, update (age, avatar, email, name) on public.users to anon, authenticated;
+grant delete, insert (age, avatar, email, name), select (age, avatar, created_at, id, name, updated_at), update (age, avatar, email, name) on public.users to anon;
+grant delete, insert (age, avatar, email, name), select, update (age, avatar, email, name) on public.users to authenticated;
 grant delete, insert, select, update on public.users to service_role;
 comment on column public.users.age is 'In years; null when not told.';
 comment on column public.users.avatar is '@since 2
 The address of a picture.';
 comment on column public.users.created_at is 'When the user was added.';
-comment on column public.users.email is 'Unique among users, whatever its case.';
+comment on column public.users.email is '@personal
+Unique among users, whatever its case.';
 comment on column public.users.id is 'Assigned by the service, increasing.';
 comment on column public.users.name is 'The name others see, at most 200 characters.';
 comment on column public.users.updated_at is 'When the user was last changed; at first, when it was added.';
@@ -817,6 +835,7 @@ comment on constraint users_name_present on public.users is 'Give a name.';
 comment on index public.users_email_any_case_key is 'This e-mail address is already registered.';
 comment on table public.users is '@root user
 @list
+@signUp
 @behavior -resource:update -resource:delete
 A person who writes articles and comments.';
 
@@ -2509,6 +2528,48 @@ end;
 $function$;
 comment on function auth.set_password(bigint,text) is 'Sets the password and ends all sign-ins of the user. The caller has locked the account.';
 
+-- function auth.set_users_access(text)
+CREATE OR REPLACE FUNCTION auth.set_users_access(access text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_table text;
+begin
+  if access is null or access not in ('open', 'owner') then
+    raise exception 'USERS_ACCESS is open or owner' using errcode = '22023';
+  end if;
+  if auth.users_access() is not distinct from access or auth.users_access() is null then
+    return false;
+  end if;
+  -- Several processes may start at the same time.
+  perform pg_advisory_xact_lock(hashtextextended('auth.set_users_access', 0));
+
+  foreach v_table in array '{users,articles,article_translations,comments}'::text[] loop
+    continue when to_regclass('public.' || v_table) is null;
+    execute format('drop policy if exists select_all on public.%I', v_table);
+    if access = 'open' then
+      execute format('create policy select_all on public.%I for select using (true)', v_table);
+    end if;
+  end loop;
+  if to_regclass('public.comments') is not null then
+    drop policy if exists insert_open on public.comments;
+    if access = 'open' then
+      create policy insert_open on public.comments for insert to authenticated
+        with check (author_id = (select auth.uid()));
+    end if;
+  end if;
+  if access = 'open' then
+    grant select (email) on public.users to anon;
+  else
+    revoke select (email) on public.users from anon;
+  end if;
+  return true;
+end;
+$function$;
+comment on function auth.set_users_access(text) is 'Makes the policies and privileges those of USERS_ACCESS; returns whether they were others. Each start of the service calls it.';
+
 -- function auth.store_retry_response(bytea,bytea,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.store_retry_response(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
  RETURNS void
@@ -2809,6 +2870,14 @@ AS $function$
 $function$;
 comment on function auth.username_fault(text,text) is 'Why a user with that address cannot have this user name; null when it is acceptable.';
 
+-- function auth.users_access()
+CREATE OR REPLACE FUNCTION auth.users_access()
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN CASE WHEN (to_regclass('public.users'::text) IS NULL) THEN NULL::text WHEN (EXISTS (SELECT FROM pg_policies WHERE ((pg_policies.schemaname = 'public'::name) AND (pg_policies.tablename = 'users'::name) AND (pg_policies.policyname = 'select_all'::name)))) THEN 'open'::text ELSE 'owner'::text END;
+comment on function auth.users_access() is 'The value of USERS_ACCESS that policies and privileges implement; null without the table of users.';
+
 -- function auth.users_are_open(text)
 CREATE OR REPLACE FUNCTION auth.users_are_open(verb text)
  RETURNS boolean
@@ -2863,6 +2932,36 @@ RETURN ((((title || '
 '::text) || content);
 grant execute on function private.article_text(text,text[],text) to anon, authenticated, service_role;
 comment on function private.article_text(text,text[],text) is 'The text of an article for substring search.';
+
+-- function private.articles_containing(text)
+CREATE OR REPLACE FUNCTION private.articles_containing(keyword text)
+ RETURNS SETOF bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE SECURITY DEFINER ROWS 20
+ SET search_path TO ''
+AS $function$
+  select part.id from public.articles as part
+  where private.article_text(part.title, part.tags, part.content) ilike private.containing(keyword)
+  union
+  select word.id from public.articles as word
+  where btrim(keyword) ~ '[^[:alnum:]]'
+    and private.article_document(word.title, word.tags, word.content)
+      @@ plainto_tsquery('simple', left(keyword, 1000));
+$function$;
+grant execute on function private.articles_containing(text) to anon, authenticated, service_role;
+comment on function private.articles_containing(text) is 'The ids of all articles with the keyword, whoever may read them.';
+
+-- function private.articles_sharing(text[])
+CREATE OR REPLACE FUNCTION private.articles_sharing(tags text[])
+ RETURNS SETOF bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE SECURITY DEFINER ROWS 20
+ SET search_path TO ''
+AS $function$
+  select articles.id from public.articles where articles.tags && articles_sharing.tags;
+$function$;
+grant execute on function private.articles_sharing(text[]) to anon, authenticated, service_role;
+comment on function private.articles_sharing(text[]) is 'The ids of all articles with one of the tags, whoever may read them.';
 
 -- function private.await_events(integer)
 CREATE OR REPLACE FUNCTION private.await_events(seconds integer, OUT was_awaited boolean, OUT at double precision, OUT writers text[])
@@ -3346,13 +3445,8 @@ CREATE OR REPLACE FUNCTION public.articles_matching(keyword text)
 BEGIN ATOMIC
  SELECT article.*::public.articles AS article
     FROM public.articles article
-   WHERE ((btrim(articles_matching.keyword) <> ''::text) AND (article.id IN ( SELECT part.id
-            FROM public.articles part
-           WHERE (private.article_text(part.title, part.tags, part.content) ~~* private.containing(articles_matching.keyword))
-         UNION
-          SELECT word.id
-            FROM public.articles word
-           WHERE ((btrim(articles_matching.keyword) ~ '[^[:alnum:]]'::text) AND (private.article_document(word.title, word.tags, word.content) @@ plainto_tsquery('simple'::regconfig, "left"(articles_matching.keyword, 1000)))))));
+   WHERE ((btrim(articles_matching.keyword) <> ''::text) AND (article.id IN ( SELECT found.id
+            FROM private.articles_containing(articles_matching.keyword) found(id))));
 END;
 grant execute on function public.articles_matching(text) to anon, authenticated, service_role;
 comment on function public.articles_matching(text) is '@behavior -*
@@ -3364,17 +3458,16 @@ CREATE OR REPLACE FUNCTION public.articles_related_articles(article public.artic
  RETURNS SETOF public.articles
  LANGUAGE sql
  STABLE PARALLEL SAFE ROWS 5
- SET search_path TO ''
-AS $function$
-  select other.*
-  from public.articles as other
-  where other.tags && article.tags and other.id <> article.id
-  order by
-    cardinality(array(select unnest(other.tags) intersect select unnest(article.tags))) desc,
-    other.created_at desc,
-    other.id desc
-  limit coalesce("limit", 5);
-$function$;
+BEGIN ATOMIC
+ SELECT other.*::public.articles AS other
+    FROM public.articles other
+   WHERE ((other.id IN ( SELECT found.id
+            FROM private.articles_sharing((articles_related_articles.article).tags) found(id))) AND (other.id <> (articles_related_articles.article).id))
+   ORDER BY (cardinality(ARRAY( SELECT unnest(other.tags) AS unnest
+         INTERSECT
+          SELECT unnest((articles_related_articles.article).tags) AS unnest))) DESC, other.created_at DESC, other.id DESC
+  LIMIT COALESCE(articles_related_articles."limit", 5);
+END;
 grant execute on function public.articles_related_articles(public.articles,integer) to anon, authenticated, service_role;
 comment on function public.articles_related_articles(public.articles,integer) is 'Other articles that share a tag with this one, those with the most tags in common first.';
 
@@ -3468,8 +3561,11 @@ AS $function$
 declare
   v_user public.users;
 begin
+  -- Without the address, which anonymous callers may not read.
   insert into public.users (name, email, age) values (create_user.name, create_user.email, create_user.age)
-    returning * into v_user;
+    returning users.id, users.name, users.age, users.avatar, users.created_at, users.updated_at
+    into v_user.id, v_user.name, v_user.age, v_user.avatar, v_user.created_at, v_user.updated_at;
+  v_user.email := create_user.email;
   return v_user;
 exception when unique_violation then
   raise exception 'This e-mail address is already registered'
@@ -3477,7 +3573,8 @@ exception when unique_violation then
 end;
 $function$;
 grant execute on function public.create_user(text,text,integer) to anon, authenticated, service_role;
-comment on function public.create_user(text,text,integer) is 'Add a user. An e-mail address can be registered once.';
+comment on function public.create_user(text,text,integer) is '@signUp
+Add a user. An e-mail address can be registered once.';
 
 -- function public.delete_article(bigint)
 CREATE OR REPLACE FUNCTION public.delete_article(id bigint)
@@ -3514,8 +3611,11 @@ AS $function$
 declare
   v_user public.users;
 begin
-  select * into v_user from public.users where users.id = auth.uid();
-  if not found then
+  -- Not for anonymous callers, who may not read the address.
+  if auth.uid() is not null then
+    select * into v_user from public.users where users.id = auth.uid();
+  end if;
+  if v_user.id is null then
     raise exception 'You are not signed in' using errcode = 'LOGIN', hint = 'Send a valid access token.';
   end if;
   return v_user;

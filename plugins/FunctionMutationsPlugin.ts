@@ -1,7 +1,7 @@
 import { type PgResourceParameter, TYPES } from "@dataplan/pg";
 import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "grafast";
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
-import { callFunctionAndRead } from "./function-call.ts";
+import { callFunctionAndRead, countSignUps } from "./function-call.ts";
 import { deprecationReasonOf } from "./graphql-types.ts";
 import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./table.ts";
 import { mayExecute, withVisibility } from "./VisibilityPlugin.ts";
@@ -112,6 +112,7 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
     type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultTypeOf(build, resource)),
     args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
     plan: (_$root, args) => {
+      countSignUps(resource);
       const $result = callFunctionAndRead(resource, makeArgs(argumentsWithInput(args)));
       return resource.codec === TYPES.void ? lambda($result, () => true) : $result;
     },

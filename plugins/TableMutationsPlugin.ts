@@ -22,6 +22,7 @@ import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
+import { countSignUps } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
 import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
@@ -134,6 +135,7 @@ function mutationVisibility({ verb, table }: TableMutation): VisibilityRule {
 function createField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table, isReadable } = mutation;
   const insert = (args: FieldArgs) => {
+    countSignUps(table);
     const $row = new InsertedRowStep(table);
     args.apply($row, "input", (builder: PgInsertSingleQueryBuilder) => builder.setBuilder());
     return $row;

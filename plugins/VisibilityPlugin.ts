@@ -9,6 +9,12 @@ declare global {
       VisibilityPlugin: true;
     }
   }
+  namespace GraphileBuild {
+    interface PgCodecAttributeTags {
+      /** Anonymous callers who may not select it receive an error for this field alone. */
+      personal: true;
+    }
+  }
   namespace DataplanPg {
     interface PgResourceExtensions {
       /** Of a function: its oid, and whether it runs with the privileges of its owner. */
@@ -31,7 +37,10 @@ export const VisibilityPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       GraphQLObjectType_fields_field: (field, build, { scope }) =>
-        withDefaultRule(field, () => ruleOfField(build, scope)),
+        withPersonal(
+          withDefaultRule(field, () => ruleOfField(build, scope)),
+          scope,
+        ),
       GraphQLInterfaceType_fields_field: (field, build, { scope }) =>
         withDefaultRule(field, () => ruleOfField(build, scope)),
       GraphQLInputObjectType_fields_field: (field, _build, { scope }) =>
@@ -72,6 +81,13 @@ function withDefaultRule<Field extends object>(field: Field, ruleOf: () => Visib
   if (visibilityRuleOf(field)) return field;
   const rule = ruleOf();
   return rule ? withVisibility(field, rule) : field;
+}
+
+/** Marks fields of columns with personal data, which are withheld one by one. */
+function withPersonal<Field extends WithExtensions>(field: Field, { pgFieldAttribute }: FieldScope): Field {
+  if (!pgFieldAttribute?.extensions?.tags?.personal) return field;
+  const own: VisibilityExtensions = { isPersonal: true };
+  return { ...field, extensions: { ...field.extensions, ...own } };
 }
 
 type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
@@ -138,7 +154,11 @@ export type RolePrivileges = {
 export type VisibilityRule = (role: RolePrivileges) => boolean;
 
 type WithExtensions = { readonly extensions?: object | null | undefined };
-type VisibilityExtensions = { readonly visibilityRule?: VisibilityRule; readonly fallbackType?: GraphQLOutputType };
+type VisibilityExtensions = {
+  readonly visibilityRule?: VisibilityRule;
+  readonly fallbackType?: GraphQLOutputType;
+  readonly isPersonal?: boolean;
+};
 
 /** Hides a field, argument or input field from roles for which the rule does not hold. */
 export function withVisibility<Part extends object>(part: Part & WithExtensions, rule: VisibilityRule): Part {
@@ -158,6 +178,12 @@ export function fallbackTypeExtension(type: GraphQLOutputType): VisibilityExtens
 
 export function fallbackTypeOf({ extensions }: WithExtensions): GraphQLOutputType | null {
   return (extensions as VisibilityExtensions | undefined)?.fallbackType ?? null;
+}
+
+/** Whether the field is a column with personal data that the role may not read. */
+export function isWithheld(field: WithExtensions, role: RolePrivileges): boolean {
+  const { isPersonal = false } = (field.extensions ?? {}) as VisibilityExtensions;
+  return isPersonal && visibilityRuleOf(field)?.(role) === false;
 }
 
 export function mayExecute({ extensions }: SchemaResource): VisibilityRule {

@@ -8,8 +8,23 @@ import {
   TYPES,
 } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { type ExecutionDetails, type GrafastResultsList, Step } from "grafast";
+import { context, type ExecutionDetails, type GrafastResultsList, Step, sideEffect } from "grafast";
 import type { SchemaResource } from "./table.ts";
+
+declare global {
+  namespace GraphileBuild {
+    interface PgResourceTags {
+      /** Of a table or function: it creates users, whom anonymous callers create within SIGN_UP_LIMIT only. */
+      signUp: true;
+    }
+  }
+  namespace Grafast {
+    interface Context {
+      /** Null: the caller's sign-ups are not limited. */
+      countSignUp?: (() => Promise<void>) | null;
+    }
+  }
+}
 
 /** The setting that holds the result of a call for the statement sent after it. */
 const RESULT_SETTING = "mutation.result";
@@ -47,6 +62,11 @@ export function callFunctionAndRead(resource: SchemaResource, args: readonly PgS
     },
   });
   return resource.isUnique ? $rows.single() : $rows;
+}
+
+/** What is planned after it runs only if the limit is not exceeded. */
+export function countSignUps({ extensions }: SchemaResource): void {
+  if (extensions?.tags?.signUp) sideEffect(context(), ({ countSignUp }) => countSignUp?.());
 }
 
 /** The result must have a named type and be no array: an array of arrays would lose its inner boundaries. */

@@ -5,7 +5,8 @@ import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { startCluster } from "../engine/embedded/cluster.ts";
 import { releaseHistories } from "../engine/migrate/committed-migrations.ts";
-import { runMigrations } from "../engine/migrate/migrate.ts";
+import { runMigrations, setUsersAccess } from "../engine/migrate/migrate.ts";
+import { withClient } from "../engine/pg-client/with-client.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -28,6 +29,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     { name: "migrate" },
     { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres"), histories: releaseHistories() },
   );
+
+  await withClient(urlOf("content"), (client) => setUsersAccess(client, "open"));
 
   project.provide("clusterUrl", cluster.url("ROLE", "DATABASE"));
   return async () => {

@@ -76,7 +76,8 @@ export function startGateway(
   { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
 ): Promise<Program> {
-  return startReady({ DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET, ...settings });
+  const database = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
+  return startReady({ ...database, USERS_ACCESS: "open", ...settings });
 }
 
 /** Its exit code. */

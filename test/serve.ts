@@ -19,6 +19,7 @@ export function serve(
     JWT_SECRET: SECRET,
     MIGRATIONS_DIR: NO_PROJECT,
     RATE_LIMIT: "0",
+    USERS_ACCESS: "open",
     // The connections that the tests hold open are closed at once.
     DRAIN_TIMEOUT_SECONDS: "0",
     ...settings,

@@ -13,6 +13,8 @@ type NullIfOptional<S> = S extends SettingDefinition<infer T> ? (null extends T 
 
 export type Config = Omit<SettingValues, "usersAccess"> & {
   readonly usersAccess: "open" | "owner";
+  /** Why it has this value, for the operator. */
+  readonly usersAccessReason: string;
   /** `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
@@ -42,8 +44,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const unknown = findUnknownSettings(environment);
   // A missing setting may be one of the misspelled ones.
   if (problems.length > 0) throwIfAny([...problems, ...unknown]);
-  const usersAccess = values.usersAccess ?? (values.nodeEnv === "production" ? "owner" : "open");
-  const config = Object.freeze({ ...values, usersAccess, appSettings: readAppSettings(environment) });
+  const config = Object.freeze({ ...values, ...resolveUsersAccess(values), appSettings: readAppSettings(environment) });
   return { config, warnings: unknown };
 }
 
@@ -114,6 +115,28 @@ function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] 
       ? [[`app.settings.${name.slice(APP_SETTINGS.length).toLowerCase()}`, value] as const]
       : [],
   );
+}
+
+/** Open by default only where nobody else can connect: the embedded Postgres, served on a loopback address. */
+function resolveUsersAccess({
+  usersAccess,
+  databaseUrl,
+  host,
+  nodeEnv,
+}: SettingValues): Pick<Config, "usersAccess" | "usersAccessReason"> {
+  if (usersAccess !== null) return { usersAccess, usersAccessReason: "USERS_ACCESS" };
+  const reasons = [
+    ...(databaseUrl === null ? [] : ["DATABASE_URL is set"]),
+    ...(isLoopbackHost(host) ? [] : [`HOST is ${host}`]),
+    ...(nodeEnv === "production" ? ["NODE_ENV is production"] : []),
+  ];
+  if (reasons.length > 0) return { usersAccess: "owner", usersAccessReason: reasons.join(", ") };
+  return { usersAccess: "open", usersAccessReason: "embedded Postgres on a loopback address" };
+}
+
+/** Whether only this machine can connect to a server that listens there. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i.test(host);
 }
 
 function findContradictions(values: SettingValues): string[] {

@@ -3,8 +3,8 @@ import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-lim
 import type { AsOwner } from "../database/owner-pool.ts";
 
 export type SharedRateLimit = {
-  /** Counts one request of the key. Null if it is within the limit, otherwise the seconds until the next one is allowed. */
-  take(key: string): Promise<number | null>;
+  /** Counts one request of the key, or several. Null if they are within the limit, otherwise the seconds until the next one is allowed. */
+  take(key: string, count?: number): Promise<number | null>;
 };
 
 type SharedRateLimitOptions = {
@@ -30,9 +30,9 @@ export function makeSharedRateLimit({ name, points, seconds, asOwner }: SharedRa
     insuranceLimiter: new RateLimiterMemory(limits),
   });
   return {
-    async take(key) {
+    async take(key, count = 1) {
       try {
-        await limiter.consume(key);
+        await limiter.consume(key, count);
         return null;
       } catch (thrown) {
         if (thrown instanceof RateLimiterRes) return Math.ceil(thrown.msBeforeNext / 1000);

@@ -4,7 +4,7 @@ import { readStatements, SCHEMA_PARTS, type SchemaStatement } from "../schema-du
 import { applyCommitted } from "./apply-committed.ts";
 import { applyCurrent } from "./apply-current.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
-import { withMigrationLock } from "./migrate.ts";
+import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
 const CREATE_TABLE = /^create (?:unlogged )?table /;
@@ -83,6 +83,8 @@ export async function findDrift(settings: Required<MigrateSettings>): Promise<Sc
     withScratchDatabase(shadowUrl, rootUrl, async () => {
       await applyCommitted(shadowUrl, rootUrl, histories);
       await applyCurrent({ ...settings, url: shadowUrl }, () => {});
+      const access = await withClient(url, readUsersAccess);
+      if (access) await withClient(shadowUrl, (client) => setUsersAccess(client, access));
       return compareSchemas(await readDumpedSchema(url), await readDumpedSchema(shadowUrl));
     }),
   );

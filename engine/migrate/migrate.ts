@@ -120,6 +120,27 @@ type UpToDateOptions = {
   readonly report: (step: string) => void;
 };
 
+type UsersAccess = "open" | "owner";
+
+/** The functions that implement USERS_ACCESS; a database without our migrations has none. */
+const USERS_ACCESS_FUNCTION = `
+  select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+  where n.nspname = 'auth' and p.proname = 'set_users_access'
+    and has_schema_privilege(n.oid, 'usage') and has_function_privilege(p.oid, 'execute')`;
+
+/** Makes the policies and privileges in the database those of USERS_ACCESS. Changes nothing if they are already. */
+export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess): Promise<void> {
+  if ((await client.query(USERS_ACCESS_FUNCTION)).rowCount === 0) return;
+  await client.query("select auth.set_users_access($1)", [access]);
+}
+
+/** What policies and privileges implement; null for a database without users of ours. */
+export async function readUsersAccess(client: pg.ClientBase): Promise<UsersAccess | null> {
+  if ((await client.query(USERS_ACCESS_FUNCTION)).rowCount === 0) return null;
+  const { rows } = await client.query<{ access: UsersAccess | null }>("select auth.users_access() as access");
+  return rows[0]!.access;
+}
+
 /** Migrates the service's own database. Checks another database, and throws if it is partially migrated. */
 export async function bringUpToDate(options: UpToDateOptions): Promise<MigrationState> {
   const { settings, requestUrl } = options;

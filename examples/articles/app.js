@@ -63,6 +63,8 @@ function toItem({ id, title, status, author_id, author }) {
   item.querySelector("h2").textContent = title;
   item.querySelector(".about").textContent = `${author?.name ?? "somebody"} · ${status.toLowerCase()}`;
   const isMine = session?.claims.sub === String(author_id);
+  // Drafts of others are in the list only if the policies of the database show them.
+  item.querySelector("li").classList.toggle("draft", status !== "PUBLISHED");
   const publish = item.querySelector(".publish");
   publish.hidden = !isMine || status === "PUBLISHED";
   publish.onclick = () => change(client.rpc("publish_article", { id }));

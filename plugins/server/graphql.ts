@@ -56,6 +56,8 @@ export type GraphqlDependencies = {
   readonly loginRole: string;
   /** The client's address, as reported by trusted proxies. */
   readonly clientAddress: (request: IncomingMessage) => string | null;
+  /** Counts a user that an anonymous caller creates, and throws above the limit. Null: no limit. */
+  readonly limitSignUps?: ((address: string | null) => Promise<void>) | null;
   readonly log: Logger;
   readonly counts?: ServiceCounters;
   readonly tracing?: Tracing | null;
@@ -207,7 +209,7 @@ function openRowEvents({ database, listener, log }: GraphqlDependencies): RowEve
 
 /** How HTTP and sockets prepare an operation, and how they explain its errors. */
 function makeExecution(
-  { config, authenticator, catalog, database, tracing = null, log }: GraphqlDependencies,
+  { config, authenticator, catalog, database, limitSignUps = null, tracing = null, log }: GraphqlDependencies,
   { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
 ): { readonly explain: ExplainError; readonly prepare: PrepareOperation } {
   const introspection = makeIntrospectionAccess(config);
@@ -235,6 +237,7 @@ function makeExecution(
         role: config.anonRole,
         maxPlannedFields: config.graphqlMaxAnonymousPlanned,
         maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
+        limitSignUps,
       },
       tracing,
       compilation: { isOn: config.graphqlCompile === "on", ways: counts.operationWays, log },

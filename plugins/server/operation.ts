@@ -109,6 +109,7 @@ export type AnonymousLimits = {
   readonly role: string;
   readonly maxPlannedFields: number;
   readonly maxResponseBytes: number;
+  readonly limitSignUps: ((address: string | null) => Promise<void>) | null;
 };
 
 /** Larger responses are built one after the other: a few milliseconds per mebibyte. */
@@ -240,7 +241,7 @@ async function runBound(
 }
 
 function runByGrafast(
-  { database, events }: OperationDependencies,
+  { database, events, anonymous: { role, limitSignUps } }: OperationDependencies,
   { served, args, kind, memory, requestInfo, context }: OperationRequest,
 ): Promise<OperationOutcome> {
   const { signal, asText = false } = requestInfo;
@@ -251,8 +252,11 @@ function runByGrafast(
     ...(signal && { signal }),
   });
   const { resolvedPreset } = served;
+  const isLimited = limitSignUps !== null && requestInfo.authentication.caller.role === role;
+  const countSignUp = isLimited ? () => limitSignUps(requestInfo.address()) : null;
   // No middleware: PostGraphile's would only set the context values that are set here.
-  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue: { pgSettings: null, withPgClient } };
+  const contextValue = { pgSettings: null, withPgClient, countSignUp };
+  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue };
   return kind === "subscription"
     ? runSubscription(executionArgs, events)
     : runToResult({ ...executionArgs, outputDataAsString: asText }, memory);

@@ -1,6 +1,7 @@
-import { objectFieldSpec } from "grafast";
+import { error, objectFieldSpec } from "grafast";
 import {
   type GraphQLArgument,
+  GraphQLError,
   type GraphQLField,
   type GraphQLFieldConfig,
   type GraphQLFieldConfigMap,
@@ -17,6 +18,7 @@ import {
   type GraphQLType,
   GraphQLUnionType,
   getNamedType,
+  getNullableType,
   isInputObjectType,
   isInterfaceType,
   isListType,
@@ -28,13 +30,17 @@ import {
 } from "grafast/graphql";
 import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { IS_EMPTY_FIELD } from "../EmptySchemaPlugin.ts";
-import { fallbackTypeOf, type RolePrivileges, visibilityRuleOf } from "../VisibilityPlugin.ts";
+import { fallbackTypeOf, isWithheld, type RolePrivileges, visibilityRuleOf } from "../VisibilityPlugin.ts";
 
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;
 
-/** The schema without the hidden elements. A type that is unchanged, and refers to no changed type, stays the same object. */
-export function* pruneSchema(schema: GraphQLSchema, hidden: HiddenElements): Stepwise<GraphQLSchema> {
+/** The error of a withheld field, at which the rest of the response stays. */
+const withheldError = new GraphQLError("Sign in to read this field.", { extensions: { code: "FORBIDDEN" } });
+
+/** The schema without the hidden elements, and with an error for each withheld field, which is nullable. A type that is unchanged, and refers to no changed type, stays the same object. */
+export function* pruneSchema(schema: GraphQLSchema, pruning: SchemaPruning): Stepwise<GraphQLSchema> {
+  const { hidden } = pruning;
   const { query, mutation, subscription, extensions, types, ...config } = schema.toConfig();
   const references = yield* collectReferences(schema, hidden);
   const pruned = new Map<GraphQLNamedType, GraphQLNamedType>();
@@ -43,7 +49,7 @@ export function* pruneSchema(schema: GraphQLSchema, hidden: HiddenElements): Ste
     if (isNonNullType(type)) return new GraphQLNonNull(prunedTypeOf(type.ofType)) as never;
     return (pruned.get(type as GraphQLNamedType) ?? type) as never;
   };
-  for (const type of changedTypes(references, hidden)) pruned.set(type, pruneType(type, hidden, prunedTypeOf));
+  for (const type of changedTypes(references, pruning)) pruned.set(type, pruneType(type, pruning, prunedTypeOf));
   // Evaluated in steps here, since the schema's constructor evaluates all at once.
   for (const type of pruned.values()) {
     if (isComposite(type) || isInputObjectType(type)) type.getFields();
@@ -93,11 +99,13 @@ function referencesOf(type: GraphQLNamedType, schema: GraphQLSchema, hidden: Hid
   return [...type.getInterfaces(), ...implementations.objects, ...implementations.interfaces, ...ofFields];
 }
 
-/** Types that lose an element, and types that refer to a changed type. */
-function changedTypes(references: TypeReferences, hidden: HiddenElements): ReadonlySet<GraphQLNamedType> {
+/** Types that lose an element or have a withheld one, and types that refer to a changed type. */
+function changedTypes(references: TypeReferences, { hidden, withheld }: SchemaPruning): ReadonlySet<GraphQLNamedType> {
   const referring = new Map<GraphQLNamedType, GraphQLNamedType[]>([...references.keys()].map((type) => [type, []]));
   for (const [type, referred] of references) for (const other of referred) referring.get(other)!.push(type);
-  const changed = new Set([...references.keys()].filter((type) => losesElement(type, hidden)));
+  const withholds = (type: GraphQLNamedType) =>
+    isComposite(type) && Object.values(type.getFields()).some((field) => withheld.has(field));
+  const changed = new Set([...references.keys()].filter((type) => losesElement(type, hidden) || withholds(type)));
   for (const type of changed) for (const other of referring.get(type)!) changed.add(other);
   return changed;
 }
@@ -111,16 +119,17 @@ function losesElement(type: GraphQLNamedType, hidden: HiddenElements): boolean {
   return type.getInterfaces().some((other) => hidden.has(other)) || Object.values(type.getFields()).some(losesPart);
 }
 
-function pruneType(type: GraphQLNamedType, hidden: HiddenElements, prunedTypeOf: PrunedTypeOf): GraphQLNamedType {
+function pruneType(type: GraphQLNamedType, pruning: SchemaPruning, prunedTypeOf: PrunedTypeOf): GraphQLNamedType {
+  const { hidden } = pruning;
   if (isUnionType(type)) {
     const types = type.getTypes().filter((member) => !hidden.has(member));
     return new GraphQLUnionType({ ...type.toConfig(), types: () => types.map(prunedTypeOf) });
   }
   if (isInputObjectType(type)) return pruneInput(type, hidden, prunedTypeOf);
   if (isObjectType(type))
-    return new GraphQLObjectType({ ...type.toConfig(), ...pruneFields(type, hidden, prunedTypeOf) });
+    return new GraphQLObjectType({ ...type.toConfig(), ...pruneFields(type, pruning, prunedTypeOf) });
   if (!isInterfaceType(type)) return type;
-  return new GraphQLInterfaceType({ ...type.toConfig(), ...pruneFields(type, hidden, prunedTypeOf) });
+  return new GraphQLInterfaceType({ ...type.toConfig(), ...pruneFields(type, pruning, prunedTypeOf) });
 }
 
 function pruneInput(
@@ -133,19 +142,25 @@ function pruneInput(
   return new GraphQLInputObjectType({ ...config, fields: () => withTypes(fields, config.fields, prunedTypeOf) });
 }
 
-function pruneFields(type: OutputCompositeType, hidden: HiddenElements, prunedTypeOf: PrunedTypeOf) {
+function pruneFields(type: OutputCompositeType, { hidden, withheld }: SchemaPruning, prunedTypeOf: PrunedTypeOf) {
   const config = type.toConfig();
   const interfaces = type.getInterfaces().filter((other) => !hidden.has(other));
   const fieldOf = (field: SchemaField): GraphQLFieldConfig<unknown, unknown> => {
     const own = config.fields[field.name]!;
     const args = withTypes(withoutHidden(field.args, hidden), own.args!, prunedTypeOf);
-    return { ...own, type: prunedTypeOf(outputTypeOrFallback(field, hidden)), args };
+    const pruned = { ...own, type: prunedTypeOf(outputTypeOrFallback(field, hidden)), args };
+    return withheld.has(field) ? toWithheldField(pruned) : pruned;
   };
   return {
     interfaces: () => interfaces.map(prunedTypeOf),
     fields: (): GraphQLFieldConfigMap<unknown, unknown> =>
       Object.fromEntries(withoutHidden(type.getFields(), hidden).map((field) => [field.name, fieldOf(field)])),
   };
+}
+
+function toWithheldField(config: GraphQLFieldConfig<unknown, unknown>): GraphQLFieldConfig<unknown, unknown> {
+  const grafast = { ...config.extensions?.grafast, plan: () => error(withheldError) };
+  return { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
 }
 
 type InputElement = { readonly name: string; readonly type: GraphQLInputType };
@@ -183,6 +198,18 @@ type OutputField = GraphQLField<unknown, unknown>;
 type SchemaElement = GraphQLNamedType | OutputField | GraphQLArgument | GraphQLInputField;
 
 export type HiddenElements = ReadonlySet<SchemaElement>;
+
+export type SchemaPruning = { readonly hidden: HiddenElements; readonly withheld: ReadonlySet<OutputField> };
+
+/** The fields with personal data that the role may not read. */
+export function* findWithheldFields(schema: GraphQLSchema, role: RolePrivileges): Stepwise<SchemaPruning["withheld"]> {
+  const withheld = new Set<OutputField>();
+  for (const type of Object.values(schema.getTypeMap())) {
+    for (const field of outputFieldsOf(type)) if (isWithheld(field, role)) withheld.add(field);
+    yield;
+  }
+  return withheld;
+}
 
 /** Finds the elements of a schema for which the role has no privileges, and those that are unusable without them. */
 export function* findHiddenElements(schema: GraphQLSchema, role: RolePrivileges): Stepwise<HiddenElements> {

@@ -8,7 +8,7 @@ import { runStepwise, type Stepwise } from "../../engine/concurrency/stepwise.ts
 import type { RolePrivileges, TableAction } from "../VisibilityPlugin.ts";
 import type { DocumentLimits } from "./document-size.ts";
 import { type DocumentReader, makeDocumentReader, PlanBudget } from "./documents.ts";
-import { findHiddenElements, type HiddenElements, pruneSchema } from "./prune-schema.ts";
+import { findHiddenElements, findWithheldFields, type HiddenElements, pruneSchema } from "./prune-schema.ts";
 import type { ExecutableSchema } from "./stepwise-build.ts";
 
 const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, Routine> => {
@@ -88,10 +88,12 @@ export class RoleSchemas {
   *#makeSchema(roles: readonly string[]): Stepwise<ServedSchema> {
     const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
     const hidden = yield* findHiddenElements(schema, privilegesOf(catalog, roles));
-    const key = this.#keyOf(hidden);
+    const withheld = yield* findWithheldFields(schema, privilegesOf(catalog, roles.slice(0, 1)));
+    const key = `${this.#keyOf(hidden)};${this.#keyOf(withheld)}`;
     const existing = this.#byHiddenParts.get(key);
     if (existing) return existing;
-    const own = withPlanCache(hidden.size === 0 ? schema : yield* pruneSchema(schema, hidden));
+    const isWhole = hidden.size === 0 && withheld.size === 0;
+    const own = withPlanCache(isWhole ? schema : yield* pruneSchema(schema, { hidden, withheld }));
     this.#makeRoom(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;
     memory.onFull(() => forgetPlans(own));
@@ -102,13 +104,13 @@ export class RoleSchemas {
   }
 
   /** Equal for equal sets of elements. */
-  #keyOf(hidden: HiddenElements): string {
+  #keyOf(elements: HiddenElements): string {
     const numberOf = (part: object) => {
       const number = this.#numbers.get(part) ?? this.#numbers.size;
       this.#numbers.set(part, number);
       return number;
     };
-    return Array.from(hidden, numberOf)
+    return Array.from(elements, numberOf)
       .sort((one, other) => one - other)
       .join();
   }

@@ -3,7 +3,7 @@ import { clientNetwork } from "../../engine/limits/ip-address.ts";
 import type { RateLimitStatus, RequestLimit } from "../../engine/limits/request-limit.ts";
 import type { SharedRateLimit } from "../../engine/limits/shared-rate-limit.ts";
 import { HttpError } from "../../http/http-error.ts";
-import type { ClientConnection, GatewayRequest } from "./request.ts";
+import type { ClientConnection } from "./request.ts";
 
 type RateLimitHeaders = Readonly<Record<string, string>>;
 
@@ -53,13 +53,15 @@ function tooManyRequests({ limit, endsAt }: RateLimitStatus): HttpError {
  * Limits requests that create an account or send an e-mail, per client address: they hash a password or reach a third
  * person. Throws 429 above the limit.
  */
-export type LimitExpensiveRequest = (request: Pick<GatewayRequest, "connection">) => Promise<void>;
+export type LimitExpensiveRequest = (request: LimitedRequest, count?: number) => Promise<void>;
+
+type LimitedRequest = { readonly connection: () => Pick<ClientConnection, "address"> };
 
 /** Null disables the limit. */
 export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitExpensiveRequest {
   if (limit === null) return async () => {};
-  return async (request) => {
-    const seconds = await limit.take(clientNetwork(request.connection().address));
+  return async (request, count = 1) => {
+    const seconds = await limit.take(clientNetwork(request.connection().address), count);
     if (seconds === null) return;
     throw new HttpError(429, "RATE_LIMITED", "Too many requests of this kind from your address.", {
       hint: `Try again in ${seconds} seconds.`,

@@ -44,6 +44,8 @@ export type Collection = {
   /** The methods that the table supports; `privileges` has what the role may do. */
   readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
   readonly privileges: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
+  /** Whether rows that anonymous callers create count against SIGN_UP_LIMIT. */
+  readonly countsSignUps: boolean;
   /** Whether inserts can return the row: Postgres refuses RETURNING if no policy lets the role read any row. */
   readonly returnsInserted: boolean;
 };
@@ -102,14 +104,16 @@ function toCollection(name: string, table: CatalogTable, context: CollectionCont
   const all = fieldsOf(table, { catalog, role, version });
   const fields = all.filter(({ readable, insertable, updatable }) => readable || insertable || updatable);
   const nameOf = fieldNamingOf(version);
-  const [row] = commentTags(table.comment).get("root") ?? [];
+  const tags = commentTags(table.comment);
+  const [row] = tags.get("root") ?? [];
   const key = keyOf(table, all);
   // A nested collection takes precedence over an action of the same name.
   const isNested = (name: string) => nested.some((each) => each.name === name);
   const schema = catalog.schemas.get(table.schema);
   const nested = nestedOf(table, context);
   const hasUsage = schema !== undefined && catalog.hasPrivilege(role, "usage", schema);
-  const mayRead = hasUsage && fields.some(({ readable }) => readable);
+  const mayReadSome = hasUsage && fields.some(({ readable }) => readable);
+  const isServed = all.every(({ readable, column }) => readable || !commentTags(column.comment).has("personal"));
   return {
     name,
     table,
@@ -123,13 +127,14 @@ function toCollection(name: string, table: CatalogTable, context: CollectionCont
     searches: searchesOf(table, context, nameOf),
     methods: methodsOf(table),
     privileges: {
-      read: mayRead,
+      read: isServed && mayReadSome,
       create: hasUsage && (fields.some(({ insertable }) => insertable) || catalog.hasPrivilege(role, "insert", table)),
-      update: hasUsage && fields.some(({ updatable }) => updatable),
-      delete: hasUsage && table.deletable && catalog.hasPrivilege(role, "delete", table),
+      update: isServed && hasUsage && fields.some(({ updatable }) => updatable),
+      delete: isServed && hasUsage && table.deletable && catalog.hasPrivilege(role, "delete", table),
     },
+    countsSignUps: tags.has("signUp"),
     returnsInserted:
-      mayRead && applicablePolicies(catalog, table, role, "select")?.some(({ permissive }) => permissive) !== false,
+      mayReadSome && applicablePolicies(catalog, table, role, "select")?.some(({ permissive }) => permissive) !== false,
   };
 }
 

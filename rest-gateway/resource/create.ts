@@ -26,6 +26,7 @@ export function createRows(resource: ResourceRequest, requirePrivilege: () => vo
       requirePrivilege();
       requested = parseRowParameters(parameters, parameterContext(resource), { choosing: false });
       sent = await readBodyRecords(resource);
+      await countSignUps(resource, sent.records.length);
       if (target.nested !== null) parent = toParentValues(await readParent(resource, run), resource);
       return toInsertIntent(sent, resource, parent.inserted);
     },
@@ -34,6 +35,14 @@ export function createRows(resource: ResourceRequest, requirePrivilege: () => vo
       return respondWithCreated(rows, { isList: sent.isList, links: requested.links, resource, run });
     },
   };
+}
+
+async function countSignUps(
+  { request, target, caller, settings, limitSignUps }: ResourceRequest,
+  count: number,
+): Promise<void> {
+  const isCounted = target.collection.countsSignUps && caller.role === settings.anonRole;
+  if (isCounted) await limitSignUps?.(request, count);
 }
 
 /** The values by which a new row refers to the row above in the address. */

@@ -14,6 +14,7 @@ import { makeBodyLimits } from "../../http/body-limit.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
+import type { LimitExpensiveRequest } from "../http/limits.ts";
 import { publicBasePath } from "../http/public-url.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
@@ -65,6 +66,7 @@ type ResourceDependencies = {
   readonly catalog: () => Catalog;
   readonly catchUp: CatalogRefresh;
   readonly versions: ReadVersions;
+  readonly limitSignUps?: LimitExpensiveRequest | null;
   /** Null: actions run at once, whatever the client prefers. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
@@ -118,12 +120,14 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
   readonly #catalog: () => Catalog;
   readonly #versions: ReadVersions;
   readonly #bodyLimits: ResourceBodyLimits;
+  readonly #limitSignUps: LimitExpensiveRequest | null;
 
-  constructor({ config, authenticator, csrf, catalog, versions }: ResourceDependencies) {
+  constructor({ config, authenticator, csrf, catalog, versions, limitSignUps = null }: ResourceDependencies) {
     this.#config = config;
     this.#authentication = { authenticator, csrf };
     this.#catalog = catalog;
     this.#versions = versions;
+    this.#limitSignUps = limitSignUps;
     this.#bodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
   }
 
@@ -239,7 +243,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     if (!target) throw notFound();
     const bodyLimits = this.#bodyLimits;
     const found = { request, caller, catalog, collections, address, target, parameters, negotiated, notice };
-    return { ...found, settings, bodyLimits };
+    return { ...found, settings, bodyLimits, limitSignUps: this.#limitSignUps };
   }
 
   /** For a caller who is rejected before the version is known; if that fails too, the first error is the one reported. */

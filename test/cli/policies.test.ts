@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const policies = (...words: string[]) => runCommand("policies", words, database);
+const policies = (...words: string[]) => runCommand("policies", words, database, { USERS_ACCESS: "open" });
 
 /** Roles are the whole cluster's, and other tests make some too. */
 const OURS = ["anon", "admin", "authenticated", "service_role"].flatMap((role) => ["--role", role]);

@@ -1,9 +1,9 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { runMigrations, setUsersAccess } from "../../engine/migrate/migrate.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
 import { admin, alice, anonymous, attempt, connect, SEED, service } from "./callers.ts";
-import { ATTEMPTS, untried } from "./policies.ts";
+import { OPEN_ATTEMPTS, OWNER_ATTEMPTS, OWNER_SEED, untried } from "./policies.ts";
 
 type Owned = { readonly requests: string; readonly owner: string; drop(): Promise<void> };
 
@@ -34,7 +34,13 @@ const DATABASES: Record<string, () => Promise<Owned>> = {
   },
 };
 
-describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
+const ACCESSES = [
+  { access: "open", seed: SEED, attempts: OPEN_ATTEMPTS },
+  { access: "owner", seed: SEED + OWNER_SEED, attempts: OWNER_ATTEMPTS },
+] as const;
+const CASES = Object.entries(DATABASES).flatMap(([of, create]) => ACCESSES.map((each) => ({ of, create, ...each })));
+
+describe.each(CASES)("in a database of $of, with USERS_ACCESS=$access", ({ create, access, seed, attempts }) => {
   let database: Owned;
   let owner: pg.Client;
   let requests: pg.Client;
@@ -43,7 +49,8 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
     database = await create();
     owner = await connect(database.owner);
     requests = await connect(database.requests);
-    await owner.query(SEED);
+    await setUsersAccess(owner, access);
+    await owner.query(seed);
   });
 
   afterAll(async () => {
@@ -51,8 +58,8 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
     await database.drop();
   });
 
-  describe.each([...new Set(ATTEMPTS.map(({ table }) => table))])("%s", (name) => {
-    test.each(ATTEMPTS.filter(({ table }) => table === name))("$verb $what", async (tried) => {
+  describe.each([...new Set(attempts.map(({ table }) => table))])("%s", (name) => {
+    test.each(attempts.filter(({ table }) => table === name))("$verb $what", async (tried) => {
       const outcome = {
         anon: await attempt(requests, anonymous, tried.statement),
         alice: await attempt(requests, alice, tried.statement),
@@ -74,14 +81,15 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
       grant execute on function public.rename_everybody to anon;
     `);
     await owner.query("commit");
-    expect((await owner.query("update public.users set name = name")).rowCount).toBe(3);
+    const everybody = (await owner.query("update public.users set name = name")).rowCount;
+    expect(everybody).toBeGreaterThan(2);
 
     await requests.query("begin");
     await requests.query("set local role anon");
     const { rows } = await requests.query("select public.rename_everybody() as count");
     await requests.query("rollback");
     await owner.query("drop function public.rename_everybody");
-    expect(rows).toEqual([{ count: "3" }]);
+    expect(rows).toEqual([{ count: String(everybody) }]);
   });
 
   test("allows deleting a user with all related rows, whatever role owns the tables", async () => {
@@ -94,6 +102,7 @@ describe.each(Object.entries(DATABASES))("in a database of %s", (_, create) => {
       "select author_id from public.articles union all select author_id from public.comments",
     );
     await requests.query("rollback");
+    // The article of Bob.
     expect(rows).toEqual([{ author_id: "2" }]);
   });
 });

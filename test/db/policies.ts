@@ -14,8 +14,8 @@ export type Attempt = {
   readonly service: Outcome;
 };
 
-/** Through the door `table`, where nobody is trusted but for who they are. Alice is user 1, Bob user 2; each has the article of that id. */
-export const ATTEMPTS = readMatrix(`
+/** At the table interface, with USERS_ACCESS=open. Alice is user 1, Bob user 2; each has the article of that id. */
+export const OPEN_ATTEMPTS = readMatrix(`
 public.users                                                                                            | anon  | alice | admin | service
 select everybody     | select from public.users                                                         | 3     | 3     | 3     | 3
 insert a user        | insert into public.users (name, email) values ('D', 'd@example.org')             | 42501 | 42501 | 1     | 1
@@ -70,6 +70,59 @@ update any           | update realtime.messages set topic = 'x'                 
 delete any           | delete from realtime.messages                                                    | 42501 | 42501 | 42501 | 42501
 `);
 
+/** Bob's article is published, with a comment of Alice; the drafts of Alice and of Dave have comments of Alice, too. */
+export const OWNER_SEED = `
+  insert into public.users (name, email) values ('Dave', 'dave@example.org');
+  insert into public.articles (title, content, author_id) values ('Dave writes', 'About wine.', 4);
+  update public.articles set status = 'PUBLISHED' where id = 2;
+  insert into public.article_translations (article_id, language, title) values (3, 'de', 'Dave schreibt');
+  insert into public.comments (article_id, author_id, content) values (2, 1, 'Yes.'), (3, 1, 'No.');
+`;
+
+/** At the table interface, with USERS_ACCESS=owner. */
+export const OWNER_ATTEMPTS = readMatrix(`
+public.users                                                                                            | anon  | alice | admin | service
+select of authors    | select from public.users                                                         | 2     | 4     | 4     | 4
+select addresses     | select email from public.users                                                   | 42501 | 4     | 4     | 4
+select by address    | select id from public.users where email = 'bob@example.org'                      | 42501 | 1     | 1     | 1
+select whole rows    | select * from public.users                                                       | 42501 | 4     | 4     | 4
+select one's own     | select * from public.me()                                                        | LOGIN | 1     | 1     | LOGIN
+insert a user        | insert into public.users (name, email) values ('D', 'd@example.org')             | 42501 | 42501 | 1     | 1
+update oneself       | update public.users set name = 'A' where id = 1                                  | 0     | 1     | 1     | 1
+update another       | update public.users set name = 'B' where id = 2                                  | 0     | 0     | 1     | 1
+update an address    | update public.users set email = 'b@example.org' where id = 2                     | 0     | 0     | 1     | 1
+delete oneself       | delete from public.users where id = 1                                            | 0     | 1     | 1     | 1
+delete another       | delete from public.users where id = 2                                            | 0     | 0     | 1     | 1
+
+public.articles                                                                                         | anon  | alice | admin | service
+select readable ones | select from public.articles                                                      | 1     | 2     | 3     | 3
+select by function   | select from public.articles_matching('writes')                                   | 1     | 2     | 3     | 3
+select by search     | select from public.search('Dave writes')                                         | 0     | 0     | 1     | 1
+insert one's own     | insert into public.articles (title, content) values ('Five!', '') returning id   | 42501 | 1     | 1     | 23502
+update one's draft   | update public.articles set title = 'Five!' where id = 1                          | 42501 | 1     | 1     | 1
+publish one's draft  | update public.articles set status = 'PUBLISHED' where id = 1                     | 42501 | 1     | 1     | 1
+update another draft | update public.articles set status = 'PUBLISHED' where id = 3                     | 42501 | 0     | 1     | 1
+delete one's draft   | delete from public.articles where id = 1                                         | 42501 | 1     | 1     | 1
+delete another draft | delete from public.articles where id = 3                                         | 42501 | 0     | 1     | 1
+archive one's own    | update public.articles set status = 'ARCHIVED' where id = 1 returning id         | 42501 | 1     | 1     | 1
+
+public.article_translations                                                                             | anon  | alice | admin | service
+select readable ones | select from public.article_translations                                          | 1     | 2     | 3     | 3
+insert of a draft    | insert into public.article_translations (article_id, language, title) values (3, 'fr', 'Dave D') | 42501 | 42501 | 1 | 1
+update of a draft    | update public.article_translations set title = 'Five!' where article_id = 3      | 42501 | 0     | 1     | 1
+delete of a draft    | delete from public.article_translations where article_id = 3                     | 42501 | 0     | 1     | 1
+
+public.comments                                                                                         | anon  | alice | admin | service
+select readable ones | select from public.comments                                                      | 1     | 3     | 4     | 4
+insert where public  | insert into public.comments (article_id, content) values (2, 'Yes.')             | 42501 | 1     | 1     | 23502
+insert on a draft    | insert into public.comments (article_id, content) values (3, 'Yes.')             | 42501 | 42501 | 1     | 23502
+insert on nothing    | insert into public.comments (article_id, content) values (99, 'Yes.')            | 42501 | 42501 | 23503 | 23502
+insert by function   | select public.create_comment(3, 'Yes.')                                          | LOGIN | NTFND | 1     | LOGIN
+update where public  | update public.comments set content = 'No.' where id = 3                          | 42501 | 1     | 1     | 1
+update on a draft    | update public.comments set content = 'No.' where id = 4                          | 42501 | 0     | 1     | 1
+delete on a draft    | delete from public.comments where id = 4                                         | 42501 | 0     | 1     | 1
+`);
+
 function readMatrix(text: string): Attempt[] {
   return text
     .trim()
@@ -103,6 +156,6 @@ export async function untried(owner: pg.ClientBase): Promise<string[]> {
       or has_table_privilege(role, class.oid, 'delete, truncate')
     )
     order by needed`);
-  const tried = new Set(ATTEMPTS.map(({ table, verb }) => `${verb} ${table}`));
+  const tried = new Set(OPEN_ATTEMPTS.map(({ table, verb }) => `${verb} ${table}`));
   return rows.map(({ needed }) => needed).filter((needed) => !tried.has(needed));
 }

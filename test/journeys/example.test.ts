@@ -30,7 +30,10 @@ test("the example reports a missing part, or a port in use, without a stack trac
   }
 });
 
-describeInBrowser("the example of live articles", () => {
+for (const access of ["open", "owner"])
+  describeInBrowser(`the example of live articles, with USERS_ACCESS=${access}`, () => testExample(access));
+
+function testExample(access: string): void {
   let ground: Ground;
   let example: ChildProcess;
   let browser: Browser;
@@ -39,7 +42,7 @@ describeInBrowser("the example of live articles", () => {
   const complaints: string[] = [];
 
   beforeAll(async () => {
-    ground = await openGround("select");
+    ground = await openGround("select", { USERS_ACCESS: access });
     await fetch(`${ground.service.url}/auth/register`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
@@ -78,8 +81,12 @@ describeInBrowser("the example of live articles", () => {
     await ada.getByLabel("Title").fill("First light");
     await ada.getByLabel("Text").fill("It works.");
     await ada.getByRole("button", { name: "Save the draft" }).click();
-    await expect.poll(() => titles(reader)).toEqual(["First light"]);
-    expect(await reader.getByText("Ada · draft").count()).toBe(1);
+    await expect.poll(() => titles(ada)).toEqual(["First light"]);
+    if (access === "open") await reader.getByText("Ada · draft").waitFor();
+    const listed = reader.waitForResponse(/\/rest\/v1\/articles/);
+    await reader.reload();
+    expect(await (await listed).json()).toHaveLength(access === "open" ? 1 : 0);
+    await reader.getByText("Live", { exact: true }).waitFor();
     expect(await reader.getByRole("button", { name: "Publish" }).count()).toBe(0);
 
     await ada.getByRole("button", { name: "Publish" }).click();
@@ -95,4 +102,4 @@ describeInBrowser("the example of live articles", () => {
     await reader.getByRole("button", { name: "Sign in" }).click();
     await expect.poll(() => reader.getByRole("alert").textContent()).toContain("wrong");
   });
-});
+}

@@ -1,6 +1,7 @@
 import { exposedSchemas, exposedTables } from "../../catalog/catalog.ts";
 import type { Routine } from "../../catalog/routines.ts";
 import type { CatalogTable } from "../../catalog/tables.ts";
+import { isLoopbackHost } from "../../config/config.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { VERBS } from "../policy-matrix.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
@@ -215,12 +216,13 @@ function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFinding[] 
       fix: `PGRST_DB_SCHEMAS without ${name}`,
     }));
   const isDeployed = config.databaseUrl !== null;
+  if (servesUsers && config.usersAccess === "open" && (isDeployed || !isLoopbackHost(config.host))) {
+    const problem = "Everybody may read e-mail addresses and drafts, and change and delete users.";
+    findings.push({ kind: "danger", problem, fix: "USERS_ACCESS=owner" });
+  }
   if (isDeployed && config.nodeEnv !== "production") {
-    const users = servesUsers ? `: /users is ${config.usersAccess}` : "";
-    const problem = `DATABASE_URL is set, but NODE_ENV is not production${users}.`;
+    const problem = "DATABASE_URL is set, but NODE_ENV is not production.";
     findings.push({ kind: "advice", problem, fix: "NODE_ENV=production" });
-  } else if (isDeployed && servesUsers && config.usersAccess === "open") {
-    findings.push({ kind: "danger", problem: "Everybody may change and delete users.", fix: "USERS_ACCESS=owner" });
   }
   if (isDeployed && config.publicUrl === null) {
     const problem = "Links in emails and redirects contain the address that the service listens on.";

@@ -192,8 +192,8 @@ function planColumns(
 ): SelectColumn[] {
   const related = relations.flatMap(({ columns }) => columns);
   const hasAggregate = [...node.columns, ...related].some(({ aggregate }) => aggregate);
-  const { catalog, aggregates } = planContext;
-  const options = { expand: isSpread || hasAggregate, scope, catalog, aggregates };
+  const { catalog, role, aggregates } = planContext;
+  const options = { expand: isSpread || hasAggregate, scope, catalog, role, aggregates };
   return [...node.columns.flatMap((selected) => planSelectColumns(selected, options)), ...related];
 }
 

@@ -1,4 +1,4 @@
-import type { Catalog } from "../../catalog/catalog.ts";
+import { type Catalog, hasSmartTag } from "../../catalog/catalog.ts";
 import { ApiError } from "../../errors.ts";
 import { ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent.ts";
 import { fieldOutputName, findRepresentation, planOutput, type SelectScope } from "./scope.ts";
@@ -30,23 +30,35 @@ type SelectColumnOptions = {
   readonly expand: boolean;
   readonly scope: SelectScope;
   readonly catalog: Catalog;
+  readonly role: string;
   readonly aggregates: boolean;
 };
 
-/** With `expand` all columns are listed; also if one has a cast to JSON. */
+/** With `expand` all columns are listed; also if one has a cast to JSON, or is withheld from the role. */
 export function planSelectColumns(selected: SelectedColumn, options: SelectColumnOptions): SelectColumn[] {
   const { expand, scope, catalog } = options;
   if (!isStar(selected)) return [planSelectColumn(selected, options)];
   const hasRepresentation = [...scope.columns.values()].some(({ sqlType }) =>
     findRepresentation(catalog, sqlType, "json"),
   );
-  if (scope.columns.size === 0 || !(expand || hasRepresentation)) {
+  const withheld = withheldColumns(options);
+  if (scope.columns.size === 0 || !(expand || hasRepresentation || withheld.size > 0)) {
     scope.usedNames.add(ALL_COLUMNS.name);
     return [{ kind: "all" }];
   }
-  return [...scope.columns.keys()].map((name) =>
-    planSelectColumn({ ...ALL_COLUMNS_ITEM, field: { name, path: [] } }, options),
+  return [...scope.columns.keys()]
+    .filter((name) => !withheld.has(name))
+    .map((name) => planSelectColumn({ ...ALL_COLUMNS_ITEM, field: { name, path: [] } }, options));
+}
+
+/** Columns with personal data (`@personal`) that the role may not select: `*` leaves them out instead of failing. */
+function withheldColumns({ scope, catalog, role }: SelectColumnOptions): ReadonlySet<string> {
+  const { table } = scope;
+  const columns = table ? [...table.columns.values()] : [];
+  const withheld = columns.filter(
+    ({ name, comment }) => hasSmartTag(comment, "personal") && !catalog.hasPrivilege(role, "select", table!, name),
   );
+  return new Set(withheld.map(({ name }) => name));
 }
 
 function isStar({ field, aggregate }: SelectedColumn): boolean {

@@ -132,9 +132,26 @@ describe("readConfig", () => {
     expect(problemsOf({ DATABASE_URL: "postgres://db/app", PGRST_DB_PRE_CONFIG: "private.settings" })).toBe("");
   });
 
-  test("production closes /users unless USERS_ACCESS opens it", () => {
-    expect(readConfig({ NODE_ENV: "production" }).config.usersAccess).toBe("owner");
-    expect(readConfig({ NODE_ENV: "production", USERS_ACCESS: "open" }).config.usersAccess).toBe("open");
+  const databaseUrl = { DATABASE_URL: "postgres://db/app", JWT_SECRET: SECRET };
+  test.each<[NodeJS.ProcessEnv, "open" | "owner", string]>([
+    [{}, "open", "embedded Postgres on a loopback address"],
+    [{ HOST: "localhost" }, "open", "embedded Postgres on a loopback address"],
+    [{ HOST: "127.1.2.3" }, "open", "embedded Postgres on a loopback address"],
+    [{ HOST: "::1", NODE_ENV: "test" }, "open", "embedded Postgres on a loopback address"],
+    [{ HOST: "0.0.0.0" }, "owner", "HOST is 0.0.0.0"],
+    [{ HOST: "::" }, "owner", "HOST is ::"],
+    [{ HOST: "127.0.0.1.example.org" }, "owner", "HOST is 127.0.0.1.example.org"],
+    [{ NODE_ENV: "production" }, "owner", "NODE_ENV is production"],
+    [databaseUrl, "owner", "DATABASE_URL is set"],
+    [
+      { ...databaseUrl, HOST: "0.0.0.0", NODE_ENV: "production" },
+      "owner",
+      "DATABASE_URL is set, HOST is 0.0.0.0, NODE_ENV is production",
+    ],
+    [{ ...databaseUrl, USERS_ACCESS: "open" }, "open", "USERS_ACCESS"],
+    [{ USERS_ACCESS: "owner" }, "owner", "USERS_ACCESS"],
+  ])("with %j the access to users is %s, because: %s", (environment, usersAccess, usersAccessReason) => {
+    expect(readConfig(environment).config).toMatchObject({ usersAccess, usersAccessReason });
   });
 
   test("a misspelt setting is warned about with the name that was meant", () => {

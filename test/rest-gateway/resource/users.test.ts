@@ -391,7 +391,7 @@ describe("USERS_ACCESS=owner", () => {
 
   test("links start with PUBLIC_URL", async () => {
     await closed.addUser();
-    const { body } = await closed.ask("/users?page=1&limit=1&links=true");
+    const { body } = await closed.ask("/users?page=1&limit=1&links=true", { as: 1 });
     expect(body.links.first).toBe("https://api.example.org/content/users?page=1&limit=1&links=true");
     expect(body.data[0]._links.self.href).toBe(`https://api.example.org/content/users/${body.data[0].id}`);
   });
@@ -402,10 +402,10 @@ describe("USERS_ACCESS=owner", () => {
     const moved = await closed.ask("/api/v1/Articles/?limit=1");
     expect([moved.status, moved.headers.get("location")]).toEqual([301, "/content/api/v1/articles?limit=1"]);
     await closed.owner.query("update api.versions set status = 'deprecated', successor = 2 where number = 1");
-    const next = async () => (await closed.ask("/users")).headers.get("link");
+    const next = async () => (await closed.ask("/users", { as: 1 })).headers.get("link");
     await until(async () => (await next()) === "</content/api/v2/users>; rel=successor-version");
     await closed.owner.query("update api.versions set status = 'retired' where number = 1");
-    await until(async () => (await closed.ask("/users")).status === 410);
+    await until(async () => (await closed.ask("/users", { as: 1 })).status === 410);
     expect(await next()).toBe("</content/api/v2/users>; rel=successor-version");
   });
 });

@@ -4,8 +4,11 @@ returns public.users as $$
 declare
   v_user public.users;
 begin
+  -- Without the address, which anonymous callers may not read.
   insert into public.users (name, email, age) values (create_user.name, create_user.email, create_user.age)
-    returning * into v_user;
+    returning users.id, users.name, users.age, users.avatar, users.created_at, users.updated_at
+    into v_user.id, v_user.name, v_user.age, v_user.avatar, v_user.created_at, v_user.updated_at;
+  v_user.email := create_user.email;
   return v_user;
 exception when unique_violation then
   raise exception 'This e-mail address is already registered'
@@ -13,4 +16,4 @@ exception when unique_violation then
 end;
 $$ language plpgsql volatile set search_path = '';
 grant execute on function public.create_user to anon, authenticated, service_role;
-comment on function public.create_user is 'Add a user. An e-mail address can be registered once.';
+comment on function public.create_user is e'@signUp\nAdd a user. An e-mail address can be registered once.';

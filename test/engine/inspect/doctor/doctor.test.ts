@@ -143,11 +143,13 @@ describe("runChecks", () => {
       const found = runChecks({ ...(await factsOf(well, { ...DEPLOYED, ...environment })), servesUsers });
       return found.map(({ problem: what }) => what).filter((what) => what.includes("users"));
     };
-    expect(await aboutUsers({}, true)).toEqual([
-      "DATABASE_URL is set, but NODE_ENV is not production: /users is open.",
-    ]);
+    const problem = "Everybody may read e-mail addresses and drafts, and change and delete users.";
     const opened = { NODE_ENV: "production", USERS_ACCESS: "open" };
-    expect(await aboutUsers(opened, true)).toEqual(["Everybody may change and delete users."]);
+    const openEmbedded = { DATABASE_URL: "", OWNER_DATABASE_URL: "", USERS_ACCESS: "open" };
+    expect(await aboutUsers({}, true)).toEqual([]);
+    expect(await aboutUsers(opened, true)).toEqual([problem]);
+    expect(await aboutUsers({ ...openEmbedded, HOST: "0.0.0.0" }, true)).toEqual([problem]);
+    expect(await aboutUsers({ ...openEmbedded, HOST: "::1" }, true)).toEqual([]);
     expect([await aboutUsers({}, false), await aboutUsers(opened, false)]).toEqual([[], []]);
   });
 
