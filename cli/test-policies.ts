@@ -171,7 +171,9 @@ Example:
   async run(config, args, { "in-place": isInPlace }) {
     const files = await findTestFiles(args.length > 0 ? args : [DEFAULT_FOLDER]);
     const withDatabase = isInPlace ? withServedDatabase : withNewDatabase;
-    const reports = await withDatabase(config, (database) => runFiles(files, config, database));
+    // The policies of a new database are those of production.
+    const callerConfig: Config = isInPlace ? config : { ...config, usersAccess: "owner" };
+    const reports = await withDatabase(config, (database) => runFiles(files, callerConfig, database));
     for (const report of reports) printReport(report);
     printSummary(reports);
     const isFailed = ({ results, error }: FileReport) =>
