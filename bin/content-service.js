@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The one file of JavaScript: a Node that is too old for the rest must still be able to read it and hand over.
+// JavaScript, and of old syntax: a Node that is too old for the rest must still be able to read it and hand over.
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";

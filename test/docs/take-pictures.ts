@@ -97,10 +97,10 @@ async function takeGraphiql(browser: Browser): Promise<void> {
   const page = await opened(browser, `${service.url}/graphiql`, { ...DESKTOP, permissions });
   await page.waitForSelector(".graphiql-execute-button");
   await pasteInto(page, ".graphiql-query-editor", QUERY);
-  await page.click(".graphiql-execute-button");
-  await page.locator(".result-window .CodeMirror-code").getByText("totalCount").waitFor();
   // Closes the list of completions.
   await page.keyboard.press("Escape");
+  await page.click(".graphiql-execute-button");
+  await page.locator(".result-window .CodeMirror-code").getByText("totalCount").waitFor();
   await shoot(page, "graphiql");
 }
 
