@@ -63,6 +63,7 @@ try {
   await takeReference(browser);
   await takeGuide(browser);
   await takeSignIn(browser);
+  await takeAccount(browser);
   await takeExample(browser, key);
 } finally {
   await browser.close();
@@ -123,6 +124,15 @@ async function takeSignIn(browser: Browser): Promise<void> {
   const onPhone = await opened(browser, `${service.url}/auth/sign-in`, PHONE);
   await onPhone.getByLabel("Password").waitFor();
   await shoot(onPhone, "sign-in-phone");
+}
+
+async function takeAccount(browser: Browser): Promise<void> {
+  const page = await opened(browser, `${service.url}/auth/sign-in`, DESKTOP);
+  await page.getByLabel("E-mail address or user name").fill("ada@example.org");
+  await page.getByLabel("Password").fill("Tangerine-Boat-7");
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.waitForURL("**/auth/account");
+  await shoot(page, "account");
 }
 
 async function takeExample(browser: Browser, key: string): Promise<void> {
