@@ -159,7 +159,7 @@ const orderFieldsOf = memoizePerObject(
   },
 );
 
-const sortableColumnsOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): string[] => {
+export const sortableColumnsOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): string[] => {
   const { codec } = table;
   return visibleColumnsOf(table, build).filter((column) => {
     // Core has no order for enums.

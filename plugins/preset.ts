@@ -10,6 +10,7 @@ import {
   PgRowByUniquePlugin,
   PgTypesPlugin,
 } from "graphile-build-pg";
+import { AggregatesPlugin } from "./AggregatesPlugin.ts";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
@@ -51,6 +52,8 @@ export type PresetOptions = {
   readonly pgService: GraphileConfig.PgServiceConfiguration;
   /** The most rows that one list or connection returns. */
   readonly maxPageSize: number;
+  /** Whether connections have sums, averages and extreme values of their rows. */
+  readonly aggregates?: boolean;
 };
 
 declare global {
@@ -76,7 +79,7 @@ const PLUGINS_IN_ORDER: GraphileConfig.Preset = {
 };
 
 /** How the catalog becomes a GraphQL schema. */
-export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileConfig.Preset {
+export function makePreset({ pgService, maxPageSize, aggregates = false }: PresetOptions): GraphileConfig.Preset {
   return {
     extends: [PLUGINS_IN_ORDER, graphileBuildPreset, graphileBuildPgPreset],
     plugins: [
@@ -105,6 +108,7 @@ export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileC
       FiltersPlugin,
       WherePlugin,
       OrderByPlugin,
+      AggregatesPlugin,
       FunctionArgumentsPlugin,
       FunctionMutationsPlugin,
       EnumsPlugin,
@@ -123,7 +127,7 @@ export function makePreset({ pgService, maxPageSize }: PresetOptions): GraphileC
     pgServices: [pgService],
     // It warns of several foreign keys over the same columns, which are one relation here.
     gather: { pgStrictFunctions: true, installWatchFixtures: false, muteWarnings: true },
-    schema: { pgForbidSetofFunctionsToReturnNull: true, defaultBehavior: "list connection", maxPageSize },
+    schema: { pgForbidSetofFunctionsToReturnNull: true, defaultBehavior: "list connection", maxPageSize, aggregates },
   };
 }
 

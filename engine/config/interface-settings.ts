@@ -137,7 +137,7 @@ export const REST_SETTINGS = {
     "PGRST_DB_AGGREGATES_ENABLED",
     flag,
     "false",
-    "Whether `select` may use count(), sum(), avg(), min(), max().",
+    "Whether `select` may use count(), sum(), avg(), min(), max(), and GraphQL connections have `aggregates`.",
   ),
   planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", "Whether clients may request execution plans."),
   preRequest: optional(

@@ -183,6 +183,7 @@ function makeSchemaKeeper(
           loginRole,
         }),
         maxPageSize: config.maxPageSize,
+        aggregates: config.aggregates,
       }),
     catalog: () => catalog.current(),
     catchUp: makeCatalogRefresh(catalog),

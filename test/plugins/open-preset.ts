@@ -10,6 +10,7 @@ export type PresetOptions = {
   /** As the owner of the database, before anything is made of it. */
   readonly sql?: string;
   readonly maxPageSize?: number;
+  readonly aggregates?: boolean;
   readonly schemas?: readonly string[];
 };
 
@@ -25,6 +26,7 @@ export async function openPreset({
   template = "content",
   sql = "",
   maxPageSize = 1000,
+  aggregates = false,
   schemas = ["public"],
 }: PresetOptions): Promise<OpenedPreset> {
   await using opened = new AsyncDisposableStack();
@@ -41,7 +43,7 @@ export async function openPreset({
     database,
     owner,
     engine,
-    preset: makePreset({ pgService, maxPageSize }),
+    preset: makePreset({ pgService, maxPageSize, aggregates }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -1,0 +1,235 @@
+import {
+  type PgCodec,
+  type PgSelectQueryBuilder,
+  type PgSelectSingleStep,
+  type PgSelectStep,
+  TYPES,
+} from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { type connection, constant, type GrafastFieldConfig, lambda, type Step } from "grafast";
+import type { GraphQLObjectType, GraphQLOutputType } from "grafast/graphql";
+import type {} from "graphile-build-pg";
+import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { baseCodecOf } from "./codecs.ts";
+import { toOriginalCodec } from "./IdScalarPlugin.ts";
+import { sortableColumnsOf } from "./OrderByPlugin.ts";
+import { type Codec, isTable, outputTypeOf, type PgTable } from "./table.ts";
+import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
+import { visibleColumnsOf } from "./WherePlugin.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      AggregatesPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface SchemaOptions {
+      /** Whether connections have `aggregates`. */
+      aggregates?: boolean;
+    }
+  }
+}
+
+type Rows = PgSelectSingleStep<PgTable>;
+type AggregateField = GrafastFieldConfig<Step>;
+
+/** The results of Postgres's sum() and avg() by type. */
+const SUM_CODECS: Readonly<Record<string, Codec>> = {
+  int2: TYPES.bigint,
+  int4: TYPES.bigint,
+  int8: TYPES.numeric,
+  numeric: TYPES.numeric,
+  float4: TYPES.float,
+  float8: TYPES.float,
+};
+const AVG_CODECS: Readonly<Record<string, Codec>> = {
+  int2: TYPES.numeric,
+  int4: TYPES.numeric,
+  int8: TYPES.numeric,
+  numeric: TYPES.numeric,
+  float4: TYPES.float,
+  float8: TYPES.float,
+};
+const EXTREME_TYPES: ReadonlySet<string> = new Set(
+  "int2 int4 int8 numeric float4 float8 text varchar bpchar citext date time timetz timestamp timestamptz inet".split(
+    " ",
+  ),
+);
+
+type AggregateName = "sum" | "avg" | "min" | "max" | "group";
+
+const DESCRIPTIONS: Readonly<Record<AggregateName, string>> = {
+  group: "The values by which the rows are grouped: the selected columns.",
+  sum: "The sums of the values that are not null.",
+  avg: "The averages of the values that are not null.",
+  min: "The least values.",
+  max: "The greatest values.",
+};
+
+export const AggregatesPlugin: GraphileConfig.Plugin = {
+  name: "AggregatesPlugin",
+  description: "Connections have counts, sums, averages and extreme values of their rows, grouped by columns",
+  schema: {
+    hooks: {
+      init: {
+        // Types of the database keep their names.
+        after: ["PgCodecs", "QuickTablesPlugin", "FiltersPlugin", "WherePlugin", "OrderByPlugin"],
+        callback(_, build) {
+          if (!build.options.aggregates) return _;
+          for (const table of Object.values(build.pgResources).filter(isTable)) registerAggregateTypes(build, table);
+          return _;
+        },
+      },
+      GraphQLObjectType_fields(fields, build, { scope, Self, fieldWithHooks }) {
+        const { isConnectionType, isPgConnectionRelated, pgCodec } = scope;
+        if (!build.options.aggregates || !isConnectionType || !isPgConnectionRelated || !pgCodec?.attributes)
+          return fields;
+        const table = build.pgTableResource(pgCodec as PgTable["codec"]) as PgTable | undefined;
+        const type = table && aggregatesTypeOf(build, table);
+        if (!type) return fields;
+        const { GraphQLList, GraphQLNonNull } = build.graphql;
+        const aggregates = fieldWithHooks({ fieldName: "aggregates" }, () => ({
+          type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(type))),
+          description: "Aggregates of all rows of the connection: one item, or one for each group.",
+          plan: ($connection) => planAggregates($connection as Step, build.options.maxPageSize!),
+        }));
+        return build.extend(fields, { aggregates }, `Adding aggregates to ${Self.name}`);
+      },
+    },
+  },
+};
+
+function planAggregates($connection: Step, maxPageSize: number): Step {
+  const $rows = ($connection as ReturnType<typeof connection>).cloneSubplanWithoutPagination(
+    "aggregate",
+  ) as unknown as PgSelectStep<PgTable>;
+  const groups = groupsOf($rows);
+  // A function of its own for each, since equal steps are merged before the selected columns are known.
+  $rows.apply(
+    lambda(constant(null), () => (builder: PgSelectQueryBuilder) => {
+      for (const { column, codec } of groups) {
+        builder.groupBy({ fragment: sql`${builder.alias}.${sql.identifier(column)}`, codec: codec as PgCodec });
+      }
+    }),
+  );
+  $rows.setFirst(constant(maxPageSize));
+  return $rows;
+}
+
+type GroupColumn = { readonly column: string; readonly codec: Codec };
+
+/** The columns by which a step groups its rows: fields add theirs when they are planned, after the step itself. */
+const groupsOf = memoizePerObject((_$rows: PgSelectStep): GroupColumn[] => []);
+
+const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
+
+function aggregatesTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLObjectType | null {
+  const name = typeNamesOf(build).get(build.inflection.tableType(table.codec));
+  return name === undefined ? null : (build.getOutputTypeByName(name) as GraphQLObjectType);
+}
+
+function freeName(build: GraphileBuild.Build, preferred: string): string {
+  return build.getTypeMetaByName(preferred) === null ? preferred : freeName(build, `${preferred}_`);
+}
+
+function registerAggregateTypes(build: GraphileBuild.Build, table: PgTable): void {
+  const tableType = build.inflection.tableType(table.codec);
+  const parts = (Object.keys(DESCRIPTIONS) as AggregateName[]).map((name) => {
+    const type = freeName(build, `${tableType}${name[0]!.toUpperCase()}${name.slice(1)}`);
+    register(build, type, DESCRIPTIONS[name], () => columnFields(build, table, name));
+    return { name, type };
+  });
+  const name = freeName(build, `${tableType}Aggregates`);
+  typeNamesOf(build).set(tableType, name);
+  register(build, name, `Aggregates of \`${tableType}\` rows.`, () => {
+    const { GraphQLNonNull } = build.graphql;
+    const count = new GraphQLNonNull(outputTypeOf(build, TYPES.bigint)!);
+    const fields: Record<string, AggregateField> = {
+      count: {
+        type: count,
+        description: "The number of rows.",
+        plan: ($row) => ($row as Rows).select(sql`count(*)`, TYPES.bigint as PgCodec),
+      },
+    };
+    for (const part of parts) {
+      if (columnsOf(build, table, part.name).length === 0) continue;
+      const type = build.getOutputTypeByName(part.type);
+      fields[part.name] = {
+        type: new GraphQLNonNull(type),
+        description: DESCRIPTIONS[part.name],
+        plan: ($row) => $row,
+      };
+    }
+    return fields;
+  });
+}
+
+function register(
+  build: GraphileBuild.Build,
+  name: string,
+  description: string,
+  fields: () => Record<string, AggregateField>,
+): void {
+  build.registerObjectType(name, {}, () => ({ description, fields }), "AggregatesPlugin");
+}
+
+type AggregatedColumn = { readonly column: string; readonly result: Codec };
+
+function columnsOf(build: GraphileBuild.Build, table: PgTable, aggregate: AggregateName): AggregatedColumn[] {
+  const columns = aggregate === "group" ? sortableColumnsOf(table, build) : visibleColumnsOf(table, build);
+  return columns.flatMap((column) => {
+    const result = resultOf(aggregate, table.codec.attributes[column]!.codec);
+    return result && outputTypeOf(build, result) ? [{ column, result }] : [];
+  });
+}
+
+function resultOf(aggregate: AggregateName, codec: Codec): Codec | null {
+  const original = toOriginalCodec(codec);
+  const base = toOriginalCodec(baseCodecOf(original));
+  switch (aggregate) {
+    case "group":
+      return codec;
+    case "sum":
+      // The sum of ids has no meaning.
+      return original === codec ? (SUM_CODECS[base.name] ?? null) : null;
+    case "avg":
+      return original === codec ? (AVG_CODECS[base.name] ?? null) : null;
+    default:
+      return EXTREME_TYPES.has(base.name) ? codec : null;
+  }
+}
+
+function columnFields(
+  build: GraphileBuild.Build,
+  table: PgTable,
+  aggregate: AggregateName,
+): Record<string, AggregateField> {
+  return Object.fromEntries(
+    columnsOf(build, table, aggregate).map(({ column, result }) => {
+      const name = build.inflection.attribute({ attributeName: column, codec: table.codec });
+      const field: AggregateField = {
+        type: build.graphql.getNullableType(outputTypeOf(build, result)!) as GraphQLOutputType,
+        plan: ($row) => planAggregate($row as Rows, aggregate, column, result),
+      };
+      return [name, withVisibility(field, mayUse("select", table, [column]))];
+    }),
+  );
+}
+
+const AGGREGATE_FUNCTIONS: Readonly<Record<Exclude<AggregateName, "group">, SQL>> = {
+  sum: sql`sum`,
+  avg: sql`avg`,
+  min: sql`min`,
+  max: sql`max`,
+};
+
+function planAggregate($row: Rows, aggregate: AggregateName, column: string, codec: Codec): Step {
+  const $rows = $row.getClassStep();
+  const value = sql`${$rows.alias}.${sql.identifier(column)}`;
+  if (aggregate === "group") {
+    groupsOf($rows).push({ column, codec });
+    return $row.select(value, codec as PgCodec);
+  }
+  return $row.select(sql`${AGGREGATE_FUNCTIONS[aggregate]}(${value})`, codec as PgCodec);
+}
