@@ -29,6 +29,9 @@ const SCRIPTS = {
   restore: "restore",
 };
 
+/** In the script that `npm init` writes. */
+const NO_TESTS = "no test specified";
+
 /** Names of npm packages without a scope. */
 const VALID_NAME = /^[a-z0-9][a-z0-9._-]{0,213}$/;
 const RESERVED_NAMES: readonly string[] = [PACKAGE_NAME, "node_modules", "favicon.ico"];
@@ -52,34 +55,43 @@ type Dependency = {
   readonly specifier: string;
   /** The tarball that this package was installed from, to be kept in the project. */
   readonly tarball: string | null;
+  /** The dependencies whose install scripts npm may run. */
+  readonly allowScripts: Readonly<Record<string, boolean>>;
 };
 
 /** This package as it was installed: the exact version of a registry, a tarball, or the folder of a clone. */
 async function findDependency(folder: string): Promise<Dependency> {
-  if (isClone) return { specifier: `file:${relative(folder, PACKAGE_ROOT)}`, tarball: null };
+  const { version, allowScripts = {} } = await readJson(join(PACKAGE_ROOT, "package.json"));
+  if (isClone) return { specifier: `file:${relative(folder, PACKAGE_ROOT)}`, tarball: null, allowScripts };
   const installation = dirname(dirname(PACKAGE_ROOT));
   const { dependencies } = await readJson(join(installation, "package.json"));
   const specifier = dependencies?.[PACKAGE_NAME] ?? "";
-  if (/^(https?|git\+?\w*|github):/.test(specifier)) return { specifier, tarball: null };
+  if (/^(https?|git\+?\w*|github):/.test(specifier)) return { specifier, tarball: null, allowScripts };
   const path = specifier.startsWith("file:") ? resolve(installation, specifier.slice("file:".length)) : null;
-  if (path?.endsWith(".tgz") && existsSync(path)) return { specifier: `file:${basename(path)}`, tarball: path };
-  const { version } = await readJson(join(PACKAGE_ROOT, "package.json"));
-  return { specifier: version!, tarball: null };
+  if (path?.endsWith(".tgz") && existsSync(path))
+    return { specifier: `file:${basename(path)}`, tarball: path, allowScripts };
+  return { specifier: version!, tarball: null, allowScripts };
 }
 
-type PackageJson = { readonly version?: string; readonly dependencies?: Readonly<Record<string, string>> };
+type PackageJson = {
+  readonly version?: string;
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly [PACKAGE_NAME]?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly allowScripts?: Readonly<Record<string, boolean>>;
+};
 
 async function readJson(file: string): Promise<PackageJson> {
   return existsSync(file) ? JSON.parse(await readFile(file, "utf8")) : {};
 }
 
-function makePackageJson(name: string, template: Template, { specifier }: Dependency): string {
+function makePackageJson(name: string, template: Template, { specifier, allowScripts }: Dependency) {
   const settings = {
     BASE_SCHEMA: BASE_SCHEMAS[template],
     MIGRATIONS_DIR: "db/migrations",
     ...(template === "supabase" ? { PGRST_DB_EXTRA_SEARCH_PATH: "public,extensions" } : {}),
   };
-  const description = {
+  return {
     name,
     version: "0.1.0",
     private: true,
@@ -87,8 +99,20 @@ function makePackageJson(name: string, template: Template, { specifier }: Depend
     scripts: Object.fromEntries(Object.entries(SCRIPTS).map(([script, args]) => [script, `${PACKAGE_NAME} ${args}`])),
     [PACKAGE_NAME]: settings,
     dependencies: { [PACKAGE_NAME]: specifier },
+    allowScripts,
   };
-  return `${JSON.stringify(description, null, 2)}\n`;
+}
+
+/** The package.json of `npm install content-service` with what it lacks; null if there is none that depends on this package. */
+function completePackageJson(existing: PackageJson, ours: ReturnType<typeof makePackageJson>): object | null {
+  if (existing.dependencies?.[PACKAGE_NAME] === undefined) return null;
+  const scripts = Object.entries(existing.scripts ?? {}).filter(([, script]) => !script.includes(NO_TESTS));
+  return {
+    ...ours,
+    ...existing,
+    scripts: { ...ours.scripts, ...Object.fromEntries(scripts) },
+    [PACKAGE_NAME]: { ...ours[PACKAGE_NAME], ...existing[PACKAGE_NAME] },
+  };
 }
 
 /** The files of a template folder. A leading `_` stands for the dot that npm would leave out of the package. */
@@ -107,6 +131,9 @@ async function readTemplate(template: string, name: string): Promise<ImportedFil
 }
 
 type Project = {
+  readonly packageJson: object;
+  /** Whether the existing package.json is kept, and completed. */
+  readonly completesPackageJson: boolean;
   readonly files: readonly ImportedFile[];
   readonly tarball: string | null;
   readonly changes: readonly string[];
@@ -117,21 +144,25 @@ async function makeProject(folder: string, name: string, template: Template, fro
   const files = [...(await readTemplate("every-template", name)), ...(await readTemplate(template, name))];
   const base = files.find(({ path }) => path === "base.sql");
   const imported = base ? await importSupabase(from, base.text) : { files: [], changes: [] };
+  const packageJson = makePackageJson(name, template, dependency);
+  const completed = completePackageJson(await readJson(join(folder, "package.json")), packageJson);
   return {
-    files: [
-      { path: "package.json", text: makePackageJson(name, template, dependency) },
-      ...files.filter((file) => file !== base),
-      ...imported.files,
-    ],
-    tarball: dependency.tarball,
+    packageJson: completed ?? packageJson,
+    completesPackageJson: completed !== null,
+    files: [...files.filter((file) => file !== base), ...imported.files],
+    tarball: completed ? null : dependency.tarball,
     changes: imported.changes,
   };
 }
 
 /** Overwrites nothing, unless `force` is set; then it replaces files, and does not write through symbolic links. */
-async function writeProject(folder: string, { files, tarball }: Project, force: boolean): Promise<void> {
-  const conflicts = files.filter(({ path }) => existsSync(join(folder, path))).map(({ path }) => path);
-  if (conflicts.length > 0 && !force) {
+async function writeProject(folder: string, project: Project, force: boolean): Promise<void> {
+  const { completesPackageJson, tarball } = project;
+  const packageJson = { path: "package.json", text: `${JSON.stringify(project.packageJson, null, 2)}\n` };
+  const files = [...project.files, packageJson];
+  const replaces = (path: string) => force || (path === packageJson.path && completesPackageJson);
+  const conflicts = files.map(({ path }) => path).filter((path) => !replaces(path) && existsSync(join(folder, path)));
+  if (conflicts.length > 0) {
     throw new Error(
       `Nothing was written, because ${folder} has these files already: ${conflicts.join(", ")}.\n` +
         "Name another folder, or overwrite them with --force.",
@@ -140,7 +171,7 @@ async function writeProject(folder: string, { files, tarball }: Project, force: 
   for (const { path, text } of files) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    if (force) await rm(file, { force: true });
+    if (replaces(path)) await rm(file, { force: true });
     await writeFile(file, text, { flag: "wx" });
   }
   if (tarball !== null && dirname(tarball) !== folder) await cp(tarball, join(folder, basename(tarball)));
@@ -153,6 +184,7 @@ function isTemplate(name: string): name is Template {
 await runCommand({
   usage: `${commandLine("init", "[FOLDER] [--template blank|content|supabase] [--from FOLDER] [--name NAME] [--force]")}
   Creates a project in FOLDER (default: the working directory): package.json, db/migrations, a first policy test, and a CI workflow.
+  The package.json of "npm install ${PACKAGE_NAME}" is completed.
   --template   blank (default): roles and helpers for policies, and a first table to change
                content: the example application, with users and sign-in
                supabase: the migrations and the seed of a Supabase project

@@ -100,6 +100,16 @@ describe("content-service", () => {
     const packed = join(modules, "content-service/bin/content-service.js");
     const inFolder = (words: string[]) =>
       run(process.execPath, [packed, ...words], { cwd: folder, env: servingEnvironment() });
+    await writeFile(
+      join(folder, "package.json"),
+      JSON.stringify({ dependencies: { "content-service": `file:${tarball}` } }),
+    );
+    await inFolder(["init", "app"]);
+    const project = JSON.parse(await readFile(join(folder, "app/package.json"), "utf8"));
+    expect(project.dependencies).toEqual({ "content-service": `file:${tarball}` });
+    expect(await readdir(join(folder, "app"))).toEqual(
+      expect.arrayContaining([".env.example", ".github", ".gitignore", tarball]),
+    );
     await mkdir(join(folder, "db/migrations/current"), { recursive: true });
     await writeFile(
       join(folder, "db/migrations/current/0010-notes.sql"),

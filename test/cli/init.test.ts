@@ -110,6 +110,32 @@ describe("content-service init", () => {
     expect(await readFile(outside, "utf8")).toBe("mine");
   });
 
+  test("completes the package.json of npm install, and overwrites none of its values", async () => {
+    await using project = await makeProjectFolder();
+    const installed = {
+      name: "mine",
+      scripts: { start: "node mine.js", test: 'echo "Error: no test specified" && exit 1' },
+      dependencies: { "content-service": "0.1.0", other: "1.0.0" },
+    };
+    await writeFile(join(project.folder, "package.json"), JSON.stringify(installed));
+    expect(await project.run("init")).toMatchObject({ code: 0, stderr: "" });
+    const description = JSON.parse(await readText(project, "package.json"));
+    expect(description).toMatchObject({
+      name: "mine",
+      scripts: { start: "node mine.js", test: "content-service test", dev: "content-service dev" },
+      dependencies: installed.dependencies,
+      "content-service": { BASE_SCHEMA: "platform" },
+    });
+    const other = join(project.folder, "other");
+    await mkdir(other);
+    await writeFile(join(other, "package.json"), "{}");
+    expect(await project.run("init", "other")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("package.json"),
+    });
+    expect(await readdir(other)).toEqual(["package.json"]);
+  });
+
   test("derives a valid package name from the folder, and refuses an invalid one", async () => {
     await using project = await makeProjectFolder();
     const nameIn = async (folder: string) => {
