@@ -213,9 +213,10 @@ Examples:
     await writeProject(folder, project, force === true);
     console.log(`Created a project in ${folder}.`);
     for (const change of project.changes) console.log(`  ${change}`);
+    const install = project.completesPackageJson ? "" : "  npm install\n";
     const enter = args[0] === undefined ? "" : `  cd ${args[0]}\n`;
     console.log(
-      `\n${enter}  npm install\n  npm run dev\n\nThen open http://127.0.0.1:3000. README.md describes the next steps.`,
+      `\n${enter}${install}  npm run dev\n\nThen open http://127.0.0.1:3000. README.md describes the next steps.`,
     );
   },
 });

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase } from "../database.ts";
+import { walkProject } from "../docs/project-walk.ts";
 import { NO_PROJECT, REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";
@@ -24,6 +25,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
   await database.drop();
 });
+
+/** The name of the tarball in the folder. Packed once, because each time builds `dist` again. */
+async function packed(): Promise<string> {
+  const isTarball = (name: string) => name.endsWith(".tgz");
+  const found = (await readdir(folder)).find(isTarball);
+  if (found) return found;
+  await run("npm", ["pack", "--pack-destination", folder], { cwd: REPOSITORY });
+  return (await readdir(folder)).find(isTarball)!;
+}
 
 const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words]);
 
@@ -87,19 +97,18 @@ describe("content-service", () => {
   });
 
   test("is packed with the built files that it needs, because Node strips no types under node_modules", async () => {
-    await run("npm", ["pack", "--pack-destination", folder], { cwd: REPOSITORY });
+    const tarball = await packed();
     const modules = join(folder, "node_modules");
     await mkdir(modules);
     for (const name of await readdir(join(REPOSITORY, "node_modules"))) {
       await symlink(join(REPOSITORY, "node_modules", name), join(modules, name));
     }
     await mkdir(join(modules, "content-service"));
-    const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"))!;
     await run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", join(modules, "content-service")]);
 
-    const packed = join(modules, "content-service/bin/content-service.js");
+    const installed = join(modules, "content-service/bin/content-service.js");
     const inFolder = (words: string[]) =>
-      run(process.execPath, [packed, ...words], { cwd: folder, env: servingEnvironment() });
+      run(process.execPath, [installed, ...words], { cwd: folder, env: servingEnvironment() });
     await writeFile(
       join(folder, "package.json"),
       JSON.stringify({ dependencies: { "content-service": `file:${tarball}` } }),
@@ -120,7 +129,7 @@ describe("content-service", () => {
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("works only in a clone") });
     await inFolder(["migrate", "commit", "notes"]);
     expect(await readdir(join(folder, "db/migrations/committed"))).toEqual(["000001-notes.sql"]);
-    const service = spawn(process.execPath, [packed, "start"], {
+    const service = spawn(process.execPath, [installed, "start"], {
       cwd: folder,
       env: servingEnvironment(),
       stdio: ["ignore", "pipe", "inherit"],
@@ -138,6 +147,27 @@ describe("content-service", () => {
     const { promise: ended, resolve } = Promise.withResolvers<number | null>();
     service.on("exit", resolve);
     expect(await ended).toBe(0);
+  });
+
+  test("installed from the tarball, serves the first row of docs/projects.md as written", async () => {
+    const tarball = join(folder, await packed());
+    const empty = await mkdtemp(join(tmpdir(), "content-service-walk-"));
+    try {
+      const page = await readFile(join(REPOSITORY, "docs/projects.md"), "utf8");
+      const environment = { ...process.env, npm_config_loglevel: "error" };
+      const steps = await walkProject(page, { folder: empty, tarball, environment }, async (url) => {
+        expect(await (await fetch(`${url}/api/v1/tasks`)).json()).toMatchObject({
+          data: [{ id: 1, title: "Write a policy" }],
+        });
+        expect(await (await fetch(url)).text()).toContain("tasks");
+      });
+      expect(steps.at(-1)!.output).toContain('[{"id":1,"title":"Write a policy"}]');
+      const project = join(empty, "my-app");
+      const tested = await run("npm", ["test"], { cwd: project, env: environment });
+      expect(tested.stdout).toMatch(/^anon +4 +0$/m);
+    } finally {
+      await rm(empty, { recursive: true, force: true });
+    }
   });
 });
 

@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { cpus, loadavg, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startReady, stopped } from "../program.ts";
 import { REPOSITORY, repositoryFiles } from "../repository.ts";
 import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
+import { describeMachine, publishedOutput, secondsSince, walkSection } from "./walk-page.ts";
 
 // Runs the README's five minutes in a folder that contains only the repository's files, and records the output in docs/walk.md.
 
@@ -30,7 +31,7 @@ async function walk(): Promise<string> {
   const terminal = openTerminal({ folder, environment });
 
   const installed = await terminal.run("npm ci");
-  record.push(section("Install", installed.seconds, "sh", "npm ci\n", shown(installed.output)));
+  record.push(walkSection("Install", installed.seconds, "sh", "npm ci\n", shown(installed.output)));
 
   const startedAt = performance.now();
   const service = await startReady({ ...environment, PORT: "0" }, { root: folder });
@@ -38,10 +39,12 @@ async function walk(): Promise<string> {
   const asWritten = (text: string) => shown(text.replaceAll(service.url, ADDRESS));
   const typeIn = async (title: string, script: string) => {
     const { output, seconds } = await terminal.run(atService(script));
-    record.push(section(title, seconds, "sh", script, asWritten(output)));
+    record.push(walkSection(title, seconds, "sh", script, asWritten(output)));
   };
   try {
-    record.push(section("Start", secondsSince(startedAt), "sh", "npm start\n", asWritten(service.printed().trimEnd())));
+    record.push(
+      walkSection("Start", secondsSince(startedAt), "sh", "npm start\n", asWritten(service.printed().trimEnd())),
+    );
     await typeIn("Create a user and log in", steps.signIn);
     await typeIn("Create an article", steps.write);
     await typeIn("Read the article", steps.read);
@@ -58,7 +61,7 @@ async function walk(): Promise<string> {
     const writtenAt = performance.now();
     await terminal.run(atService(steps.write));
     record.push(
-      section(
+      walkSection(
         "Subscribe to changes, and create the article again",
         secondsSince(writtenAt),
         "js",
@@ -77,26 +80,14 @@ async function walk(): Promise<string> {
 }
 
 function heading(): string {
-  const [{ model } = { model: "an unknown processor" }] = cpus();
   return `# Recorded walk-through
 
 This page shows the commands of the [README](../README.md#five-minutes) with their real output and duration. \`node_modules/.bin/node
 test/docs/record-walk.ts\` runs them in a folder that contains only the repository's files, and writes this page. Tokens and keys are
-shortened, and JSON log lines are omitted. Machine: ${cpus().length} cores (${model}), load ${loadavg()[0]!.toFixed(1)} at the start, Node ${process.versions.node}.
+shortened, and JSON log lines are omitted. ${describeMachine()}
 `;
 }
 
-function section(title: string, seconds: number, language: string, typed: string, output: string): string {
-  return `## ${title}: ${seconds.toFixed(1)} s\n\n\`\`\`${language}\n${typed}\`\`\`\n\n\`\`\`text\n${output}\n\`\`\`\n`;
-}
-
 function shown(output: string): string {
-  return output
-    .replaceAll(folder, "~/content-service")
-    .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
-    .trim();
-}
-
-function secondsSince(moment: number): number {
-  return (performance.now() - moment) / 1000;
+  return publishedOutput(output, folder, "~/content-service");
 }
