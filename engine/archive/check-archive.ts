@@ -58,8 +58,8 @@ async function compareLines(
       if (hasOtherOrder) continue;
     }
     if (hasOtherOrder && typeof expected === "string" && typeof found === "string") continue;
-    const [one, other] = [comparable(expected), comparable(found)];
-    if (one === other) continue;
+    if (comparable(expected) === comparable(found)) continue;
+    const [one, other] = [JSON.stringify(expected), JSON.stringify(found)];
     const place =
       typeof expected === "string" ? `A row of ${table?.table ?? "a large object"}` : "The restored database";
     throw new Error(
@@ -69,12 +69,21 @@ async function compareLines(
 }
 
 /**
- * Postgres names the output columns of every branch of a `union` when it writes a query that it has read from its own words;
- * only the names of the first one mean something.
+ * What Postgres adds to an expression when it writes again what it has read from its own words: casts, parentheses, and the
+ * names of the output columns of all branches of a `union`.
  */
+const ADDED = [
+  / AS ("(?:[^"]|"")+"|\w+)/g,
+  /::("[^"]*"|\w+)(\.("[^"]*"|\w+))?( varying| precision| with(out)? time zone)?(\(\d+(,\d+)?\))?(\[\])*/g,
+  /[\s()]/g,
+];
+
 function comparable(line: ArchiveLine | undefined): string | undefined {
   if (typeof line !== "object" || !("statement" in line)) return JSON.stringify(line);
-  return JSON.stringify({ ...line, statement: line.statement.replaceAll(/ AS ("(?:[^"]|"")+"|\w+)/g, "") });
+  return JSON.stringify({
+    ...line,
+    statement: ADDED.reduce((text, added) => text.replaceAll(added, ""), line.statement),
+  });
 }
 
 function isTable(line: ArchiveLine | undefined): line is ArchiveTable {

@@ -147,6 +147,10 @@ describe("content-service", () => {
     const { promise: ended, resolve } = Promise.withResolvers<number | null>();
     service.on("exit", resolve);
     expect(await ended).toBe(0);
+
+    await inFolder(["sql", "create table public.own (id int); insert into public.own values (1)"]);
+    await inFolder(["backup", "own.backup.gz"]);
+    expect((await inFolder(["restore", "--check", "own.backup.gz"])).stdout).toContain("can be restored");
   });
 
   test("installed from the tarball, serves the first row of docs/projects.md as written", async () => {

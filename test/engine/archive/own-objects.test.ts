@@ -12,6 +12,9 @@ import { withOldCluster } from "../../../engine/embedded/old-cluster.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { hasOldPostgres, makeOldCluster, OLD_BINARIES } from "../../old-cluster.ts";
+import { describeTables } from "../../schemas/described.ts";
+import { PUBLIC_SCHEMAS, type PublicSchema } from "../../schemas/public-schemas.ts";
+import { fillTables } from "../../schemas/rows.ts";
 
 const OBJECTS = await readFile(new URL("own-objects.sql", import.meta.url), "utf8");
 const DROP_ROLES = `drop role if exists backup_clerk, "backup Reader"`;
@@ -55,6 +58,29 @@ describe.each(["empty", "content"] as const)("a database with the template %s", 
     expect((await run(target.ownerUrl, largeObjects)).rows).toEqual((await run(source.ownerUrl, largeObjects)).rows);
   });
 });
+
+test.each(Object.values<PublicSchema>(PUBLIC_SCHEMAS))(
+  "the schema of $title is restored as it was, with its rows",
+  async (schema) => {
+    await using stack = new AsyncDisposableStack();
+    const roles = schema.ownRoles ?? [];
+    for (const role of roles) await run(urlOf("postgres", "postgres"), `create role "${role}"`);
+    stack.defer(async () => {
+      for (const role of roles) await run(urlOf("postgres", "postgres"), `drop role "${role}"`);
+    });
+    const [source, target] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
+    stack.defer(() => source.drop());
+    stack.defer(() => target.drop());
+    await schema.load(source.ownerUrl);
+    await withClient(source.ownerUrl, async (client) => {
+      await client.query(schema.rows ?? "");
+      await fillTables(client, await describeTables(client, schema.name));
+    });
+    await writeArchive(source.ownerUrl, file);
+    const { rows } = await checkArchive(file, settingsFor(target.ownerUrl));
+    expect(rows).toBeGreaterThan(0);
+  },
+);
 
 describe("a database", () => {
   let source: TestDatabase;
