@@ -178,6 +178,7 @@ const WITH_AND_OR_NOT = {
   not: "The condition does not hold.",
 } as const;
 
+/** The extension says what a field stands for, also in the schema of a role. */
 function whereField(build: GraphileBuild.Build, table: PgTable, field: ConditionField): GraphQLInputFieldConfig {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const ruled = (type: GraphQLInputType, rule: VisibilityRule, description?: string | null) =>
