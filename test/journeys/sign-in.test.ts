@@ -148,6 +148,37 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     expect(await verified()).toBe(1);
   });
 
+  test("the account page changes the name, the authenticator app and the password, and signs out", async () => {
+    const { email } = await newPerson(gateways);
+    await open("/auth/sign-in");
+    await signIn(email, PASSWORD);
+    await page.getByLabel("Name").fill("Grace <Hopper>");
+    await page.getByRole("button", { name: "Save the name" }).click();
+    expect(await page.getByRole("status").textContent()).toBe("Your name is saved.");
+    expect(await page.getByLabel("Name").inputValue()).toBe("Grace <Hopper>");
+
+    await page.getByRole("link", { name: "set it up" }).click();
+    await page.getByLabel("Your current password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Go on" }).click();
+    const picture = page.getByRole("img", { name: "QR code of the key below" });
+    expect(
+      await picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth),
+    ).toBeGreaterThan(100);
+    const secret = (await page.locator("dd code").textContent())!.replaceAll(" ", "");
+    await page.getByLabel("Code").fill(await generate({ secret }));
+    await page.getByRole("button", { name: "Turn it on" }).click();
+    expect(await page.locator(".codes li").count()).toBe(10);
+
+    await page.getByRole("link", { name: "Your account" }).click();
+    await page.getByRole("link", { name: "Change the password" }).click();
+    await page.getByLabel("Your current password").fill(PASSWORD);
+    await page.getByLabel("New password").fill(NEW);
+    await page.getByRole("button", { name: "Change the password" }).click();
+    expect(await page.getByRole("status").textContent()).toContain("Your password is changed.");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    expect(await heading()).toBe("Sign in");
+  });
+
   test("a redirect to another site is refused", async () => {
     const { email } = await newPerson(gateways);
     for (const target of ["https://evil.example.org/", "//evil.example.org", "/\\evil.example.org"]) {

@@ -99,7 +99,7 @@ ${renderButton(session, revoke)}</li>`;
 }
 
 function newKeyPage(key: string): PageContent {
-  const content = html`<p>Store the key now: it is not shown again.</p><pre tabindex="0"><code>${key}</code></pre>
+  const content = html`<p>Store the key now: it is not shown again.</p><p><code>${key}</code></p>
 <nav aria-label="Go on"><a href="${KEYS_PATH}">API keys</a><a href="${ACCOUNT_PATH}">Your account</a></nav>`;
   return { title: "Your new key", content };
 }
