@@ -71,6 +71,11 @@ describe("content-service init", () => {
     await whileServing(project, async (address) => {
       const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
       const read = (path: string) => fetch(`${address}${path}`, { headers: { apikey: anonKey } });
+      const added = await project.run("user", "add", "--email", "ada@example.org", "--name", "Ada");
+      expect(added).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("BASE_SCHEMA=content adds a table of users"),
+      });
       expect((await read("/rest/v1/articles")).status).toBe(404);
       expect((await read("/rest/v1/notes")).status).toBe(404);
       expect(await project.npm("run", "migrate", "--", "commit", "add notes")).toMatchObject({ code: 0 });
