@@ -58,9 +58,10 @@ function makeRenderer(anchors: Iterator<string>, resolveLink: ResolveLink): Rend
 ${rows.map((row) => html`<tr>${row.map((cell, column) => html`<td${label(column)}>${render(cell)}</td>`)}</tr>\n`)}</tbody></table></div>\n`
         .text;
     },
-    link({ href, tokens }) {
+    link({ href, text, tokens }) {
       const content = new Html(this.parser.parseInline(tokens));
-      const address = resolveLink(href);
+      // An address that is shown leads to where it says.
+      const address = text === href ? href : resolveLink(href);
       return address === null ? content.text : html`<a href="${address}">${content}</a>`.text;
     },
     image({ href, text }) {

@@ -56,6 +56,7 @@ describe("/docs/guide", () => {
     pages.set(GUIDE, read(GUIDE));
     await visit(GUIDE);
 
+    await Promise.all(pages.values());
     expect(pages.size).toBeGreaterThan(35);
     const broken: object[] = [];
     for (const link of found) {

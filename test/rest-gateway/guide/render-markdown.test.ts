@@ -39,6 +39,13 @@ describe("a rendered page", () => {
     expect(content.text).toBe('<p><a href="/known">one</a> and two</p>\n');
   });
 
+  test("keeps addresses that are shown, and resolves the links of other texts", () => {
+    const address = "http://127.0.0.1:3000/graphiql";
+    expect(toHtml(`# T\n\n<${address}> [here](${address})\n`)).toBe(
+      `<p><a href="${address}">${address}</a> <a href="/at/${address}">here</a></p>\n`,
+    );
+  });
+
   test("names the file of a code block, and the columns of a wide table in each row", () => {
     expect(toHtml("# T\n\n```ts session.ts\nconst a = 1;\n```\n")).toContain("<figcaption>session.ts</figcaption>");
     expect(toHtml("# T\n\n| a | `b` | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n")).toContain(
