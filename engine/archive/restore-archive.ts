@@ -25,6 +25,8 @@ import { RowInserter, setSequence } from "./row-inserter.ts";
 const NOT_PERMITTED = "42501";
 /** Undefined object: a statement about an object that could not be created. */
 const UNDEFINED_OBJECT = "42704";
+/** Of the server's table of locks. */
+const OUT_OF_MEMORY = "53200";
 /** Only superusers may create some of these, and the service works without them. */
 const OPTIONAL_OBJECT = /^(event trigger|publication) /;
 
@@ -198,5 +200,9 @@ class DatabaseRestorer {
 }
 
 function fail({ object }: ArchivedStatement, error: Error): never {
-  throw new Error(`${object} cannot be restored: ${error.message}. Nothing was changed.`, { cause: error });
+  const isOutOfLocks = (error as pg.DatabaseError).code === OUT_OF_MEMORY;
+  const advice = isOutOfLocks
+    ? " Set max_locks_per_transaction of the server to 2048, for so many tables, and restart it."
+    : "";
+  throw new Error(`${object} cannot be restored: ${error.message}. Nothing was changed.${advice}`, { cause: error });
 }

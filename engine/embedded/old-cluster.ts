@@ -43,7 +43,14 @@ export async function withOldCluster<T>(
   const account = await chooseAccount();
   const socket = await mkdtemp(join(tmpdir(), "old-postgres-"));
   await chownTo(account, socket);
-  const settings = { listen_addresses: "", unix_socket_directories: socket, port: "5432", log_min_messages: "log" };
+  const settings = {
+    listen_addresses: "",
+    unix_socket_directories: socket,
+    port: "5432",
+    log_min_messages: "log",
+    // A backup locks every table.
+    max_locks_per_transaction: "2048",
+  };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const server = await spawnAs(join(programs, "postgres"), ["-D", dataFolder, ...flags], account, dataFolder);
   const ended = once(server, "exit");

@@ -68,6 +68,8 @@ export const EMBEDDED_DATABASE = "content";
 const EMBEDDED_LOGIN = "authenticator";
 const MAX_CONNECTIONS = 100;
 const MAX_WAL_SENDERS = 20;
+/** A restore locks everything that it creates until it commits: enough for 30,000 tables, if the command starts the cluster. */
+const RESTORE_LOCKS = { max_locks_per_transaction: "2048" };
 /**
  * Connections of a worker besides its share of DB_POOL: the owner's pool, the task queue, LISTEN, replication and a
  * reserve. During a replacement of the worker it needs them twice; the reserves of the others cover that.
@@ -117,7 +119,8 @@ export async function reachPostgres(
         "Start the service once to create it, or set DATA_DIR to the folder that has it.",
     );
   }
-  const cluster = await startCluster({ ...clusterOptions(config), tell });
+  const { settings, ...options } = clusterOptions(config);
+  const cluster = await startCluster({ ...options, settings: { ...settings, ...(mayCreate && RESTORE_LOCKS) }, tell });
   return embeddedPostgres(config, cluster.url, () => cluster.stop());
 }
 
