@@ -1,6 +1,6 @@
 import type {} from "graphile-build-pg";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
-import { type FieldSource, type FunctionArgument, toPagePart, withSource } from "./field-sources.ts";
+import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
 import { rowOrderOf } from "./PaginationPlugin.ts";
 import { isTable, keyOf, type PgRelation, type SchemaResource } from "./table.ts";
 
@@ -42,9 +42,10 @@ function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSour
     const attributes: Readonly<Record<string, object>> = pgCodec?.attributes ?? {};
     const column = Object.keys(attributes).find((name) => attributes[name] === pgFieldAttribute);
     if (column === undefined || pgFieldAttribute.via || pgFieldAttribute.expression) return null;
-    return pgCodec!.extensions?.isTableLike === false
-      ? null
-      : { kind: "column", column, codec: pgFieldAttribute.codec };
+    const { codec } = pgFieldAttribute;
+    const isRow = Boolean(codec.attributes) && codec.extensions?.isTableLike !== false;
+    const table = isRow ? (build.pgTableResource(codec as never) as SchemaResource | null) : null;
+    return isRow && !table ? null : { kind: "column", column, codec, table };
   }
   if (pgRelationDetails) {
     const { registry, codec, relationName } = pgRelationDetails;
@@ -112,14 +113,6 @@ function sourceOfFunction(
   ofRow: boolean,
 ): FieldSource | null {
   if (!resource || resource.isMutation || resource.sqlPartitionByIndex || resource.isList) return null;
-  const { argDetails } = build.pgGetArgDetailsFromParameters(resource, resource.parameters, ofRow ? 1 : 0);
-  const args = argDetails.map(
-    ({ graphqlArgName, postgresArgName, pgCodec }): FunctionArgument => ({
-      argument: graphqlArgName,
-      codec: pgCodec,
-      ...(postgresArgName && { name: postgresArgName }),
-    }),
-  );
-  if (argDetails.some((details) => "fetcher" in details)) return null;
-  return { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
+  const args = functionArgumentsOf(build, resource, ofRow ? 1 : 0);
+  return args && { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
 }

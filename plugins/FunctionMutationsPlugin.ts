@@ -1,7 +1,8 @@
 import { type PgResourceParameter, TYPES } from "@dataplan/pg";
 import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "grafast";
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
-import { callFunctionAndRead, countSignUps } from "./function-call.ts";
+import { functionArgumentsOf, withSource } from "./field-sources.ts";
+import { callFunctionAndRead, countSignUps, fitsInSetting } from "./function-call.ts";
 import { deprecationReasonOf } from "./graphql-types.ts";
 import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./table.ts";
 import { mayExecute, withVisibility } from "./VisibilityPlugin.ts";
@@ -107,7 +108,7 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
   const { id, makeArgs } = argumentsOf(build, resource);
   const input = hasInput(resource) && build.getInputTypeByName(build.inflection.customMutationInput({ resource }));
   const deprecationReason = deprecationReasonOf(resource.extensions?.tags?.deprecated);
-  return {
+  const field: GrafastFieldConfig<Step> = {
     description: resource.description,
     type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultTypeOf(build, resource)),
     args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
@@ -118,6 +119,12 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
     },
     ...(deprecationReason !== undefined && { deprecationReason }),
   };
+  const names = functionArgumentsOf(build, resource, 0);
+  // Its calls are counted, which a source does not say.
+  const isCounted = Boolean(resource.extensions?.tags?.signUp);
+  return names && fitsInSetting(resource) && !isCounted
+    ? withSource(field, { kind: "mutation", resource, args: names })
+    : field;
 }
 
 function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): GraphQLOutputType {

@@ -5,8 +5,8 @@ import type { Codec, PgRelation, PgTable, SchemaResource } from "./table.ts";
 
 /** What a field of the schema stands for in the database. A field without a source is planned by its plugin only. */
 export type FieldSource =
-  /** A column of the parent row. */
-  | { readonly kind: "column"; readonly column: string; readonly codec: Codec }
+  /** A column of the parent row; `table` is that of a column which holds a row of it. */
+  | { readonly kind: "column"; readonly column: string; readonly codec: Codec; readonly table: SchemaResource | null }
   /** The row of the table that the arguments identify. */
   | { readonly kind: "row"; readonly table: PgTable; readonly key: readonly KeyArgument[] }
   /** The row that the parent row refers to, or the only one that refers to it. */
@@ -28,6 +28,8 @@ export type FieldSource =
       readonly ofRow: boolean;
       readonly maxPageSize: number;
     }
+  /** The result of a function that may write. Its arguments are `id`, and fields of `input`. */
+  | { readonly kind: "mutation"; readonly resource: SchemaResource; readonly args: readonly FunctionArgument[] }
   /** A field of the types that every connection has. */
   | { readonly kind: "page"; readonly part: PagePart };
 
@@ -37,6 +39,21 @@ export type FunctionArgument = Pick<PgSelectArgumentDigest, "name"> & {
   readonly argument: string;
   readonly codec: Codec;
 };
+
+/** Null when an argument is looked up by another statement. */
+export function functionArgumentsOf(
+  build: GraphileBuild.Build,
+  resource: SchemaResource,
+  offset: number,
+): readonly FunctionArgument[] | null {
+  const { argDetails } = build.pgGetArgDetailsFromParameters(resource, resource.parameters, offset);
+  if (argDetails.some((details) => "fetcher" in details)) return null;
+  return argDetails.map(({ graphqlArgName, postgresArgName, pgCodec }) => ({
+    argument: graphqlArgName,
+    codec: pgCodec,
+    ...(postgresArgName && { name: postgresArgName }),
+  }));
+}
 
 const PAGE_PARTS = [
   "edges",

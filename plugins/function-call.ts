@@ -54,12 +54,7 @@ export function callFunctionAndRead(resource: SchemaResource, args: readonly PgS
     identifiers: [],
     // A join cannot disturb the order of a single row.
     ...(resource.isUnique && { hasImplicitOrder: false }),
-    from: {
-      callback: ($root) => {
-        const result = $root.placeholder($call, FUNCTION_CALL_CODEC);
-        return sql`unnest(current_setting(${result})::${resource.codec.sqlType}[])`;
-      },
-    },
+    from: { callback: ($root) => resultRows(resource, $root.placeholder($call, FUNCTION_CALL_CODEC)) },
   });
   return resource.isUnique ? $rows.single() : $rows;
 }
@@ -69,8 +64,18 @@ export function countSignUps({ extensions }: SchemaResource): void {
   if (extensions?.tags?.signUp) sideEffect(context(), ({ countSignUp }) => countSignUp?.());
 }
 
+/** A statement that calls the function and keeps its result. */
+export function keepResult(call: SQL): SQL {
+  return sql`select set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`;
+}
+
+/** The rows of the kept result. */
+export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal(RESULT_SETTING)): SQL {
+  return sql`unnest(current_setting(${setting})::${codec.sqlType}[])`;
+}
+
 /** The result must have a named type and be no array: an array of arrays would lose its inner boundaries. */
-function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
+export function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
   return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void && !sqlPartitionByIndex;
 }
 
@@ -102,9 +107,7 @@ class FunctionCallStep extends Step<FunctionCall> {
     return indexMap((index) => {
       const digests = this.#args.map(({ dependency, ...arg }) => ({ ...arg, value: values[dependency]!.at(index) }));
       const call = pgFromExpressionRuntime(from, parameters, digests, this.#analysis);
-      const { text, values: own } = sql.compile(
-        sql`select set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`,
-      );
+      const { text, values: own } = sql.compile(keepResult(call));
       return new FunctionCall(text, own);
     });
   }

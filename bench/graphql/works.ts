@@ -10,6 +10,7 @@ export type Work = {
   readonly variables: readonly object[];
 };
 
+export const CREATE = "createArticle";
 const PAGE_INFO = "hasNextPage hasPreviousPage startCursor endCursor";
 const RESULT = "success message errors { field message }";
 
@@ -37,7 +38,7 @@ export const WORKS: readonly Work[] = [
     variables: Array.from({ length: ARTICLES / 2 }, (_, index) => ({ id: String(ARTICLES / 2 + index) })),
   },
   {
-    name: "createArticle",
+    name: CREATE,
     document: {
       contract: `mutation Create($input: CreateArticleInput!) { createArticle(input: $input) { ${RESULT}
         article { id title status tags createdAt author { id name } } } }`,

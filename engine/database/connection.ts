@@ -1,10 +1,10 @@
 import type { DatabaseError } from "pg";
-import { ContextError, unexpectedTransactionState } from "./database-errors.ts";
+import { ContextError, PrecedingStatementError, unexpectedTransactionState } from "./database-errors.ts";
 import type { ShareHolder } from "./fair-sharing.ts";
 import { isFatal, readError, readPair } from "./message-decoder.ts";
 import * as message from "./message-encoder.ts";
 import { MessageEncoder } from "./message-encoder.ts";
-import { BatchProgress, type PipelinedBatch } from "./pipelined-batch.ts";
+import { BatchProgress, type BatchStep, type PipelinedBatch } from "./pipelined-batch.ts";
 import type { PostgresSocket } from "./postgres-socket.ts";
 import {
   type ConnectionCounters,
@@ -277,7 +277,7 @@ export class PostgresConnection {
         this.#onParameter(buffer, start);
         break;
       case message.ERROR:
-        this.#onError(head, readError(buffer, start, end, head?.step?.isContext ? ContextError : undefined));
+        this.#onError(head, readError(buffer, start, end, errorClassOf(head?.step)));
         break;
       case message.READY_FOR_QUERY:
         if (head?.sync()) this.#finish(head, buffer[start]!);
@@ -363,6 +363,12 @@ export type RunningStatement = {
   /** The text, without parameter values. */
   readonly statement: string;
 };
+
+/** The class of an error of this step. */
+function errorClassOf(step: BatchStep | undefined): typeof DatabaseError | undefined {
+  if (step?.isContext) return ContextError;
+  return step?.isPreceding ? PrecedingStatementError : undefined;
+}
 
 type SessionActivity = { readonly pid: number; readonly milliseconds: number };
 

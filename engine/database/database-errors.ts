@@ -12,6 +12,9 @@ const REDUCE_RESPONSE_HINT = "Ask for fewer rows, fewer columns or fewer nested 
 /** Postgres rejected the role or a setting, before the statement ran. */
 export class ContextError extends pg.DatabaseError {}
 
+/** Postgres rejected the statement that was to run before the request's own. */
+export class PrecedingStatementError extends pg.DatabaseError {}
+
 /** Whether the role does not exist, or the login is not a member of it. */
 export function isRoleRefused({ message }: ContextError): boolean {
   return /^(?:role .* does not exist|permission denied to set role .*)$/s.test(message);

@@ -176,8 +176,8 @@ export class Database {
   /**
    * Sends the caller's settings and one statement in one write and one implicit transaction. Resolves only after
    * ReadyForQuery, since deferred constraints fail at commit. Rejects with pg's DatabaseError if Postgres rejects the
-   * statement (a ContextError if it rejects the role or a setting), and with an ApiError if no connection is available
-   * or the response exceeds its budget.
+   * statement (a ContextError if it rejects the role or a setting, a PrecedingStatementError if it rejects `before`), and
+   * with an ApiError if no connection is available or the response exceeds its budget.
    */
   run(
     context: StatementContext,
@@ -415,7 +415,9 @@ export class Database {
   }
 
   #stepsBefore({ role }: StatementContext, before: Statement | undefined): BatchStep[] {
-    return before ? [makeStatementStep(this.#shapes.shapeFor(role, before.text), before, { sync: false })] : [];
+    if (!before) return [];
+    const step = makeStatementStep(this.#shapes.shapeFor(role, before.text), before, { sync: false });
+    return [{ ...step, isPreceding: true }];
   }
 
   /** Runs work as the owner: private functions, the catalogue, migrations. */

@@ -29,6 +29,8 @@ export type BatchStep = {
   readonly values: readonly ParameterValue[];
   readonly sync: boolean;
   readonly isContext: boolean;
+  /** It runs before the request's own statement. */
+  readonly isPreceding?: true;
 };
 
 /** Receives the results of the main steps. The bytes are valid during the call only, unless `owned`. */

@@ -3,23 +3,30 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
+  type GraphQLArgument,
   type GraphQLField,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
-  isAbstractType,
+  isInputObjectType,
   isListType,
   isObjectType,
-  Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
   type SelectionSetNode,
 } from "grafast/graphql";
 import type { ParameterValue } from "../../engine/database/statement.ts";
-import { type FieldSource, type PagePart, type RowFilter, rowFilterOf, sourceOf } from "../field-sources.ts";
+import {
+  type FieldSource,
+  type FunctionArgument,
+  type PagePart,
+  type RowFilter,
+  rowFilterOf,
+  sourceOf,
+} from "../field-sources.ts";
+import { keepResult, resultRows } from "../function-call.ts";
 import { orderExpressionsOf, readLimit, readOffset, readPage } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
 import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
@@ -35,21 +42,28 @@ import {
 } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import {
+  ABSENT,
   type CoercedVariables,
   type InputValue,
   OperationValues,
   type Parameter,
   parameterSql,
 } from "./operation-values.ts";
+import { SelectionReader } from "./selection-reader.ts";
 import { orNull, spellValue, textLiteral } from "./spell-value.ts";
 
 /** One statement that returns the text of `data`. */
-export type CompiledOperation = {
-  readonly text: string;
-  readonly parameters: readonly (Parameter | ParameterValue)[];
+export type CompiledOperation = CompiledStatement & {
+  /** The call of a mutation's function, sent first in the same transaction. Null: the operation reads. */
+  readonly before: CompiledStatement | null;
   /** The text holds JSON of the database, which must be written again in JavaScript's format. */
   readonly holdsJson: boolean;
   readonly rootFields: readonly RootField[];
+};
+
+export type CompiledStatement = {
+  readonly text: string;
+  readonly parameters: readonly (Parameter | ParameterValue)[];
 };
 
 export type RootField = {
@@ -75,28 +89,37 @@ type CompileOptions = {
 
 /** Throws NotCompiled for an operation that has a field without a source, or a value that SQL cannot spell. */
 export function compileOperation({ schema, document, operation, variables, fixed }: CompileOptions): CompiledOperation {
-  if (operation.operation !== OperationTypeNode.QUERY) throw new NotCompiled(operation.operation as "mutation", "");
-  const compiler = new OperationCompiler(schema, document, new OperationValues(variables, fixed));
+  if (operation.operation === OperationTypeNode.SUBSCRIPTION) throw new NotCompiled("subscription", "");
+  const type = schema.getRootType(operation.operation)!;
+  const values = new OperationValues(variables, fixed);
+  const compiler = new OperationCompiler(new SelectionReader(schema, document, values), values);
   const rootFields: RootField[] = [];
-  const data = compiler.root(schema.getQueryType()!, operation.selectionSet, rootFields);
-  const { text, values } = sql.compile(sql`select ${data}`);
+  const data = compiler.root(type, operation.selectionSet, rootFields);
+  if (rootFields.length === 0) throw new NotCompiled("introspection", "It reads nothing of the database.");
+  // Each mutation is a transaction of its own.
+  if (type === schema.getMutationType() && rootFields.length !== 1) throw new NotCompiled("mutation", "several fields");
+  const { call, holdsJson } = compiler;
+  return { ...toStatement(sql`select ${data}`), before: call && toStatement(call), holdsJson, rootFields };
+}
+
+function toStatement(whole: SQL): CompiledStatement {
+  const { text, values } = sql.compile(whole);
   if (text.length > MAX_TEXT_LENGTH) throw new NotCompiled("size", String(text.length));
   const parameters = (values as unknown[]).map((value) =>
     typeof value === "function" ? (value as Parameter) : toPgText(value),
   );
-  return { text, parameters, holdsJson: compiler.holdsJson, rootFields };
+  return { text, parameters };
 }
 
 class OperationCompiler {
-  readonly #schema: GraphQLSchema;
-  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #selections: SelectionReader;
   readonly #values: OperationValues;
   holdsJson = false;
+  /** The statement that calls a mutation's function. */
+  call: SQL | null = null;
 
-  constructor(schema: GraphQLSchema, { definitions }: DocumentNode, values: OperationValues) {
-    this.#schema = schema;
-    const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
-    this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+  constructor(selections: SelectionReader, values: OperationValues) {
+    this.#selections = selections;
     this.#values = values;
   }
 
@@ -117,7 +140,7 @@ class OperationCompiler {
     selections: readonly SelectionSetNode[],
     spell: (field: Field, nodes: readonly FieldNode[], key: string) => SQL,
   ): SQL {
-    const pieces = [...this.#fieldsOf(type, selections)].flatMap(([key, nodes], index) => {
+    const pieces = [...this.#selections.fieldsOf(type, selections)].flatMap(([key, nodes], index) => {
       const name = nodes[0]!.name.value;
       const opening = `${index === 0 ? "{" : ","}"${key}":`;
       if (name === "__typename") return [textLiteral(`${opening}"${type.name}"`)];
@@ -128,44 +151,12 @@ class OperationCompiler {
     return concatenate([...pieces, textLiteral("}")]);
   }
 
-  /** The selected fields by response key, in the order of their first selection. */
-  #fieldsOf(
-    type: GraphQLObjectType,
-    selections: readonly SelectionSetNode[],
-    found = new Map<string, FieldNode[]>(),
-    spread = new Set<string>(),
-  ): Map<string, FieldNode[]> {
-    for (const selection of selections.flatMap((set) => set.selections)) {
-      if (this.#values.isExcluded(selection.directives)) continue;
-      if (selection.kind === Kind.FIELD) {
-        const key = (selection.alias ?? selection.name).value;
-        const nodes = found.get(key);
-        if (nodes) nodes.push(selection);
-        else found.set(key, [selection]);
-        continue;
-      }
-      const isSpread = selection.kind === Kind.FRAGMENT_SPREAD;
-      if (isSpread && spread.has(selection.name.value)) continue;
-      if (isSpread) spread.add(selection.name.value);
-      const fragment = isSpread ? this.#fragments.get(selection.name.value)! : selection;
-      if (this.#applies(fragment.typeCondition?.name.value, type))
-        this.#fieldsOf(type, [fragment.selectionSet], found, spread);
-    }
-    return found;
-  }
-
-  #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
-    if (condition === undefined || condition === type.name) return true;
-    const other = this.#schema.getType(condition);
-    return isAbstractType(other) && this.#schema.isSubType(other, type);
-  }
-
   #field(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): SQL {
     const source = sourceOf(field);
     if (!source) throw new NotCompiled("field", `${parent.name}.${field.name}`);
     switch (source.kind) {
       case "column":
-        return this.#leaf(sql`${row!}.${sql.identifier(source.column)}`, source, field);
+        return this.#column(sql`${row!}.${sql.identifier(source.column)}`, source, field, nodes);
       case "row":
         return orNull(this.#rowByKey(source, field, nodes), field.type);
       case "related row":
@@ -174,9 +165,34 @@ class OperationCompiler {
         return source.isConnection ? this.#connection(source, field, nodes) : this.#list(source, field, nodes, row);
       case "call":
         return this.#call(source, field, nodes, row);
+      case "mutation":
+        return this.#mutation(source, field, nodes);
       case "page":
         throw new NotCompiled("field", `${parent.name}.${field.name}`);
     }
+  }
+
+  /** A scalar, a row of a table, a composite value, or a list of these values. */
+  #column(value: SQL, { codec, table }: Source<"column">, field: Field, nodes: readonly FieldNode[]): SQL {
+    if (table) {
+      const row = sql.identifier(Symbol(table.name));
+      const item = this.#item(field.type, nodes, row);
+      return orNull(
+        sql`(select ${item} from unnest(array[${value}]) as ${row} where ${presence(table, row)})`,
+        field.type,
+      );
+    }
+    if (codec.attributes) return orNull(this.#composite(value, field.type, nodes), field.type);
+    if (codec.arrayOfCodec?.extensions?.isTableLike !== false) return this.#leaf(value, { codec }, field);
+    const items = sql.identifier(Symbol("items"));
+    const type = itemTypeOf(field.type);
+    const item = orNull(this.#composite(sql`${items}."item"`, type, nodes), type);
+    const list = sql`(select concat('[', string_agg(${item}, ','), ']') from (select unnest(${value}) as "item") as ${items})`;
+    return orNull(sql`case when ${value} is not null then ${list} end`, field.type);
+  }
+
+  #composite(value: SQL, type: GraphQLOutputType, nodes: readonly FieldNode[]): SQL {
+    return sql`case when ${value} is distinct from null then ${this.#item(type, nodes, sql`(${value})`)} end`;
   }
 
   #leaf(value: SQL, { codec }: Pick<Source<"column">, "codec">, { type }: Pick<Field, "type">): SQL {
@@ -197,7 +213,7 @@ class OperationCompiler {
   }
 
   #rowByKey({ table, key }: Source<"row">, field: Field, nodes: readonly FieldNode[]): SQL {
-    const args = this.#values.argumentsOf(field, nodes[0]!);
+    const args = this.#values.argumentsOf(field, nodes[0]!, isOneOf(key));
     const row = aliasOf(table);
     const conditions = key.map(({ column, argument }) => {
       const value = parameterSql(args.get(argument)!, table.codec.attributes[column]!.codec);
@@ -208,6 +224,7 @@ class OperationCompiler {
 
   #relatedRow({ relation }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): SQL {
     const table = tableOf(relation);
+    this.#values.argumentsOf(field, nodes[0]!, () => false);
     const row = aliasOf(table);
     const query = rowsOf(table, row, joinConditions(relation, parent, row));
     return sql`(${selectRows(query, this.#tableItem(table, field.type, nodes, row))})`;
@@ -216,7 +233,7 @@ class OperationCompiler {
   #list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): SQL {
     const { table, relation, order, maxPageSize } = source;
     const node = nodes[0]!;
-    const args = this.#values.argumentsOf(field, node);
+    const args = this.#values.argumentsOf(field, node, ({ name }) => LIST_ARGUMENTS.has(name));
     const row = aliasOf(table);
     const conditions = relation ? joinConditions(relation, parent!, row) : [];
     const query: RowsQuery = {
@@ -232,7 +249,7 @@ class OperationCompiler {
   #connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): SQL {
     const { table, maxPageSize } = source;
     const node = nodes[0]!;
-    const args = this.#values.argumentsOf(field, node);
+    const args = this.#values.argumentsOf(field, node, (arg) => PAGE_ARGUMENTS.has(arg.name) || isFilter(arg));
     const count = (name: string) => this.#values.count(name, node, args.get(name));
     const { first, last } = readPage(count("first"), count("last"), maxPageSize);
     const [after, before] = [args.get("after")!, args.get("before")!];
@@ -262,12 +279,9 @@ class OperationCompiler {
       if (filter) return conditionOf(filter, value, row);
       if (value.kind !== "object") return [];
       const type = getNamedType(argument.type);
-      const fields = "getFields" in type ? Object.values(type.getFields()) : [];
+      const fields = isInputObjectType(type) ? Object.values(type.getFields()) : [];
       return fields.flatMap((field) => {
-        const given = value.fields.get(field.name)!;
-        const ofField = rowFilterOf(field);
-        if (!ofField && given.kind !== "absent") throw new NotCompiled("argument", field.name);
-        return ofField ? conditionOf(ofField, given, row) : [];
+        return conditionOf(rowFilterOf(field)!, value.fields.get(field.name)!, row);
       });
     });
   }
@@ -340,18 +354,39 @@ class OperationCompiler {
   }
 
   #call(source: Source<"call">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): SQL {
-    const { resource, maxPageSize } = source;
+    const { resource, maxPageSize, args, ofRow } = source;
+    const given = this.#values.argumentsOf(field, nodes[0]!, isOneOf(args));
+    const called = callSql(resource, args, given, ofRow ? parent : null);
+    if (!resource.codec.attributes && resource.isUnique) return this.#leaf(called, resource, field);
+    return this.#result(resource, called, maxPageSize, field, nodes);
+  }
+
+  /** The function is called by a statement before, whose changes this one sees. */
+  #mutation({ resource, args }: Source<"mutation">, field: Field, nodes: readonly FieldNode[]): SQL {
+    const isKnown = isOneOf([...args, { argument: "input" }]);
+    const given = this.#values.argumentsOf(field, nodes[0]!, isKnown);
+    const input = given.get("input");
+    const values = new Map(given);
+    if (input?.kind === "object") for (const [name, value] of input.fields) if (name !== "id") values.set(name, value);
+    this.call = keepResult(callSql(resource, args, values, null));
     const row = sql.identifier(Symbol(resource.name));
-    const from = this.#callSql(source, field, nodes[0]!, parent);
+    const rows = resultRows(resource);
+    if (resource.codec.attributes || !resource.isUnique) return this.#result(resource, rows, null, field, nodes);
+    const text = this.#leaf(sql`${row}.v`, resource, field);
+    return orNull(sql`(select ${text} from ${rows} as ${row}(v))`, field.type);
+  }
+
+  /** What a function has returned: a row, rows or a list of values. */
+  #result(resource: SchemaResource, from: SQL, limit: number | null, field: Field, nodes: readonly FieldNode[]): SQL {
+    const row = sql.identifier(Symbol(resource.name));
     const isRow = Boolean(resource.codec.attributes);
-    if (!isRow && resource.isUnique) return this.#leaf(from, resource, field);
     const alias = isRow ? row : sql`${row}(v)`;
     const query = {
       row: alias,
       from,
       conditions: [],
       order: [],
-      limit: resource.isUnique ? null : maxPageSize,
+      limit: resource.isUnique ? null : limit,
       offset: 0,
     };
     if (resource.isUnique) {
@@ -363,21 +398,22 @@ class OperationCompiler {
     const item = sql`case when ${presence(resource, row)} then ${this.#item(type, nodes, row)} end`;
     return jsonArrayOf(query, orNull(item, type));
   }
+}
 
-  #callSql({ resource, args, ofRow }: Source<"call">, field: Field, node: FieldNode, parent: SQL | null): SQL {
-    const { from, parameters } = resource;
-    if (typeof from !== "function") throw new NotCompiled("field", field.name);
-    const given = this.#values.argumentsOf(field, node);
-    const digests = args.map(({ argument, name, codec }): Digest => {
-      const value = given.get(argument)!;
-      const own = name === undefined ? {} : { name };
-      return value.kind === "absent"
-        ? { ...own, value: undefined }
-        : { ...own, placeholder: parameterSql(value, codec) };
-    });
-    const all = ofRow ? [{ placeholder: parent! }, ...digests] : digests;
-    return pgFromExpressionRuntime(from, parameters, all as Digest[], generatePgParameterAnalysis(parameters));
-  }
+function callSql(
+  { name, from, parameters }: SchemaResource,
+  args: readonly FunctionArgument[],
+  given: ReadonlyMap<string, InputValue>,
+  row: SQL | null,
+): SQL {
+  if (typeof from !== "function") throw new NotCompiled("field", name);
+  const digests = args.map(({ argument, name: parameter, codec }): Digest => {
+    const value = given.get(argument) ?? ABSENT;
+    const own = parameter === undefined ? {} : { name: parameter };
+    return value.kind === "absent" ? { ...own, value: undefined } : { ...own, placeholder: parameterSql(value, codec) };
+  });
+  const all = row ? [{ placeholder: row }, ...digests] : digests;
+  return pgFromExpressionRuntime(from, parameters, all as Digest[], generatePgParameterAnalysis(parameters));
 }
 
 type Digest = Parameters<typeof pgFromExpressionRuntime>[2][number] & Partial<PgSelectArgumentDigest>;
@@ -390,6 +426,22 @@ function partOf(type: GraphQLObjectType, field: Field): PagePart {
   const source = sourceOf(field);
   if (source?.kind !== "page") throw new NotCompiled("field", `${type.name}.${field.name}`);
   return source.part;
+}
+
+const LIST_ARGUMENTS: ReadonlySet<string> = new Set(["limit", "offset"]);
+const PAGE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "after", "before"]);
+
+/** A filter, or an input whose fields are filters. */
+function isFilter(argument: GraphQLArgument): boolean {
+  const type = getNamedType(argument.type);
+  return (
+    rowFilterOf(argument) !== null ||
+    (isInputObjectType(type) && Object.values(type.getFields()).every((field) => rowFilterOf(field) !== null))
+  );
+}
+
+function isOneOf(args: readonly { readonly argument: string }[]): (argument: GraphQLArgument) => boolean {
+  return ({ name }) => args.some(({ argument }) => argument === name);
 }
 
 function conditionOf({ condition, codec, isItem }: RowFilter, value: InputValue, row: SQL): SQL[] {

@@ -8,13 +8,17 @@ import {
   typeFromAST,
 } from "grafast/graphql";
 import { RecentMap } from "../../engine/cache/recent-map.ts";
-import type { ParameterValue } from "../../engine/database/statement.ts";
-import { type CompiledOperation, compileOperation } from "./compile-operation.ts";
+import type { Statement } from "../../engine/database/statement.ts";
+import { type CompiledOperation, type CompiledStatement, compileOperation } from "./compile-operation.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { bindParameters, type CoercedVariables, presenceOf } from "./operation-values.ts";
 
 /** A compiled operation with the values of one request. */
-export type BoundOperation = { readonly compiled: CompiledOperation; readonly values: readonly ParameterValue[] };
+export type BoundOperation = {
+  readonly compiled: CompiledOperation;
+  readonly statement: Statement;
+  readonly before: Statement | undefined;
+};
 
 /** Per operation: each number of rows, and each combination of given variables, has a statement of its own. */
 const MAX_STATEMENTS = 32;
@@ -50,7 +54,12 @@ export class OperationPlans {
     const compiled = this.#find(variables);
     if (compiled instanceof NotCompiled) throw compiled;
     try {
-      return { compiled, values: bindParameters(compiled.parameters, variables) };
+      const { before } = compiled;
+      return {
+        compiled,
+        statement: bindStatement(compiled, variables),
+        before: before === null ? undefined : bindStatement(before, variables),
+      };
     } catch (error) {
       throw asNotCompiled(error);
     }
@@ -81,7 +90,7 @@ export class OperationPlans {
     const { schema, document, operation, reserve } = this.#options;
     try {
       const compiled = compileOperation({ schema, document, operation, variables, fixed: this.#fixed });
-      reserve(compiled.text.length);
+      reserve(compiled.text.length + (compiled.before?.text.length ?? 0));
       return compiled;
     } catch (error) {
       return asNotCompiled(error);
@@ -95,6 +104,10 @@ export class OperationPlans {
     });
     return parts.join();
   }
+}
+
+function bindStatement({ text, parameters }: CompiledStatement, variables: CoercedVariables): Statement {
+  return { text, values: bindParameters(parameters, variables) };
 }
 
 /** Values that a codec or a page refuses are explained by Grafast, and so is what the compiler did not expect. */

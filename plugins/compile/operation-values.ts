@@ -2,6 +2,7 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type DirectiveNode,
   type FieldNode,
+  type GraphQLArgument,
   type GraphQLField,
   type GraphQLInputType,
   getNamedType,
@@ -30,7 +31,7 @@ export type InputValue =
   | { readonly kind: "leaf"; readonly read: (variables: CoercedVariables) => unknown }
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> };
 
-const ABSENT: InputValue = { kind: "absent" };
+export const ABSENT: InputValue = { kind: "absent" };
 const NULL: InputValue = { kind: "null" };
 
 /** A parameter of a compiled statement. */
@@ -66,9 +67,22 @@ export class OperationValues {
     return this.#variables[node.name.value];
   }
 
-  argumentsOf(field: GraphQLField<unknown, unknown>, node: FieldNode): ReadonlyMap<string, InputValue> {
+  /** Arguments that the caller does not know must not be given: another plugin has added them. */
+  argumentsOf(
+    field: GraphQLField<unknown, unknown>,
+    node: FieldNode,
+    isKnown: (argument: GraphQLArgument) => boolean,
+  ): ReadonlyMap<string, InputValue> {
     const nodes = new Map(node.arguments?.map(({ name, value }) => [name.value, value]));
-    return new Map(field.args.map((arg) => [arg.name, this.#read(arg.type, nodes.get(arg.name), arg.defaultValue)]));
+    return new Map(
+      field.args.map((argument) => {
+        const { name, type, defaultValue } = argument;
+        const value = this.#read(type, nodes.get(name), defaultValue);
+        const isGiven = value.kind === "leaf" || value.kind === "object";
+        if (isGiven && !isKnown(argument)) throw new NotCompiled("argument", name);
+        return [name, value];
+      }),
+    );
   }
 
   /** A number that becomes part of the text. Null when it is absent or null. */

@@ -18,7 +18,7 @@ import {
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
 import { baseCodecOf } from "../codecs.ts";
 import { takesExactNumbers } from "../graphql-types.ts";
-import { isIdCodec } from "../IdScalarPlugin.ts";
+import { isIdCodec, toOriginalCodec } from "../IdScalarPlugin.ts";
 import type { Codec } from "../table.ts";
 import { isInstantCodec } from "../time-codecs.ts";
 import { NotCompiled } from "./not-compiled.ts";
@@ -52,14 +52,13 @@ export function quoted(text: SQL): SQL {
   return sql`('"' || ${text} || '"')`;
 }
 
-const NUMERIC_IDS: ReadonlySet<string> = new Set(["int2", "int4", "int8", "uuid"]);
+const UNESCAPED_TYPES: ReadonlySet<string> = new Set(["int2", "int4", "int8", "numeric", "uuid"]);
 const TEXT_SERIALIZERS: ReadonlySet<unknown> = new Set([GraphQLString.serialize, GraphQLID.serialize]);
 const INTEGER_SERIALIZERS: ReadonlySet<unknown> = new Set([GraphQLInt.serialize, Number]);
 
 function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): SpelledValue {
   const { fromPg } = codec;
   const { serialize } = type;
-  const base = baseCodecOf(codec);
   if (fromPg === parseJsonExactly) return { text: castToText(value, codec), holdsJson: true };
   if (fromPg === TYPES.boolean.fromPg && serialize === GraphQLBoolean.serialize) return { text: sql`${value}::text` };
   if (fromPg === TYPES.int.fromPg && INTEGER_SERIALIZERS.has(serialize)) return { text: sql`${value}::text` };
@@ -69,7 +68,7 @@ function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): Spelled
   const isText = fromPg === TYPES.text.fromPg || isIdCodec(codec);
   if (!isText || !(TEXT_SERIALIZERS.has(serialize) || takesExactNumbers(type)))
     throw new NotCompiled("value", `${codec.name} as ${type.name}`);
-  if (NUMERIC_IDS.has(base.name) && isIdCodec(codec)) return { text: quoted(sql`${value}::text`) };
+  if (UNESCAPED_TYPES.has(baseCodecOf(toOriginalCodec(codec)).name)) return { text: quoted(sql`${value}::text`) };
   return { text: spellText(castToText(value, codec)) };
 }
 

@@ -1,7 +1,7 @@
 import { GraphQLError, isNonNullType } from "grafast/graphql";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
-import { isQueryCanceled } from "../../engine/database/database-errors.ts";
+import { isQueryCanceled, PrecedingStatementError } from "../../engine/database/database-errors.ts";
 import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
@@ -30,13 +30,13 @@ type CompiledResult = {
  * the operation; but not where that would take as long again.
  */
 export async function runCompiled(
-  { compiled, values }: BoundOperation,
+  { compiled, statement, before }: BoundOperation,
   options: CompiledRunOptions,
 ): Promise<CompiledResult> {
   const { database, context, signal, budget, admit, asText } = options;
   try {
-    const statement = { text: compiled.text, values };
-    const runOptions = { readOnly: true, signal, budget, largeValues: "buffer" } as const;
+    const readOnly = before === undefined;
+    const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
     const { rows } = await database.run(context, statement, runOptions);
     const data = rows[0]![0]!;
     const admitted = admit(data.length);
@@ -49,9 +49,10 @@ export async function runCompiled(
   }
 }
 
-/** The statement took too long, its answer is too large, the client has left, or Postgres does not answer. */
+/** A mutation's function has failed, the statement took too long, its answer is too large, the client has left, or Postgres does not answer. */
 function isFinal(error: unknown): boolean {
-  return error instanceof ApiError || isQueryCanceled(error) || (error instanceof Error && error.name === "AbortError");
+  if (error instanceof ApiError || error instanceof PrecedingStatementError || isQueryCanceled(error)) return true;
+  return error instanceof Error && error.name === "AbortError";
 }
 
 /** The error is one of each field, as if each had a statement of its own. */

@@ -41,6 +41,13 @@ export function operationsOf(
   return fc.gen().map((choose) => new OperationWriter(choose, pool, cursors).write(schema.getQueryType()!));
 }
 
+/** Mutations of one field. */
+export function mutationsOf(schema: GraphQLSchema, pool: ValuePool): fc.Arbitrary<GeneratedOperation> {
+  return fc.gen().map((choose) => {
+    return new OperationWriter(choose, pool, new Map()).write(schema.getMutationType()!, "mutation", 1);
+  });
+}
+
 class OperationWriter {
   readonly #choose: Choose;
   readonly #pool: ValuePool;
@@ -55,10 +62,10 @@ class OperationWriter {
     this.#cursors = cursors;
   }
 
-  write(root: GraphQLObjectType): GeneratedOperation {
-    const selection = this.#selection(root, 1, this.#below(2) + 1);
+  write(root: GraphQLObjectType, kind = "query", fields = this.#below(2) + 1): GeneratedOperation {
+    const selection = this.#selection(root, 1, fields);
     const declared = this.#declarations.length === 0 ? "" : `(${this.#declarations.join(", ")})`;
-    const query = [`query${declared} ${selection}`, ...this.#fragments].join("\n");
+    const query = [`${kind}${declared} ${selection}`, ...this.#fragments].join("\n");
     return { query, variables: this.#variables };
   }
 

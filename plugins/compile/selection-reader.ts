@@ -1,0 +1,57 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  isAbstractType,
+  Kind,
+  type SelectionSetNode,
+} from "grafast/graphql";
+import type { OperationValues } from "./operation-values.ts";
+
+/** Collects the fields of selection sets, with fragments and conditions, as the GraphQL specification does (section 6.3.2). */
+export class SelectionReader {
+  readonly #schema: GraphQLSchema;
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #values: OperationValues;
+
+  constructor(schema: GraphQLSchema, { definitions }: DocumentNode, values: OperationValues) {
+    this.#schema = schema;
+    const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
+    this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+    this.#values = values;
+  }
+
+  /** The selected fields by response key, in the order of their first selection. */
+  fieldsOf(
+    type: GraphQLObjectType,
+    selections: readonly SelectionSetNode[],
+    found = new Map<string, FieldNode[]>(),
+    spread = new Set<string>(),
+  ): Map<string, FieldNode[]> {
+    for (const selection of selections.flatMap((set) => set.selections)) {
+      if (this.#values.isExcluded(selection.directives)) continue;
+      if (selection.kind === Kind.FIELD) {
+        const key = (selection.alias ?? selection.name).value;
+        const nodes = found.get(key);
+        if (nodes) nodes.push(selection);
+        else found.set(key, [selection]);
+        continue;
+      }
+      const isSpread = selection.kind === Kind.FRAGMENT_SPREAD;
+      if (isSpread && spread.has(selection.name.value)) continue;
+      if (isSpread) spread.add(selection.name.value);
+      const fragment = isSpread ? this.#fragments.get(selection.name.value)! : selection;
+      if (this.#applies(fragment.typeCondition?.name.value, type))
+        this.fieldsOf(type, [fragment.selectionSet], found, spread);
+    }
+    return found;
+  }
+
+  #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
+    if (condition === undefined || condition === type.name) return true;
+    const other = this.#schema.getType(condition);
+    return isAbstractType(other) && this.#schema.isSubType(other, type);
+  }
+}
