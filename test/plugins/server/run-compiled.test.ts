@@ -10,11 +10,14 @@ import { operationWays } from "../compile/oracle.ts";
 const ROWS = `
   create table public.things (id int primary key, name text not null, extra text, wide text);
   insert into public.things select n, 'thing ' || n, 'extra', repeat('x', 1000) from generate_series(1, 100) as n;
+  create table public.listed (id int primary key, name text);
+  comment on table public.listed is '@list';
+  insert into public.listed values (1, 'one'), (2, 'two');
   create function public.slow() returns text language plpgsql stable as $$ begin perform pg_sleep(30); return 'awake'; end $$;
   create function public.failing(thing public.things) returns text language plpgsql stable as $$
     begin if thing.id = 3 then raise exception 'not three' using errcode = '22023'; end if; return 'fine'; end $$;
   grant usage on schema public to anon;
-  grant select on public.things to anon;
+  grant select on public.things, public.listed to anon;
   grant execute on function public.slow, public.failing to anon;
 `;
 const SETTINGS = {
@@ -93,6 +96,15 @@ describe("an operation that Grafast runs", () => {
     expect(await waysOf(() => sameAnswer('{ things(first: 1, after: "W10=") { totalCount } }'))).toEqual({
       argument: 1,
     });
+  });
+
+  test("is one with an argument that the compiler does not know", async () => {
+    const { data } = await sameAnswer('{ listeds(where: { name: { eq: "two" } }) { id } }');
+    expect(data).toEqual({ listeds: [{ id: "2" }] });
+    expect((await sameAnswer("{ listeds(orderBy: [{ id: DESC }]) { id } }")).data.listeds).toMatchObject([
+      { id: "2" },
+      { id: "1" },
+    ]);
   });
 
   test("is one whose statement fails: errors are assigned to fields", async () => {
