@@ -6,7 +6,12 @@ import type { Logger } from "../../engine/output/log.ts";
 import type { ReplicatedRelation } from "../../engine/replication/changes.ts";
 import type { Binding } from "./binding.ts";
 import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
-import { claimsKey, type FindMissingPolicyColumns, type PolicyClaimsReader } from "./policy-dependencies.ts";
+import {
+  claimsKey,
+  type FindMissingPolicyColumns,
+  type PolicyClaims,
+  type PolicyClaimsReader,
+} from "./policy-dependencies.ts";
 import type { Publication } from "./publication.ts";
 import { isUnalteredColumn, type RowVisibility, readTableAccess, type TableAccess } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
@@ -105,6 +110,7 @@ export type SubscriberGroup = {
   /** One of them: the others have the same role, and the same values of the claims that the policies read. */
   readonly caller: Caller;
   readonly visibility: RowVisibility;
+  readonly commonCondition: string | null;
   readonly members: readonly GroupMember[];
 };
 
@@ -128,7 +134,7 @@ async function groupSubscribers(
   context: GroupingContext,
 ): Promise<ChangeAudience> {
   const { catalog, table, claims: reader } = context;
-  const groups = new Map<string, { caller: Caller; access: TableAccess; members: GroupMember[] }>();
+  const groups = new Map<string, GroupInProgress>();
   const columnsByAccess = new Map<TableAccess, Map<string, VisibleColumns>>();
   for (const subscriber of subscribers) {
     const bindings = subscriber.bindings.filter((binding) => matchesTable(binding, table));
@@ -140,26 +146,47 @@ async function groupSubscribers(
       subscriber.reportGap(`a column of ${table.name} was revoked, altered or dropped`);
       continue;
     }
-    const claimsRead = access.visibility === "all" ? "" : claimsKey(caller, await reader.read(table));
+    const { visibility } = access;
+    const claimsRead = visibility === "all" ? "" : claimsKey(caller, await reader.read(table, visibility.policies));
     const key = JSON.stringify([caller.role, claimsRead]);
     const group = groups.get(key) ?? { caller, access, members: [] };
     groups.set(key, group);
     group.members.push(...toGroupMembers(subscriber, bindings, access, table, columnsByAccess));
   }
-  return {
-    table,
-    groups: [...groups.values()].map(({ caller, access, members }) => ({
-      caller,
-      visibility: access.visibility,
-      members,
-    })),
+  const toGroup = async ({ caller, access: { visibility }, members }: GroupInProgress): Promise<SubscriberGroup> => {
+    const commonCondition = await findCommonCondition(visibility, table, reader);
+    return { caller, visibility, commonCondition, members };
   };
+  return { table, groups: await Promise.all([...groups.values()].map(toGroup)) };
+}
+
+type GroupInProgress = { readonly caller: Caller; readonly access: TableAccess; readonly members: GroupMember[] };
+
+/**
+ * The permissive policies that read no claims, such as the one that shows published rows to everybody: such rows are checked once per
+ * role, not once per group. Null if there are none, or if all are: then the role is one group.
+ */
+async function findCommonCondition(
+  visibility: RowVisibility,
+  table: CatalogTable,
+  claims: PolicyClaimsReader,
+): Promise<string | null> {
+  if (typeof visibility === "string" || visibility.policies.some(({ permissive }) => !permissive)) return null;
+  const { policies } = visibility;
+  const claimsRead = await Promise.all(policies.map((policy) => claims.read(table, [policy])));
+  const common = policies.filter((_, index) => isEmptySet(claimsRead[index]!));
+  if (common.length === 0 || common.length === policies.length) return null;
+  return common.map(({ using }) => `(${using ?? "true"})`).join(" or ");
+}
+
+function isEmptySet(claims: PolicyClaims): boolean {
+  return claims !== "all" && claims.size === 0;
 }
 
 /** Splits a group by all claims, so that claims which make a policy fail affect nobody else. */
-export function splitByClaims({ visibility, members }: SubscriberGroup): readonly SubscriberGroup[] {
+export function splitByClaims({ members, ...rest }: SubscriberGroup): readonly SubscriberGroup[] {
   const parts = Map.groupBy(members, ({ subscriber }) => subscriber.caller.claimsText);
-  return [...parts.values()].map((part) => ({ caller: part[0]!.subscriber.caller, visibility, members: part }));
+  return [...parts.values()].map((part) => ({ ...rest, caller: part[0]!.subscriber.caller, members: part }));
 }
 
 export function matchesTable(

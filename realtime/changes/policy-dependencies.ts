@@ -1,6 +1,5 @@
-import { selectPolicies } from "../../engine/catalog/access.ts";
 import { inSnapshot } from "../../engine/catalog/catalog-reader.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { readJsonMembers } from "../../engine/json/json-values.ts";
@@ -8,7 +7,7 @@ import { readJsonMembers } from "../../engine/json/json-values.ts";
 // Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `
   with recursive used (class, object) as (
-    select 'pg_policy'::regclass::oid, oid from pg_policy where polrelid = $1 and polcmd in ('*', 'r')
+    select 'pg_policy'::regclass::oid, oid from pg_policy where polrelid = $1 and polname = any($2)
     union
     select next.class, next.object
     from used cross join lateral (
@@ -61,7 +60,8 @@ const POLICY_COLUMNS = `
 export type PolicyClaims = ReadonlySet<string> | "all";
 
 export type PolicyClaimsReader = {
-  read(table: CatalogTable): Promise<PolicyClaims>;
+  /** The claims that some of the table's policies read. */
+  read(table: CatalogTable, policies: readonly Policy[]): Promise<PolicyClaims>;
   /** To be called when the schema has changed: a function that a policy calls may read other claims, though the catalogue is the same. */
   forget(): void;
 };
@@ -69,22 +69,27 @@ export type PolicyClaimsReader = {
 /** For databases without the event trigger for schema changes. */
 const CACHE_MS = 5_000;
 
-/** Queries once per table and cache period. */
+type CachedClaims = Map<string, { readonly claims: Promise<PolicyClaims>; readonly at: number }>;
+
+/** Queries once per table, policies and cache period. */
 export function makePolicyClaimsReader(asOwner: AsOwner): PolicyClaimsReader {
-  let cache = new WeakMap<CatalogTable, { readonly claims: Promise<PolicyClaims>; readonly at: number }>();
-  const read = async (table: CatalogTable): Promise<PolicyClaims> => {
-    const conditions = selectPolicies(table).flatMap(({ using }) => using ?? []);
-    return findClaims(conditions, await readPolicyDependencies(asOwner, table));
+  let cache = new WeakMap<CatalogTable, CachedClaims>();
+  const read = async (table: CatalogTable, policies: readonly Policy[]): Promise<PolicyClaims> => {
+    const conditions = policies.flatMap(({ using }) => using ?? []);
+    return findClaims(conditions, await readPolicyDependencies(asOwner, table, policies));
   };
   return {
-    read: (table) => {
-      const last = cache.get(table);
+    read: (table, policies) => {
+      const ofTable: CachedClaims = cache.get(table) ?? new Map();
+      cache.set(table, ofTable);
+      const key = JSON.stringify(policies.map(({ name }) => name));
+      const last = ofTable.get(key);
       if (last && performance.now() - last.at < CACHE_MS) return last.claims;
       // A failed query keeps the last result.
-      const claims = last ? read(table).catch(() => last.claims) : read(table);
-      cache.set(table, { claims, at: performance.now() });
+      const claims = last ? read(table, policies).catch(() => last.claims) : read(table, policies);
+      ofTable.set(key, { claims, at: performance.now() });
       claims.catch(() => {
-        if (cache.get(table)?.claims === claims) cache.delete(table);
+        if (ofTable.get(key)?.claims === claims) ofTable.delete(key);
       });
       return claims;
     },
@@ -179,10 +184,17 @@ type FunctionDependency = {
 };
 
 /** In one snapshot. */
-function readPolicyDependencies(asOwner: AsOwner, { oid }: CatalogTable): Promise<readonly PolicyDependency[]> {
+function readPolicyDependencies(
+  asOwner: AsOwner,
+  { oid }: CatalogTable,
+  policies: readonly Policy[],
+): Promise<readonly PolicyDependency[]> {
   return asOwner((client) =>
     inSnapshot(client, async () => {
-      const { rows } = await client.query<{ dependency: PolicyDependency }>(DEPENDENCIES, [oid]);
+      const { rows } = await client.query<{ dependency: PolicyDependency }>(DEPENDENCIES, [
+        oid,
+        policies.map(({ name }) => name),
+      ]);
       return rows.map(({ dependency }) => dependency);
     }),
   );

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { applicablePolicies } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { isQueryCanceled } from "../../engine/database/database-errors.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
@@ -20,7 +20,15 @@ const RETRY_PAUSE_MS = 200;
 const MAX_RETRY_MS = 30_000;
 
 /** The caller that represents a group of subscribers. */
-type RowViewer = { readonly caller: Caller; readonly visibility: RowVisibility };
+type RowViewer = {
+  readonly caller: Caller;
+  readonly visibility: RowVisibility;
+  /** A condition that is the same for all callers of the role; rows that satisfy it are visible to them. */
+  readonly commonCondition: string | null;
+};
+
+/** The rows that all callers of a role see, and the others. */
+type CommonCheck = { readonly visible: readonly boolean[]; readonly others: readonly RowVersion[] };
 
 /** Returns for each row whether it is visible. */
 export type CheckRowVisibility = (
@@ -58,9 +66,30 @@ export function makeVisibilityCheck({ database, contextOf, timeoutMs }: Visibili
     }
   };
 
-  return async ({ caller, visibility }, table, versions) => {
+  const commonChecks = new WeakMap<readonly RowVersion[], Map<string, Promise<CommonCheck | null>>>();
+  /** Once for all groups of a role that check the same rows. Null if it fails, so that each group reports its own failure. */
+  const commonCheck = (caller: Caller, condition: string, table: CatalogTable, versions: readonly RowVersion[]) => {
+    const byRole = commonChecks.get(versions) ?? new Map<string, Promise<CommonCheck | null>>();
+    commonChecks.set(versions, byRole);
+    const result =
+      byRole.get(caller.role) ??
+      retryWhileUnavailable(() => check(caller, condition, table, versions)).then(
+        (visible) => ({ visible, others: versions.filter((_, index) => !visible[index]) }),
+        () => null,
+      );
+    byRole.set(caller.role, result);
+    return result;
+  };
+
+  return async ({ caller, visibility, commonCondition }, table, versions) => {
     if (typeof visibility === "string") return versions.map(() => visibility === "all");
-    return retryWhileUnavailable(() => check(caller, visibility.using, table, versions));
+    const common = commonCondition === null ? null : await commonCheck(caller, commonCondition, table, versions);
+    if (common?.others.length === 0) return common.visible;
+    const rows = common?.others ?? versions;
+    const checked = await retryWhileUnavailable(() => check(caller, visibility.using, table, rows));
+    if (!common) return checked;
+    let next = 0;
+    return common.visible.map((isVisible) => isVisible || checked[next++]!);
   };
 }
 
@@ -84,7 +113,7 @@ export type TableAccess = {
 };
 
 /** Every row, none, or those that satisfy `using`, the condition of the policies. */
-export type RowVisibility = "all" | "none" | { readonly using: string };
+export type RowVisibility = "all" | "none" | { readonly using: string; readonly policies: readonly Policy[] };
 
 /** Null: it may not read the table at all. */
 export function readTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
@@ -122,7 +151,7 @@ function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): Row
   const restricted = restrictive.filter((using) => using !== "true");
   const permitted = permissive.includes("true") ? [] : [permissive.map((using) => `(${using})`).join(" or ")];
   const conditions = [...permitted, ...restricted].map((using) => `(${using})`);
-  return conditions.length === 0 ? "all" : { using: conditions.join(" and ") };
+  return conditions.length === 0 ? "all" : { using: conditions.join(" and "), policies };
 }
 
 /** Retries while the database is unavailable. */

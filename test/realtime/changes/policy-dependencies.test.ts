@@ -1,5 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { selectPolicies } from "../../../engine/catalog/access.ts";
 import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
 import type { Caller } from "../../../engine/identity/caller.ts";
 import type { Claims } from "../../../engine/identity/claims.ts";
@@ -49,7 +50,8 @@ async function claimsReadBy(using: string): Promise<PolicyClaims> {
     extraSearchPath: [],
     loginRole: "authenticator",
   });
-  return makePolicyClaimsReader((work) => work(client)).read(catalog.findTable({ schema: "public", name: "t" })!);
+  const table = catalog.findTable({ schema: "public", name: "t" })!;
+  return makePolicyClaimsReader((work) => work(client)).read(table, selectPolicies(table));
 }
 
 test.each([

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import { makeVisibilityCheck } from "../../../realtime/changes/row-visibility.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";
 import { RawClient } from "../raw-client.ts";
@@ -211,4 +213,48 @@ test("a subscriber is sent the rows that its SELECT returns, whatever the polici
     ),
     { numRuns: RUNS, examples: EXAMPLES },
   );
+});
+
+test("rows that a policy without claims shows are checked once per role, and only the others for each caller", async () => {
+  const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
+  const { catalog } = await loadCatalog(ground.owner, options);
+  const table = catalog.findTable({ schema: "public", name: "things" })!;
+  const checked: string[] = [];
+  const check = makeVisibilityCheck({
+    database: {
+      run: async ({ settings }, { text, values = [] }) => {
+        const claims = settings[0]![1];
+        checked.push(`${claims} ${JSON.parse(String(values[0])).length}`);
+        await run("begin");
+        await run("select set_config('request.jwt.claims', $1, true)", [claims]);
+        const { rows } = await ground.owner.query<[boolean]>({ text, values: [...values], rowMode: "array" });
+        await run("rollback");
+        return { rows: rows.map(([isVisible]) => [isVisible ? "t" : "f"]) } as never;
+      },
+    },
+    contextOf: ({ role, claimsText }) => ({ role, settings: [["request.jwt.claims", claimsText]] }),
+    timeoutMs: 60_000,
+  });
+  const viewer = (sub: string) =>
+    ({
+      caller: {
+        kind: "known",
+        role: "authenticated",
+        claims: { sub },
+        claimsText: `{"sub":"${sub}"}`,
+        expiresAt: null,
+      },
+      visibility: {
+        using: "(level > 1) or (owner = (current_setting('request.jwt.claims')::json ->> 'sub'))",
+        policies: [],
+      },
+      commonCondition: "(level > 1)",
+    }) as const;
+  const version = (owner: string, level: string) => new Map(Object.entries({ id: "1", owner, level }));
+  const versions = [version("a", "2"), version("a", "0"), version("b", "0")];
+  const published = versions.slice(0, 1);
+  expect(await check(viewer("a"), table, versions)).toEqual([true, true, false]);
+  expect(await check(viewer("b"), table, versions)).toEqual([true, false, true]);
+  for (const sub of ["a", "b", "c"]) expect(await check(viewer(sub), table, published)).toEqual([true]);
+  expect(checked).toEqual(['{"sub":"a"} 3', '{"sub":"a"} 2', '{"sub":"b"} 2', '{"sub":"a"} 1']);
 });
