@@ -2,8 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
+import { collectGarbage } from "../../collect-garbage.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { operationWays } from "../compile/oracle.ts";
 
@@ -159,6 +161,26 @@ describe("limits hold for compiled operations", () => {
     leaving.abort();
     expect(await answer).toBe("left");
     await until(async () => (await count()) === 0);
+  });
+});
+
+describe("documents that are all different", () => {
+  test("leave the memory as it is: statements are kept for the latest documents only", async () => {
+    const batch = propertyRuns(2_500);
+    let asked = 0;
+    const askBatch = async () => {
+      for (const last = asked + batch; asked < last; ) {
+        const documents = Array.from({ length: 10 }, () => `{ thing(id: 1) { a${asked++}: name } }`);
+        const answers = await Promise.all(documents.map((document) => compiling.ask(document)));
+        expect(answers.every(({ errors }) => errors === undefined)).toBe(true);
+      }
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    await askBatch();
+    const before = await askBatch();
+    await askBatch();
+    expect((await askBatch()) - before).toBeLessThan(16 * 2 ** 20);
   });
 });
 
