@@ -249,6 +249,8 @@ describe("with USERS_ACCESS=owner", () => {
       expect(errors!.map(({ path, extensions }) => [path, extensions.code])).toEqual([[["b"], "RATE_LIMITED"]]);
       expect(data).toBeNull();
       expect(await post("/users", user())).toBe(429);
+      const alone = await anonymousDocument(site, `mutation { ${create("c", "c@example.org")} }`);
+      expect(alone.errors!.map(({ extensions }) => extensions.code)).toEqual(["RATE_LIMITED"]);
       expect(await post("/api/v1/users", [user()])).toBe(429);
       expect(await post("/auth/register", { ...user(), password: "Passw0rd-of-mine" })).toBe(429);
       // Callers who are signed in are known.
