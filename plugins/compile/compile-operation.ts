@@ -75,6 +75,9 @@ export type RootField = {
 /** Deeper statements take Postgres longer to plan than Grafast takes. */
 const MAX_TEXT_LENGTH = 200_000;
 
+/** One statement would build larger responses in the memory of Postgres; Grafast reads level by level, and ends when one is too large. */
+const MAX_ROWS = 10_000_000;
+
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 type Field = GraphQLField<unknown, unknown>;
 
@@ -117,6 +120,10 @@ class OperationCompiler {
   holdsJson = false;
   /** The statement that calls a mutation's function. */
   call: SQL | null = null;
+  /** The limits of the lists around a field, multiplied. */
+  #rowsAround = 1;
+  /** What the limits of all lists allow. */
+  #rowsAtMost = 0;
 
   constructor(selections: SelectionReader, values: OperationValues) {
     this.#selections = selections;
@@ -242,8 +249,19 @@ class OperationCompiler {
       limit: readLimit(this.#values.count("limit", node, args.get("limit")), maxPageSize),
       offset: readOffset(this.#values.count("offset", node, args.get("offset"))),
     };
-    const item = this.#tableItem(table, itemTypeOf(field.type), nodes, row);
+    const item = this.#eachOf(query.limit, () => this.#tableItem(table, itemTypeOf(field.type), nodes, row));
     return jsonArrayOf(query, orNull(item, itemTypeOf(field.type)));
+  }
+
+  /** The fields of each row of a list. */
+  #eachOf(limit: number | null, compile: () => SQL): SQL {
+    const around = this.#rowsAround;
+    this.#rowsAround *= limit ?? 1;
+    this.#rowsAtMost += this.#rowsAround;
+    if (this.#rowsAtMost > MAX_ROWS) throw new NotCompiled("size", `Its limits allow more than ${MAX_ROWS} rows.`);
+    const fields = compile();
+    this.#rowsAround = around;
+    return fields;
   }
 
   #connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): SQL {
@@ -268,7 +286,7 @@ class OperationCompiler {
       hasAfter,
       hasBefore,
     };
-    return this.#page(page, objectTypeOf(field.type), selectionsOf(nodes));
+    return this.#eachOf(page.size, () => this.#page(page, objectTypeOf(field.type), selectionsOf(nodes)));
   }
 
   /** Each filter once, as an argument or within `filter`. */
@@ -395,7 +413,8 @@ class OperationCompiler {
     }
     const type = itemTypeOf(field.type);
     if (!isRow) return jsonArrayOf(query, this.#leaf(sql`${row}.v`, resource, { type }));
-    const item = sql`case when ${presence(resource, row)} then ${this.#item(type, nodes, row)} end`;
+    const fields = this.#eachOf(limit, () => this.#item(type, nodes, row));
+    const item = sql`case when ${presence(resource, row)} then ${fields} end`;
     return jsonArrayOf(query, orNull(item, type));
   }
 }

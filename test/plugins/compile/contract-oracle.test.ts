@@ -4,6 +4,7 @@ import { connect, SEED } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import {
+  answerOf,
   type Comparison,
   compareAnswers,
   compiledShare,
@@ -54,5 +55,20 @@ describe("the service's own schema", () => {
     expect(comparisons).toHaveLength(CALLERS.length);
     expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(0.95);
     expect((await operationWays(services.plain)).compiled).toBeUndefined();
+  });
+
+  test("leaves nested lists to Grafast whose limits allow more than ten million rows", async () => {
+    const runsBySize = async () => (await operationWays(services.compiling)).size ?? 0;
+    const nested = (limit: number) => ({
+      query: `query ($limit: Int) { user(id: 1) { articles(limit: $limit) { author { articles(limit: $limit) { author { articles(limit: $limit) { id } } } } } } }`,
+      variables: { limit },
+    });
+    const before = await runsBySize();
+    const few = await answerOf(services.compiling, nested(20), null);
+    expect(await runsBySize()).toBe(before);
+    const many = await answerOf(services.compiling, nested(1000), null);
+    expect(await runsBySize()).toBe(before + 1);
+    expect(many).toEqual(few);
+    expect(JSON.parse(few.data!).user.articles.length).toBeGreaterThan(0);
   });
 });

@@ -52,7 +52,7 @@ export async function servePair(database: TestDatabase, settings: NodeJS.Process
 
 type Answer = { readonly data: string | null; readonly errors: unknown };
 
-async function answerOf(service: Service, operation: GeneratedOperation, token: string | null): Promise<Answer> {
+export async function answerOf(service: Service, operation: GeneratedOperation, token: string | null): Promise<Answer> {
   const response = await fetch(`${service.url}/graphql`, {
     method: "POST",
     headers: {
