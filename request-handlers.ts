@@ -99,25 +99,19 @@ export function makeRequestHandlers(
 
 function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
   const { database, graphql, realtime, queueTask, counts, versions, refreshCatalog, currentCatalog: catalog } = shared;
-  const { authenticator, accounts, federation } = signIn;
+  const { authenticator, accounts } = signIn;
   const csrf = makeCsrfProtection(config);
   const authenticate: Authenticate = (request) => authenticateCaller(request, { authenticator, csrf });
 
-  const authOptions = accounts &&
-    federation && { accounts, federation, authenticator, config, siteUrl: shared.siteUrl };
-  const authFolders = authOptions ? authPathPrefixes(authOptions) : {};
-  const authAndHealthRoutes = {
-    ...shared.healthRoutes,
-    ...keySetRoutes(signIn.keys),
-    ...(authOptions && authRoutes({ ...authOptions, limitExpensive: shared.limitExpensive })),
-  };
+  const { signInFolders, signInRoutes } = buildSignInRoutes(shared, config, signIn);
+  const authAndHealthRoutes = { ...shared.healthRoutes, ...signInRoutes };
   const documents = openApiRoutes({
     config,
     catalog,
     versions,
     identify: authenticate,
     routes: authAndHealthRoutes,
-    folders: Object.keys(authFolders),
+    folders: Object.keys(signInFolders),
     hasTasks: queueTask !== null,
   });
   const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts });
@@ -141,7 +135,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
   const folders = {
     [TABLE_PREFIX]: table.handle,
-    ...authFolders,
+    ...signInFolders,
     ...graphql.folders,
     ...realtime.handlersByPath,
     ...shared.guideFolder,
@@ -158,10 +152,23 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     acceptsRequests: shared.acceptsRequests,
     onUnknownName: () => shared.catalog.checkSoon(),
   });
-  const paths = { routes: Object.keys(routes), authFolders: Object.keys(authFolders), folders: Object.keys(folders) };
+  const paths = { routes: Object.keys(routes), authFolders: Object.keys(signInFolders), folders: Object.keys(folders) };
   return {
     entry: makeEntry(shared, config, router, paths),
     interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
+  };
+}
+
+function buildSignInRoutes(
+  shared: SharedParts,
+  config: Config,
+  { authenticator, accounts, federation, keys }: SignInServices,
+) {
+  if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySetRoutes(keys) };
+  const options = { accounts, federation, authenticator, config, siteUrl: shared.siteUrl };
+  return {
+    signInFolders: authPathPrefixes(options),
+    signInRoutes: { ...keySetRoutes(keys), ...authRoutes({ ...options, limitExpensive: shared.limitExpensive }) },
   };
 }
 

@@ -54,6 +54,8 @@ type TokenOwner = { user_id: string; username: string | null; email: string };
 const BEGIN_RESET = `select auth.begin_reset($2, $3, ${LIFETIMES.resetLink}, ${CLIENT_INFO_SQL}) as to`;
 const BEGIN_VERIFICATION = `select auth.begin_verification($2, $3, ${LIFETIMES.verificationLink}, ${CLIENT_INFO_SQL}) as to`;
 const BEGIN_CHANGE = `select auth.begin_email_change($2, $3, $4, ${LIFETIMES.addressChangeLink}, ${CLIENT_INFO_SQL}) as previous`;
+const RESET_PASSWORD = `select auth.reset_password($2, $3, ${CLIENT_INFO_SQL}) as user_id`;
+const VERIFY_EMAIL = `select auth.verify_email($2, ${CLIENT_INFO_SQL}) as user_id`;
 const CHANGE_ADDRESS = `select user_id, previous_email as previous from auth.change_email($2, ${CLIENT_INFO_SQL})`;
 
 export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions): EmailLinks {
@@ -70,11 +72,13 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
     return to === null ? null : { to, token };
   };
 
-  const useToken = async (statement: string, values: readonly unknown[]): Promise<void> => {
-    const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<{ user_id: string | null }>(statement, [...values]),
-    );
+  const useToken = async <Row extends { readonly user_id: string | null }>(
+    statement: string,
+    values: readonly unknown[],
+  ): Promise<Row> => {
+    const { rows } = await inOwnerTransaction(asOwner, (client) => client.query<Row>(statement, [...values]));
     if (rows[0]!.user_id === null) throw linkExpired();
+    return rows[0]!;
   };
 
   return {
@@ -91,18 +95,11 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
       const { username, email } = rows[0];
       checkNewPassword(newPassword, { policy, field: "password", personalWords: [username, email] });
       const hash = await passwords.hash(newPassword);
-      await useToken(`select auth.reset_password($2, $3, ${CLIENT_INFO_SQL}) as user_id`, [
-        clientInfoParameter(clientInfo),
-        digest,
-        hash,
-      ]);
+      await useToken(RESET_PASSWORD, [clientInfoParameter(clientInfo), digest, hash]);
     },
 
     async verifyEmail(token, clientInfo) {
-      await useToken(`select auth.verify_email($2, ${CLIENT_INFO_SQL}) as user_id`, [
-        clientInfoParameter(clientInfo),
-        digestOf(token),
-      ]);
+      await useToken(VERIFY_EMAIL, [clientInfoParameter(clientInfo), digestOf(token)]);
     },
 
     async beginAddressChange(client, userId, email, clientInfo) {
@@ -113,14 +110,8 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
     },
 
     async changeAddress(token, clientInfo) {
-      const { rows } = await inOwnerTransaction(asOwner, (client) =>
-        client.query<{ user_id: string | null; previous: string }>(CHANGE_ADDRESS, [
-          clientInfoParameter(clientInfo),
-          digestOf(token),
-        ]),
-      );
-      if (rows[0]!.user_id === null) throw linkExpired();
-      return rows[0]!.previous;
+      const values = [clientInfoParameter(clientInfo), digestOf(token)];
+      return (await useToken<{ user_id: string | null; previous: string }>(CHANGE_ADDRESS, values)).previous;
     },
   };
 }
@@ -149,84 +140,112 @@ type AccountEmailsOptions = {
 };
 
 export function makeAccountEmails({ emailLinks, emailQueue, siteUrl }: AccountEmailsOptions): AccountEmails {
-  const linkTo = (page: string, token: string) => `${siteUrl()}${page}?token=${token}`;
-  const host = () => new URL(siteUrl()).host;
+  const texts = new AccountEmailTexts(siteUrl);
+  return {
+    sendAddressChange(change) {
+      emailQueue.add(async () => texts.addressChange(change));
+      emailQueue.add(async () => texts.addressChangeNotice(change.previous));
+    },
+    sendAddressChanged(previous) {
+      emailQueue.add(async () => texts.addressChanged(previous));
+    },
+    sendReset(email, clientInfo) {
+      emailQueue.add(async () =>
+        toEmail(await emailLinks.requestReset(email, clientInfo), (link) => texts.reset(link)),
+      );
+    },
+    sendVerification(userId, clientInfo) {
+      emailQueue.add(async () =>
+        toEmail(await emailLinks.requestVerification(userId, clientInfo), (link) => texts.verification(link)),
+      );
+    },
+  };
+}
 
-  const resetEmail = ({ to, token }: EmailLink): Email => ({
-    to,
-    subject: "Set a new password",
-    text: `Somebody, probably you, asked to reset the password of ${to} at ${host()}.
+class AccountEmailTexts {
+  readonly #siteUrl: () => string;
+
+  constructor(siteUrl: () => string) {
+    this.#siteUrl = siteUrl;
+  }
+
+  reset({ to, token }: EmailLink): Email {
+    return {
+      to,
+      subject: "Set a new password",
+      text: `Somebody, probably you, asked to reset the password of ${to} at ${this.#host()}.
 
 To set a new password, open this link within one hour:
 
-${linkTo(EMAIL_LINK_PATHS.newPassword, token)}
+${this.#linkTo(EMAIL_LINK_PATHS.newPassword, token)}
 
 If it was not you, ignore this e-mail: the password stays unchanged.
 `,
-  });
+    };
+  }
 
-  const verificationEmail = ({ to, token }: EmailLink): Email => ({
-    to,
-    subject: "Confirm your e-mail address",
-    text: `Somebody, probably you, created an account at ${host()} with the address ${to}.
+  verification({ to, token }: EmailLink): Email {
+    return {
+      to,
+      subject: "Confirm your e-mail address",
+      text: `Somebody, probably you, created an account at ${this.#host()} with the address ${to}.
 
 To confirm your address, open this link within one day:
 
-${linkTo(EMAIL_LINK_PATHS.verifyEmail, token)}
+${this.#linkTo(EMAIL_LINK_PATHS.verifyEmail, token)}
 
 If it was not you, ignore this e-mail.
 `,
-  });
+    };
+  }
 
-  const changeEmail = ({ to, token }: EmailLink): Email => ({
-    to,
-    subject: "Confirm your new e-mail address",
-    text: `Somebody, probably you, asked to use ${to} for an account at ${host()}.
+  addressChange({ to, token }: EmailLink): Email {
+    return {
+      to,
+      subject: "Confirm your new e-mail address",
+      text: `Somebody, probably you, asked to use ${to} for an account at ${this.#host()}.
 
 To use this address from now on, open this link within one hour:
 
-${linkTo(EMAIL_LINK_PATHS.changeEmail, token)}
+${this.#linkTo(EMAIL_LINK_PATHS.changeEmail, token)}
 
 If it was not you, ignore this e-mail.
 `,
-  });
+    };
+  }
 
-  const changeNotice = (to: string): Email => ({
-    to,
-    subject: "Your e-mail address is about to change",
-    text: `Somebody, probably you, asked to use another e-mail address for your account at ${host()}.
+  addressChangeNotice(to: string): Email {
+    return {
+      to,
+      subject: "Your e-mail address is about to change",
+      text: `Somebody, probably you, asked to use another e-mail address for your account at ${this.#host()}.
 It changes when the new address is confirmed.
 
 If it was not you, somebody knows your password. Set a new one now, which also stops the change:
 
-${siteUrl()}${FORGOTTEN_PASSWORD_PATH}
+${this.#siteUrl()}${FORGOTTEN_PASSWORD_PATH}
 `,
-  });
+    };
+  }
 
-  const changedNotice = (to: string): Email => ({
-    to,
-    subject: "Your e-mail address has changed",
-    text: `The e-mail address of your account at ${host()} has been changed. E-mails go to the new address from now on.
+  addressChanged(to: string): Email {
+    return {
+      to,
+      subject: "Your e-mail address has changed",
+      text: `The e-mail address of your account at ${this.#host()} has been changed. E-mails go to the new address from now on.
 
 If it was not you, ask the operator of the service for help.
 `,
-  });
+    };
+  }
 
-  return {
-    sendAddressChange(change) {
-      emailQueue.add(async () => changeEmail(change));
-      emailQueue.add(async () => changeNotice(change.previous));
-    },
-    sendAddressChanged(previous) {
-      emailQueue.add(async () => changedNotice(previous));
-    },
-    sendReset(email, clientInfo) {
-      emailQueue.add(async () => toEmail(await emailLinks.requestReset(email, clientInfo), resetEmail));
-    },
-    sendVerification(userId, clientInfo) {
-      emailQueue.add(async () => toEmail(await emailLinks.requestVerification(userId, clientInfo), verificationEmail));
-    },
-  };
+  #linkTo(page: string, token: string): string {
+    return `${this.#siteUrl()}${page}?token=${token}`;
+  }
+
+  #host(): string {
+    return new URL(this.#siteUrl()).host;
+  }
 }
 
 function toEmail(mail: EmailLink | null, write: (mail: EmailLink) => Email): Email | null {

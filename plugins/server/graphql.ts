@@ -123,16 +123,7 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
     bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
   });
   return {
-    folders: {
-      [GRAPHQL_PATH]: handle,
-      ...(config.graphqlExplorer && {
-        [EXPLORER_PATH]: makeExplorer({
-          explorer: EXPLORER_PATH,
-          graphql: GRAPHQL_PATH,
-          sampleQueryFor: (request) => sampleTablesQueryFor(request, dependencies, keeper),
-        }),
-      }),
-    },
+    folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && explorerFolder(dependencies, keeper)) },
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
     sampleQuery: (table) => {
       const served = keeper.isServing ? keeper.current(config.anonRole) : null;
@@ -153,6 +144,15 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
       keeper.close();
     },
   };
+}
+
+function explorerFolder(dependencies: GraphqlDependencies, keeper: SchemaKeeper) {
+  const explorer = makeExplorer({
+    explorer: EXPLORER_PATH,
+    graphql: GRAPHQL_PATH,
+    sampleQueryFor: (request) => sampleTablesQueryFor(request, dependencies, keeper),
+  });
+  return { [EXPLORER_PATH]: explorer };
 }
 
 /** Null while there is no schema. */
