@@ -100,7 +100,8 @@ export class OperationPlans {
   #keyOf(variables: CoercedVariables): string {
     const parts = this.#variableTypes.map(([name, type]) => {
       const value = variables[name];
-      return this.#fixed.has(name) ? JSON.stringify(value ?? null) : presenceOf(value, type);
+      const isFixed = this.#fixed.has(name) && value !== undefined;
+      return isFixed ? JSON.stringify(value) : presenceOf(value, type);
     });
     return parts.join();
   }

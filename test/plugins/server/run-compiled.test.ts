@@ -18,9 +18,11 @@ const ROWS = `
   create function public.slow() returns text language plpgsql stable as $$ begin perform pg_sleep(30); return 'awake'; end $$;
   create function public.failing(thing public.things) returns text language plpgsql stable as $$
     begin if thing.id = 3 then raise exception 'not three' using errcode = '22023'; end if; return 'fine'; end $$;
+  create function public.numbers(most int default 3) returns setof int language sql stable
+    as 'select n from generate_series(1, most) as n';
   grant usage on schema public to anon;
   grant select on public.things, public.listed to anon;
-  grant execute on function public.slow, public.failing to anon;
+  grant execute on function public.slow, public.failing, public.numbers to anon;
 `;
 const SETTINGS = {
   ADMIN_PORT: "0",
@@ -89,6 +91,13 @@ describe("an operation that can be compiled", () => {
     ]);
     expect((await sameAnswer(query, { variables: { first: 3, after } })).data.things.edges).toHaveLength(3);
     expect((await sameAnswer(query)).data.things.edges).toHaveLength(10);
+  });
+
+  test("replaces an absent variable by the default of a function, and a null by none, where it is a number of rows too", async () => {
+    const query = "query ($n: Int) { numbers(most: $n) things(first: $n) { totalCount } }";
+    expect((await sameAnswer(query, { variables: { n: 2 } })).data.numbers).toEqual([1, 2]);
+    expect((await sameAnswer(query)).data.numbers).toEqual([1, 2, 3]);
+    expect((await sameAnswer(query, { variables: { n: null } })).data.numbers).toEqual([]);
   });
 });
 
