@@ -47,7 +47,7 @@ function parenthesized(condition: SQL): SQL {
 }
 
 export function wholeNumber(value: number): SQL {
-  return sql.raw(String(Math.trunc(value)));
+  return sql.literal(Math.trunc(value));
 }
 
 /** The rows as a JSON array. */

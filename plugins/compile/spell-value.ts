@@ -96,10 +96,25 @@ function spellEnum(value: SQL, type: GraphQLEnumType): SQL {
   return sql`(case when ${value} is null then null else case ${value}::text ${sql.join(cases, " ")} else ${REFUSE} end end)`;
 }
 
-/** Of an identifier or JSON text. */
+/** Characters of JSON that `sql.literal` would make a parameter of. */
+const PUNCTUATION: ReadonlyMap<string, SQL> = new Map([
+  ["{", sql`'{'`],
+  ["}", sql`'}'`],
+  ["[", sql`'['`],
+  ["]", sql`']'`],
+  [",", sql`','`],
+]);
+const AROUND_PUNCTUATION = /(?<=[{}[\],])|(?=[{}[\],])/;
+const CONSTANT_TEXT = /^[-\w@!$ :".{}[\],]*$/;
+
+/** A constant for JSON text of names; a parameter for any other text. Postgres concatenates constants on lines of their own. */
 export function textLiteral(text: string): SQL {
-  const escaped = text.replaceAll("'", "''").replaceAll("\\", "\\\\");
-  return sql.raw(`${text.includes("\\") ? " E" : ""}'${escaped}'`);
+  if (!CONSTANT_TEXT.test(text)) return sql`${sql.value(text)}::text`;
+  const parts = text.split(AROUND_PUNCTUATION);
+  return sql.join(
+    parts.map((part) => PUNCTUATION.get(part) ?? sql.literal(part)),
+    "\n",
+  );
 }
 
 /** JavaScript writes an exponent from 1e21 and below 1e-6, and Postgres from 1e15 and below 1e-4. JSON has no NaN and no infinity. */
