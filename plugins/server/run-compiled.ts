@@ -1,4 +1,5 @@
 import { GraphQLError, isNonNullType } from "grafast/graphql";
+import pg from "pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { isQueryCanceled, PrecedingStatementError } from "../../engine/database/database-errors.ts";
@@ -34,8 +35,8 @@ export async function runCompiled(
   options: CompiledRunOptions,
 ): Promise<CompiledResult> {
   const { database, context, signal, budget, admit, asText } = options;
+  const readOnly = before === undefined;
   try {
-    const readOnly = before === undefined;
     const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
     const { rows } = await database.run(context, statement, runOptions);
     const data = rows[0]![0]!;
@@ -44,14 +45,19 @@ export async function runCompiled(
     if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
     return { data: compiled.holdsJson ? JSON.stringify(parseJsonExactly(String(data))) : data };
   } catch (error) {
-    if (!isFinal(error)) throw new NotCompiled("refused", error instanceof Error ? error.message : String(error));
+    if (!isFinal(error, readOnly))
+      throw new NotCompiled("refused", error instanceof Error ? error.message : String(error));
     return failedResult(compiled.rootFields, error as Error);
   }
 }
 
-/** A mutation's function has failed, the statement took too long, its answer is too large, the client has left, or Postgres does not answer. */
-function isFinal(error: unknown): boolean {
+/**
+ * A mutation's function has failed, the statement took too long, its answer is too large, the client has left, or Postgres does not
+ * answer. After a mutation, any other error than Postgres's is final too: the change was committed.
+ */
+function isFinal(error: unknown, readOnly: boolean): boolean {
   if (error instanceof ApiError || error instanceof PrecedingStatementError || isQueryCanceled(error)) return true;
+  if (!readOnly) return !(error instanceof pg.DatabaseError);
   return error instanceof Error && error.name === "AbortError";
 }
 

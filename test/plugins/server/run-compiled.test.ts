@@ -20,9 +20,12 @@ const ROWS = `
     begin if thing.id = 3 then raise exception 'not three' using errcode = '22023'; end if; return 'fine'; end $$;
   create function public.numbers(most int default 3) returns setof int language sql stable
     as 'select n from generate_series(1, most) as n';
+  create table public.deep (id int generated always as identity primary key, value json not null);
+  create function public.create_deep() returns public.deep language sql volatile security definer
+    as $$ insert into public.deep (value) values ((repeat('[', 6000) || repeat(']', 6000))::json) returning * $$;
   grant usage on schema public to anon;
-  grant select on public.things, public.listed to anon;
-  grant execute on function public.slow, public.failing, public.numbers to anon;
+  grant select on public.deep, public.things, public.listed to anon;
+  grant execute on function public.slow, public.failing, public.numbers, public.create_deep to anon;
 `;
 const SETTINGS = {
   ADMIN_PORT: "0",
@@ -125,6 +128,15 @@ describe("an operation that Grafast runs", () => {
       expect(errors).toMatchObject([{ path: ["things"] }]);
     });
     expect(ways).toEqual({ compiled: 1, refused: 1 });
+  });
+});
+
+describe("a mutation", () => {
+  test("is not repeated when its committed result cannot be written as JSON", async () => {
+    const { data, errors } = await compiling.ask("mutation { createDeep { value } }");
+    expect(data).toBeNull();
+    expect(errors).toMatchObject([{ message: "A value is nested too deeply.", path: ["createDeep"] }]);
+    expect(await compiling.sql("select id from public.deep")).toHaveLength(1);
   });
 });
 
