@@ -59,16 +59,19 @@ const INTEGER_SERIALIZERS: ReadonlySet<unknown> = new Set([GraphQLInt.serialize,
 function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): SpelledValue {
   const { fromPg } = codec;
   const { serialize } = type;
-  if (fromPg === parseJsonExactly) return { text: castToText(value, codec), holdsJson: true };
-  if (fromPg === TYPES.boolean.fromPg && serialize === GraphQLBoolean.serialize) return { text: sql`${value}::text` };
-  if (fromPg === TYPES.int.fromPg && INTEGER_SERIALIZERS.has(serialize)) return { text: sql`${value}::text` };
+  const base = baseCodecOf(toOriginalCodec(codec));
+  // The column may have another type than when the statement was written, whose text would be no JSON of this one.
+  const typed = sql`${value}::${base.sqlType}`;
+  if (fromPg === parseJsonExactly) return { text: castToText(typed, codec), holdsJson: true };
+  if (fromPg === TYPES.boolean.fromPg && serialize === GraphQLBoolean.serialize) return { text: sql`${typed}::text` };
+  if (fromPg === TYPES.int.fromPg && INTEGER_SERIALIZERS.has(serialize)) return { text: sql`${typed}::text` };
   if (fromPg === TYPES.float.fromPg && serialize === GraphQLFloat.serialize) return { text: spellFloat(value) };
   if (fromPg === TYPES.bytea.fromPg) return { text: quoted(withoutLineBreaks(sql`encode(${value}, 'base64')`)) };
   if (fromPg === TYPES.text.fromPg && isInstantCodec(codec)) return { text: spellInstant(value) };
   const isText = fromPg === TYPES.text.fromPg || isIdCodec(codec);
   if (!isText || !(TEXT_SERIALIZERS.has(serialize) || takesExactNumbers(type)))
     throw new NotCompiled("value", `${codec.name} as ${type.name}`);
-  if (UNESCAPED_TYPES.has(baseCodecOf(toOriginalCodec(codec)).name)) return { text: quoted(sql`${value}::text`) };
+  if (UNESCAPED_TYPES.has(base.name)) return { text: quoted(sql`${typed}::text`) };
   return { text: spellText(castToText(value, codec)) };
 }
 
@@ -89,7 +92,7 @@ export function withoutLineBreaks(base64: SQL): SQL {
 /** The names in the schema may differ from the labels. A label that the schema does not have was added since. */
 function spellEnum(value: SQL, type: GraphQLEnumType): SQL {
   const values = type.getValues();
-  if (values.every(({ name, value: label }) => name === label)) return quoted(sql`${value}::text`);
+  if (values.every(({ name, value: label }) => name === label)) return spellText(sql`${value}::text`);
   const cases = values.map(
     ({ name, value: label }) => sql`when ${textLiteral(String(label))} then ${textLiteral(`"${name}"`)}`,
   );

@@ -20,11 +20,14 @@ const ROWS = `
     begin if thing.id = 3 then raise exception 'not three' using errcode = '22023'; end if; return 'fine'; end $$;
   create function public.numbers(most int default 3) returns setof int language sql stable
     as 'select n from generate_series(1, most) as n';
+  create type public.size as enum ('SMALL', 'LARGE');
+  create table public.changing (id int primary key, number int, flag boolean, document json, exact numeric, size public.size, name text);
+  insert into public.changing values (1, 1, true, '{}', 1, 'SMALL', 'original');
   create table public.deep (id int generated always as identity primary key, value json not null);
   create function public.create_deep() returns public.deep language sql volatile security definer
     as $$ insert into public.deep (value) values ((repeat('[', 6000) || repeat(']', 6000))::json) returning * $$;
   grant usage on schema public to anon;
-  grant select on public.deep, public.things, public.listed to anon;
+  grant select on public.changing, public.deep, public.things, public.listed to anon;
   grant execute on function public.slow, public.failing, public.numbers, public.create_deep to anon;
 `;
 const SETTINGS = {
@@ -214,6 +217,17 @@ describe("a change of the schema", () => {
     await compiling.sql("alter table public.things add column extra text default 'new'");
     await until(async () => (await compiling.ask(query)).data?.thing?.extra === "new");
   });
+
+  test.each(["number", "flag", "document", "exact", "size"])(
+    "to another type of a column does not let its text become JSON of the response (%s)",
+    async (column) => {
+      const query = `{ changing(id: 1) { name ${column} } }`;
+      expect((await compiling.ask(query)).data.changing.name).toBe("original");
+      const text = column === "exact" || column === "size" ? '1","name":"other' : '1,"name":"other"';
+      await compiling.sql(`alter table public.changing alter column ${column} type text using '${text}'`);
+      expect((await compiling.ask(query)).data.changing.name).toBe("original");
+    },
+  );
 
   test("does not fail operations that name other columns", async () => {
     let isOver = false;
