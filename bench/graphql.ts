@@ -7,6 +7,7 @@ import { startContent } from "./graphql/content.ts";
 import { byTurns } from "./graphql/measure.ts";
 import { SERVERS, type Server } from "./graphql/servers.ts";
 import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts";
+import { compareWithTableInterface, judgeTableInterface } from "./graphql/table-interface.ts";
 import { judge } from "./graphql/targets.ts";
 import { answerOf, WORKS, type Work } from "./graphql/works.ts";
 import { printPreface } from "./preface.ts";
@@ -22,6 +23,7 @@ export const bench: Bench = async (options) => {
   const scratch = opened.use(await startContent());
   const generator = opened.use(startLoadGenerator());
   const outcomes: Outcome[] = [];
+  let tables: Outcome;
   {
     await using installed = await startInstalled(SERVERS, scratch);
     const servers = installed.started;
@@ -32,6 +34,8 @@ export const bench: Bench = async (options) => {
       outcomes.push(outcome);
       print(describeOutcome(outcome, "request"));
     }
+    tables = await compareWithTableInterface(servers[0]!, { scratch, generator }, options);
+    print(describeOutcome(tables, "request"));
   }
 
   const subscribed = await measureSubscriptions(scratch);
@@ -41,8 +45,8 @@ export const bench: Bench = async (options) => {
   print(`  ${SUBSCRIPTIONS.toLocaleString("en")} idle subscriptions: ${memory}${reached}`);
 
   print("\n  targets");
-  for (const verdict of judge(outcomes)) print(verdict);
-  return { outcomes, subscribed };
+  for (const verdict of [...judge(outcomes), judgeTableInterface(tables)]) print(verdict);
+  return { outcomes: [...outcomes, tables], subscribed };
 };
 
 /** Who answers something else does other work. */
