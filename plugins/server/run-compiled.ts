@@ -2,12 +2,12 @@ import { GraphQLError, isNonNullType } from "grafast/graphql";
 import pg from "pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
-import { isQueryCanceled, PrecedingStatementError } from "../../engine/database/database-errors.ts";
+import { isQueryCanceled, isResponseTooLarge, PrecedingStatementError } from "../../engine/database/database-errors.ts";
 import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
-import type { RootField } from "../compile/compile-operation.ts";
+import type { CompiledOperation, RootField } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
 
@@ -26,10 +26,7 @@ type CompiledResult = {
   readonly errors?: readonly GraphQLError[];
 };
 
-/**
- * Runs the one statement of an operation. Throws NotCompiled for errors of the statement, which Grafast assigns to fields when it runs
- * the operation; but not where that would take as long again.
- */
+/** Runs the one statement of an operation. Throws NotCompiled for an error that Grafast assigns to fields when it repeats the operation. */
 export async function runCompiled(
   { compiled, statement, before }: BoundOperation,
   options: CompiledRunOptions,
@@ -45,20 +42,24 @@ export async function runCompiled(
     if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
     return { data: compiled.holdsJson ? JSON.stringify(parseJsonExactly(String(data))) : data };
   } catch (error) {
-    if (!isFinal(error, readOnly))
+    if (mayBeRepeated(error, compiled)) {
       throw new NotCompiled("refused", error instanceof Error ? error.message : String(error));
+    }
     return failedResult(compiled.rootFields, error as Error);
   }
 }
 
-/**
- * A mutation's function has failed, the statement took too long, its answer is too large, the client has left, or Postgres does not
- * answer. After a mutation, any other error than Postgres's is final too: the change was committed.
- */
-function isFinal(error: unknown, readOnly: boolean): boolean {
-  if (error instanceof ApiError || error instanceof PrecedingStatementError || isQueryCanceled(error)) return true;
-  if (!readOnly) return !(error instanceof pg.DatabaseError);
-  return error instanceof Error && error.name === "AbortError";
+/** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
+function mayBeRepeated(error: unknown, { before, rootFields }: CompiledOperation): boolean {
+  const readOnly = before === null;
+  // Grafast reads each field with a statement of its own, so only some of several exceed a limit.
+  if (isQueryCanceled(error) || isResponseTooLarge(error)) return readOnly && rootFields.length > 1;
+  // Postgres does not answer.
+  if (error instanceof ApiError) return false;
+  // Other errors of a mutation come from its function, or after the commit.
+  if (!readOnly) return error instanceof pg.DatabaseError && !(error instanceof PrecedingStatementError);
+  // The client has left.
+  return !(error instanceof Error && error.name === "AbortError");
 }
 
 /** The error is one of each field, as if each had a statement of its own. */

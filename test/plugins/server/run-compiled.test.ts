@@ -20,6 +20,7 @@ const ROWS = `
     begin if thing.id = 3 then raise exception 'not three' using errcode = '22023'; end if; return 'fine'; end $$;
   create function public.numbers(most int default 3) returns setof int language sql stable
     as 'select n from generate_series(1, most) as n';
+  create function public.wide_name(times int default 1) returns text language sql stable as $$ select repeat('wide ', 100 * times) $$;
   create type public.size as enum ('SMALL', 'LARGE');
   create table public.changing (id int primary key, number int, flag boolean, document json, exact numeric, size public.size, name text);
   insert into public.changing values (1, 1, true, '{}', 1, 'SMALL', 'original');
@@ -28,7 +29,7 @@ const ROWS = `
     as $$ insert into public.deep (value) values ((repeat('[', 6000) || repeat(']', 6000))::json) returning * $$;
   grant usage on schema public to anon;
   grant select on public.changing, public.deep, public.things, public.listed to anon;
-  grant execute on function public.slow, public.failing, public.numbers, public.create_deep to anon;
+  grant execute on function public.slow, public.failing, public.numbers, public.create_deep, public.wide_name to anon;
 `;
 const SETTINGS = {
   ADMIN_PORT: "0",
@@ -158,6 +159,13 @@ describe("limits hold for compiled operations", () => {
       expect(errors).toMatchObject([{ path: ["slow"], extensions: { code: "TIMEOUT" } }]);
     });
     expect(ways).toEqual({ compiled: 1 });
+  });
+
+  test("for each of several fields, which Grafast reads by itself when they exceed the limit together", async () => {
+    const slow = await sameAnswer("{ slow thing(id: 1) { name } }");
+    expect(slow.data).toEqual({ slow: null, thing: { name: "thing 1" } });
+    const large = await sameAnswer("{ a: wideName b: wideName c: thing(id: 1) { name } large: wideName(times: 1000) }");
+    expect(large.data).toMatchObject({ c: { name: "thing 1" }, large: null });
   });
 
   test("of the size of a response", async () => {
