@@ -29,7 +29,7 @@ export function makeErrorPage(options: ErrorPageOptions): NegotiateErrorPage {
   return (error, request, response) => {
     if (!isNegotiable(request)) return response;
     const headers = { ...response.headers, Vary: mergeVary(response.headers.Vary ?? "", "Accept") };
-    if (isFromScript(request.headers) || !prefersHtml(request.headers)) return { ...response, headers };
+    if (!isNavigation(request) || !prefersHtml(request.headers)) return { ...response, headers };
     const { status } = response;
     const shown = toShownError(error, request, options);
     const page = render({
@@ -50,9 +50,13 @@ function isNegotiable({ method, headers }: ErrorPageRequest): boolean {
   );
 }
 
-/** Browsers say so in a header, because the page chooses the Accept header of its scripts. */
-function isFromScript({ "sec-fetch-mode": mode }: ErrorPageRequest["headers"]): boolean {
-  return mode !== undefined && mode !== "navigate";
+/**
+ * Browsers say so in a header, because the page chooses the Accept header of its scripts. A client of the table interface that accepts
+ * HTML only, and is no browser, gets JSON as from PostgREST.
+ */
+function isNavigation({ headers, path }: ErrorPageRequest): boolean {
+  const mode = headers["sec-fetch-mode"];
+  return mode === undefined ? !isPathUnder(TABLE_PREFIX, path) : mode === "navigate";
 }
 
 function toShownError(

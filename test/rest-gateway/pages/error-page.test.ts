@@ -9,6 +9,7 @@ import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const NAVIGATION = { Accept: BROWSER, "Sec-Fetch-Mode": "navigate" };
 const HTML = "text/html; charset=utf-8";
 
 let database: TestDatabase;
@@ -52,7 +53,7 @@ describe("an error that a browser navigates to", () => {
     "at %s is a page with the status %i and the code %s, and the headers of the JSON response",
     async (path, status, code) => {
       const fixed = { "X-Request-Id": "one-7", Origin: "https://app.example.org" };
-      const page = await ask(path, { ...fixed, Accept: BROWSER });
+      const page = await ask(path, { ...fixed, ...NAVIGATION });
       expect([page.status, page.headers["content-type"]]).toEqual([status, HTML]);
       expect(page.headers["content-security-policy"]).toMatch(/^default-src 'none';.*frame-ancestors 'none'/);
       expect(page.text).toContain(`<code>${code}</code>`);
@@ -65,13 +66,13 @@ describe("an error that a browser navigates to", () => {
   );
 
   test("links to its code in the error reference, or to the reference for another code of Postgres", async () => {
-    expect((await ask("/users/nobody", { Accept: BROWSER })).text).toContain('href="/docs/errors#INVALID_ID"');
-    const { text: html } = await ask("/rest/v1/users?name=match.(", { Accept: BROWSER });
+    expect((await ask("/users/nobody", NAVIGATION)).text).toContain('href="/docs/errors#INVALID_ID"');
+    const { text: html } = await ask("/rest/v1/users?name=match.(", NAVIGATION);
     expect(html).toContain('<a href="/docs/errors"><code>2201B</code></a>');
   });
 
   test("that is 401 links to the sign-in page, which leads back without the API key", async () => {
-    const { text: html } = await ask("/api/auth/me?a=1&api_key=secret", { Accept: BROWSER });
+    const { text: html } = await ask("/api/auth/me?a=1&api_key=secret", NAVIGATION);
     expect(html).toContain('href="/auth/sign-in?redirect_to=%2Fapi%2Fauth%2Fme%3Fa%3D1"');
     expect(html).not.toContain("secret");
   });
@@ -84,20 +85,25 @@ describe("an error that a browser navigates to", () => {
       `/rest/v1/${evil}`,
       `/users?${evil}=1`,
     ]) {
-      const { status, text: html } = await ask(path, { Accept: BROWSER });
+      const { status, text: html } = await ask(path, NAVIGATION);
       expect([path, status >= 400, html.includes("<img")]).toEqual([path, true, false]);
     }
-    const { text: html } = await ask(`/users?${evil}=1`, { Accept: BROWSER });
+    const { text: html } = await ask(`/users?${evil}=1`, NAVIGATION);
     expect(html).toContain("&lt;img");
   });
 
+  test("is a page for a browser that does not say so, outside the table interface", async () => {
+    const { status, headers } = await ask("/nowhere", { Accept: BROWSER });
+    expect([status, headers["content-type"]]).toEqual([404, HTML]);
+  });
+
   test("has no body for HEAD", async () => {
-    const { status, headers, text: html } = await ask("/nowhere", { Accept: BROWSER }, { method: "HEAD" });
+    const { status, headers, text: html } = await ask("/nowhere", NAVIGATION, { method: "HEAD" });
     expect([status, headers["content-type"], html]).toEqual([404, HTML, ""]);
   });
 
   test("is a page for a form that is submitted, too", async () => {
-    const form = { Accept: BROWSER, "Content-Type": "application/x-www-form-urlencoded" };
+    const form = { ...NAVIGATION, "Content-Type": "application/x-www-form-urlencoded" };
     const { status, headers } = await ask("/nowhere", form, { method: "POST", body: "a=1" });
     expect([status, headers["content-type"]]).toEqual([404, HTML]);
   });
@@ -114,6 +120,12 @@ describe("an error stays JSON", () => {
       const response = await ask(path, headers as Record<string, string>);
       expect([path, response.headers["content-type"]]).toEqual([path, "application/json; charset=utf-8"]);
     }
+  });
+
+  test("at the table interface for a program that accepts HTML only", async () => {
+    const { status, headers, text: body } = await ask("/rest/v1/users", { Accept: "text/html" });
+    expect([status, headers["content-type"]]).toEqual([406, "application/json; charset=utf-8"]);
+    expect(JSON.parse(body)).toMatchObject({ code: "PGRST107" });
   });
 
   test("in a response to a write of a program that accepts HTML", async () => {
@@ -135,10 +147,10 @@ test("a successful response to a browser stays JSON", async () => {
 
 test("PGRST_ERROR_VERBOSITY=minimal hides details and hints on the page, too", async () => {
   const path = "/rest/v1/userz";
-  expect((await ask(path, { Accept: BROWSER })).text).toContain("Perhaps you meant");
+  expect((await ask(path, NAVIGATION)).text).toContain("Perhaps you meant");
   const minimal = await serve(database, { REST_REQUIRE_APIKEY: "false", PGRST_CLIENT_ERROR_VERBOSITY: "minimal" });
   try {
-    const { headers, text: html } = await ask(path, { Accept: BROWSER }, { url: minimal.url });
+    const { headers, text: html } = await ask(path, NAVIGATION, { url: minimal.url });
     expect(headers["content-type"]).toBe(HTML);
     expect(html).not.toContain("Perhaps you meant");
   } finally {
