@@ -1,8 +1,9 @@
 import type {} from "graphile-build-pg";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
-import { rowOrderOf } from "./PaginationPlugin.ts";
-import { isTable, keyOf, type PgRelation, type SchemaResource } from "./table.ts";
+import { requestedOrder } from "./PaginationPlugin.ts";
+import { isTable, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+import { conditionFieldsOf } from "./WherePlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -63,19 +64,11 @@ function sourceOfRelation(
   if (isPgSingleRelationField) return { kind: "related row", relation };
   const table = relation.remoteResource as SchemaResource;
   if (!isPgManyRelationListField || !isTable(table)) return null;
-  return {
-    kind: "rows",
-    table,
-    relation,
-    isConnection: false,
-    order: rowOrderOf(table, build),
-    maxPageSize: build.options.maxPageSize!,
-  };
+  return { kind: "rows", relation, isConnection: false, ...rowsOf(build, table) };
 }
 
 function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
   const { fieldName, pgCodec, pgFieldResource: resource, pgFieldResourceUnique: unique, fieldBehaviorScope } = scope;
-  const maxPageSize = build.options.maxPageSize!;
   if (fieldBehaviorScope === "queryField:single") {
     return sourceOfFunction(build, functionsAtRoot(build).get(fieldName!), false);
   }
@@ -97,13 +90,15 @@ function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldS
   }
   if (!isConnection && !scope.isPgFieldSimpleCollection) return null;
   if (isConnection && keyOf(resource) === null) return null;
+  return { kind: "rows", relation: null, isConnection, ...rowsOf(build, resource) };
+}
+
+function rowsOf(build: GraphileBuild.Build, table: PgTable) {
   return {
-    kind: "rows",
-    table: resource,
-    relation: null,
-    isConnection,
-    order: rowOrderOf(resource, build),
-    maxPageSize,
+    table,
+    orderOf: (orderBy: unknown) => requestedOrder(table, build, orderBy),
+    conditionFields: () => conditionFieldsOf(table, build),
+    maxPageSize: build.options.maxPageSize!,
   };
 }
 

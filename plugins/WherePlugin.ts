@@ -53,8 +53,11 @@ export function hasRowArgument(
   { args }: { readonly args: readonly { readonly name: string; readonly extensions: object }[] },
   name: "where" | "orderBy",
 ): boolean {
-  const argument = args.find((each) => each.name === name);
-  return (argument?.extensions as RowArgumentExtensions | undefined)?.isRowArgument === true;
+  return args.some((argument) => argument.name === name && isRowArgument(argument));
+}
+
+export function isRowArgument({ extensions }: { readonly extensions: object }): boolean {
+  return (extensions as RowArgumentExtensions).isRowArgument === true;
 }
 
 const SEARCH_TYPE = "FullTextSearchInput";
@@ -178,11 +181,10 @@ const WITH_AND_OR_NOT = {
   not: "The condition does not hold.",
 } as const;
 
-/** The extension says what a field stands for, also in the schema of a role. */
 function whereField(build: GraphileBuild.Build, table: PgTable, field: ConditionField): GraphQLInputFieldConfig {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const ruled = (type: GraphQLInputType, rule: VisibilityRule, description?: string | null) =>
-    withVisibility({ type, description: description ?? null, extensions: { conditionField: field } }, rule);
+    withVisibility({ type, description: description ?? null }, rule);
   switch (field.kind) {
     case "and":
     case "or":

@@ -1,6 +1,7 @@
 import type { PgSelectArgumentDigest } from "@dataplan/pg";
 import type { SQL } from "@dataplan/pg/pg-sql2";
 import type { RowOrder } from "./PaginationPlugin.ts";
+import type { ConditionFields } from "./row-conditions.ts";
 import type { Codec, PgRelation, PgTable, SchemaResource } from "./table.ts";
 
 /** What a field of the schema stands for in the database. A field without a source is planned by its plugin only. */
@@ -17,7 +18,10 @@ export type FieldSource =
       readonly table: PgTable;
       readonly relation: PgRelation | null;
       readonly isConnection: boolean;
-      readonly order: RowOrder;
+      /** The order that a value of `orderBy` requests; without one, that of the table. */
+      readonly orderOf: (orderBy: unknown) => RowOrder;
+      /** The fields of `where`. */
+      readonly conditionFields: () => ConditionFields;
       readonly maxPageSize: number;
     }
   /** The result of a function that reads; `ofRow` is a function of the parent row. */

@@ -17,7 +17,7 @@ export type ConditionField =
 /** The fields of a `where` input by name. */
 export type ConditionFields = ReadonlyMap<string, ConditionField>;
 
-/** Adds a value to the statement. */
+/** Adds a value to the statement, or a parameter whose values are known later. */
 export type BindValue = (value: unknown, codec: Codec) => SQL;
 
 /** The operators that a type has besides `isNull`. */
@@ -124,7 +124,7 @@ export function joinRelation({ localAttributes, remoteAttributes }: PgRelation, 
 function conditionOfColumn(codec: Codec, operators: InputObject, column: SQL, bind: BindValue): SQL {
   const supported = OPERATORS[operatorFamilyOf(codec)];
   const conditions = Object.entries(operators).map(([name, value]) => {
-    if (name === "isNull") return conditionOnNull(column, value);
+    if (name === "isNull") return conditionOnNull(column, value, bind);
     // `is distinct from null` is known, whatever the row.
     if (value === null && name !== "isdistinct") return UNKNOWN;
     const [compared, comparedCodec] = castToComparable(column, codec);
@@ -133,8 +133,9 @@ function conditionOfColumn(codec: Codec, operators: InputObject, column: SQL, bi
   return joinConditions(conditions, "and");
 }
 
-function conditionOnNull(column: SQL, value: unknown): SQL {
+function conditionOnNull(column: SQL, value: unknown, bind: BindValue): SQL {
   if (value === null) return UNKNOWN;
+  if (typeof value !== "boolean") return sql`((${column} is null) = ${bind(value, TYPES.boolean)})`;
   return value ? sql`(${column} is null)` : sql`(${column} is not null)`;
 }
 

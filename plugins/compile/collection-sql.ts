@@ -58,7 +58,7 @@ export function jsonArrayOf(query: RowsQuery, item: SQL): SQL {
 }
 
 /** `__rows__."created_at"`: core's cursors begin with a hash of the order's text. */
-const cursorDigestOf = memoizePerObject((table: PgTable, order: RowOrder): string => {
+const cursorDigestOf = memoizePerObject((order: RowOrder, table: PgTable): string => {
   const expressions = orderExpressionsOf(sql.identifier(Symbol(table.name)), table, order);
   const texts = expressions.map(({ fragment }) => sql.compile(fragment).text);
   return createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 10);
@@ -71,14 +71,14 @@ export function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
     return codec === TYPES.boolean ? text : sql`coalesce(${spellText(text)}, 'null')`;
   });
   const pieces = values.flatMap((value) => [textLiteral(","), value]);
-  const json = concatenate([textLiteral(`["${cursorDigestOf(table, order)}"`), ...pieces, textLiteral("]")]);
+  const json = concatenate([textLiteral(`["${cursorDigestOf(order, table)}"`), ...pieces, textLiteral("]")]);
   return quoted(withoutLineBreaks(sql`encode(convert_to(${json}, 'UTF8'), 'base64')`));
 }
 
 /** The rows after a cursor in the order, or before it in the reverse order. */
 export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: InputValue, reverse: boolean): SQL {
   if (cursor.kind !== "leaf") throw new NotCompiled("argument", "cursor");
-  const digest = cursorDigestOf(table, order);
+  const digest = cursorDigestOf(order, table);
   const expressions = orderExpressionsOf(row, table, order);
   const valueAt = (index: number) => (variables: CoercedVariables) => {
     const values = decodeCursor(cursor.read(variables), digest, expressions.length);

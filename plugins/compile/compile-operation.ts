@@ -10,7 +10,6 @@ import {
   type GraphQLSchema,
   getNamedType,
   getNullableType,
-  isInputObjectType,
   isListType,
   isObjectType,
   type OperationDefinitionNode,
@@ -18,14 +17,7 @@ import {
   type SelectionSetNode,
 } from "grafast/graphql";
 import type { ParameterValue } from "../../engine/database/statement.ts";
-import {
-  type FieldSource,
-  type FunctionArgument,
-  type PagePart,
-  type RowFilter,
-  rowFilterOf,
-  sourceOf,
-} from "../field-sources.ts";
+import { type FieldSource, type FunctionArgument, type PagePart, sourceOf } from "../field-sources.ts";
 import { keepResult, resultRows } from "../function-call.ts";
 import { orderExpressionsOf, readLimit, readOffset, readPage } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
@@ -49,6 +41,7 @@ import {
   type Parameter,
   parameterSql,
 } from "./operation-values.ts";
+import { isCollectionArgument, orderOf, rowConditions } from "./row-arguments.ts";
 import { SelectionReader } from "./selection-reader.ts";
 import { orNull, spellValue, textLiteral } from "./spell-value.ts";
 
@@ -238,16 +231,18 @@ class OperationCompiler {
   }
 
   #list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): SQL {
-    const { table, relation, order, maxPageSize } = source;
+    const { table, relation, maxPageSize } = source;
     const node = nodes[0]!;
-    const args = this.#values.argumentsOf(field, node, ({ name }) => LIST_ARGUMENTS.has(name));
+    const isKnown = (argument: GraphQLArgument) => LIST_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
+    const args = this.#values.argumentsOf(field, node, isKnown);
+    const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
     const row = aliasOf(table);
     const conditions = relation ? joinConditions(relation, parent!, row) : [];
     const query: RowsQuery = {
-      ...rowsOf(table, row, conditions),
-      order: orderExpressionsOf(row, table, order),
-      limit: readLimit(this.#values.count("limit", node, args.get("limit")), maxPageSize),
-      offset: readOffset(this.#values.count("offset", node, args.get("offset"))),
+      ...rowsOf(table, row, [...conditions, ...rowConditions(source, field, args, row)]),
+      order: orderExpressionsOf(row, table, orderOf(source, field, node, args, this.#values)),
+      limit: readLimit(count("limit"), maxPageSize),
+      offset: readOffset(count("offset")),
     };
     const item = this.#eachOf(query.limit, () => this.#tableItem(table, itemTypeOf(field.type), nodes, row));
     return jsonArrayOf(query, orNull(item, itemTypeOf(field.type)));
@@ -267,8 +262,9 @@ class OperationCompiler {
   #connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): SQL {
     const { table, maxPageSize } = source;
     const node = nodes[0]!;
-    const args = this.#values.argumentsOf(field, node, (arg) => PAGE_ARGUMENTS.has(arg.name) || isFilter(arg));
-    const count = (name: string) => this.#values.count(name, node, args.get(name));
+    const isKnown = (argument: GraphQLArgument) => PAGE_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
+    const args = this.#values.argumentsOf(field, node, isKnown);
+    const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
     const { first, last } = readPage(count("first"), count("last"), maxPageSize);
     const [after, before] = [args.get("after")!, args.get("before")!];
     const [hasAfter, hasBefore] = [after.kind === "leaf", before.kind === "leaf"];
@@ -277,9 +273,9 @@ class OperationCompiler {
     const row = aliasOf(table);
     const page: PageQuery = {
       table,
-      order: source.order,
+      order: orderOf(source, field, node, args, this.#values),
       row,
-      conditions: this.#filters(field, args, row),
+      conditions: rowConditions(source, field, args, row),
       cursor: hasAfter ? after : hasBefore ? before : null,
       isReverse: last !== null,
       size: (first ?? last)!,
@@ -287,21 +283,6 @@ class OperationCompiler {
       hasBefore,
     };
     return this.#eachOf(page.size, () => this.#page(page, objectTypeOf(field.type), selectionsOf(nodes)));
-  }
-
-  /** Each filter once, as an argument or within `filter`. */
-  #filters({ args: defined }: Field, args: ReadonlyMap<string, InputValue>, row: SQL): SQL[] {
-    return defined.flatMap((argument) => {
-      const value = args.get(argument.name)!;
-      const filter = rowFilterOf(argument);
-      if (filter) return conditionOf(filter, value, row);
-      if (value.kind !== "object") return [];
-      const type = getNamedType(argument.type);
-      const fields = isInputObjectType(type) ? Object.values(type.getFields()) : [];
-      return fields.flatMap((field) => {
-        return conditionOf(rowFilterOf(field)!, value.fields.get(field.name)!, row);
-      });
-    });
   }
 
   /**
@@ -450,22 +431,8 @@ function partOf(type: GraphQLObjectType, field: Field): PagePart {
 const LIST_ARGUMENTS: ReadonlySet<string> = new Set(["limit", "offset"]);
 const PAGE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "after", "before"]);
 
-/** A filter, or an input whose fields are filters. */
-function isFilter(argument: GraphQLArgument): boolean {
-  const type = getNamedType(argument.type);
-  return (
-    rowFilterOf(argument) !== null ||
-    (isInputObjectType(type) && Object.values(type.getFields()).every((field) => rowFilterOf(field) !== null))
-  );
-}
-
 function isOneOf(args: readonly { readonly argument: string }[]): (argument: GraphQLArgument) => boolean {
   return ({ name }) => args.some(({ argument }) => argument === name);
-}
-
-function conditionOf({ condition, codec, isItem }: RowFilter, value: InputValue, row: SQL): SQL[] {
-  if (value.kind === "absent" || value.kind === "null") return [];
-  return [condition(row, parameterSql(value, codec, isItem && ((item) => [item])))];
 }
 
 function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsQuery {

@@ -9,8 +9,8 @@ import {
   getNullableType,
   isInputObjectType,
   isLeafType,
+  isListType,
   Kind,
-  type ListValueNode,
   type ValueNode,
   valueFromAST,
 } from "grafast/graphql";
@@ -24,12 +24,16 @@ import { NotCompiled } from "./not-compiled.ts";
 /** Variables after coercion to their types. */
 export type CoercedVariables = Readonly<Record<string, unknown>>;
 
+export type LeafReader = (variables: CoercedVariables) => unknown;
+
 /** The value of an argument or input field; absent ones and nulls are told apart, since a function's default replaces absent ones. */
 export type InputValue =
   | { readonly kind: "absent" | "null" }
   /** Read from the variables of each request; a literal is the same for all. */
-  | { readonly kind: "leaf"; readonly read: (variables: CoercedVariables) => unknown }
-  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> };
+  | { readonly kind: "leaf"; readonly read: LeafReader }
+  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> }
+  /** Of input objects; a list of scalars is a leaf. */
+  | { readonly kind: "list"; readonly items: readonly InputValue[] };
 
 export const ABSENT: InputValue = { kind: "absent" };
 const NULL: InputValue = { kind: "null" };
@@ -56,11 +60,11 @@ export class OperationValues {
     return directives.some(({ name, arguments: args = [] }) => {
       if (name.value !== "skip" && name.value !== "include") throw new NotCompiled("directive", name.value);
       const condition = args.find(({ name: argument }) => argument.value === "if")!.value;
-      return this.#constant(condition) === (name.value === "skip");
+      return this.#booleanOf(condition) === (name.value === "skip");
     });
   }
 
-  #constant(node: ValueNode): unknown {
+  #booleanOf(node: ValueNode): unknown {
     if (node.kind === Kind.BOOLEAN) return node.value;
     if (node.kind !== Kind.VARIABLE) throw new NotCompiled("argument", node.kind);
     this.#fixed.add(node.name.value);
@@ -78,23 +82,28 @@ export class OperationValues {
       field.args.map((argument) => {
         const { name, type, defaultValue } = argument;
         const value = this.#read(type, nodes.get(name), defaultValue);
-        const isGiven = value.kind === "leaf" || value.kind === "object";
+        const isGiven = value.kind !== "absent" && value.kind !== "null";
         if (isGiven && !isKnown(argument)) throw new NotCompiled("argument", name);
         return [name, value];
       }),
     );
   }
 
-  /** A number that becomes part of the text. Null when it is absent or null. */
-  count(name: string, node: FieldNode, value: InputValue | undefined): number | null {
-    if (value?.kind !== "leaf") return null;
+  /** The value of an argument that becomes part of the text. Null when it is absent or null. */
+  constant(name: string, node: FieldNode, value: InputValue | undefined): unknown {
+    if (value === undefined || value.kind === "absent" || value.kind === "null") return null;
     const given = node.arguments?.find((argument) => argument.name.value === name)?.value;
-    if (given?.kind === Kind.VARIABLE) this.#fixed.add(given.name.value);
-    return value.read(this.#variables) as number;
+    if (given) for (const variable of variablesIn(given)) this.#fixed.add(variable);
+    return mapLeaves(value, (read) => read(this.#variables));
   }
 
   #read(type: GraphQLInputType, node: ValueNode | undefined, defaultValue: unknown): InputValue {
     if (node === undefined) return defaultValue === undefined ? ABSENT : fixedValue(type, defaultValue);
+    const itemType = itemObjectTypeOf(type);
+    if (itemType && (node.kind === Kind.LIST || node.kind === Kind.OBJECT)) {
+      const items = node.kind === Kind.LIST ? node.values : [node];
+      return { kind: "list", items: items.map((item) => this.#read(itemType, item, undefined)) };
+    }
     switch (node.kind) {
       case Kind.NULL:
         return NULL;
@@ -115,7 +124,7 @@ export class OperationValues {
       default: {
         // Grafast builds the values of lists and of JSON by rules of its own.
         const isJson = takesExactNumbers(getNamedType(type));
-        if (node.kind === Kind.LIST && (isJson || holdsVariables(node)))
+        if (node.kind === Kind.LIST && (isJson || variablesIn(node).length > 0))
           throw new NotCompiled("argument", String(type));
         const value = valueFromAST(node, type);
         if (value === undefined) throw new NotCompiled("argument", String(type));
@@ -125,17 +134,50 @@ export class OperationValues {
   }
 }
 
-function holdsVariables({ values }: ListValueNode): boolean {
-  return values.some((value) => value.kind === Kind.VARIABLE || (value.kind === Kind.LIST && holdsVariables(value)));
+function variablesIn(node: ValueNode): string[] {
+  if (node.kind === Kind.VARIABLE) return [node.name.value];
+  if (node.kind === Kind.LIST) return node.values.flatMap(variablesIn);
+  return node.kind === Kind.OBJECT ? node.fields.flatMap(({ value }) => variablesIn(value)) : [];
+}
+
+/** The type of the items of a list of input objects. */
+function itemObjectTypeOf(type: GraphQLInputType): GraphQLInputType | null {
+  const list = getNullableType(type);
+  return isListType(list) && isInputObjectType(getNamedType(list)) ? list.ofType : null;
+}
+
+/** The value as it is in variables, with the replacements of its leaves. */
+export function mapLeaves(value: InputValue, replace: (read: LeafReader) => unknown): unknown {
+  switch (value.kind) {
+    case "absent":
+      return undefined;
+    case "null":
+      return null;
+    case "leaf":
+      return replace(value.read);
+    case "list":
+      return value.items.map((item) => mapLeaves(item, replace));
+    case "object": {
+      const given = [...value.fields].filter(([, field]) => field.kind !== "absent");
+      return Object.fromEntries(given.map(([name, field]) => [name, mapLeaves(field, replace)]));
+    }
+  }
 }
 
 function fixedValue(type: GraphQLInputType, value: unknown): InputValue {
   return valueAt(type, value, () => value);
 }
 
-function valueAt(type: GraphQLInputType, value: unknown, read: (variables: CoercedVariables) => unknown): InputValue {
+function valueAt(type: GraphQLInputType, value: unknown, read: LeafReader): InputValue {
   if (value === undefined) return ABSENT;
   if (value === null) return NULL;
+  const itemType = itemObjectTypeOf(type);
+  if (itemType) {
+    const items = (value as readonly unknown[]).map((item, index) =>
+      valueAt(itemType, item, (variables) => (read(variables) as readonly unknown[])[index]),
+    );
+    return { kind: "list", items };
+  }
   const named = getNullableType(type);
   if (!isInputObjectType(named)) {
     if (!isLeafType(getNamedType(type))) throw new NotCompiled("argument", String(type));
@@ -154,10 +196,12 @@ function valueAt(type: GraphQLInputType, value: unknown, read: (variables: Coerc
   return { kind: "object", fields: new Map(fields) };
 }
 
-/** Describes which values are given, null and absent: statements differ in that. */
+/** Describes which values are given, null and absent, and how many items a list of objects has: statements differ in that. */
 export function presenceOf(value: unknown, type: GraphQLInputType): string {
   if (value === undefined) return "-";
   if (value === null) return "0";
+  const itemType = itemObjectTypeOf(type);
+  if (itemType) return `[${(value as readonly unknown[]).map((item) => presenceOf(item, itemType)).join("")}]`;
   const named = getNullableType(type);
   if (!isInputObjectType(named) || !isJsonObject(value)) return "1";
   const fields = Object.values(named.getFields()).map(({ name, type: fieldType }) =>
@@ -172,8 +216,12 @@ export function parameterSql(
   codec: Codec,
   toValue: (value: unknown) => unknown = (same) => same,
 ): SQL {
-  if (value.kind === "object") throw new NotCompiled("argument", codec.name);
-  const read = value.kind === "leaf" ? value.read : () => null;
+  if (value.kind === "object" || value.kind === "list") throw new NotCompiled("argument", codec.name);
+  return leafSql(value.kind === "leaf" ? value.read : () => null, codec, toValue);
+}
+
+/** As `parameterSql`, of a value that is read from the variables. */
+export function leafSql(read: LeafReader, codec: Codec, toValue: (value: unknown) => unknown = (same) => same): SQL {
   return parameterOf((variables) => {
     const given = read(variables);
     return given == null ? null : toPgText(codec.toPg(toValue(given)));

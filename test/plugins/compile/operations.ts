@@ -3,6 +3,7 @@ import {
   type GraphQLArgument,
   type GraphQLField,
   type GraphQLInputField,
+  type GraphQLInputObjectType,
   type GraphQLInputType,
   type GraphQLObjectType,
   type GraphQLSchema,
@@ -17,26 +18,38 @@ import {
   isRequiredInputField,
 } from "grafast/graphql";
 
-export type GeneratedOperation = { readonly query: string; readonly variables: Readonly<Record<string, unknown>> };
+export type GeneratedOperation = {
+  readonly query: string;
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** The values of `orderBy` of root fields, by response key. */
+  readonly orders?: ReadonlyMap<string, unknown>;
+};
+
+/** A cursor is valid only with the `orderBy` that it was read with; undefined is none. */
+export type KnownCursor = { readonly cursor: string; readonly orderBy: unknown };
+type KnownCursors = ReadonlyMap<string, readonly KnownCursor[]>;
 
 /** Values that the database may know, by the name of their scalar. */
 export type ValuePool = Readonly<Record<string, readonly unknown[]>>;
-
-/** The ends of the names of arguments' types with which operations are not compiled. */
-const RUN_BY_GRAFAST: ReadonlySet<string> = new Set(["WhereInput", "OrderByInput"]);
 
 type Choose = fc.GeneratorValue;
 type Field = GraphQLField<unknown, unknown>;
 
 const MAX_DEPTH = 5;
 const CURSORS: ReadonlySet<string> = new Set(["after", "before"]);
+const LANGUAGES = ["simple", "english", "simple", "none such"];
+/** Inputs with a field per column, relation or operator. */
+const CONDITIONS = /(Where|Operators)Input_*$/;
+const WHERE = /WhereInput_*$/;
+const ORDER = /OrderByInput_*$/;
+const MAX_INPUT_DEPTH = 3;
 const COUNTS: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
 
 /** Queries of a schema: all kinds of arguments, variables, aliases, fragments and conditions. `cursors` are those of earlier answers. */
 export function operationsOf(
   schema: GraphQLSchema,
   pool: ValuePool,
-  cursors: ReadonlyMap<string, readonly string[]>,
+  cursors: KnownCursors,
 ): fc.Arbitrary<GeneratedOperation> {
   return fc.gen().map((choose) => new OperationWriter(choose, pool, cursors).write(schema.getQueryType()!));
 }
@@ -51,12 +64,13 @@ export function mutationsOf(schema: GraphQLSchema, pool: ValuePool): fc.Arbitrar
 class OperationWriter {
   readonly #choose: Choose;
   readonly #pool: ValuePool;
-  readonly #cursors: ReadonlyMap<string, readonly string[]>;
+  readonly #cursors: KnownCursors;
   readonly #declarations: string[] = [];
   readonly #fragments: string[] = [];
   readonly #variables: Record<string, unknown> = {};
+  readonly #orders = new Map<string, unknown>();
 
-  constructor(choose: Choose, pool: ValuePool, cursors: ReadonlyMap<string, readonly string[]>) {
+  constructor(choose: Choose, pool: ValuePool, cursors: KnownCursors) {
     this.#choose = choose;
     this.#pool = pool;
     this.#cursors = cursors;
@@ -66,7 +80,7 @@ class OperationWriter {
     const selection = this.#selection(root, 1, fields);
     const declared = this.#declarations.length === 0 ? "" : `(${this.#declarations.join(", ")})`;
     const query = [`${kind}${declared} ${selection}`, ...this.#fragments].join("\n");
-    return { query, variables: this.#variables };
+    return { query, variables: this.#variables, orders: this.#orders };
   }
 
   #below(limit: number): number {
@@ -119,36 +133,57 @@ class OperationWriter {
     const isAliased = keys.has(name) || this.#happens(10);
     const key = isAliased ? `a${keys.size}${this.#declarations.length}${name}` : name;
     keys.add(key);
-    const given = this.#arguments(name, args);
+    const cursor = args.some((argument) => CURSORS.has(argument.name)) ? this.#cursorOf(name) : null;
+    const orderBy = this.#orderFor(args, cursor);
+    if (depth === 1) this.#orders.set(key, orderBy);
+    const given = this.#arguments(args, cursor, orderBy);
     const list = given.length === 0 ? "" : `(${given.join(", ")})`;
     const named = getNamedType(type);
     const below = isObjectType(named) ? ` ${this.#selection(named, depth + 1)}` : "";
     return `${isAliased ? `${key}: ` : ""}${name}${list}${below}`;
   }
 
-  #arguments(field: string, args: readonly GraphQLArgument[]): string[] {
+  #cursorOf(field: string): KnownCursor | null {
+    const known = this.#cursors.get(field) ?? [];
+    if (known.length === 0 || this.#happens(30)) return null;
+    return this.#happens(3) ? { cursor: "W10=", orderBy: undefined } : this.#oneOf(known);
+  }
+
+  /** Undefined is no argument. */
+  #orderFor(args: readonly GraphQLArgument[], cursor: KnownCursor | null): unknown {
+    const argument = args.find(({ name, type }) => name === "orderBy" && ORDER.test(getNamedType(type).name));
+    if (!argument) return undefined;
+    if (cursor && !this.#happens(3)) return cursor.orderBy;
+    return this.#happens(60) ? undefined : this.#valueOf(argument);
+  }
+
+  #arguments(args: readonly GraphQLArgument[], known: KnownCursor | null, orderBy: unknown): string[] {
     // Together they are refused.
     const side = this.#happens(50) ? ["last", "before"] : ["first", "after"];
     return args.flatMap((argument) => {
       const { name } = argument;
-      if (RUN_BY_GRAFAST.has(getNamedType(argument.type).name.replace(/^.*(?=Where|OrderBy)/, ""))) return [];
       if (!this.#hasValue(argument.type)) return [];
+      if (name === "orderBy" && ORDER.test(getNamedType(argument.type).name))
+        return orderBy === undefined ? [] : [this.#given(argument, orderBy)];
       const isOtherSide = /^(first|last|after|before)$/.test(name) && !side.includes(name) && !this.#happens(2);
       // Without `last`, the first page is requested.
       const isKept = side.includes("last") && name === "last" && !this.#happens(3);
       if (!isKept && !isRequiredArgument(argument) && (isOtherSide || this.#happens(60))) return [];
-      if (CURSORS.has(name) && getNamedType(argument.type).name === "String" && !this.#cursors.get(field)?.length)
-        return [];
-      const value = this.#valueOf(argument, field);
-      if (!this.#happens(50)) return [`${name}: ${toLiteral(value, argument.type)}`];
-      return [`${name}: ${this.#variable(String(argument.type), value)}`];
+      if (!CURSORS.has(name) || getNamedType(argument.type).name !== "String")
+        return [this.#given(argument, this.#valueOf(argument))];
+      return known === null ? [] : [this.#given(argument, this.#happens(5) ? null : known.cursor)];
     });
+  }
+
+  #given({ name, type }: GraphQLArgument, value: unknown): string {
+    return `${name}: ${this.#happens(50) ? this.#variable(String(type), value) : this.#literal(value, type)}`;
   }
 
   #variable(type: string, value: unknown): string {
     const name = `v${this.#declarations.length}`;
     this.#declarations.push(`$${name}: ${type}`);
-    this.#variables[name] = value;
+    // Absent values of variables are not nulls.
+    if (value !== null || this.#happens(50)) this.#variables[name] = value;
     return `$${name}`;
   }
 
@@ -160,34 +195,60 @@ class OperationWriter {
     return fields.filter(isRequiredInputField).every((field) => this.#hasValue(field.type));
   }
 
-  #valueOf({ name, type }: GraphQLArgument | GraphQLInputField, field: string): unknown {
+  #valueOf({ name, type }: GraphQLArgument | GraphQLInputField, depth = 0): unknown {
     if (!isNonNullType(type) && name !== "last" && this.#happens(5)) return null;
     if (COUNTS.has(name)) return this.#oneOf([1, 1, 2, 3, 5, 12, this.#happens(3) ? -1 : 0]);
-    if (CURSORS.has(name) && this.#cursors.get(field)?.length)
-      return this.#happens(3) ? "W10=" : this.#oneOf(this.#cursors.get(field)!);
-    return this.#inputValue(type, field);
+    if (name === "language" && getNamedType(type).name === "String") return this.#oneOf(LANGUAGES);
+    return this.#inputValue(type, depth);
   }
 
-  #inputValue(type: GraphQLInputType, field: string): unknown {
-    if (isNonNullType(type)) return this.#inputValue(type.ofType, field);
-    if (isListType(type)) return Array.from({ length: this.#below(3) }, () => this.#inputValue(type.ofType, field));
+  #inputValue(type: GraphQLInputType, depth: number): unknown {
+    if (isNonNullType(type)) return this.#inputValue(type.ofType, depth);
+    if (isListType(type)) return Array.from({ length: this.#below(3) }, () => this.#inputValue(type.ofType, depth));
     if (isEnumType(type)) return this.#oneOf(type.getValues()).name;
     if (!isInputObjectType(type)) return this.#oneOf(this.#pool[type.name]!);
-    const fields = Object.values(type.getFields()).filter(
-      (each) => isRequiredInputField(each) || (this.#hasValue(each.type) && this.#happens(30)),
-    );
-    return Object.fromEntries(fields.map((each) => [each.name, this.#valueOf(each, field)]));
+    if (ORDER.test(type.name)) return this.#orderTerm(type, depth);
+    const fields = this.#fieldsOf(type, depth);
+    return Object.fromEntries(fields.map((each) => [each.name, this.#valueOf(each, depth + 1)]));
   }
-}
 
-function toLiteral(value: unknown, type: GraphQLInputType): string {
-  if (isNonNullType(type)) return toLiteral(value, type.ofType);
-  if (value === null) return "null";
-  if (isListType(type)) return `[${(value as unknown[]).map((item) => toLiteral(item, type.ofType)).join(", ")}]`;
-  if (isEnumType(type)) return String(value);
-  if (!isInputObjectType(type)) return JSON.stringify(value);
-  const fields = Object.entries(value as object).map(
-    ([name, member]) => `${name}: ${toLiteral(member, type.getFields()[name]!.type)}`,
-  );
-  return `{ ${fields.join(", ")} }`;
+  #fieldsOf(type: GraphQLInputObjectType, depth: number): GraphQLInputField[] {
+    const fields = Object.values(type.getFields()).filter(({ type: inner }) => this.#hasValue(inner));
+    if (!CONDITIONS.test(type.name)) return fields.filter((each) => isRequiredInputField(each) || this.#happens(30));
+    const usable = fields.filter((each) => depth < MAX_INPUT_DEPTH || !WHERE.test(getNamedType(each.type).name));
+    const count = usable.length === 0 ? 0 : this.#oneOf([1, 1, 1, 1, 2, 2, 3, 0]);
+    return [...new Set(Array.from({ length: count }, () => this.#oneOf(usable)))];
+  }
+
+  /** One column, of the row or of one that it refers to. */
+  #orderTerm(type: GraphQLInputObjectType, depth: number): unknown {
+    const fields = Object.values(type.getFields());
+    const columns = fields.filter((each) => isEnumType(getNamedType(each.type)));
+    const usable = depth < MAX_INPUT_DEPTH || columns.length === 0 ? fields : columns;
+    const { name, type: inner } = this.#oneOf(usable);
+    return { [name]: this.#inputValue(inner, depth + 1) };
+  }
+
+  /** With variables as the values of some fields and items. */
+  #literal(value: unknown, type: GraphQLInputType): string {
+    if (isNonNullType(type)) return this.#literal(value, type.ofType);
+    if (value === null) return "null";
+    if (isEnumType(type)) return String(value);
+    if (isListType(type)) {
+      const items = (value as unknown[]).map((item) => this.#member(item, type.ofType, false));
+      return items.length === 1 && this.#happens(30) ? items[0]! : `[${items.join(", ")}]`;
+    }
+    if (!isInputObjectType(type)) return JSON.stringify(value);
+    const fields = Object.entries(value as object).map(([name, member]) => {
+      return `${name}: ${this.#member(member, type.getFields()[name]!.type, ORDER.test(type.name))}`;
+    });
+    return `{ ${fields.join(", ")} }`;
+  }
+
+  #member(value: unknown, type: GraphQLInputType, isOneOf: boolean): string {
+    // Grafast builds lists of scalars that contain variables.
+    if (isLeafType(getNamedType(type)) && isListType(type) && !this.#happens(20)) return this.#literal(value, type);
+    if (!this.#happens(15)) return this.#literal(value, type);
+    return this.#variable(isOneOf ? `${type}!` : String(type), value);
+  }
 }

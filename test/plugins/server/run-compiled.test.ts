@@ -100,6 +100,35 @@ describe("an operation that can be compiled", () => {
     expect((await sameAnswer(query)).data.things.edges).toHaveLength(10);
   });
 
+  test("is compiled with the conditions and the order of its variables", async () => {
+    const query = `query ($where: ThingWhereInput, $orderBy: [ThingOrderByInput!], $after: String, $name: String, $isNull: Boolean) {
+      things(where: $where, orderBy: $orderBy, after: $after, first: 2) { edges { cursor node { id } } totalCount }
+      other: things(where: { name: { eq: $name }, extra: { isNull: $isNull } }, first: 1) { totalCount }
+    }`;
+    const read = async (variables: object) => {
+      const { data } = await sameAnswer(query, { variables: variables as Record<string, unknown> });
+      const { edges, totalCount } = data.things;
+      const ids = edges.map(({ node }: { readonly node: { readonly id: string } }) => node.id);
+      return { ids, totalCount, other: data.other.totalCount, cursor: edges.at(-1)?.cursor };
+    };
+    const names = (...each: readonly string[]) => ({ or: each.map((name) => ({ name: { eq: name } })) });
+    const orderBy = [{ extra: "ASC" }, { name: "DESC" }];
+    const ways = await waysOf(async () => {
+      expect(await read({})).toMatchObject({ ids: ["1", "2"], totalCount: 100, other: 100 });
+      expect(await read({ where: null, name: null, isNull: null })).toMatchObject({ totalCount: 100, other: 0 });
+      expect(await read({ where: names("thing 3"), name: "thing 1" })).toMatchObject({ ids: ["3"], other: 1 });
+      expect(await read({ where: names("thing 4"), name: "none" })).toMatchObject({ ids: ["4"], other: 0 });
+      expect(await read({ where: names("thing 3", "thing 5") })).toMatchObject({ ids: ["3", "5"], totalCount: 2 });
+      expect(await read({ where: names(), isNull: true })).toMatchObject({ ids: [], totalCount: 0, other: 0 });
+      expect(await read({ isNull: false })).toMatchObject({ other: 100 });
+      const page = await read({ orderBy });
+      expect(page.ids).toEqual(["99", "98"]);
+      expect((await read({ orderBy, after: page.cursor })).ids).toEqual(["97", "96"]);
+      expect((await read({ orderBy: [{ id: "DESC" }] })).ids).toEqual(["100", "99"]);
+    });
+    expect(ways).toEqual({ compiled: 10 });
+  });
+
   test("replaces an absent variable by the default of a function, and a null by none, where it is a number of rows too", async () => {
     const query = "query ($n: Int) { numbers(most: $n) things(first: $n) { totalCount } }";
     expect((await sameAnswer(query, { variables: { n: 2 } })).data.numbers).toEqual([1, 2]);
