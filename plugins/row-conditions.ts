@@ -190,7 +190,7 @@ function search(toQuery: SQL, description: string): RowOperator {
     description,
     condition(column, codec, value, bind) {
       const { query, language = null } = value as TextSearch;
-      const configuration = language === null ? sql.blank : sql`${bind(language, TYPES.text)}::regconfig, `;
+      const configuration = language === null ? sql.blank : sql`${bind(language, TYPES.regconfig)}, `;
       const isVector = operatorFamilyOf(codec) === "full text";
       const vector = isVector ? column : sql`to_tsvector(${configuration}${column})`;
       return sql`(${vector} @@ ${toQuery}(${configuration}${bind(query, TYPES.text)}))`;
