@@ -156,7 +156,7 @@ const ORDERED_TYPES: ReadonlySet<string> = new Set(
 export const operatorFamilyOf = memoizePerObject((codec: Codec): OperatorFamily => {
   const base = toOriginalCodec(baseCodecOf(toOriginalCodec(codec)));
   const type = base.extensions?.pg?.name ?? base.name;
-  if (base.arrayOfCodec) return base.arrayOfCodec.attributes || base.arrayOfCodec.arrayOfCodec ? "none" : "list";
+  if (base.arrayOfCodec) return isComparableItem(base.arrayOfCodec) ? "list" : "none";
   if (base.rangeOfCodec) return "range";
   if (base.attributes) return "none";
   if (type === "jsonb") return "json";
@@ -165,6 +165,10 @@ export const operatorFamilyOf = memoizePerObject((codec: Codec): OperatorFamily 
   if (ORDERED_TYPES.has(type) || isEnumCodec(base)) return "ordered";
   return type === "bool" ? "equality" : "none";
 });
+
+function isComparableItem(codec: Codec): boolean {
+  return !codec.arrayOfCodec && operatorFamilyOf(codec) !== "none";
+}
 
 function compare(operator: SQL, description: string): RowOperator {
   return {

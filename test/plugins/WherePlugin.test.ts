@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import type { GraphQLInputObjectType } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { anonymous } from "../db/callers.ts";
 import { propertyRuns } from "../property-runs.ts";
@@ -22,6 +23,7 @@ const generated = useGeneratedSchema({
       plain    json,
       words    tsvector,
       spot     point,
+      spots    point[],
       secret   text,
       internal text,
       "and"    text,
@@ -38,7 +40,7 @@ const generated = useGeneratedSchema({
     create policy shown on public.items for select using (not hidden);
     create table public.places ("where" text primary key, order_by text);
     create index on public.places (order_by);
-    grant select (id, label, height, tags, opened, size, old_size, made_at, span, details, plain, words, spot, internal, "and", parent_id)
+    grant select (id, label, height, tags, opened, size, old_size, made_at, span, details, plain, words, spot, spots, internal, "and", parent_id)
       on public.crates to anon;
     grant select on public.items, public.places to anon;
     insert into public.crates
@@ -103,6 +105,7 @@ describe("an operator of a column", () => {
     ["{ details: { cd: [1, 2] } }", [4]],
     ["{ plain: { isNull: true } }", [3]],
     ["{ spot: { isNull: true } }", [1, 2, 3, 4]],
+    ["{ spots: { isNull: true } }", [1, 2, 3, 4]],
     ['{ and_: { eq: "x" } }', [1]],
     ["{ parentId: { eq: 1 } }", [2, 4]],
   ])("%s", async (where, ids) => {
@@ -189,6 +192,11 @@ describe("where", () => {
     expect(await idsOf({ height: 2 })).toEqual(["2", "4"]);
     expect(await idsOf({ height: 2, list: [{ id: { eq: 4 } }] })).toEqual(["4"]);
     expect(await idsOf({ height: null })).toEqual([]);
+  });
+
+  test("has only isNull for a list of items that have no equality", () => {
+    const { spots } = (generated.schema.getType("CrateWhereInput") as GraphQLInputObjectType).getFields();
+    expect(fieldsOf(String(spots!.type))).toEqual(["isNull"]);
   });
 
   test("has no field for a column that is not in the schema", () => {
