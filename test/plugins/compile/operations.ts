@@ -238,7 +238,9 @@ class OperationWriter {
       const items = (value as unknown[]).map((item) => this.#member(item, type.ofType, false));
       return items.length === 1 && this.#happens(30) ? items[0]! : `[${items.join(", ")}]`;
     }
-    if (!isInputObjectType(type)) return JSON.stringify(value);
+    // JSON has no literals in GraphQL.
+    if (!isInputObjectType(type))
+      return typeof value === "object" ? this.#variable(String(type), value) : JSON.stringify(value);
     const fields = Object.entries(value as object).map(([name, member]) => {
       return `${name}: ${this.#member(member, type.getFields()[name]!.type, ORDER.test(type.name))}`;
     });
