@@ -22,6 +22,7 @@ import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
+import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";
 import { countSignUps } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
@@ -141,7 +142,7 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     return $row;
   };
   // A caller who may insert and not select gets true.
-  return {
+  const field: GrafastFieldConfig<Step> = {
     description: `Adds a row to ${build.inflection._allRows(table)}.`,
     args: { input: inputArgument(build, mutation) },
     type: isReadable ? new GraphQLNonNull(outputTypeOf(build, table.codec)!) : DONE_TYPE,
@@ -149,11 +150,14 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     plan: (_$root, args, { field }) =>
       getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args),
   };
+  // Sign-ups are counted, which a source does not say.
+  if (table.extensions?.tags?.signUp) return field;
+  return withSource(field, { kind: "write", verb: "create", table, key: [], noRowError: rowNotInsertedError });
 }
 
 function updateField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table } = mutation;
-  return {
+  const field: GrafastFieldConfig<Step> = {
     description: `Updates a row of ${build.inflection._allRows(table)}. Fields that are not given keep their values.`,
     args: { ...keyArguments(build, table), input: inputArgument(build, mutation) },
     type: new GraphQLNonNull(outputTypeOf(build, table.codec)!),
@@ -166,15 +170,19 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       return $row;
     },
   };
+  const key = keyArgumentsOf(build, table);
+  return withSource(field, { kind: "write", verb: "update", table, key, noRowError: rowNotFoundError });
 }
 
 function deleteField(build: GraphileBuild.Build, { table }: TableMutation): GrafastFieldConfig<Step> {
-  return {
+  const field: GrafastFieldConfig<Step> = {
     description: `Deletes a row of ${build.inflection._allRows(table)}. Returns false when the caller may delete no such row.`,
     args: keyArguments(build, table),
     type: DONE_TYPE,
     plan: (_$root, args) => deleteRow(table, keySteps(build, table, args)),
   };
+  const key = keyArgumentsOf(build, table);
+  return withSource(field, { kind: "write", verb: "delete", table, key, noRowError: null });
 }
 
 function inputArgument({ inflection, getInputTypeByName }: GraphileBuild.Build, mutation: TableMutation) {
@@ -201,31 +209,31 @@ function inputField(
     },
   };
   const name = build.inflection.attribute({ attributeName: column, codec: row });
-  return [name, withVisibility(field, mayUse(WRITE_BEHAVIORS[verb], table, [column]))];
+  return [name, withVisibility(withWrittenColumn(field, column), mayUse(WRITE_BEHAVIORS[verb], table, [column]))];
 }
 
 function keyArguments(build: GraphileBuild.Build, table: PgTable) {
   const { codec } = table;
   return Object.fromEntries(
-    keyOf(table)!.map((column) => {
+    keyArgumentsOf(build, table).map(({ column, argument }) => {
       const type = inputTypeOf(build, codec.attributes[column]!.codec)!;
-      return [keyArgumentName(build, table, column), { type: new GraphQLNonNull(type) }];
+      return [argument, { type: new GraphQLNonNull(type) }];
     }),
   );
 }
 
 function keySteps(build: GraphileBuild.Build, table: PgTable, args: FieldArgs): KeySteps {
   return Object.fromEntries(
-    keyOf(table)!.map((column) => [column, args.getRaw(keyArgumentName(build, table, column))]),
+    keyArgumentsOf(build, table).map(({ column, argument }) => [column, args.getRaw(argument)]),
   );
 }
 
-function keyArgumentName({ inflection }: GraphileBuild.Build, { codec }: PgTable, column: string): string {
-  const name = inflection.attribute({ attributeName: column, codec });
-  return name === "input" ? "input_" : name;
+function keyArgumentsOf({ inflection }: GraphileBuild.Build, table: PgTable): KeyArgument[] {
+  return keyOf(table)!.map((column) => {
+    const name = inflection.attribute({ attributeName: column, codec: table.codec });
+    return { column, argument: name === "input" ? "input_" : name };
+  });
 }
-
-type MutationVerb = "create" | "update" | "delete";
 
 type TableMutation = {
   readonly verb: MutationVerb;

@@ -34,8 +34,20 @@ export type FieldSource =
     }
   /** The result of a function that may write. Its arguments are `id`, and fields of `input`. */
   | { readonly kind: "mutation"; readonly resource: SchemaResource; readonly args: readonly FunctionArgument[] }
+  /** The row that a generated mutation writes, or whether it has deleted one. */
+  | {
+      readonly kind: "write";
+      readonly verb: MutationVerb;
+      readonly table: PgTable;
+      /** Of the row to update or delete. */
+      readonly key: readonly KeyArgument[];
+      /** The error where no row was written; null when the field then is false. */
+      readonly noRowError: ((table: PgTable) => Error) | null;
+    }
   /** A field of the types that every connection has. */
   | { readonly kind: "page"; readonly part: PagePart };
+
+export type MutationVerb = "create" | "update" | "delete";
 
 export type KeyArgument = { readonly column: string; readonly argument: string };
 
@@ -91,7 +103,11 @@ type SourceExtensions = {
   /** The plan that the source describes: a plugin that plans the field differently replaces it. */
   readonly sourcePlan?: unknown;
   readonly rowFilter?: RowFilter;
+  readonly writtenColumn?: WrittenColumn;
 };
+
+/** The column that a field of a mutation's input sets. `apply` is the function that sets it for Grafast. */
+type WrittenColumn = { readonly column: string; readonly apply: unknown };
 
 export function withSource<Field extends object>(field: Field & WithExtensions, source: FieldSource): Field {
   const own: SourceExtensions = { source, sourcePlan: planOf(field) };
@@ -118,4 +134,20 @@ export function withRowFilter<Input extends object>(input: Input & WithExtension
 
 export function rowFilterOf({ extensions }: WithExtensions): RowFilter | null {
   return (extensions as SourceExtensions | undefined)?.rowFilter ?? null;
+}
+
+export function withWrittenColumn<Field extends { readonly apply?: unknown }>(
+  field: Field & WithExtensions,
+  column: string,
+): Field {
+  const own: SourceExtensions = { writtenColumn: { column, apply: field.apply } };
+  return { ...field, extensions: { ...field.extensions, ...own } };
+}
+
+/** Null when the field sets no column, or when another plugin has replaced the function that does. */
+export function writtenColumnOf({ extensions }: WithExtensions): string | null {
+  const { writtenColumn, grafast } = (extensions ?? {}) as SourceExtensions & {
+    readonly grafast?: { readonly apply?: unknown };
+  };
+  return writtenColumn && writtenColumn.apply === grafast?.apply ? writtenColumn.column : null;
 }

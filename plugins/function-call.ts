@@ -69,6 +69,25 @@ export function keepResult(call: SQL): SQL {
   return sql`select set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`;
 }
 
+/** A statement that writes a row and keeps the texts of its columns. */
+export function keepRow(write: SQL, columns: readonly SQL[]): SQL {
+  const written = sql.identifier(Symbol("written"));
+  const texts = columns.map((column) => sql`${column}::text`);
+  return sql`with ${written}("texts") as (${write} returning array[${sql.join(texts, ", ")}]::text)
+    select set_config(${sql.literal(RESULT_SETTING)}, (select "texts" from ${written}), true)`;
+}
+
+/** The kept row, or none when none was written. */
+export function keptRow(columns: readonly { readonly name: string; readonly codec: PgCodec }[]): SQL {
+  const kept = sql.identifier(Symbol("kept"));
+  const values = columns.map(
+    ({ name, codec }, index) =>
+      sql`${kept}."texts"[${sql.literal(index + 1)}]::${codec.sqlType} as ${sql.identifier(name)}`,
+  );
+  return sql`(select ${sql.join(values, ", ")}
+    from (select nullif(current_setting(${sql.literal(RESULT_SETTING)}), '')::text[] as "texts") as ${kept} where ${kept}."texts" is not null)`;
+}
+
 /** The rows of the kept result. */
 export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal(RESULT_SETTING)): SQL {
   return sql`unnest(current_setting(${setting})::${codec.sqlType}[])`;

@@ -5,7 +5,7 @@ import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import type { PagePart } from "../field-sources.ts";
 import { type OrderExpression, orderExpressionsOf, type RowOrder } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
-import type { PgTable } from "../table.ts";
+import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type CoercedVariables, type InputValue, parameterOf } from "./operation-values.ts";
 import { quoted, spellText, textLiteral, withoutLineBreaks } from "./spell-value.ts";
@@ -48,6 +48,37 @@ function parenthesized(condition: SQL): SQL {
 
 export function wholeNumber(value: number): SQL {
   return sql.literal(Math.trunc(value));
+}
+
+export function aliasOf({ name }: PgTable): SQL {
+  return sql.identifier(Symbol(name));
+}
+
+export function tableOf({ remoteResource }: PgRelation): PgTable {
+  return remoteResource as PgTable;
+}
+
+export function joinConditions({ localAttributes, remoteAttributes }: PgRelation, parent: SQL, row: SQL): SQL[] {
+  return localAttributes.map(
+    (column, index) => sql`${row}.${sql.identifier(remoteAttributes[index]!)} = ${parent}.${sql.identifier(column)}`,
+  );
+}
+
+export function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(term: Term): Term {
+  return { ...term, direction: term.direction === "ASC" ? "DESC" : "ASC" };
+}
+
+/** Whether a function's row is not null; so may be the row of a view without a column that is not null. */
+export function presence(resource: SchemaResource, row: SQL): SQL {
+  const check = (resource as object as NullCheckedResource).getNullCheckExpression(row);
+  return check ? sql`(${check})::bool` : sql`true`;
+}
+
+/** Internal in core's types. */
+type NullCheckedResource = { getNullCheckExpression(row: SQL): SQL | null };
+
+export function mayBeNullRow({ codec }: PgTable): boolean {
+  return !codec.notNullExpression && !Object.values(codec.attributes).some(({ notNull }) => notNull);
 }
 
 /** The rows as a JSON array. */

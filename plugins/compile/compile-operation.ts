@@ -8,10 +8,6 @@ import {
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
-  getNamedType,
-  getNullableType,
-  isListType,
-  isObjectType,
   type OperationDefinitionNode,
   OperationTypeNode,
   type SelectionSetNode,
@@ -21,16 +17,22 @@ import { type FieldSource, type FunctionArgument, type PagePart, sourceOf } from
 import { keepResult, resultRows } from "../function-call.ts";
 import { orderExpressionsOf, readLimit, readOffset, readPage } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
-import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
+import type { PgTable, SchemaResource } from "../table.ts";
 import {
+  aliasOf,
   beyondCursor,
   concatenate,
   cursorSql,
+  joinConditions,
   jsonArrayOf,
+  mayBeNullRow,
   PageParts,
   type PageQuery,
+  presence,
   type RowsQuery,
+  reversed,
   selectRows,
+  tableOf,
 } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import {
@@ -42,13 +44,16 @@ import {
   parameterSql,
 } from "./operation-values.ts";
 import { isCollectionArgument, orderOf, rowConditions } from "./row-arguments.ts";
-import { SelectionReader } from "./selection-reader.ts";
+import { compileRowWrite, type RowWrite } from "./row-write.ts";
+import { itemTypeOf, objectTypeOf, SelectionReader, selectionsOf } from "./selection-reader.ts";
 import { orNull, spellValue, textLiteral } from "./spell-value.ts";
 
 /** One statement that returns the text of `data`. */
 export type CompiledOperation = CompiledStatement & {
-  /** The call of a mutation's function, sent first in the same transaction. Null: the operation reads. */
+  /** The call of a mutation's function, or the write of a row, sent first in the same transaction. */
   readonly before: CompiledStatement | null;
+  /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
+  readonly write: RowWrite | null;
   /** The text holds JSON of the database, which must be written again in JavaScript's format. */
   readonly holdsJson: boolean;
   readonly rootFields: readonly RootField[];
@@ -94,8 +99,10 @@ export function compileOperation({ schema, document, operation, variables, fixed
   if (rootFields.length === 0) throw new NotCompiled("introspection", "It reads nothing of the database.");
   // Each mutation is a transaction of its own.
   if (type === schema.getMutationType() && rootFields.length !== 1) throw new NotCompiled("mutation", "several fields");
-  const { call, holdsJson } = compiler;
-  return { ...toStatement(sql`select ${data}`), before: call && toStatement(call), holdsJson, rootFields };
+  const { call, write, holdsJson } = compiler;
+  const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
+  const before = write ? write.before : call;
+  return { ...statement, before: before && toStatement(before), write, holdsJson, rootFields };
 }
 
 function toStatement(whole: SQL): CompiledStatement {
@@ -113,6 +120,8 @@ class OperationCompiler {
   holdsJson = false;
   /** The statement that calls a mutation's function. */
   call: SQL | null = null;
+  /** The row that a generated mutation writes. */
+  write: RowWrite | null = null;
   /** The limits of the lists around a field, multiplied. */
   #rowsAround = 1;
   /** What the limits of all lists allow. */
@@ -167,6 +176,8 @@ class OperationCompiler {
         return this.#call(source, field, nodes, row);
       case "mutation":
         return this.#mutation(source, field, nodes);
+      case "write":
+        return this.#write(source, field, nodes);
       case "page":
         throw new NotCompiled("field", `${parent.name}.${field.name}`);
     }
@@ -375,6 +386,22 @@ class OperationCompiler {
     return orNull(sql`(select ${text} from ${rows} as ${row}(v))`, field.type);
   }
 
+  #write(source: Source<"write">, field: Field, nodes: readonly FieldNode[]): SQL {
+    const values = this.#values.argumentsOf(field, nodes[0]!, isOneOf([...source.key, { argument: "input" }]));
+    const { write, value } = compileRowWrite({
+      source,
+      field,
+      values,
+      selected: () => {
+        const type = objectTypeOf(field.type);
+        return { type, fields: this.#selections.fieldsOf(type, selectionsOf(nodes)).values() };
+      },
+      item: (row) => this.#item(field.type, nodes, row),
+    });
+    this.write = write;
+    return value;
+  }
+
   /** What a function has returned: a row, rows or a list of values. */
   #result(resource: SchemaResource, from: SQL, limit: number | null, field: Field, nodes: readonly FieldNode[]): SQL {
     const row = sql.identifier(Symbol(resource.name));
@@ -418,10 +445,6 @@ function callSql(
 
 type Digest = Parameters<typeof pgFromExpressionRuntime>[2][number] & Partial<PgSelectArgumentDigest>;
 
-function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(term: Term): Term {
-  return { ...term, direction: term.direction === "ASC" ? "DESC" : "ASC" };
-}
-
 function partOf(type: GraphQLObjectType, field: Field): PagePart {
   const source = sourceOf(field);
   if (source?.kind !== "page") throw new NotCompiled("field", `${type.name}.${field.name}`);
@@ -437,47 +460,4 @@ function isOneOf(args: readonly { readonly argument: string }[]): (argument: Gra
 
 function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsQuery {
   return { row, from: table.from as SQL, conditions, order: [], limit: null, offset: 0 };
-}
-
-function aliasOf({ name }: PgTable): SQL {
-  return sql.identifier(Symbol(name));
-}
-
-function tableOf({ remoteResource }: PgRelation): PgTable {
-  return remoteResource as PgTable;
-}
-
-function joinConditions({ localAttributes, remoteAttributes }: PgRelation, parent: SQL, row: SQL): SQL[] {
-  return localAttributes.map(
-    (column, index) => sql`${row}.${sql.identifier(remoteAttributes[index]!)} = ${parent}.${sql.identifier(column)}`,
-  );
-}
-
-/** Whether a function's row is not null; so may be the row of a view without a column that is not null. */
-function presence(resource: SchemaResource, row: SQL): SQL {
-  const check = (resource as object as NullCheckedResource).getNullCheckExpression(row);
-  return check ? sql`(${check})::bool` : sql`true`;
-}
-
-/** Internal in core's types. */
-type NullCheckedResource = { getNullCheckExpression(row: SQL): SQL | null };
-
-function mayBeNullRow({ codec }: PgTable): boolean {
-  return !codec.notNullExpression && !Object.values(codec.attributes).some(({ notNull }) => notNull);
-}
-
-function selectionsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
-  return nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-}
-
-function itemTypeOf(type: GraphQLOutputType): GraphQLOutputType {
-  const list = getNullableType(type);
-  if (!isListType(list)) throw new NotCompiled("type", String(type));
-  return list.ofType;
-}
-
-function objectTypeOf(type: GraphQLOutputType): GraphQLObjectType {
-  const named = getNamedType(type);
-  if (!isObjectType(named)) throw new NotCompiled("type", named.name);
-  return named;
 }

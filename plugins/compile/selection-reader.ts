@@ -3,11 +3,17 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLObjectType,
+  type GraphQLOutputType,
   type GraphQLSchema,
+  getNamedType,
+  getNullableType,
   isAbstractType,
+  isListType,
+  isObjectType,
   Kind,
   type SelectionSetNode,
 } from "grafast/graphql";
+import { NotCompiled } from "./not-compiled.ts";
 import type { OperationValues } from "./operation-values.ts";
 
 /** Collects the fields of selection sets, with fragments and conditions, as the GraphQL specification does (section 6.3.2). */
@@ -54,4 +60,20 @@ export class SelectionReader {
     const other = this.#schema.getType(condition);
     return isAbstractType(other) && this.#schema.isSubType(other, type);
   }
+}
+
+export function selectionsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
+  return nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+}
+
+export function itemTypeOf(type: GraphQLOutputType): GraphQLOutputType {
+  const list = getNullableType(type);
+  if (!isListType(list)) throw new NotCompiled("type", String(type));
+  return list.ofType;
+}
+
+export function objectTypeOf(type: GraphQLOutputType): GraphQLObjectType {
+  const named = getNamedType(type);
+  if (!isObjectType(named)) throw new NotCompiled("type", named.name);
+  return named;
 }

@@ -1,0 +1,145 @@
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import {
+  type FieldNode,
+  GraphQLBoolean,
+  type GraphQLField,
+  type GraphQLObjectType,
+  getNullableType,
+  isInputObjectType,
+} from "grafast/graphql";
+import { type FieldSource, sourceOf, writtenColumnOf } from "../field-sources.ts";
+import { keepRow, keptRow } from "../function-call.ts";
+import { isIdCodec } from "../IdScalarPlugin.ts";
+import type { Codec, PgTable } from "../table.ts";
+import { aliasOf, mayBeNullRow } from "./collection-sql.ts";
+import { NotCompiled } from "./not-compiled.ts";
+import { type InputValue, parameterSql } from "./operation-values.ts";
+import { textLiteral } from "./spell-value.ts";
+
+/** How an operation writes a row. */
+export type RowWrite = {
+  /** The statement that writes, where the text of `data` needs a statement of its own. */
+  readonly before: SQL | null;
+  /** The statement that returns the text of `data`, or no row when none was written. */
+  readonly statementOf: (data: SQL) => SQL;
+  /** Null: the operation has a result without a row, too. */
+  readonly noRowError: (() => Error) | null;
+};
+
+type WriteSource = Extract<FieldSource, { readonly kind: "write" }>;
+type Field = GraphQLField<unknown, unknown>;
+type Values = ReadonlyMap<string, InputValue>;
+
+type RowWriteOptions = {
+  readonly source: WriteSource;
+  readonly field: Field;
+  readonly values: Values;
+  /** The selected fields of the row. */
+  readonly selected: () => { readonly type: GraphQLObjectType; readonly fields: Iterable<readonly FieldNode[]> };
+  /** The text of the row's selected fields. */
+  readonly item: (row: SQL) => SQL;
+};
+
+/**
+ * Writes and returns columns of the row in one statement. Related rows are read by a statement after it, which sees the effects of
+ * triggers; the row itself has the values that the first one returned.
+ */
+export function compileRowWrite({ source, field, values, selected, item }: RowWriteOptions): {
+  readonly write: RowWrite;
+  readonly value: SQL;
+} {
+  const { table, verb } = source;
+  const target = aliasOf(table);
+  const statement = writeSql(source, field, values, target);
+  if (verb === "delete") {
+    const deleted = sql.identifier(Symbol("deleted"));
+    const statementOf = (data: SQL) => sql`with ${deleted} as (${statement} returning 1) select ${data}`;
+    return {
+      write: { before: null, statementOf, noRowError: null },
+      value: sql`(exists (select from ${deleted}))::text`,
+    };
+  }
+  const noRowError = source.noRowError && (() => source.noRowError!(table));
+  const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
+  const write: RowWrite = { before: null, statementOf, noRowError };
+  if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
+  const { columns, readsTables } = columnsOf(table, selected());
+  if (!readsTables) return { write, value: item(target) };
+  const row = aliasOf(table);
+  const kept = columns.map((name) => ({ name, codec: codecOf(table, name) }));
+  const read = (data: SQL) => sql`select ${data} from ${keptRow(kept)} as ${row}`;
+  const texts = columns.map((name) => sql`${target}.${sql.identifier(name)}`);
+  return { write: { before: keepRow(statement, texts), statementOf: read, noRowError }, value: item(row) };
+}
+
+/** The columns of the row that the fields need. Grafast evaluates computed columns while it writes, before triggers have run. */
+function columnsOf(
+  table: PgTable,
+  { type, fields }: ReturnType<RowWriteOptions["selected"]>,
+): { readonly columns: readonly string[]; readonly readsTables: boolean } {
+  if (mayBeNullRow(table)) throw new NotCompiled("mutation", type.name);
+  const columns = new Set<string>();
+  let readsTables = false;
+  for (const [node] of fields) {
+    const name = node!.name.value;
+    if (name.startsWith("__")) continue;
+    const source = sourceOf(type.getFields()[name]!);
+    if (source?.kind === "column" && isLeafColumn(source)) {
+      columns.add(source.column);
+      continue;
+    }
+    const relation = source?.kind === "related row" || source?.kind === "rows" ? source.relation : null;
+    if (!relation) throw new NotCompiled("mutation", `${type.name}.${name}`);
+    readsTables = true;
+    for (const column of relation.localAttributes) columns.add(column);
+  }
+  return { columns: [...columns], readsTables };
+}
+
+function isLeafColumn({ codec, table }: Extract<FieldSource, { readonly kind: "column" }>): boolean {
+  return table === null && !codec.attributes && !codec.arrayOfCodec?.attributes;
+}
+
+/** The statement without `returning`. */
+function writeSql({ table, verb, key }: WriteSource, field: Field, values: Values, row: SQL): SQL {
+  const from = table.from as SQL;
+  const inputs = verb === "delete" ? [] : inputColumns(table, field, values);
+  const columns = inputs.map(({ column }) => sql.identifier(column));
+  if (verb === "create") {
+    if (inputs.length === 0) return sql`insert into ${from} as ${row} default values`;
+    const given = inputs.map(({ value }) => value);
+    return sql`insert into ${from} as ${row} (${sql.join(columns, ", ")}) values (${sql.join(given, ", ")})`;
+  }
+  const conditions = key.map(({ column, argument }) => {
+    return sql`${row}.${sql.identifier(column)} = ${parameterSql(values.get(argument)!, codecOf(table, column))}`;
+  });
+  const where = sql.join(conditions, " and ");
+  if (verb === "delete") return sql`delete from ${from} as ${row} where ${where}`;
+  if (inputs.length === 0) throw new NotCompiled("argument", "The input is empty.");
+  const assignments = inputs.map(({ value }, index) => sql`${columns[index]!} = ${value}`);
+  return sql`update ${from} as ${row} set ${sql.join(assignments, ", ")} where ${where}`;
+}
+
+/** Absent fields are left to the column's default, or keep their values. */
+function inputColumns(table: PgTable, { args }: Field, values: Values): { column: string; value: SQL }[] {
+  const type = getNullableType(args.find(({ name }) => name === "input")!.type);
+  const input = values.get("input")!;
+  if (!isInputObjectType(type) || input.kind !== "object") throw new NotCompiled("argument", "input");
+  return Object.values(type.getFields()).flatMap((inputField) => {
+    const value = input.fields.get(inputField.name)!;
+    if (value.kind === "absent") return [];
+    const column = writtenColumnOf(inputField);
+    if (column === null) throw new NotCompiled("argument", inputField.name);
+    const codec = codecOf(table, column);
+    return [{ column, value: parameterSql(value, codec, (given) => validIdOf(given, codec)) }];
+  });
+}
+
+function validIdOf(value: unknown, codec: Codec): unknown {
+  if (isIdCodec(codec) && codec.toPg(value) === null) throw new NotCompiled("argument", "It is not a valid id.");
+  return value;
+}
+
+function codecOf({ codec }: PgTable, column: string): Codec {
+  return codec.attributes[column]!.codec;
+}
