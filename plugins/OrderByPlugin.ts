@@ -93,7 +93,7 @@ function freeName(build: GraphileBuild.Build, preferred: string): string {
 }
 
 /** Null if no column has an order. */
-function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
+export function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
   if (sortableColumnsOf(table, build).length === 0) return null;
   return build.getInputTypeByName(orderTypeNamesOf(build).get(table)!);
 }

@@ -150,7 +150,7 @@ function rowsWhereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTab
   return inflection.inputType(`${inflection.tableType(codec)}RowsWhere`);
 }
 
-function whereTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType {
+export function whereTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType {
   return inputNamed(build, whereTypeName(build, table));
 }
 

@@ -3,6 +3,7 @@ import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchem
 import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
 import type { Introspection } from "graphile-build-pg/pg-introspection";
 import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
+import { orderTypeOf } from "../OrderByPlugin.ts";
 import { findFunctionsWithoutField, type OmittedObject } from "../omitted-objects.ts";
 import { mutationsOfTable } from "../TableMutationsPlugin.ts";
 import { collectTypesInOrder } from "../TypesInOrderPlugin.ts";
@@ -14,6 +15,7 @@ import {
   outputTypeOf,
   type PgTable,
 } from "../table.ts";
+import { whereTypeOf } from "../WherePlugin.ts";
 
 /** A placeholder for core's check whether a type has fields. */
 const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };
@@ -156,10 +158,16 @@ function* makeTypes(build: GraphileBuild.Build, deferred: DeferredFields): Stepw
     if (!build.behavior.pgResourceMatches(table, "resource:select")) continue;
     const isShown = outputTypeOf(build, table.codec) !== null;
     if (!(yield* deferred.settle())) return false;
-    for (const name of isShown ? relatedTypeNames(table, build) : []) {
+    if (!isShown) continue;
+    for (const name of relatedTypeNames(table, build)) {
       build.getTypeByName(name);
       if (!(yield* deferred.settle())) return false;
     }
+    if (!isCollection(table, build)) continue;
+    whereTypeOf(build, table);
+    yield;
+    orderTypeOf(build, table);
+    yield;
   }
   for (const root of ROOT_TYPES) {
     build.getTypeByName(build.inflection.builtin(root));
@@ -180,6 +188,10 @@ function relatedTypeNames(table: PgTable, build: GraphileBuild.Build): string[] 
     ...(isConnected ? [inflection.filterType(table), inflection.tableConnectionType(table.codec)] : []),
     ...inputs.map((mutation) => inflection.tableMutationInput(mutation)),
   ];
+}
+
+function isCollection(table: PgTable, { behavior }: GraphileBuild.Build): boolean {
+  return (["connection", "list"] as const).some((kind) => behavior.pgResourceMatches(table, `query:resource:${kind}`));
 }
 
 /** validateSchema in steps; `assumeValid` keeps core from calling it. */
