@@ -57,9 +57,9 @@ const EXTREME_TYPES: ReadonlySet<string> = new Set(
   ),
 );
 
-type AggregateName = "sum" | "avg" | "min" | "max" | "group";
+type AggregatesPart = "sum" | "avg" | "min" | "max" | "group";
 
-const DESCRIPTIONS: Readonly<Record<AggregateName, string>> = {
+const DESCRIPTIONS: Readonly<Record<AggregatesPart, string>> = {
   group: "The values by which the rows are grouped: the selected columns.",
   sum: "The sums of the values that are not null.",
   avg: "The averages of the values that are not null.",
@@ -135,7 +135,7 @@ function freeName(build: GraphileBuild.Build, preferred: string): string {
 
 function registerAggregateTypes(build: GraphileBuild.Build, table: PgTable): void {
   const tableType = build.inflection.tableType(table.codec);
-  const parts = (Object.keys(DESCRIPTIONS) as AggregateName[]).map((name) => {
+  const parts = (Object.keys(DESCRIPTIONS) as AggregatesPart[]).map((name) => {
     const type = freeName(build, `${tableType}${name[0]!.toUpperCase()}${name.slice(1)}`);
     register(build, type, DESCRIPTIONS[name], () => columnFields(build, table, name));
     return { name, type };
@@ -176,7 +176,7 @@ function register(
 
 type AggregatedColumn = { readonly column: string; readonly result: Codec };
 
-function columnsOf(build: GraphileBuild.Build, table: PgTable, aggregate: AggregateName): AggregatedColumn[] {
+function columnsOf(build: GraphileBuild.Build, table: PgTable, aggregate: AggregatesPart): AggregatedColumn[] {
   const columns = aggregate === "group" ? sortableColumnsOf(table, build) : visibleColumnsOf(table, build);
   return columns.flatMap((column) => {
     const result = resultOf(aggregate, table.codec.attributes[column]!.codec);
@@ -184,7 +184,7 @@ function columnsOf(build: GraphileBuild.Build, table: PgTable, aggregate: Aggreg
   });
 }
 
-function resultOf(aggregate: AggregateName, codec: Codec): Codec | null {
+function resultOf(aggregate: AggregatesPart, codec: Codec): Codec | null {
   const original = toOriginalCodec(codec);
   const base = toOriginalCodec(baseCodecOf(original));
   switch (aggregate) {
@@ -203,7 +203,7 @@ function resultOf(aggregate: AggregateName, codec: Codec): Codec | null {
 function columnFields(
   build: GraphileBuild.Build,
   table: PgTable,
-  aggregate: AggregateName,
+  aggregate: AggregatesPart,
 ): Record<string, AggregateField> {
   return Object.fromEntries(
     columnsOf(build, table, aggregate).map(({ column, result }) => {
@@ -217,14 +217,14 @@ function columnFields(
   );
 }
 
-const AGGREGATE_FUNCTIONS: Readonly<Record<Exclude<AggregateName, "group">, SQL>> = {
+const AGGREGATE_FUNCTIONS: Readonly<Record<Exclude<AggregatesPart, "group">, SQL>> = {
   sum: sql`sum`,
   avg: sql`avg`,
   min: sql`min`,
   max: sql`max`,
 };
 
-function planAggregate($row: Rows, aggregate: AggregateName, column: string, codec: Codec): Step {
+function planAggregate($row: Rows, aggregate: AggregatesPart, column: string, codec: Codec): Step {
   const $rows = $row.getClassStep();
   const value = sql`${$rows.alias}.${sql.identifier(column)}`;
   if (aggregate === "group") {

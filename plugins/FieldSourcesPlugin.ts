@@ -2,7 +2,7 @@ import type {} from "graphile-build-pg";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
 import { requestedOrder } from "./PaginationPlugin.ts";
-import { isTable, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+import { type FieldScope, isTable, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
 import { conditionFieldsOf } from "./WherePlugin.ts";
 
 declare global {
@@ -29,8 +29,6 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
-
-type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
 
 function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
   const { fieldName, pgCodec, pgFieldAttribute, pgRelationDetails, isConnectionType, isConnectionEdgeType } = scope;

@@ -4,7 +4,7 @@ import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, 
 import type { GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { castToComparable } from "./codecs.ts";
-import { type RowFilter, withRowFilter } from "./field-sources.ts";
+import { type FilterSource, withRowFilter } from "./field-sources.ts";
 import { assignUniqueNames } from "./name-claims.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
@@ -171,7 +171,7 @@ function rowsOfConnection($connection: FilteredConnection): PgSelectStep {
   return $connection.getSubplan() as Step as PgSelectStep;
 }
 
-type TableFilter = RowFilter & {
+type TableFilter = FilterSource & {
   readonly name: string;
   readonly description: string;
   readonly type: GraphQLInputType;
@@ -206,11 +206,11 @@ function columnFilters(build: GraphileBuild.Build, table: PgTable, column: strin
     description: string,
     valueCodec: Codec,
     isFieldArgument: boolean,
-    operation: Omit<RowFilter, "condition"> & { readonly condition: (column: SQL, value: SQL) => SQL },
+    operation: Omit<FilterSource, "condition"> & { readonly condition: (column: SQL, value: SQL) => SQL },
   ): TableFilter[] => {
     const type = inputTypeOf(build, valueCodec);
     if (!type) return [];
-    const condition: RowFilter["condition"] = (row, value) =>
+    const condition: FilterSource["condition"] = (row, value) =>
       operation.condition(sql`${row}.${sql.identifier(column)}`, value);
     return [{ name, description, type, isFieldArgument, visibility, ...operation, condition }];
   };

@@ -30,9 +30,9 @@ export type RowOrderTerm = {
   readonly nulls?: "FIRST" | "LAST";
 };
 
-type SortDirection = Pick<RowOrderTerm, "direction" | "nulls">;
+type OrderDirection = Pick<RowOrderTerm, "direction" | "nulls">;
 
-const SORT_DIRECTIONS: Readonly<Record<string, SortDirection & { readonly description: string }>> = {
+const SORT_DIRECTIONS: Readonly<Record<string, OrderDirection & { readonly description: string }>> = {
   ASC: { direction: "ASC", description: "Ascending, nulls last." },
   DESC: { direction: "DESC", description: "Descending, nulls first." },
   ASC_NULLS_FIRST: { direction: "ASC", nulls: "FIRST", description: "Ascending, nulls first." },

@@ -223,7 +223,7 @@ export function requestedOrder(table: PgTable, build: GraphileBuild.Build, order
 }
 
 /** One expression of an `order by`. */
-export type OrderExpression = {
+export type OrderSql = {
   readonly fragment: SQL;
   readonly codec: Codec;
   readonly isNullable: boolean;
@@ -234,8 +234,8 @@ export type OrderExpression = {
  * Core's cursor conditions put nulls at the wrong end (@dataplan/pg 1.1.2). So `is null` becomes an order term of its own for nullable
  * columns, and an index serves only orders over columns that are not null.
  */
-export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTotal }: RowOrder): OrderExpression[] {
-  return terms.flatMap(({ relations = [], attribute, direction, nulls }): OrderExpression[] => {
+export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTotal }: RowOrder): OrderSql[] {
+  return terms.flatMap(({ relations = [], attribute, direction, nulls }): OrderSql[] => {
     const orderedCodec = relations.at(-1)?.remoteResource.codec ?? codec;
     const { codec: columnCodec, notNull } = orderedCodec.attributes[attribute]!;
     const column = columnOfRelated(row, relations, attribute);
@@ -271,9 +271,9 @@ function relatedAliasOf(relation: PgRelation, depth: number): SQL {
 
 const relatedAliases = memoizePerObject((_relation: PgRelation): SQL[] => []);
 
-type OrderedRows = Pick<PgSelectQueryBuilder, "alias" | "orderBy" | "setOrderIsUnique">;
+type OrderableRows = Pick<PgSelectQueryBuilder, "alias" | "orderBy" | "setOrderIsUnique">;
 
-function applyOrder(rows: OrderedRows, table: PgTable, order: RowOrder): void {
+function applyOrder(rows: OrderableRows, table: PgTable, order: RowOrder): void {
   for (const { fragment, codec, isNullable, direction } of orderExpressionsOf(rows.alias, table, order)) {
     rows.orderBy({ fragment, codec, nullable: isNullable, direction });
   }

@@ -1,7 +1,15 @@
 import type { GraphQLOutputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
-import { type Codec, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+import {
+  type Codec,
+  type FieldScope,
+  keyOf,
+  type PgRelation,
+  type PgTable,
+  type SchemaResource,
+  type WithExtensions,
+} from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -90,8 +98,6 @@ function withPersonal<Field extends WithExtensions>(field: Field, { pgFieldAttri
   return { ...field, extensions: { ...field.extensions, ...own } };
 }
 
-type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
-
 function ruleOfField(build: GraphileBuild.Build, scope: FieldScope): VisibilityRule | null {
   const { pgCodec, pgFieldAttribute, pgRelationDetails, pgRefDetails, pgFieldResource, pgFieldResourceUnique } = scope;
   if (pgFieldAttribute) return maySeeColumn(build, pgCodec!, columnOf(pgCodec!, pgFieldAttribute));
@@ -153,7 +159,6 @@ export type RolePrivileges = {
 
 export type VisibilityRule = (role: RolePrivileges) => boolean;
 
-type WithExtensions = { readonly extensions?: object | null | undefined };
 type VisibilityExtensions = {
   readonly visibilityRule?: VisibilityRule;
   readonly fallbackType?: GraphQLOutputType;

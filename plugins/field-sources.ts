@@ -2,7 +2,7 @@ import type { PgSelectArgumentDigest } from "@dataplan/pg";
 import type { SQL } from "@dataplan/pg/pg-sql2";
 import type { RowOrder } from "./PaginationPlugin.ts";
 import type { ConditionFields } from "./row-conditions.ts";
-import type { Codec, PgRelation, PgTable, SchemaResource } from "./table.ts";
+import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
 
 /** What a field of the schema stands for in the database. A field without a source is planned by its plugin only. */
 export type FieldSource =
@@ -89,7 +89,7 @@ export function toPagePart(fieldName: string): PagePart | null {
 }
 
 /** The condition that an argument sets, or a field of a filter input. */
-export type RowFilter = {
+export type FilterSource = {
   /** The codec of the value in SQL. */
   readonly codec: Codec;
   /** The client's value is the only item of a list of this codec. */
@@ -97,17 +97,16 @@ export type RowFilter = {
   readonly condition: (row: SQL, value: SQL) => SQL;
 };
 
-type WithExtensions = { readonly extensions?: object | null | undefined };
 type SourceExtensions = {
   readonly source?: FieldSource;
   /** The plan that the source describes: a plugin that plans the field differently replaces it. */
   readonly sourcePlan?: unknown;
-  readonly rowFilter?: RowFilter;
-  readonly writtenColumn?: WrittenColumn;
+  readonly rowFilter?: FilterSource;
+  readonly writtenColumn?: ColumnInput;
 };
 
 /** The column that a field of a mutation's input sets. `apply` is the function that sets it for Grafast. */
-type WrittenColumn = { readonly column: string; readonly apply: unknown };
+type ColumnInput = { readonly column: string; readonly apply: unknown };
 
 export function withSource<Field extends object>(field: Field & WithExtensions, source: FieldSource): Field {
   const own: SourceExtensions = { source, sourcePlan: planOf(field) };
@@ -127,12 +126,12 @@ function planOf(field: WithExtensions): unknown {
   return plan ?? grafast?.plan;
 }
 
-export function withRowFilter<Input extends object>(input: Input & WithExtensions, filter: RowFilter): Input {
+export function withRowFilter<Input extends object>(input: Input & WithExtensions, filter: FilterSource): Input {
   const own: SourceExtensions = { rowFilter: filter };
   return { ...input, extensions: { ...input.extensions, ...own } };
 }
 
-export function rowFilterOf({ extensions }: WithExtensions): RowFilter | null {
+export function rowFilterOf({ extensions }: WithExtensions): FilterSource | null {
   return (extensions as SourceExtensions | undefined)?.rowFilter ?? null;
 }
 

@@ -3,7 +3,7 @@ import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import type { PagePart } from "../field-sources.ts";
-import { type OrderExpression, orderExpressionsOf, type RowOrder } from "../PaginationPlugin.ts";
+import { type OrderSql, orderExpressionsOf, type RowOrder } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
 import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
 import { NotCompiled } from "./not-compiled.ts";
@@ -24,17 +24,17 @@ export function concatenate(pieces: readonly SQL[]): SQL {
 }
 
 /** Rows to read: `from` has the alias `row`. */
-export type RowsQuery = {
+export type RowsSelect = {
   readonly row: SQL;
   readonly from: SQL;
   readonly conditions: readonly SQL[];
-  readonly order: readonly OrderExpression[];
+  readonly order: readonly OrderSql[];
   readonly limit: number | null;
   readonly offset: number;
 };
 
 /** Selects these outputs of each row. */
-export function selectRows({ row, from, conditions, order, limit, offset }: RowsQuery, outputs: SQL): SQL {
+export function selectRows({ row, from, conditions, order, limit, offset }: RowsSelect, outputs: SQL): SQL {
   const where = conditions.length === 0 ? sql.blank : sql` where ${sql.join(conditions.map(parenthesized), " and ")}`;
   const by = order.map(({ fragment, direction }) => sql`${fragment} ${direction === "ASC" ? sql`asc` : sql`desc`}`);
   const orderBy = by.length === 0 ? sql.blank : sql` order by ${sql.join(by, ", ")}`;
@@ -82,7 +82,7 @@ export function mayBeNullRow({ codec }: PgTable): boolean {
 }
 
 /** The rows as a JSON array. */
-export function jsonArrayOf(query: RowsQuery, item: SQL): SQL {
+export function jsonArrayOf(query: RowsSelect, item: SQL): SQL {
   const rows = sql.identifier(Symbol("rows"));
   const items = selectRows(query, sql`${item} as "item"`);
   return sql`(select concat('[', string_agg(${rows}."item", ','), ']') from (${items}) as ${rows})`;
@@ -134,7 +134,7 @@ export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: 
   return sql`(${fragments}) ${first!.isAscending ? sql`>` : sql`<`} (${values})`;
 }
 
-type CursorTerm = OrderExpression & { readonly value: SQL; readonly isAscending: boolean };
+type CursorTerm = OrderSql & { readonly value: SQL; readonly isAscending: boolean };
 
 /** Whether a nullable column is null is a term of its own before it. */
 function beyondTerms([term, ...others]: readonly CursorTerm[]): SQL {

@@ -4,7 +4,6 @@ import {
   type DocumentNode,
   type FieldNode,
   type GraphQLArgument,
-  type GraphQLField,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
@@ -29,7 +28,7 @@ import {
   PageParts,
   type PageQuery,
   presence,
-  type RowsQuery,
+  type RowsSelect,
   reversed,
   selectRows,
   tableOf,
@@ -45,7 +44,7 @@ import {
 } from "./operation-values.ts";
 import { isCollectionArgument, orderOf, rowConditions } from "./row-arguments.ts";
 import { compileRowWrite, type RowWrite } from "./row-write.ts";
-import { itemTypeOf, objectTypeOf, SelectionReader, selectionsOf } from "./selection-reader.ts";
+import { type Field, itemTypeOf, objectTypeOf, SelectionReader, selectionsOf } from "./selection-reader.ts";
 import { orNull, spellValue, textLiteral } from "./spell-value.ts";
 
 /** One statement that returns the text of `data`. */
@@ -77,7 +76,6 @@ const MAX_TEXT_LENGTH = 200_000;
 const MAX_ROWS = 10_000_000;
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
-type Field = GraphQLField<unknown, unknown>;
 
 type CompileOptions = {
   readonly schema: GraphQLSchema;
@@ -249,7 +247,7 @@ class OperationCompiler {
     const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
     const row = aliasOf(table);
     const conditions = relation ? joinConditions(relation, parent!, row) : [];
-    const query: RowsQuery = {
+    const query: RowsSelect = {
       ...rowsOf(table, row, [...conditions, ...rowConditions(source, field, args, row)]),
       order: orderExpressionsOf(row, table, orderOf(source, field, node, args, this.#values)),
       limit: readLimit(count("limit"), maxPageSize),
@@ -324,7 +322,7 @@ class OperationCompiler {
     // Where no part of the page is selected, its arguments and privileges are checked all the same.
     if (outputs.length === 0) arrayOf(textLiteral(""));
     const order = orderExpressionsOf(row, table, page.order);
-    const query: RowsQuery = {
+    const query: RowsSelect = {
       row,
       from: table.from as SQL,
       conditions: [...conditions, ...(cursor ? [beyondCursor(table, page.order, row, cursor, isReverse)] : [])],
@@ -458,6 +456,6 @@ function isOneOf(args: readonly { readonly argument: string }[]): (argument: Gra
   return ({ name }) => args.some(({ argument }) => argument === name);
 }
 
-function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsQuery {
+function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsSelect {
   return { row, from: table.from as SQL, conditions, order: [], limit: null, offset: 0 };
 }

@@ -1,12 +1,6 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import {
-  type FieldNode,
-  type GraphQLArgument,
-  type GraphQLField,
-  getNamedType,
-  isInputObjectType,
-} from "grafast/graphql";
-import { type FieldSource, type RowFilter, rowFilterOf } from "../field-sources.ts";
+import { type FieldNode, type GraphQLArgument, getNamedType, isInputObjectType } from "grafast/graphql";
+import { type FieldSource, type FilterSource, rowFilterOf } from "../field-sources.ts";
 import type { RowOrder } from "../PaginationPlugin.ts";
 import { type BindValue, conditionOf } from "../row-conditions.ts";
 import { hasRowArgument, isRowArgument } from "../WherePlugin.ts";
@@ -19,9 +13,9 @@ import {
   type OperationValues,
   parameterSql,
 } from "./operation-values.ts";
+import type { Field } from "./selection-reader.ts";
 
 type RowsSource = Extract<FieldSource, { readonly kind: "rows" }>;
-type Field = Pick<GraphQLField<unknown, unknown>, "args">;
 type Arguments = ReadonlyMap<string, InputValue>;
 
 /** `where`, `orderBy`, a filter, or an input whose fields are filters. */
@@ -50,7 +44,7 @@ function filterConditions({ args: defined }: Field, args: Arguments, row: SQL): 
   });
 }
 
-function filterCondition({ condition, codec, isItem }: RowFilter, value: InputValue, row: SQL): SQL[] {
+function filterCondition({ condition, codec, isItem }: FilterSource, value: InputValue, row: SQL): SQL[] {
   if (value.kind === "absent" || value.kind === "null") return [];
   return [condition(row, parameterSql(value, codec, isItem && ((item) => [item])))];
 }

@@ -2,7 +2,6 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type FieldNode,
   GraphQLBoolean,
-  type GraphQLField,
   type GraphQLObjectType,
   getNullableType,
   isInputObjectType,
@@ -14,6 +13,7 @@ import type { Codec, PgTable } from "../table.ts";
 import { aliasOf, mayBeNullRow } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type InputValue, parameterSql } from "./operation-values.ts";
+import type { Field } from "./selection-reader.ts";
 import { textLiteral } from "./spell-value.ts";
 
 /** How an operation writes a row. */
@@ -27,7 +27,6 @@ export type RowWrite = {
 };
 
 type WriteSource = Extract<FieldSource, { readonly kind: "write" }>;
-type Field = GraphQLField<unknown, unknown>;
 type Values = ReadonlyMap<string, InputValue>;
 
 type RowWriteOptions = {

@@ -2,6 +2,7 @@ import {
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLField,
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
@@ -15,6 +16,8 @@ import {
 } from "grafast/graphql";
 import { NotCompiled } from "./not-compiled.ts";
 import type { OperationValues } from "./operation-values.ts";
+
+export type Field = GraphQLField<unknown, unknown>;
 
 /** Collects the fields of selection sets, with fragments and conditions, as the GraphQL specification does (section 6.3.2). */
 export class SelectionReader {
