@@ -91,7 +91,7 @@ describe("answers are the same compiled and not", () => {
     await execute(database, sql);
     const services = opened.use(await servePair(database));
     const comparisons: Comparison[] = [];
-    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(800)));
+    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(600)));
     expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(share);
   });
 
@@ -105,7 +105,7 @@ describe("answers are the same compiled and not", () => {
     opened.defer(() => plain.stop());
     const services = { compiling: served.service, plain };
     const token = tokenFor("1", { role: served.schema.role });
-    const comparison = await compareAnswers(services, token, propertyRuns(1_500));
+    const comparison = await compareAnswers(services, token, propertyRuns(1_100));
     expect(await compiledShare(served.service, [comparison])).toBeGreaterThanOrEqual(0.95);
   });
 });
