@@ -26,7 +26,7 @@ export type CoercedVariables = Readonly<Record<string, unknown>>;
 
 export type LeafReader = (variables: CoercedVariables) => unknown;
 
-/** The value of an argument or input field; absent ones and nulls are told apart, since a function's default replaces absent ones. */
+/** The value of an argument or input field. An absent value is not null: the default of a function replaces only absent ones. */
 export type InputValue =
   | { readonly kind: "absent" | "null" }
   /** Read from the variables of each request; a literal is the same for all. */
