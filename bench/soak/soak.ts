@@ -40,7 +40,11 @@ export type Course = {
   readonly bytesPerActivityError: number;
 };
 
-export type Soak = AsyncDisposable & { readonly heap: Heap; run(seconds: number): Promise<Course> };
+export type Soak = AsyncDisposable & {
+  readonly heap: Heap;
+  /** So long, and at least so many activities. */
+  run(seconds: number, activities?: number): Promise<Course>;
+};
 
 /** The service on a cluster of its own, with clients who do all that clients do. */
 export async function openSoak(): Promise<Soak> {
@@ -75,7 +79,7 @@ export async function openSoak(): Promise<Soak> {
   const everything = opened.move();
   return {
     heap,
-    run: (seconds) => soak(client, look, seconds),
+    run: (seconds, activities = 0) => soak(client, look, { seconds, activities }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   };
 }
@@ -83,7 +87,7 @@ export async function openSoak(): Promise<Soak> {
 async function soak(
   client: Client,
   look: () => Promise<Omit<Sample, "seconds" | "done">>,
-  seconds: number,
+  { seconds, activities }: { readonly seconds: number; readonly activities: number },
 ): Promise<Course> {
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1000;
@@ -104,7 +108,7 @@ async function soak(
   };
   const working = Array.from({ length: CLIENTS }, (_, index) => work(Math.floor((index * TURNS.length) / CLIENTS)));
   const samples: Sample[] = [];
-  while (elapsed() < seconds) {
+  while (elapsed() < seconds || done < activities) {
     await sleep(Math.max(SHORTEST_PAUSE_MS, (seconds * 1000) / SAMPLES));
     samples.push({ ...(await look()), seconds: elapsed(), done });
   }
