@@ -5,7 +5,7 @@ import type { Config } from "./engine/config/config.ts";
 import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
-import type { RequestLimit } from "./engine/limits/request-limit.ts";
+import type { RequestLimit } from "./engine/limits/rate-limits.ts";
 import type { ServiceCounters } from "./engine/observability/counters.ts";
 import type { Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
@@ -21,6 +21,7 @@ import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gat
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
 import type { LimitExpensiveRequest } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
+import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
 import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import {
   type FindRouteTemplate,
@@ -29,16 +30,13 @@ import {
 } from "./rest-gateway/http/request-metrics.ts";
 import { traceRequests } from "./rest-gateway/http/request-tracing.ts";
 import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
-import { TABLE_PREFIX } from "./rest-gateway/http/table-prefix.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";
-import { makeErrorPage } from "./rest-gateway/pages/error-page.ts";
-import { errorReferenceRoutes } from "./rest-gateway/pages/error-reference.ts";
+import { errorReferenceRoutes, makeErrorPage } from "./rest-gateway/pages/error-page.ts";
 import { startPageLinks, startPageRoutes } from "./rest-gateway/pages/start-page.ts";
 import { makeResourceInterface } from "./rest-gateway/resource/dialect.ts";
 import { parseAddress } from "./rest-gateway/resource/parse/address.ts";
-import { negotiateVersion } from "./rest-gateway/resource/versions/negotiate.ts";
-import type { ReadVersions } from "./rest-gateway/resource/versions/versions.ts";
+import { negotiateVersion, type ReadVersions } from "./rest-gateway/resource/versions.ts";
 import { makeTableInterface } from "./rest-gateway/table/dialect.ts";
 import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-request.ts";
 import { makeTaskRoutes } from "./rest-gateway/tasks/task-routes.ts";

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { acceptsStartArguments, commandLine } from "./cli/command.ts";
 import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/config.ts";
 import { checkMailFolder } from "./engine/mail/mailer.ts";
-import { type MigrationWatch, watchMigrations } from "./engine/migrate/apply-current.ts";
+import { type MigrationWatch, watchMigrations } from "./engine/migrate/apply-migrations.ts";
 import { displayPath } from "./engine/migrate/committed-migrations.ts";
 import { makeLogger } from "./engine/output/log.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";

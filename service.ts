@@ -11,8 +11,7 @@ import { combineObservers, logSlowStatements } from "./engine/database/observe-s
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
-import { RequestLimit } from "./engine/limits/request-limit.ts";
-import { makeSharedRateLimit } from "./engine/limits/shared-rate-limit.ts";
+import { makeSharedRateLimit, RequestLimit } from "./engine/limits/rate-limits.ts";
 import { EmailQueue } from "./engine/mail/email-queue.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
@@ -38,13 +37,18 @@ import { type HealthState, isReady, makeHealthState } from "./rest-gateway/http/
 import { type LimitExpensiveRequest, makeAdmission, makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
 import { makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/request-metrics.ts";
-import { checkListenAddress, openServer, reloadCertificate, serverUrl } from "./rest-gateway/http/server.ts";
-import { type AdmissionForUpgrade, makeUpgradeRouter } from "./rest-gateway/http/upgrade.ts";
+import {
+  type AdmissionForUpgrade,
+  checkListenAddress,
+  makeUpgradeRouter,
+  openServer,
+  reloadCertificate,
+  serverUrl,
+} from "./rest-gateway/http/server.ts";
 import { warnOfDisplacedTables } from "./rest-gateway/resource/table-addresses.ts";
-import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions/versions.ts";
-import { makeQueueTask } from "./rest-gateway/tasks/queue-task.ts";
+import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions.ts";
+import { maintainTasks, makeQueueTask, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-queue.ts";
 import type { QueueTask } from "./rest-gateway/tasks/task-request.ts";
-import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { serviceMetrics } from "./service-metrics.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 

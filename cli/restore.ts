@@ -1,8 +1,7 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkArchive } from "../engine/archive/check-archive.ts";
-import { type RestoreResult, restoreArchive } from "../engine/archive/restore-archive.ts";
+import { checkArchive, type RestoreResult, restoreArchive } from "../engine/archive/restore-archive.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
 import { withScratchDatabase } from "../engine/migrate/scratch-database.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";

@@ -8,14 +8,16 @@ import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
 import { toHttpError } from "../http/http-error.ts";
-import { type FilterCondition, parseFilter } from "../realtime/changes/parse-filter.ts";
-import { explainRead, type ReadExplanation, readPoliciesOf } from "../rest-gateway/why/explain-read.ts";
+import { type FilterCondition, parseFilter } from "../realtime/changes/row-filter.ts";
 import {
+  explainRead,
+  type ReadExplanation,
   type RequestedRows,
   type RequestedRowsContext,
+  readPoliciesOf,
   readResourceRequest,
   readTableRequest,
-} from "../rest-gateway/why/requested-rows.ts";
+} from "../rest-gateway/why/explain-read.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 import type { ExplainedStatement } from "./explain-query.ts";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { ApiError, type ApiErrorOptions, type ErrorKind, unavailable } from "../engine/errors.ts";
+import { ApiError, type ApiErrorOptions, CREDENTIALS_REQUIRED, type ErrorKind, unavailable } from "../engine/errors.ts";
 import { errorCodeOfStatus, meaningOf } from "./sqlstates.ts";
 
 type HttpErrorOptions = ApiErrorOptions & {
@@ -101,4 +101,38 @@ export function errorCodeOf({ code, status, message }: HttpError): string {
   if (/^(TIMEOUT|[A-Z]{2,}(_[A-Z]+)+)$/.test(code)) return code;
   if (code === "42501" && status === 401) return "AUTH_REQUIRED";
   return /^PGRST/.test(code) ? errorCodeOfStatus(status) : meaningOf(code, message)[1];
+}
+
+export function notFound(): HttpError {
+  return new HttpError(404, "RESOURCE_NOT_FOUND", "Not found.", {
+    hint: "Paths are lower case and have no trailing slash.",
+  });
+}
+
+/** `allow` as the header says it: `GET, HEAD, OPTIONS`. */
+export function methodNotAllowed(method: string, allow: string): HttpError {
+  return new HttpError(405, "METHOD_NOT_ALLOWED", `The method ${method} is not allowed here.`, {
+    hint: `Allowed methods: ${allow}.`,
+    headers: { Allow: allow },
+  });
+}
+
+/** The response headers of an error. */
+export function errorHeaders({ challenge, retryAfterSeconds, headers }: HttpError): Readonly<Record<string, string>> {
+  return {
+    ...(challenge && { "WWW-Authenticate": bearerChallenge(challenge) }),
+    ...(retryAfterSeconds !== null && { "Retry-After": String(retryAfterSeconds) }),
+    ...headers,
+  };
+}
+
+/** Adds the challenge that a 401 response must have (RFC 9110 §15.5.2), unless the error has one. */
+export function withBearerChallenge(error: HttpError): HttpError {
+  if (error.status !== 401 || errorHeaders(error)["WWW-Authenticate"] !== undefined) return error;
+  return error.withHeaders({ "WWW-Authenticate": bearerChallenge(CREDENTIALS_REQUIRED) });
+}
+
+function bearerChallenge(challenge: NonNullable<HttpError["challenge"]>): string {
+  if (challenge.error === null) return "Bearer";
+  return `Bearer error="${challenge.error}", error_description="${challenge.description}"`;
 }

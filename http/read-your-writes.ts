@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../engine/config/config.ts";
-import { formatLsn, parseLsn } from "../engine/database/lsn.ts";
-import type { ReadYourWrites } from "../engine/database/read-your-writes.ts";
+import { formatLsn, parseLsn, type ReadYourWrites } from "../engine/database/lsn.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
 import type { Caller } from "../engine/identity/caller.ts";
 import type { RequestHeaders } from "./request-info.ts";

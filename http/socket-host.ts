@@ -39,7 +39,7 @@ export type SocketSession = {
   keepAlive?(): void;
 };
 
-export type SocketHostOptions = {
+type SocketHostOptions = {
   readonly server: Pick<ServerOptions, "maxPayload" | "perMessageDeflate" | "handleProtocols">;
   readonly corsOrigins: Config["corsOrigins"];
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
@@ -59,7 +59,7 @@ type HostedClient<Session> = {
   hasAnsweredPing: boolean;
 };
 
-export type UpgradeRejection = { readonly status: number; readonly message: string };
+type UpgradeRejection = { readonly status: number; readonly message: string };
 
 /** Accounts and keys are cached for up to four seconds anyway. */
 const CREDENTIAL_CHECK_MS = 500;
@@ -194,4 +194,24 @@ function countPauses(webSocket: WebSocket): PausableSource {
       if (--pauses === 0) webSocket.resume();
     },
   };
+}
+
+/** Processes items one after the other in order of arrival. */
+export class SequentialReader {
+  #last: Promise<unknown> | null = null;
+
+  /** Whether no earlier item is pending. */
+  get isIdle(): boolean {
+    return this.#last === null;
+  }
+
+  read<T>(read: () => T | Promise<T>): Promise<T> {
+    const reading = (this.#last ?? Promise.resolve()).then(read);
+    const last = reading.catch(() => {});
+    this.#last = last;
+    void last.then(() => {
+      if (this.#last === last) this.#last = null;
+    });
+    return reading;
+  }
 }

@@ -16,8 +16,14 @@ import {
   reserveMemory,
 } from "./protocol/client-limits.ts";
 import type { RealtimeCounters } from "./protocol/counters.ts";
-import { type JoinRequest, parseToken } from "./protocol/join-request.ts";
-import { type BroadcastMessage, encodeMessage, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
+import {
+  type BroadcastMessage,
+  encodeMessage,
+  type JoinRequest,
+  type ProtocolVersion,
+  parseToken,
+  stringifyValue,
+} from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 import { Subscription, type SubscriptionDependencies } from "./subscription.ts";
 

@@ -12,7 +12,6 @@ import {
 } from "./protocol/channel-error.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";
 import { type ClientFrame, FrameReader } from "./protocol/frame-reader.ts";
-import { parseJoinRequest } from "./protocol/join-request.ts";
 import {
   type BroadcastMessage,
   type BroadcastPush,
@@ -20,6 +19,7 @@ import {
   encodeMessage,
   type MessageEnvelope,
   type ProtocolVersion,
+  parseJoinRequest,
   sliceExactPayload,
 } from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";

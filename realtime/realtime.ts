@@ -20,8 +20,7 @@ import { ChangeFeeds } from "./changes/feeds.ts";
 import { FilterEvaluator } from "./changes/filter-evaluation.ts";
 import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "./changes/policy-dependencies.ts";
 import { makePublication } from "./changes/publication.ts";
-import { makeVisibilityCheck } from "./changes/row-visibility.ts";
-import { makeAwaitVisible } from "./changes/transaction-visibility.ts";
+import { makeAwaitVisible, makeVisibilityCheck } from "./changes/row-visibility.ts";
 import type { ChannelDependencies } from "./channel.ts";
 import {
   BROADCAST_API_PATH,

@@ -3,8 +3,7 @@ import { assignBindingIds, type Binding } from "./changes/binding.ts";
 import type { ChangeFeeds } from "./changes/feeds.ts";
 import { type ChangeSubscriber, endOfTransaction, formatResumeToken, parseResumeToken } from "./changes/subscriber.ts";
 import { ChannelError } from "./protocol/channel-error.ts";
-import type { BindingRequest, JoinRequest } from "./protocol/join-request.ts";
-import { type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
+import { type BindingRequest, type JoinRequest, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
 import type { Outbox } from "./protocol/outbox.ts";
 
 type SubscriptionOptions = {

@@ -16,8 +16,7 @@ import {
   type PreparedRequest,
 } from "../engine/statement/prepare.ts";
 import { type RunResult, runInTransaction, runRequest } from "../engine/statement/run.ts";
-import { notFound } from "../http/address-errors.ts";
-import type { HttpError } from "../http/http-error.ts";
+import { type HttpError, notFound } from "../http/http-error.ts";
 import type { GatewayRequest } from "./http/request.ts";
 import { type GatewayResponse, isBodyStream, type ResponseBody } from "./http/response.ts";
 import { type IdempotentRunner, type KeyedRequest, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";

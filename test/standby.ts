@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { type Cluster, startCluster } from "../engine/embedded/cluster.ts";
 import { findBinaries } from "../engine/embedded/create-cluster.ts";
-import { chooseAccount, chownTo, spawnAs } from "../engine/embedded/spawn-as.ts";
+import { chooseAccount, chownTo, spawnAs } from "../engine/embedded/processes.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { until } from "./until.ts";
 

@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { awaitedRetryDelay, retryDelay } from "../concurrency/retry-delay.ts";
 import type { ApiError } from "../errors.ts";
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { acquireTimeout, databaseUnreachable } from "./database-errors.ts";
 import { type ShareLimits, sharesForReads, sharesForWrites } from "./fair-sharing.ts";
-import { countFreeConnections, divideConnections, idealSizes, type PoolName } from "./pool-sizes.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
 
@@ -337,4 +337,61 @@ export class AvailabilityMonitor {
     this.#current = availability;
     this.#onChange(availability);
   }
+}
+
+export type PoolName = "read" | "write" | "slow" | "stream";
+
+type PoolSizes = Readonly<Record<PoolName, number>>;
+
+/** The number of connections that this role can still open to this database, without the reserved ones. */
+const FREE_CONNECTIONS = `
+  select least(
+    current_setting('max_connections')::int
+      - current_setting('superuser_reserved_connections')::int
+      - coalesce(current_setting('reserved_connections', true), '0')::int
+      - (select coalesce(sum(numbackends), 0) from pg_stat_database),
+    (select nullif(datconnlimit, -1) - numbackends
+       from pg_database join pg_stat_database on datid = pg_database.oid
+      where pg_database.datname = current_database()),
+    (select nullif(rolconnlimit, -1) - (select count(*) from pg_stat_activity where usename = current_user)
+       from pg_roles
+      where rolname = current_user)
+  )::int as free`;
+
+export async function countFreeConnections(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
+    return rows[0]!.free;
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which commits
+ * many at once, so they get many.
+ */
+export function idealSizes(processors: number): PoolSizes {
+  return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
+}
+
+/** From this total on the slow pool has two connections, so that one long statement leaves one free. */
+const MIN_FOR_TWO_SLOW = 6;
+
+/** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
+export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
+  const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
+  // A larger total is meant for writers.
+  if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
+  const minimum = { read: 1, write: 1, slow: total < MIN_FOR_TWO_SLOW ? 1 : 2, stream: 1 };
+  const names = Object.keys(ideal) as PoolName[];
+  const shares = names.map((name) => ({ name, exact: (ideal[name] * total) / wanted }));
+  const sizes = { ...minimum };
+  for (const { name, exact } of shares) sizes[name] = Math.max(minimum[name], Math.floor(exact));
+  let remaining = Math.floor(total) - names.reduce((sum, name) => sum + sizes[name], 0);
+  for (const { name } of shares.toSorted((a, b) => (b.exact % 1) - (a.exact % 1))) if (remaining-- > 0) sizes[name]++;
+  return sizes;
 }

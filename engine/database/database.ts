@@ -6,6 +6,7 @@ import {
   type ConnectionPoolsState,
   type DatabaseAvailability,
   type DatabaseLog,
+  type PoolName,
 } from "./connection-pools.ts";
 import { isUnanswered } from "./database-errors.ts";
 import {
@@ -27,7 +28,6 @@ import {
   type StatementLimits,
   shorterLimit,
 } from "./pipelined-batch.ts";
-import type { PoolName } from "./pool-sizes.ts";
 import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";

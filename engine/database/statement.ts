@@ -1,4 +1,4 @@
-import type { ReadYourWrites } from "./read-your-writes.ts";
+import type { ReadYourWrites } from "./lsn.ts";
 
 /** A parameter in text format. A Buffer is text already encoded as UTF-8, such as a raw JSON body. */
 export type ParameterValue = string | Buffer | null;

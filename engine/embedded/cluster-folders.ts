@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { chmod, lstat, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { chownTo, type SystemAccount } from "./spawn-as.ts";
+import { chownTo, type SystemAccount } from "./processes.ts";
 
 export type ClusterFolders = {
   /** Postgres's data folder. */

@@ -4,8 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { clusterFolders } from "./cluster-folders.ts";
-import { removeDraft } from "./processes.ts";
-import { chownTo, type SystemAccount, spawnAs } from "./spawn-as.ts";
+import { chownTo, removeDraft, type SystemAccount, spawnAs } from "./processes.ts";
 
 const DRAFT_PREFIX = "postgres.new-";
 

@@ -2,8 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { withClient } from "../pg-client/with-client.ts";
 import { dumpSchema } from "../schema-dump/schema-dump.ts";
-import { applyCommitted } from "./apply-committed.ts";
-import { type CurrentFile, currentFiles } from "./apply-current.ts";
+import { applyCommitted, type CurrentFile, currentFiles } from "./apply-migrations.ts";
 import {
   type CommittedMigration,
   committedMigrations,

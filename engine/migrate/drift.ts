@@ -1,8 +1,7 @@
 import { withClient } from "../pg-client/with-client.ts";
 import { grants, singleGrants, tableLines } from "../schema-dump/definitions.ts";
 import { readStatements, SCHEMA_PARTS, type SchemaStatement } from "../schema-dump/schema-dump.ts";
-import { applyCommitted } from "./apply-committed.ts";
-import { applyCurrent } from "./apply-current.ts";
+import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { withScratchDatabase } from "./scratch-database.ts";

@@ -3,8 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
 import { withClient } from "../pg-client/with-client.ts";
-import { applyCommitted } from "./apply-committed.ts";
-import { applyCurrent } from "./apply-current.ts";
+import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {
   committedMigrations,

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { migrate } from "graphile-migrate";
-import type { RunnerError, RunnerJob } from "./apply-committed.ts";
+import type { RunnerError, RunnerJob } from "./apply-migrations.ts";
 import { HISTORY_SETTING } from "./migration-state.ts";
 
 const [{ url, rootUrl, histories }] = (await once(process, "message")) as [RunnerJob];

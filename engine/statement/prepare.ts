@@ -22,9 +22,8 @@ import type {
 } from "./intent.ts";
 import { bindValues, bindValuesInSteps } from "./plan/bind-parameters.ts";
 import { isJsonObject } from "./plan/find-routine.ts";
-import type { Plan, PlanOptions } from "./plan/plan.ts";
+import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planIntent } from "./plan/plan-intent.ts";
-import { type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/streamed-plan.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 

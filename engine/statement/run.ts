@@ -5,8 +5,7 @@ import type { IsolationLevel } from "../database/pipelined-batch.ts";
 import type { RowChunk } from "../database/result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "../database/statement.ts";
 import type { QueryInTransaction, RunStatement } from "../database/transaction.ts";
-import type { Plan } from "./plan/plan.ts";
-import { MAX_BUFFERED_ROWS, type StreamedPlan } from "./plan/streamed-plan.ts";
+import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
 import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants } from "node:zlib";
 import { memoize } from "../../engine/cache/memoize.ts";
-import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
+import { methodNotAllowed, notFound } from "../../http/http-error.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
 
 const EXPLORER_METHODS = "GET, HEAD, OPTIONS";

@@ -5,11 +5,10 @@ import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { AuthenticationResult, Authenticator } from "../../engine/identity/authenticator.ts";
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
-import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import type { BodyLimit, FindBodyLimit } from "../../http/body-limit.ts";
 import { readSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import { type ExplainError, type ResponseExtensions, responseExtensions, toGraphQLError } from "./errors.ts";
 import type {

@@ -7,18 +7,18 @@ import type { Statement } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import { toHttpError } from "../../http/http-error.ts";
-import type { BindingRequest } from "../protocol/join-request.ts";
-import { stringifyValue } from "../protocol/messages.ts";
-import { type FilterCondition, parseFilter } from "./parse-filter.ts";
+import { type BindingRequest, stringifyValue } from "../protocol/messages.ts";
 import type { FindMissingPolicyColumns } from "./policy-dependencies.ts";
 import type { Publication } from "./publication.ts";
 import {
   type ComparisonOperator,
   castType,
   comparisonSql,
+  type FilterCondition,
   isEvaluatedLocally,
   isPattern,
   makeRowFilter,
+  parseFilter,
   type RowFilter,
   type TextRows,
 } from "./row-filter.ts";

@@ -22,11 +22,9 @@ import {
   matchesTable,
 } from "./audience.ts";
 import { ChangeDelivery, type PendingChange } from "./delivery.ts";
-import { FilterBacklogs } from "./filter-backlog.ts";
-import type { FilterEvaluator } from "./filter-evaluation.ts";
-import type { CheckRowVisibility } from "./row-visibility.ts";
+import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
+import type { AwaitVisible, CheckRowVisibility } from "./row-visibility.ts";
 import { type ChangeSubscriber, endOfTransaction, isAfter, replayStart, type StreamPosition } from "./subscriber.ts";
-import type { AwaitVisible } from "./transaction-visibility.ts";
 
 export type FeedDependencies = AudienceDependencies & {
   readonly changes: ReplicationStream;

@@ -2,8 +2,13 @@ import type { Config } from "../../engine/config/config.ts";
 import type { ByteQuota, Reservation, Shortage } from "../../engine/memory/byte-quota.ts";
 import { heapSize } from "../../engine/memory/heap-size.ts";
 import { ChannelError } from "./channel-error.ts";
-import type { BindingRequest, JoinRequest } from "./join-request.ts";
-import { type ClientMessage, isDeeperThan, MAX_MESSAGE_DEPTH } from "./messages.ts";
+import {
+  type BindingRequest,
+  type ClientMessage,
+  isDeeperThan,
+  type JoinRequest,
+  MAX_MESSAGE_DEPTH,
+} from "./messages.ts";
 
 /** A burst may have the amount of so many seconds. */
 const BURST_SECONDS = 5;

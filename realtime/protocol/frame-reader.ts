@@ -1,7 +1,7 @@
 import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
-import { SequentialReader } from "../../engine/concurrency/sequential-reader.ts";
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import { scanJson } from "../../engine/json/scan-json.ts";
+import { SequentialReader } from "../../http/socket-host.ts";
 import type { ChannelError } from "./channel-error.ts";
 import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";
 import {

@@ -1,7 +1,6 @@
 import type { PasswordPolicy } from "../../engine/accounts/password-policy.ts";
 import { ApiError, fieldErrorsOf } from "../../engine/errors.ts";
-import { errorHeaders } from "../../http/error-headers.ts";
-import { type HttpError, toHttpError } from "../../http/http-error.ts";
+import { errorHeaders, type HttpError, toHttpError } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { type Html, html, type PageContent, type RenderPage } from "../pages/page.ts";

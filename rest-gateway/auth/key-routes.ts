@@ -1,8 +1,7 @@
 import { type ApiKey, parseExpiryDate } from "../../engine/accounts/api-keys.ts";
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
-import { notFound } from "../../http/address-errors.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError, notFound } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";

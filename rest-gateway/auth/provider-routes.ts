@@ -3,9 +3,8 @@ import type { RequestedSignIn } from "../../engine/accounts/federation/oauth-sta
 import { type CallbackRequest, PROVIDERS_PATH } from "../../engine/accounts/federation/provider.ts";
 import { isLoopback } from "../../engine/accounts/federation/safe-fetch.ts";
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
-import { notFound } from "../../http/address-errors.ts";
 import { clearSessionCookie, readSessionCookie } from "../../http/credentials.ts";
-import { HttpError, toHttpError } from "../../http/http-error.ts";
+import { HttpError, notFound, toHttpError } from "../../http/http-error.ts";
 import { readCookie } from "../../http/request-info.ts";
 import { prefersHtml } from "../http/content-negotiation.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";

@@ -1,8 +1,7 @@
 import type { SignInResult } from "../../engine/accounts/federation/federated-sign-in.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { setSessionCookie } from "../../http/credentials.ts";
-import { errorHeaders } from "../../http/error-headers.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { errorHeaders, HttpError } from "../../http/http-error.ts";
 import { prefersHtml } from "../http/content-negotiation.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";

@@ -2,14 +2,20 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path/posix";
-import { notFound } from "../../http/address-errors.ts";
+import { notFound } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
 import { matchesTag } from "../resource/conditional-requests.ts";
-import { DOCUMENT_ROOT, type GuidePage, readGuidePages } from "./guide-pages.ts";
-import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
+import {
+  DOCUMENT_ROOT,
+  type GuidePage,
+  type GuideSection,
+  type RenderedMarkdown,
+  readGuidePages,
+  type renderMarkdown,
+} from "./guide-pages.ts";
 import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./search.ts";
 
 const GUIDE_PATH = "/docs/guide";
@@ -34,7 +40,7 @@ export function guideFolder(): Readonly<Record<string, GatewayHandler>> {
   let guide: Promise<Guide> | undefined;
   const get: GatewayHandler = async (request) => {
     // Loading the parser of Markdown would take 20 ms of every start.
-    guide ??= import("./render-markdown.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
+    guide ??= import("./guide-pages.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
     return (await guide).respond(request);
   };
   const methods = new Map([["GET", get]]);

@@ -1,5 +1,4 @@
-import type { GuidePage } from "./guide-pages.ts";
-import type { GuideSection } from "./render-markdown.ts";
+import type { GuidePage, GuideSection } from "./guide-pages.ts";
 
 export type SearchEntry = {
   readonly page: GuidePage;

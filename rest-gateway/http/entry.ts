@@ -3,11 +3,10 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { memoize } from "../../engine/cache/memoize.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Logger } from "../../engine/output/log.ts";
-import { makeCorsPolicy } from "./cors.ts";
 import type { NodeHandler } from "./node-handler.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 import { type BaseHeaders, sendResponse } from "./response.ts";
-import { mayBeSecure, securityHeaders } from "./security-headers.ts";
+import { makeCorsPolicy, mayBeSecure, securityHeaders } from "./response-headers.ts";
 
 type EntryOptions = {
   readonly config: Config;

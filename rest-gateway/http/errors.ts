@@ -7,11 +7,10 @@ import {
   toMinimalTableBody,
   toTableBody,
 } from "../../http/error-bodies.ts";
-import { errorHeaders } from "../../http/error-headers.ts";
-import type { HttpError } from "../../http/http-error.ts";
+import { errorHeaders, type HttpError } from "../../http/http-error.ts";
+import { TABLE_PREFIX } from "./paths.ts";
 import { type GatewayRequest, isPathUnder } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
-import { TABLE_PREFIX } from "./table-prefix.ts";
 
 /** Settings of error bodies. */
 export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableErrorVerbosity: ErrorVerbosity };

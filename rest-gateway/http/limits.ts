@@ -1,7 +1,6 @@
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
 import { clientNetwork } from "../../engine/limits/ip-address.ts";
-import type { RateLimitStatus, RequestLimit } from "../../engine/limits/request-limit.ts";
-import type { SharedRateLimit } from "../../engine/limits/shared-rate-limit.ts";
+import type { RateLimitStatus, RequestLimit, SharedRateLimit } from "../../engine/limits/rate-limits.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { ClientConnection } from "./request.ts";
 

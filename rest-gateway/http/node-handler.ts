@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
 import type { Config } from "../../engine/config/config.ts";
-import type { RequestLimit } from "../../engine/limits/request-limit.ts";
+import type { RequestLimit } from "../../engine/limits/rate-limits.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "./errors.ts";

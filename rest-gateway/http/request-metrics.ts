@@ -9,8 +9,8 @@ import {
   type Metric,
   type MetricSample,
 } from "../../engine/observability/metrics.ts";
+import { TABLE_PREFIX as TABLES } from "./paths.ts";
 import { isPathUnder } from "./request.ts";
-import { TABLE_PREFIX as TABLES } from "./table-prefix.ts";
 
 const FUNCTION_CALLS = `${TABLES}/rpc/`;
 const VERSION_PREFIX = /^\/api\/v\d(?=\/|$)/;

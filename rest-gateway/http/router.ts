@@ -1,10 +1,9 @@
 import { shuttingDown } from "../../engine/database/database-errors.ts";
 import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Logger } from "../../engine/output/log.ts";
-import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "../../http/error-bodies.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import { methodNotAllowed, notFound, toHttpError } from "../../http/http-error.ts";
 import { type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";

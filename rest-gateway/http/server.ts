@@ -4,12 +4,14 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
 import type { Config } from "../../engine/config/config.ts";
 import { type ErrorBodyShape, toEnvelope } from "../../http/error-bodies.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { errorHeaders, HttpError, toHttpError } from "../../http/http-error.ts";
 import { trackConnections } from "./drain.ts";
-import { type UpgradeListener, wantsWebSocket } from "./upgrade.ts";
+import type { Admission } from "./limits.ts";
+import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 
 const PARSE_ERRORS: Readonly<Record<string, HttpError>> = {
   HPE_HEADER_OVERFLOW: new HttpError(431, "VALIDATION_ERROR", "The URL and headers are too large."),
@@ -207,4 +209,51 @@ function hasSeveralHostHeaders({ rawHeaders }: Pick<IncomingMessage, "rawHeaders
     if (name.length === 4 && /^host$/i.test(name)) hosts++;
   }
   return hosts > 1;
+}
+
+/** Takes over the socket of an upgrade request. */
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Other protocols, such as HTTP/2, are not upgraded to: the request is answered in HTTP/1.1. */
+export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** An upgrade counts as one request of its address, since the caller is known only from later messages. */
+export type AdmissionForUpgrade = (request: IncomingMessage) => Admission;
+
+type UpgradeOptions = {
+  readonly interfaces: Readonly<Record<string, UpgradeListener>>;
+  readonly admissionOf?: AdmissionForUpgrade;
+  /** The limit of open WebSockets of all interfaces. */
+  readonly maxConnections: number;
+};
+
+/** Passes a WebSocket request to the interface at its path. */
+export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: UpgradeOptions): UpgradeListener {
+  let connections = 0;
+  return (request, socket, head) => {
+    // Without a listener, the error of a client that disconnects would end the process.
+    socket.on("error", () => socket.destroy());
+    request.url = toOriginForm(request.url ?? "/");
+    identifyRequest(request);
+    const path = pathOfUrl(request.url);
+    if (!Object.hasOwn(interfaces, path)) return endSocket(socket, "404 Not Found");
+    try {
+      admissionOf?.(request).admit(null);
+    } catch (refusal) {
+      const error = toHttpError(refusal);
+      const { status } = error;
+      const { "Retry-After": seconds = "1" } = errorHeaders(error);
+      return endSocket(socket, `${status} ${STATUS_CODES[status]}`, `Retry-After: ${seconds}\r\n`);
+    }
+    if (connections >= maxConnections) return endSocket(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
+    connections++;
+    socket.once("close", () => connections--);
+    interfaces[path]!(request, socket, head);
+  };
+}
+
+function endSocket(socket: Duplex, status: string, headers = ""): void {
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
 }

@@ -1,17 +1,19 @@
+import { createHash, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { type AbortLike, toSignal } from "../../engine/concurrency/abort.ts";
 import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
 import type { Config } from "../../engine/config/config.ts";
-import { responseTooLarge } from "../../engine/database/database-errors.ts";
+import { ContextError, responseTooLarge } from "../../engine/database/database-errors.ts";
 import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { ServiceCounters } from "../../engine/observability/counters.ts";
+import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
-import { claimKey, deriveStorageKey, fingerprintParts, storeResponse } from "./response-store.ts";
 
 /** The response is too large to store. */
 const TOO_LARGE_HINT = "Ask for less of it, with Prefer: return=minimal or select.";
@@ -181,4 +183,95 @@ export function readIdempotencyKey(headers: IncomingHttpHeaders): string | null 
   throw new HttpError(400, "INVALID_IDEMPOTENCY_KEY", "An Idempotency-Key has 1 to 255 visible ASCII characters.", {
     hint: "Generate a random key, such as a UUID, for each change, and send the same key with each retry of that change.",
   });
+}
+
+const NEW_LINE = 10;
+
+type ClaimResult = "taken" | "free" | StoredResponse;
+
+/** invalid_schema_name, undefined_function, insufficient_privilege */
+const NOT_INSTALLED_CODES = new Set(["3F000", "42883", "42501"]);
+
+/** unique_violation, serialization_failure */
+const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
+
+/** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
+async function claimKey(runStatement: RunStatement, storageKey: StorageKey): Promise<ClaimResult> {
+  try {
+    const text = "select is_claimed::text, answer from private.claim_response($1)";
+    const { rows } = await runStatement({ text, values: [storageKey.id] });
+    const [isClaimed, stored] = rows[0]!;
+    if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);
+    return isClaimed === "true" ? "free" : "taken";
+  } catch (error) {
+    throw isNotInstalled(error) ? idempotencyUnavailable(error) : error;
+  }
+}
+
+/**
+ * Stores the response in the transaction of the change. False if one is stored already: a repeatable read or serializable
+ * transaction whose snapshot is older than that response finds out only here.
+ */
+async function storeResponse(
+  runStatement: RunStatement,
+  storageKey: StorageKey,
+  stored: StoredResponse,
+  seconds: number,
+): Promise<boolean> {
+  const values = [storageKey.id, encryptResponse(stored, storageKey).toString("base64"), String(seconds)];
+  try {
+    await runStatement({ text: "select private.store_response($1, $2, $3)", values });
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && ALREADY_STORED_CODES.has(error.code ?? "")) return false;
+    throw error;
+  }
+}
+
+/** A ContextError is excluded: switching to the caller's role failed, which says nothing about the installation. */
+function isNotInstalled(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError && !(error instanceof ContextError) && NOT_INSTALLED_CODES.has(error.code ?? "")
+  );
+}
+
+function idempotencyUnavailable(cause: unknown): HttpError {
+  return new HttpError(501, "IDEMPOTENCY_UNAVAILABLE", "This database cannot store responses for an Idempotency-Key.", {
+    details: "Nothing was changed.",
+    hint: "Send the request without the key, or ask the operator to run npm run migrate and to grant the login the rights that authenticator has in schema private.",
+    cause,
+  });
+}
+
+/** The id under which a response is stored, and the secret that encrypts it. */
+export type StorageKey = { readonly id: string; readonly secret: Buffer };
+
+export type StoredResponse = { readonly fingerprint: string; readonly response: GatewayResponse };
+
+/** Derives both from the idempotency key and the caller, so that a stored response cannot be read without them. */
+export function deriveStorageKey(scope: string, identity: string, key: string): StorageKey {
+  const derived = Buffer.from(hkdfSync("sha256", key, identity, scope, 64));
+  return { id: derived.toString("hex", 0, 32), secret: derived.subarray(32) };
+}
+
+/** A hash that identifies a request. */
+export function fingerprintParts(parts: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  // The lengths distinguish ["ab", "c"] from ["a", "bc"].
+  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:`).update(part);
+  return hash.digest("base64");
+}
+
+export function encryptResponse({ fingerprint, response }: StoredResponse, { secret }: StorageKey): Buffer {
+  const { status, headers, body } = response;
+  const head = JSON.stringify({ fingerprint, status, headers, isEmpty: body === null });
+  // JSON.stringify escapes line feeds, so the first one ends the head.
+  return encryptBytes([`${head}\n`, body ?? ""], secret);
+}
+
+export function decryptResponse(sealed: Buffer, { secret }: StorageKey): StoredResponse {
+  const plain = decryptBytes(sealed, secret);
+  const end = plain.indexOf(NEW_LINE);
+  const { fingerprint, status, headers, isEmpty } = JSON.parse(plain.toString("utf8", 0, end));
+  return { fingerprint, response: { status, headers, body: isEmpty ? null : plain.subarray(end + 1) } };
 }

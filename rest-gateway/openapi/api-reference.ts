@@ -5,7 +5,7 @@ import type { GatewayHandler } from "../http/request.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { type Html, html, makeRenderPage } from "../pages/page.ts";
 import { matchesTag } from "../resource/conditional-requests.ts";
-import type { ReadVersions } from "../resource/versions/versions.ts";
+import type { ReadVersions } from "../resource/versions.ts";
 
 const REFERENCE_PATH = "/docs";
 const SCRIPTS = ["reference-page.js", "schema-text.js"];

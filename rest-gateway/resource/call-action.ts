@@ -1,7 +1,6 @@
 import type { FieldError } from "../../engine/errors.ts";
 import type { JsonMember } from "../../engine/json/json-records.ts";
 import type { CallIntent } from "../../engine/statement/intent.ts";
-import { explainNothingWritten, writeConditions } from "./change.ts";
 import { type RowAction, returnsRowOf } from "./collections.ts";
 import { errorCodesOf, rowNotFound, suggestName, validationError } from "./errors.ts";
 import { makeReadIntent, rowConditions, targetOf, toShape } from "./intents.ts";
@@ -14,6 +13,7 @@ import { type ResourceOperation, type ResourceRequest, type RunRows, readResourc
 import { withLinks } from "./respond/links.ts";
 import { respondWithRow } from "./respond/respond.ts";
 import { rememberRows } from "./sent-values.ts";
+import { explainNothingWritten, writeConditions } from "./write.ts";
 
 /** Calls the function that takes the row. A returned row of the collection gets the response of a row. */
 export function callAction(resource: ResourceRequest): ResourceOperation {

@@ -4,8 +4,14 @@ import { type Catalog, publicComment } from "../../engine/catalog/catalog.ts";
 import type { Routine, RoutineArgument } from "../../engine/catalog/routines.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
-import { type CollectionField, fieldsOf } from "./fields.ts";
-import { commentTags, type FieldNaming, fieldNamingOf, toAddressName } from "./naming.ts";
+import {
+  type CollectionField,
+  commentTags,
+  type FieldNaming,
+  fieldNamingOf,
+  fieldsOf,
+  toAddressName,
+} from "./fields.ts";
 import { type CollectionReference, type NestedCollection, nestedOf, referencesOf } from "./relations.ts";
 import { isAtRoot, tableAddresses } from "./table-addresses.ts";
 

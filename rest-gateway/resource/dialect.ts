@@ -9,13 +9,12 @@ import { makeServiceCounters, type ServiceCounters } from "../../engine/observab
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { Plan } from "../../engine/statement/plan/plan.ts";
 import type { RunResult } from "../../engine/statement/run.ts";
-import { methodNotAllowed, notFound } from "../../http/address-errors.ts";
 import { makeBodyLimits } from "../../http/body-limit.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
 import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
-import { publicBasePath } from "../http/public-url.ts";
+import { publicBasePath } from "../http/paths.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
@@ -31,9 +30,7 @@ import {
 import { makeStatementContexts } from "../statement-context.ts";
 import type { QueueTask, TaskHandler } from "../tasks/task-request.ts";
 import { callAction } from "./call-action.ts";
-import { changeRow, deleteRow } from "./change.ts";
 import { collectionsOf } from "./collections.ts";
-import { createRows } from "./create.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";
 import { makeResourcePlanner } from "./intents.ts";
@@ -48,8 +45,8 @@ import {
 } from "./request.ts";
 import { cacheHeaders } from "./respond/respond.ts";
 import { sentValues } from "./sent-values.ts";
-import { negotiateVersion } from "./versions/negotiate.ts";
-import type { ApiVersion, ReadVersions } from "./versions/versions.ts";
+import { type ApiVersion, negotiateVersion, type ReadVersions } from "./versions.ts";
+import { changeRow, createRows, deleteRow } from "./write.ts";
 
 const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
 

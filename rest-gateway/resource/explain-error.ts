@@ -14,11 +14,10 @@ import {
   SCHEMA_CHANGED_MESSAGE,
 } from "../../engine/database/database-errors.ts";
 import { ApiError, type FieldError, unavailable } from "../../engine/errors.ts";
-import { withBearerChallenge } from "../../http/error-headers.ts";
-import { HttpError, toHttpError } from "../../http/http-error.ts";
+import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
-import { fieldNamingOf } from "./naming.ts";
+import { fieldNamingOf } from "./fields.ts";
 import { findUnreadableValues, type SentValue } from "./sent-values.ts";
 
 type ErrorContext = {

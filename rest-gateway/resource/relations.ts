@@ -1,8 +1,7 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { ColumnPair, ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
-import type { CollectionField } from "./fields.ts";
-import { chooseFreeName, type FieldNaming, toAddressName } from "./naming.ts";
+import { type CollectionField, chooseFreeName, type FieldNaming, toAddressName } from "./fields.ts";
 
 /** A foreign key to a row of another collection. */
 export type CollectionReference = {

@@ -8,8 +8,7 @@ import type { GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import type { Collections } from "./collections.ts";
 import type { ResourceAddress, ResourceTarget } from "./parse/address.ts";
-import type { NegotiatedType } from "./versions/negotiate.ts";
-import type { DeprecationNotice } from "./versions/versions.ts";
+import type { DeprecationNotice, NegotiatedType } from "./versions.ts";
 
 /** A request whose address and version are known. */
 export type ResourceRequest = {

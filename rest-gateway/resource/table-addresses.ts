@@ -3,7 +3,7 @@ import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
 import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Logger } from "../../engine/output/log.ts";
-import { chooseFreeName, commentTags, toAddressName } from "./naming.ts";
+import { chooseFreeName, commentTags, toAddressName } from "./fields.ts";
 
 type TableAddresses = {
   /** All exposed tables by address, in the order in which they got it. */

@@ -2,8 +2,7 @@ import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError, isRoleRefused } from "../../engine/database/database-errors.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
-import { withBearerChallenge } from "../../http/error-headers.ts";
-import { HttpError, toHttpError } from "../../http/http-error.ts";
+import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
 import { statusOf } from "../../http/sqlstates.ts";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
 

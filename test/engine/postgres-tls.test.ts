@@ -8,7 +8,7 @@ import { freePort } from "../../bench/free-port.ts";
 import { readConfig } from "../../engine/config/config.ts";
 import { openDatabase } from "../../engine/database/database.ts";
 import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
-import { chooseAccount, chownTo } from "../../engine/embedded/spawn-as.ts";
+import { chooseAccount, chownTo } from "../../engine/embedded/processes.ts";
 import { openListener } from "../../engine/pg-client/listen.ts";
 import { startPostgres } from "../../engine/postgres/served-postgres.ts";
 import { openReplication } from "../../engine/replication/change-stream.ts";

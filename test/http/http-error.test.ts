@@ -2,8 +2,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { ApiError, CREDENTIALS_REQUIRED, type ErrorKind, fieldErrorsOf, unavailable } from "../../engine/errors.ts";
 import { toChannelReason, toEnvelope, toGraphQLBody, toTableBody } from "../../http/error-bodies.ts";
-import { errorHeaders } from "../../http/error-headers.ts";
-import { errorCodeOf, HttpError, toHttpError } from "../../http/http-error.ts";
+import { errorCodeOf, errorHeaders, HttpError, toHttpError } from "../../http/http-error.ts";
 
 function refusedByPostgres(code: string, fields: Partial<pg.DatabaseError> = {}): pg.DatabaseError {
   return Object.assign(new pg.DatabaseError("what Postgres said", 0, "error"), { code, ...fields });

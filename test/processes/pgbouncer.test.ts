@@ -8,7 +8,7 @@ import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
-import { chooseAccount, chownTo, spawnAs } from "../../engine/embedded/spawn-as.ts";
+import { chooseAccount, chownTo, spawnAs } from "../../engine/embedded/processes.ts";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";

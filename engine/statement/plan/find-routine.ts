@@ -3,7 +3,7 @@ import type { Routine } from "../../catalog/routines.ts";
 import type { QualifiedName } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { CallArgument, CallIntent } from "../intent.ts";
-import { mayCallRoutine, suggestName } from "./suggestions.ts";
+import { mayCallRoutine, suggestName } from "./find-table.ts";
 
 /** The types of a single unnamed parameter that takes a body of this kind unchanged. */
 const UNNAMED_PARAMETER_TYPES: Readonly<Record<"json" | "text" | "xml" | "bytea", readonly string[]>> = {

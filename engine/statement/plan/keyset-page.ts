@@ -3,7 +3,7 @@ import type { CatalogTable } from "../../catalog/tables.ts";
 import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { CursorPage, OrderTerm } from "../intent.ts";
-import type { KeptColumns, KeysetPlan } from "./plan.ts";
+import { type KeptColumns, type KeysetPlan, MAX_BUFFERED_ROWS } from "./plan.ts";
 import { effectiveRange, type PlanContext, planResultRows, planSelection } from "./plan-selection.ts";
 import { type SelectScope, tableScope, typeOfField } from "./scope.ts";
 import type { SelectNode } from "./select-tree.ts";
@@ -17,7 +17,6 @@ import {
   type WherePredicate,
   withOutputs,
 } from "./selection.ts";
-import { MAX_BUFFERED_ROWS } from "./streamed-plan.ts";
 
 type KeysetRanges = readonly (readonly WherePredicate[])[];
 

@@ -9,14 +9,21 @@ import {
   type Plan,
   type ReadPlan,
   type RowCountGuard,
+  type StreamedPlan,
   type TotalPlan,
   tooManyRowsAffected,
   type WritePlan,
 } from "../plan/plan.ts";
 import { type OutputColumn, type SelectPlan, withOutputs } from "../plan/selection.ts";
-import type { StreamedPlan } from "../plan/streamed-plan.ts";
-import { buildCall, SCALAR_COLUMN } from "./build-call.ts";
-import { buildSelect, buildUnorderedSelect, fromClause, RESULT_CTE, whereClause } from "./build-select.ts";
+import {
+  buildCall,
+  buildSelect,
+  buildUnorderedSelect,
+  fromClause,
+  RESULT_CTE,
+  SCALAR_COLUMN,
+  whereClause,
+} from "./build-select.ts";
 import { buildChange } from "./build-write.ts";
 import {
   compile,

@@ -2,13 +2,18 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import { type PausableSource, waitForLargeWorkSlot } from "../../../engine/concurrency/event-loop-sharing.ts";
-import { SequentialReader } from "../../../engine/concurrency/sequential-reader.ts";
 import { runStepwise } from "../../../engine/concurrency/stepwise.ts";
 import type { Config } from "../../../engine/config/config.ts";
 import { ByteQuota } from "../../../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
 import type { Logger } from "../../../engine/output/log.ts";
-import { type AcceptedSocket, rejectUpgrade, SocketHost, type SocketSession } from "../../../http/socket-host.ts";
+import {
+  type AcceptedSocket,
+  rejectUpgrade,
+  SequentialReader,
+  SocketHost,
+  type SocketSession,
+} from "../../../http/socket-host.ts";
 import { LARGE_BODY_BYTES, scanBody } from "../parse-request.ts";
 import { type GraphqlSocketDependencies, type SocketChannel, SocketConnection } from "./connection.ts";
 import { KEEP_ALIVE, SUBSCRIPTIONS_TRANSPORT_WS, SubscriptionsTransportWs } from "./subscriptions-transport-ws.ts";

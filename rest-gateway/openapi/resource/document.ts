@@ -1,18 +1,25 @@
 import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
 import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
 import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
-import { publicBaseUrl } from "../../http/public-url.ts";
+import { publicBaseUrl } from "../../http/paths.ts";
 import { isPathUnder } from "../../http/request.ts";
 import { type Collection, type Collections, isVisibleCollection, makeCollections } from "../../resource/collections.ts";
 import { TASKS_COLLECTION } from "../../tasks/task-routes.ts";
-import { makeSchemaOfType } from "../json-schema.ts";
+import { type JsonSchema, makeSchemaOfType } from "../json-schema.ts";
 import { viewSchema } from "../visible-schema.ts";
 import type { OpenApiDocument } from "../written-document.ts";
 import { collectionPaths } from "./collection-paths.ts";
 import components from "./components.json" with { type: "json" };
-import { errorSchema, resourceErrorResponses } from "./responses.ts";
+import {
+  errorSchema,
+  type PathItem,
+  type PathOperation,
+  type ResourceErrorStatus,
+  resourceErrorRefs,
+  resourceErrorResponses,
+} from "./responses.ts";
 import { rowSchemas } from "./row-schemas.ts";
-import { servicePaths, taskPath } from "./service-paths.ts";
+import described from "./service-paths.json" with { type: "json" };
 
 /** The OpenAPI 3.1 document of the plain REST interface and of sign-in. */
 export async function makeResourceDocument({
@@ -105,3 +112,58 @@ type ResourceDocumentOptions = {
   /** Whether `Prefer: respond-async` is available. */
   readonly hasTasks: boolean;
 };
+
+/** An operation that is not about rows, as `service-paths.json` describes it. */
+type ServiceOperation = {
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** Keys of the file's `parameters`. */
+  readonly parameters?: readonly string[];
+  readonly body?: JsonSchema;
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: JsonSchema }>>;
+  /** Statuses of errors, besides those that every operation has. */
+  readonly errors?: readonly ResourceErrorStatus[];
+};
+
+type ServicePathItem = Readonly<Record<string, ServiceOperation>>;
+
+const PATHS: Readonly<Record<string, ServicePathItem>> = described.paths as object as Record<string, ServicePathItem>;
+const PARAMETERS: Readonly<Record<string, object>> = described.parameters;
+
+/** Sign-in, sessions, keys and health, as far as this deployment serves them. */
+function* servicePaths(isServed: (path: string) => boolean): Generator<[string, PathItem]> {
+  for (const [path, item] of Object.entries(PATHS)) if (isServed(path)) yield [path, toPathItem(item)];
+}
+
+/** The task of a request with `Prefer: respond-async`; every version has it. */
+function taskPath(version: number): [string, PathItem] {
+  return [`/api/v${version}/tasks/{taskId}`, toPathItem(described.taskPath as ServicePathItem)];
+}
+
+function toPathItem(item: ServicePathItem): PathItem {
+  return Object.fromEntries(Object.entries(item).map(([method, operation]) => [method, toOperation(operation)]));
+}
+
+function toOperation(operation: ServiceOperation): PathOperation {
+  const { operationId, tag, summary, parameters, body, responses, errors = [] } = operation;
+  const described = Object.entries(responses).map(([status, { description, schema }]) => {
+    return [status, { description, ...(schema && jsonContent(schema)) }];
+  });
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(parameters && { parameters: parameters.map((name) => PARAMETERS[name]!) }),
+    ...(body && { requestBody: { required: hasRequiredField(body), ...jsonContent(body) } }),
+    responses: { ...Object.fromEntries(described), ...resourceErrorRefs(...errors) },
+  };
+}
+
+function jsonContent(schema: JsonSchema) {
+  return { content: { "application/json": { schema } } };
+}
+
+function hasRequiredField({ required }: JsonSchema): boolean {
+  return Array.isArray(required) && required.length > 0;
+}

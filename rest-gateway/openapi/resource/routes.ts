@@ -8,7 +8,7 @@ import type { GatewayRoutes } from "../../http/router.ts";
 import { collectionsOf, isVisibleCollection } from "../../resource/collections.ts";
 import { matchesTag } from "../../resource/conditional-requests.ts";
 import { validationError } from "../../resource/errors.ts";
-import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions/versions.ts";
+import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions.ts";
 import { DocumentCache, documentResponse, writeDocument } from "../written-document.ts";
 import { type DocumentFilter, makeResourceDocument } from "./document.ts";
 

@@ -5,8 +5,15 @@ import { readComment } from "../comments.ts";
 import { componentKey } from "../components.ts";
 import { attributesSchema, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
 import type { VisibleSchema } from "../visible-schema.ts";
-import { cursorRefs, profileRefs, RESERVED_NAMES, sharedRefs } from "./parameters.ts";
-import { EMPTY_RESPONSE_REF, type TableErrorStatus, tableErrorRefs } from "./responses.ts";
+import {
+  cursorRefs,
+  EMPTY_RESPONSE_REF,
+  profileRefs,
+  RESERVED_NAMES,
+  sharedRefs,
+  type TableErrorStatus,
+  tableErrorRefs,
+} from "./components.ts";
 import { rowRef } from "./row-schemas.ts";
 
 type RoutineContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog; readonly typeSchema: SchemaOfType };

@@ -2,8 +2,16 @@ import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { readComment } from "../comments.ts";
 import { type ComponentReference, componentKey } from "../components.ts";
 import type { VisibleSchema, VisibleTable } from "../visible-schema.ts";
-import { cursorRefs, profileRefs, rowFilterRefs, sharedRefs } from "./parameters.ts";
-import { EMPTY_RESPONSE_REF, rowsRef, tableErrorRefs, writtenRef } from "./responses.ts";
+import {
+  cursorRefs,
+  EMPTY_RESPONSE_REF,
+  profileRefs,
+  rowFilterRefs,
+  rowsRef,
+  sharedRefs,
+  tableErrorRefs,
+  writtenRef,
+} from "./components.ts";
 import { rowRef } from "./row-schemas.ts";
 
 const ERRORS = {

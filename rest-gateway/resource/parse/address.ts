@@ -4,8 +4,7 @@ import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.
 import type { GatewayRequest } from "../../http/request.ts";
 import type { Collection, Collections, RowAction } from "../collections.ts";
 import { invalidIdError, rowNotFound } from "../errors.ts";
-import type { CollectionField } from "../fields.ts";
-import { toAddressName } from "../naming.ts";
+import { type CollectionField, toAddressName } from "../fields.ts";
 import type { NestedCollection } from "../relations.ts";
 import { tableAddresses } from "../table-addresses.ts";
 import { characterFault, isOutOfRange, textFault } from "./values.ts";

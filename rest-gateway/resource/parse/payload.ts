@@ -1,9 +1,9 @@
 import { runStepwise, type Stepwise } from "../../../engine/concurrency/stepwise.ts";
 import type { FieldError } from "../../../engine/errors.ts";
 import { type JsonRecord, readJsonRecords } from "../../../engine/json/json-records.ts";
-import { concatenate } from "../../../engine/memory/concatenate.ts";
 import type { RowPayload } from "../../../engine/statement/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
+import { concatenate } from "../../http/request-body.ts";
 import type { Collection } from "../collections.ts";
 import { errorCodesOf, suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";

@@ -2,10 +2,10 @@ import { runStepwise, type Stepwise } from "../../../engine/concurrency/stepwise
 import { type JsonRecord, NO_RECORD_LIMITS, readJsonRecords } from "../../../engine/json/json-records.ts";
 import { parseJsonExactly, toAddressText } from "../../../engine/json/json-values.ts";
 import type { RowCondition } from "../../../engine/statement/intent.ts";
-import { publicBaseUrl } from "../../http/public-url.ts";
+import { publicBaseUrl } from "../../http/paths.ts";
 import { type Collection, returnsRowOf } from "../collections.ts";
+import { chooseFreeName } from "../fields.ts";
 import { equalsCondition, makeReadIntent } from "../intents.ts";
-import { chooseFreeName } from "../naming.ts";
 import { formatKey } from "../parse/address.ts";
 import { selectEveryField } from "../parse/fields.ts";
 import { isFilteredByEquality } from "../parse/parameters.ts";

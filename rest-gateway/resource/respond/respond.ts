@@ -1,6 +1,6 @@
 import type { Caller } from "../../../engine/identity/caller.ts";
 import type { SelectItem } from "../../../engine/statement/intent.ts";
-import { publicBaseUrl } from "../../http/public-url.ts";
+import { publicBaseUrl } from "../../http/paths.ts";
 import type { GatewayResponse } from "../../http/response.ts";
 import type { Collection } from "../collections.ts";
 import {
@@ -14,7 +14,7 @@ import {
   parsePreconditions,
 } from "../conditional-requests.ts";
 import { preconditionFailed } from "../errors.ts";
-import type { Paging } from "../parse/paging.ts";
+import type { Paging } from "../parse/parameters.ts";
 import type { ResourceRequest } from "../request.ts";
 
 /** All request headers that a response depends on. */

@@ -1,6 +1,6 @@
 import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
-import { concatenate } from "../../../engine/memory/concatenate.ts";
 import { HttpError } from "../../../http/http-error.ts";
+import { concatenate } from "../../http/request-body.ts";
 
 /** Each row of JSON names its columns again: a few lines of CSV below long names would become more than memory holds. */
 const MAX_CSV_BYTES = 64 * 2 ** 20;

@@ -6,12 +6,11 @@ import type {
   SelectItem,
   WithEmbedPath,
 } from "../../../engine/statement/intent.ts";
-import { isCursor, parseCursor } from "./cursor.ts";
 import { parseColumns, parseLogicPath, parsePath } from "./field.ts";
 import { parseFilter, parseLogic } from "./filter.ts";
 import { parseOrder } from "./order.ts";
 import type { UrlParameter } from "./query-string.ts";
-import { parseBound, type RangeBounds } from "./row-range.ts";
+import { isCursor, parseBound, parseCursor, type RangeBounds } from "./row-range.ts";
 import { parseSelect, SELECT_ALL } from "./select.ts";
 
 export type QueryParameters = {

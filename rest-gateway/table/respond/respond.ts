@@ -11,12 +11,12 @@ import type { LegacyTarget } from "../../../engine/statement/plan/select-tree.ts
 import type { ResponseRow } from "../../../engine/statement/query/build-query.ts";
 import type { RunResult } from "../../../engine/statement/run.ts";
 import { HttpError } from "../../../http/http-error.ts";
+import { TABLE_PREFIX } from "../../http/paths.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
-import { TABLE_PREFIX } from "../../http/table-prefix.ts";
-import { formatCursor, isCursor } from "../parse/cursor.ts";
 import type { Preferences } from "../parse/preferences.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";
+import { formatCursor, isCursor } from "../parse/row-range.ts";
 import { parseSqlHeaders, parseSqlStatus } from "./sql-headers.ts";
 
 /** In PostgREST's order. */

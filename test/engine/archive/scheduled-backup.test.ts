@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkArchive } from "../../../engine/archive/check-archive.ts";
+import { checkArchive } from "../../../engine/archive/restore-archive.ts";
 import { BACKUP_TASK } from "../../../engine/archive/scheduled-backup.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import type { Service } from "../../../service.ts";

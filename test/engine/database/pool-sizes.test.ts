@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countFreeConnections, divideConnections, idealSizes } from "../../../engine/database/pool-sizes.ts";
+import { countFreeConnections, divideConnections, idealSizes } from "../../../engine/database/connection-pools.ts";
 import { cloneDatabase } from "../../database.ts";
 
 describe("pool sizes", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LsnFloors } from "../../../engine/database/read-your-writes.ts";
+import { LsnFloors } from "../../../engine/database/lsn.ts";
 
 const sample = (place: bigint, askedAt: number) => ({ place, askedAt });
 

@@ -1,6 +1,6 @@
 // Holds a cluster as the service does and writes rows until it is killed: one line per acknowledged row.
 import pg from "pg";
-import { superviseCluster } from "../../../engine/embedded/supervise-cluster.ts";
+import { superviseCluster } from "../../../engine/embedded/cluster.ts";
 
 const [dataDir = ""] = process.argv.slice(2);
 const cluster = await superviseCluster({ dataDir, port: null, tell: () => {} }, (reason) => {

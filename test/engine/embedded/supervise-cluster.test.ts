@@ -1,7 +1,7 @@
 import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { superviseCluster } from "../../../engine/embedded/supervise-cluster.ts";
+import { superviseCluster } from "../../../engine/embedded/cluster.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { postmasterOf } from "../../postmaster.ts";
 import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../../small-disk.ts";

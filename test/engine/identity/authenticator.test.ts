@@ -6,8 +6,7 @@ import { type Authenticator, makeAuthenticator } from "../../../engine/identity/
 import { makeTokenKeys, type TokenKeys } from "../../../engine/identity/token-keys.ts";
 import { signToken } from "../../../engine/identity/tokens.ts";
 import { unauthorized } from "../../../engine/identity/unauthorized.ts";
-import { errorHeaders } from "../../../http/error-headers.ts";
-import { toHttpError } from "../../../http/http-error.ts";
+import { errorHeaders, toHttpError } from "../../../http/http-error.ts";
 import { SECRET } from "../../secret.ts";
 
 const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });

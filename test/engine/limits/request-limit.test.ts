@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
-import { RequestLimit } from "../../../engine/limits/request-limit.ts";
+import { RequestLimit } from "../../../engine/limits/rate-limits.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 const LIMIT = 100;

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
-import { makeSharedRateLimit } from "../../../engine/limits/shared-rate-limit.ts";
+import { makeSharedRateLimit } from "../../../engine/limits/rate-limits.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 

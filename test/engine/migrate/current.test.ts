@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { watchMigrations } from "../../../engine/migrate/apply-current.ts";
+import { watchMigrations } from "../../../engine/migrate/apply-migrations.ts";
 import { type MigrateCommand, runMigrations } from "../../../engine/migrate/migrate.ts";
 import { until } from "../../until.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";

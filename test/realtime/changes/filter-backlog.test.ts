@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { FilterBacklogs } from "../../../realtime/changes/filter-backlog.ts";
+import { FilterBacklogs } from "../../../realtime/changes/filter-evaluation.ts";
 import { endOfTransaction, type StreamPosition } from "../../../realtime/changes/subscriber.ts";
 import { Listener } from "./stream-by-hand.ts";
 

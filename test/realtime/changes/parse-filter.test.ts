@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseFilter } from "../../../realtime/changes/parse-filter.ts";
+import { parseFilter } from "../../../realtime/changes/row-filter.ts";
 
 const condition = (column: string, operator: string, values: string[], negated = false) => ({
   column,

@@ -6,8 +6,8 @@ import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../
 import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
 import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../realtime/changes/policy-dependencies.ts";
 import { makePublication } from "../../../realtime/changes/publication.ts";
+import type { AwaitVisible } from "../../../realtime/changes/row-visibility.ts";
 import { type ChangeSubscriber, endOfTransaction } from "../../../realtime/changes/subscriber.ts";
-import type { AwaitVisible } from "../../../realtime/changes/transaction-visibility.ts";
 import type { Outbox } from "../../../realtime/protocol/outbox.ts";
 import { outboxTo } from "../outbox-to.ts";
 

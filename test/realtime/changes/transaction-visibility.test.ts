@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { isTransactionVisible, makeAwaitVisible } from "../../../realtime/changes/transaction-visibility.ts";
+import { isTransactionVisible, makeAwaitVisible } from "../../../realtime/changes/row-visibility.ts";
 import { cloneDatabase } from "../../database.ts";
 
 test.each([

@@ -4,8 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { BodyLimit } from "../../../http/body-limit.ts";
-import { errorHeaders } from "../../../http/error-headers.ts";
-import { toHttpError } from "../../../http/http-error.ts";
+import { errorHeaders, toHttpError } from "../../../http/http-error.ts";
 import { discardBody, RequestBodies } from "../../../rest-gateway/http/request-body.ts";
 import { until } from "../../until.ts";
 

@@ -9,7 +9,7 @@ import {
   makeUpgradeRouter,
   type UpgradeListener,
   wantsWebSocket,
-} from "../../../rest-gateway/http/upgrade.ts";
+} from "../../../rest-gateway/http/server.ts";
 
 const servers: ReturnType<typeof createServer>[] = [];
 afterEach(() => {

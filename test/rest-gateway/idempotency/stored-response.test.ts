@@ -5,7 +5,7 @@ import {
   encryptResponse,
   fingerprintParts,
   type StoredResponse,
-} from "../../../rest-gateway/idempotency/response-store.ts";
+} from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 
 const place = deriveStorageKey("table", "alice", "key");
 const answer = (body: string | Buffer | null): StoredResponse => ({

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { readErrors } from "../../../rest-gateway/pages/error-reference.ts";
+import { readErrors } from "../../../rest-gateway/pages/error-page.ts";
 import { repositoryFiles } from "../../repository.ts";
 
 const chapters = readErrors();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commentTags } from "../../../rest-gateway/resource/naming.ts";
+import { commentTags } from "../../../rest-gateway/resource/fields.ts";
 
 test.each([
   [null, []],

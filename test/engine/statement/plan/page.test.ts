@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ApiError } from "../../../../engine/errors.ts";
 import type { CursorPage, Intent, OrderTerm } from "../../../../engine/statement/intent.ts";
-import { MAX_BUFFERED_ROWS } from "../../../../engine/statement/plan/streamed-plan.ts";
+import { MAX_BUFFERED_ROWS } from "../../../../engine/statement/plan/plan.ts";
 import { aggregate, call, columns, field, read, relation, term } from "../intents.ts";
 import { type Museum, openMuseum, type Wishes } from "../museum.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Intent, ResponseFormat } from "../../../../engine/statement/intent.ts";
-import { MAX_BUFFERED_ROWS, toProbePlan, toStreamedPlan } from "../../../../engine/statement/plan/streamed-plan.ts";
+import { MAX_BUFFERED_ROWS, toProbePlan, toStreamedPlan } from "../../../../engine/statement/plan/plan.ts";
 import { call, column, everyColumn, insert, post, read } from "../intents.ts";
 import { JSON_FORMAT, type Museum, openMuseum, type Wishes } from "../museum.ts";
 

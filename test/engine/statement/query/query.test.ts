@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Intent, ReadIntent } from "../../../../engine/statement/intent.ts";
-import type { ReadPlan } from "../../../../engine/statement/plan/plan.ts";
-import { toStreamedPlan } from "../../../../engine/statement/plan/streamed-plan.ts";
+import { type ReadPlan, toStreamedPlan } from "../../../../engine/statement/plan/plan.ts";
 import {
   bodyFrame,
   buildEstimateQuery,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Paging, parsePaging, windowOf } from "../../../../rest-gateway/resource/parse/paging.ts";
+import { type Paging, parsePaging, windowOf } from "../../../../rest-gateway/resource/parse/parameters.ts";
 
 const PLAIN = { notFound: "USER_NOT_FOUND" };
 const parse = (query: string, plain: typeof PLAIN | null) => {

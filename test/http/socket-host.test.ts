@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SequentialReader } from "../../../engine/concurrency/sequential-reader.ts";
+import { SequentialReader } from "../../http/socket-host.ts";
 
 test("messages are processed in order, also after one that is slow or fails", async () => {
   const order = new SequentialReader();

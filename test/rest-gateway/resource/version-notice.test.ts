@@ -1,9 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  type ApiVersion,
-  deprecationNotice,
-  versionRetired,
-} from "../../../../rest-gateway/resource/versions/versions.ts";
+import { type ApiVersion, deprecationNotice, versionRetired } from "../../../rest-gateway/resource/versions.ts";
 
 const version = (more: Partial<ApiVersion>): ApiVersion => ({
   number: 1,

@@ -1,9 +1,10 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import helmet from "helmet";
 import type { Config } from "../../engine/config/config.ts";
 
 type CorsHeaders = Readonly<Record<string, string>>;
 
-export type CorsPolicy = {
+type CorsPolicy = {
   /** CORS headers of a response; one of a few shared objects. */
   headersFor(origin: string | undefined): CorsHeaders;
   /** The headers of a preflight response; null if the request is not a preflight. */
@@ -80,4 +81,35 @@ function headersForListedOrigins(origins: ReadonlySet<string>): CorsPolicy["head
   });
   const byOrigin = new Map([...origins].map((origin) => [origin, forListed(origin)]));
   return (origin) => (origin === undefined ? forOthers : (byOrigin.get(origin) ?? forOthers));
+}
+
+/** Whether clients may use HTTPS, here or at a proxy. */
+export function mayBeSecure(settings: Pick<Config, "httpsCertificate" | "publicUrl" | "trustProxy">): boolean {
+  const { httpsCertificate, publicUrl, trustProxy } = settings;
+  return httpsCertificate !== null || Boolean(trustProxy) || (publicUrl?.startsWith("https:") ?? false);
+}
+
+/**
+ * Headers of data responses: they cannot be sniffed, framed or run; pages set a policy of their own. Plain HTTP must
+ * not send Strict-Transport-Security (RFC 6797, 7.2).
+ */
+export function securityHeaders({ overHttps }: { readonly overHttps: boolean }): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  const protect = helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    crossOriginResourcePolicy: { policy: "cross-origin" },
+    strictTransportSecurity: overHttps,
+    // These apply to pages or to old browsers only.
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xFrameOptions: false,
+    xPermittedCrossDomainPolicies: false,
+    xXssProtection: false,
+  });
+  // The headers are the same for all responses, so helmet runs once.
+  const response = { setHeader: (name: string, value: string) => (headers[name] = value), removeHeader: () => {} };
+  protect({} as IncomingMessage, response as unknown as ServerResponse, () => {});
+  return Object.freeze(headers);
 }

@@ -7,3 +7,6 @@ export function publicBaseUrl(publicUrl: string | null): string {
 export function publicBasePath(publicUrl: string | null): string {
   return publicUrl === null ? "" : new URL(publicUrl).pathname.replace(/\/$/, "");
 }
+
+/** The path prefix of the table interface. */
+export const TABLE_PREFIX = "/rest/v1";

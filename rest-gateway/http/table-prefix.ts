@@ -1,2 +1,0 @@
-/** The path prefix of the table interface. */
-export const TABLE_PREFIX = "/rest/v1";
