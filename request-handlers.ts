@@ -16,6 +16,8 @@ import { authPathPrefixes, authRoutes } from "./rest-gateway/auth/auth-routes.ts
 import { authenticateCaller } from "./rest-gateway/auth/authenticate.ts";
 import { keySetRoutes } from "./rest-gateway/auth/key-routes.ts";
 import { SIGN_IN_PATH } from "./rest-gateway/auth/sign-in-pages.ts";
+import { AUTH_V1_PREFIX, authV1Handler } from "./rest-gateway/auth-v1/auth-v1-routes.ts";
+import { toAuthErrorResponse } from "./rest-gateway/auth-v1/errors.ts";
 import { guideFolder } from "./rest-gateway/guide/guide-routes.ts";
 import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gateway/http/entry.ts";
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
@@ -144,6 +146,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
     errorBody: config.errorBody,
     tableErrorVerbosity: config.tableErrorVerbosity,
+    errorFormats: { [AUTH_V1_PREFIX]: toAuthErrorResponse },
     negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,
     errors: counts.errors,
@@ -162,11 +165,13 @@ function buildSignInRoutes(
   config: Config,
   { authenticator, accounts, federation, keys }: SignInServices,
 ) {
-  if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySetRoutes(keys) };
-  const options = { accounts, federation, authenticator, config, siteUrl: shared.siteUrl };
+  const keySet = keySetRoutes(keys);
+  if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySet };
+  const { siteUrl, limitExpensive } = shared;
+  const options = { accounts, federation, authenticator, config, siteUrl, limitExpensive };
   return {
-    signInFolders: authPathPrefixes(options),
-    signInRoutes: { ...keySetRoutes(keys), ...authRoutes({ ...options, limitExpensive: shared.limitExpensive }) },
+    signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },
+    signInRoutes: { ...keySet, ...authRoutes(options) },
   };
 }
 

@@ -11,8 +11,9 @@ type SettingValues = {
 };
 type NullIfOptional<S> = S extends SettingDefinition<infer T> ? (null extends T ? null : never) : never;
 
-export type Config = Omit<SettingValues, "usersAccess"> & {
+export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm"> & {
   readonly usersAccess: "open" | "owner";
+  readonly autoConfirm: boolean;
   /** Why it has this value, for the operator. */
   readonly usersAccessReason: string;
   /** `app.settings.*`, which SQL reads with current_setting. */
@@ -44,7 +45,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const unknown = findUnknownSettings(environment);
   // A missing setting may be one of the misspelled ones.
   if (problems.length > 0) throwIfAny([...problems, ...unknown]);
-  const config = Object.freeze({ ...values, ...resolveUsersAccess(values), appSettings: readAppSettings(environment) });
+  const config = Object.freeze({
+    ...values,
+    ...resolveUsersAccess(values),
+    autoConfirm: values.autoConfirm ?? (values.smtpUrl === null && findPublicReasons(values).length === 0),
+    appSettings: readAppSettings(environment),
+  });
   return { config, warnings: unknown };
 }
 
@@ -118,20 +124,21 @@ function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] 
 }
 
 /** Open by default only where nobody else can connect: the embedded Postgres, served on a loopback address. */
-function resolveUsersAccess({
-  usersAccess,
-  databaseUrl,
-  host,
-  nodeEnv,
-}: SettingValues): Pick<Config, "usersAccess" | "usersAccessReason"> {
+function resolveUsersAccess(values: SettingValues): Pick<Config, "usersAccess" | "usersAccessReason"> {
+  const { usersAccess } = values;
   if (usersAccess !== null) return { usersAccess, usersAccessReason: "USERS_ACCESS" };
-  const reasons = [
+  const reasons = findPublicReasons(values);
+  if (reasons.length > 0) return { usersAccess: "owner", usersAccessReason: reasons.join(", ") };
+  return { usersAccess: "open", usersAccessReason: "embedded Postgres on a loopback address" };
+}
+
+/** Why others than the user of this machine may use the service; empty if they cannot. */
+function findPublicReasons({ databaseUrl, host, nodeEnv }: SettingValues): string[] {
+  return [
     ...(databaseUrl === null ? [] : ["DATABASE_URL is set"]),
     ...(isLoopbackHost(host) ? [] : [`HOST is ${host}`]),
     ...(nodeEnv === "production" ? ["NODE_ENV is production"] : []),
   ];
-  if (reasons.length > 0) return { usersAccess: "owner", usersAccessReason: reasons.join(", ") };
-  return { usersAccess: "open", usersAccessReason: "embedded Postgres on a loopback address" };
 }
 
 /** Whether only this machine can connect to a server that listens there. */

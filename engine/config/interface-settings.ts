@@ -83,6 +83,23 @@ export const ACCOUNT_SETTINGS = {
     "",
     "URLs, separated by commas, to which a federated sign-in may redirect, in addition to those of this service; `/*` at the end allows all paths below.",
   ),
+  signUps: withDefault(
+    "AUTH_SIGN_UPS",
+    flag,
+    "true",
+    "Whether /auth/v1 creates accounts for those who sign up. Administrators and identity providers create them anyway.",
+  ),
+  autoConfirm: optional(
+    "AUTH_AUTOCONFIRM",
+    flag,
+    "Whether an account that is created at /auth/v1/signup is signed in at once, with its address unconfirmed by e-mail. Unset: true without `SMTP_URL` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise false.",
+  ),
+  anonymousSignIns: withDefault(
+    "AUTH_ANONYMOUS_SIGN_INS",
+    flag,
+    "false",
+    "Whether /auth/v1/signup without credentials creates an anonymous account, which its user may convert later.",
+  ),
   adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of the first administrator, created at the first start."),
   adminPassword: secret("ADMIN_PASSWORD", text, "Password of the first administrator."),
 } satisfies Record<string, SettingDefinition<unknown>>;

@@ -1,12 +1,12 @@
 import { EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "../../engine/accounts/email-links.ts";
 import { describePolicy } from "../../engine/accounts/password-policy.ts";
 import { setSessionCookie } from "../../http/credentials.ts";
+import { clientInfoOf } from "../http/request.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { html, seeOther } from "../pages/page.ts";
 import type { AccountPageDependencies } from "./account/signed-in-page.ts";
 import { signedInPages } from "./account/signed-in-pages.ts";
 import { requireEmails } from "./account-routes.ts";
-import { clientInfoOf } from "./authenticate.ts";
 import {
   type FormField,
   type FormPage,

@@ -1,9 +1,9 @@
 import type { AccountEmails } from "../../engine/accounts/email-links.ts";
 import { HttpError } from "../../http/http-error.ts";
-import type { GatewayRequest } from "../http/request.ts";
+import { clientInfoOf, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
-import { type AuthDependencies, authenticateUser, clientInfoOf, type LimitedAuthDependencies } from "./authenticate.ts";
+import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "./authenticate.ts";
 import { readFields, TEXT } from "./read-body.ts";
 
 export const BACKUP_CODES_WARNING =

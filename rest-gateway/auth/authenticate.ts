@@ -4,12 +4,11 @@ import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import { ApiError, CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import type { Authenticator, Credentials, PasswordCredentials } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import type { ClientInfo } from "../../engine/identity/client-info.ts";
 import { readSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, toHttpError } from "../../http/http-error.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
-import type { GatewayRequest } from "../http/request.ts";
+import { clientInfoOf, type GatewayRequest } from "../http/request.ts";
 
 const BASIC_CHALLENGE = { "WWW-Authenticate": 'Basic realm="content-service", charset="UTF-8"' };
 const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;
@@ -129,10 +128,6 @@ export async function findSession(
   if (!session) return null;
   request.addResponseHeaders(setSessionCookie(id!));
   return { ...session, id: id! };
-}
-
-export function clientInfoOf({ id, headers, connection }: GatewayRequest): ClientInfo {
-  return { address: connection().address, userAgent: headers["user-agent"] ?? null, requestId: id };
 }
 
 /** The dependencies of the sign-in routes. */

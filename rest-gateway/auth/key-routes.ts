@@ -2,10 +2,10 @@ import { type ApiKey, parseExpiryDate } from "../../engine/accounts/api-keys.ts"
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import { HttpError, notFound } from "../../http/http-error.ts";
-import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import { clientInfoOf, type GatewayHandler, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
-import { type AuthDependencies, authenticateUser, clientInfoOf } from "./authenticate.ts";
+import { type AuthDependencies, authenticateUser } from "./authenticate.ts";
 import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
 import { withoutCaching } from "./without-caching.ts";
 

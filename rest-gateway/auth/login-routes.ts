@@ -1,7 +1,7 @@
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
 import { clearSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import { csrfTokenOf } from "../../http/csrf-protection.ts";
-import type { GatewayRequest } from "../http/request.ts";
+import { clientInfoOf, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
@@ -9,7 +9,6 @@ import {
   type AuthDependencies,
   authenticateUser,
   authRequired,
-  clientInfoOf,
   findSession,
   type LimitedAuthDependencies,
   type RequestSession,

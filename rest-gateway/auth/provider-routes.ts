@@ -7,12 +7,12 @@ import { clearSessionCookie, readSessionCookie } from "../../http/credentials.ts
 import { HttpError, notFound, toHttpError } from "../../http/http-error.ts";
 import { readCookie } from "../../http/request-info.ts";
 import { prefersHtml } from "../http/content-negotiation.ts";
-import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import { clientInfoOf, type GatewayHandler, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
 import { type RenderPage, seeOther } from "../pages/page.ts";
 import type { StartLink } from "./account/signed-in-page.ts";
-import { type AuthDependencies, authenticateUser, authRequired, clientInfoOf } from "./authenticate.ts";
+import { type AuthDependencies, authenticateUser, authRequired } from "./authenticate.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
 import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./read-body.ts";
 import { withoutCaching } from "./without-caching.ts";

@@ -5,11 +5,11 @@ import type { NewSession } from "../../engine/accounts/sessions.ts";
 import { clearSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import { csrfTokenOf } from "../../http/csrf-protection.ts";
 import { type RequestHeaders, readCookie } from "../../http/request-info.ts";
-import type { GatewayHandler } from "../http/request.ts";
+import { clientInfoOf, type GatewayHandler } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { type Html, html, type PageContent, seeOther } from "../pages/page.ts";
-import { clientInfoOf, findSession, type RequestSession } from "./authenticate.ts";
+import { findSession, type RequestSession } from "./authenticate.ts";
 import {
   alert,
   type FormField,

@@ -5,6 +5,7 @@ import express from "express";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import type { ClientInfo } from "../../engine/identity/client-info.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
@@ -77,6 +78,11 @@ export function toOriginForm(target: string): string {
   if (target.startsWith("/")) return target;
   const path = target.replace(/^https?:\/\/[^/?]*/i, "");
   return path === "" || path.startsWith("?") ? `/${path}` : path;
+}
+
+/** The client of the request, for the audit log and for throttling. */
+export function clientInfoOf({ id, headers, connection }: GatewayRequest): ClientInfo {
+  return { address: connection().address, userAgent: headers["user-agent"] ?? null, requestId: id };
 }
 
 export function isPathUnder(folder: string, path: string): boolean {

@@ -3,7 +3,7 @@ import type { KeyedCounter } from "../../engine/observability/counters.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "../../http/error-bodies.ts";
-import { methodNotAllowed, notFound, toHttpError } from "../../http/http-error.ts";
+import { type HttpError, methodNotAllowed, notFound, toHttpError } from "../../http/http-error.ts";
 import { type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
@@ -20,6 +20,8 @@ type RouterOptions = {
   readonly errorBody: ErrorBodyShape;
   readonly tableErrorVerbosity?: ErrorVerbosity;
   readonly negotiateErrorPage?: NegotiateErrorPage;
+  /** Error responses below these prefixes, which have another format than the conventional one. */
+  readonly errorFormats?: Readonly<Record<string, FormatError>>;
   readonly log: Logger;
   readonly errors?: KeyedCounter;
   /** False while the service stops: requests get 503. */
@@ -27,6 +29,8 @@ type RouterOptions = {
   /** Called when a request names something that the catalog does not have. */
   readonly onUnknownName?: () => void;
 };
+
+type FormatError = (error: HttpError, request: GatewayRequest) => GatewayResponse;
 
 /** Codes of errors that unknown tables, columns, functions, relations and paths cause, among others. */
 const UNKNOWN_NAME_CODES: ReadonlySet<string> = new Set([
@@ -46,6 +50,7 @@ export function makeRouter({
   errorBody,
   tableErrorVerbosity = "verbose",
   negotiateErrorPage = (_error, _request, response) => response,
+  errorFormats = {},
   log,
   errors,
   acceptsRequests = () => true,
@@ -53,6 +58,7 @@ export function makeRouter({
 }: RouterOptions): (request: GatewayRequest) => Promise<GatewayResponse<ResponseBody>> {
   const exactPaths = new Map(Object.entries(routes).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
   const folderHandlers = Object.entries(folders);
+  const formats = Object.entries(errorFormats);
 
   const route: GatewayHandler = (request) => {
     request.stages.enter("route");
@@ -80,6 +86,8 @@ export function makeRouter({
       if (UNKNOWN_NAME_CODES.has(error.code)) onUnknownName?.();
       const level = error.status >= 500 ? "error" : "debug";
       log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
+      const [, format] = formats.find(([prefix]) => isPathUnder(prefix, request.path)) ?? [];
+      if (format) return format(error, request);
       const response = toErrorResponse(error, request, { errorBody, tableErrorVerbosity });
       return negotiateErrorPage(error, request, response);
     }

@@ -1,7 +1,8 @@
 import { type ApiKey, parseExpiryDate } from "../../../engine/accounts/api-keys.ts";
 import { HttpError } from "../../../http/http-error.ts";
+import { clientInfoOf } from "../../http/request.ts";
 import { type Html, html, type PageContent, seeOther } from "../../pages/page.ts";
-import { clientInfoOf, type RequestSession } from "../authenticate.ts";
+import type { RequestSession } from "../authenticate.ts";
 import type { FormField, HtmlForm } from "../form-page.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH, continuePage } from "../sign-in-pages.ts";

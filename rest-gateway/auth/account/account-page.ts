@@ -1,8 +1,9 @@
 import type { AccountSummary, LinkedProvider, SignIn } from "../../../engine/accounts/own-account.ts";
 import { fieldErrorsOf } from "../../../engine/errors.ts";
+import { clientInfoOf } from "../../http/request.ts";
 import { type Html, html } from "../../pages/page.ts";
 import { requireEmails } from "../account-routes.ts";
-import { clientInfoOf, type RequestSession } from "../authenticate.ts";
+import type { RequestSession } from "../authenticate.ts";
 import {
   alert,
   type FormField,

@@ -1,9 +1,10 @@
 import type { FactorEnrolment } from "../../../engine/accounts/factors.ts";
 import type { AccountSummary } from "../../../engine/accounts/own-account.ts";
 import type { ClientInfo } from "../../../engine/identity/client-info.ts";
+import { clientInfoOf } from "../../http/request.ts";
 import { type Html, html, type PageContent } from "../../pages/page.ts";
 import { BACKUP_CODES_WARNING } from "../account-routes.ts";
-import { clientInfoOf, type RequestSession } from "../authenticate.ts";
+import type { RequestSession } from "../authenticate.ts";
 import { type HtmlForm, type RejectedForm, renderForm } from "../form-page.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH, CODE_FIELD } from "../sign-in-pages.ts";

@@ -1,8 +1,8 @@
 import { describePolicy } from "../../../engine/accounts/password-policy.ts";
 import { setSessionCookie } from "../../../http/credentials.ts";
+import { clientInfoOf } from "../../http/request.ts";
 import { html } from "../../pages/page.ts";
 import { requireEmails } from "../account-routes.ts";
-import { clientInfoOf } from "../authenticate.ts";
 import type { FormField, HtmlForm } from "../form-page.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH } from "../sign-in-pages.ts";

@@ -1,0 +1,113 @@
+import type { Accounts } from "../../engine/accounts/accounts.ts";
+import type { Federation } from "../../engine/accounts/federation/federation.ts";
+import { userIdOf } from "../../engine/accounts/validate-claims.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Authenticator } from "../../engine/identity/authenticator.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import { isJsonObject } from "../../engine/json/json-values.ts";
+import type { BodyLimit } from "../../http/body-limit.ts";
+import type { LimitExpensiveRequest } from "../http/limits.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse, ResponseBody } from "../http/response.ts";
+import type { GatewayRoutes } from "../http/router.ts";
+import { authError, validationFailed } from "./errors.ts";
+
+/** A request of this interface, whose API key is verified. */
+export type AuthRequest = GatewayRequest & {
+  /** The values of `{…}` in the path of the route. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+};
+
+type AuthResponse = GatewayResponse<ResponseBody>;
+
+export type AuthRouteHandler = (request: AuthRequest) => AuthResponse | Promise<AuthResponse>;
+
+/** Handlers by method and path below the prefix: `POST /factors/{factor}/verify`. */
+export type AuthV1Routes = Readonly<Record<string, AuthRouteHandler>>;
+
+/** What the routes use. */
+export type AuthV1Services = {
+  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
+  readonly federation: Federation;
+  /** Publishes the keys that verify our tokens. */
+  readonly keySet: GatewayRoutes;
+  readonly config: Config;
+  /** For requests that create an account or send an e-mail. */
+  readonly limitExpensive: LimitExpensiveRequest;
+  /** The public URL of the service. */
+  readonly siteUrl: () => string;
+};
+
+export type SignedInUser = {
+  readonly userId: string;
+  /** The sign-in that the access token belongs to; null for a token of the documented routes. */
+  readonly sessionId: string | null;
+  readonly caller: Caller;
+};
+
+/** The caller of the bearer token, which is required. */
+export async function authenticateBearer(
+  request: AuthRequest,
+  { authenticator }: Pick<AuthV1Services, "authenticator">,
+): Promise<Caller> {
+  const { authorization } = request.headers;
+  if (!/^bearer\s+\S/i.test(authorization ?? "")) {
+    throw authError(401, "no_authorization", "This endpoint requires a valid Bearer token");
+  }
+  const caller = await authenticator.authenticate({ authorization: authorization! });
+  request.admit(caller);
+  return caller;
+}
+
+/** Requires the access token of a user. */
+export async function authenticateUser(
+  request: AuthRequest,
+  services: Pick<AuthV1Services, "authenticator">,
+): Promise<SignedInUser> {
+  const caller = await authenticateBearer(request, services);
+  const { sub, session_id: sessionId } = caller.claims;
+  if (sub === undefined) throw authError(403, "bad_jwt", "invalid claim: missing sub claim");
+  return { userId: userIdOf(caller.claims), sessionId: typeof sessionId === "string" ? sessionId : null, caller };
+}
+
+/** Enough for user metadata. The caller may not be authenticated yet. */
+const BODY_LIMIT: BodyLimit = { bytes: 256 * 1024, isAnonymous: true };
+
+export type JsonBody = Readonly<Record<string, unknown>>;
+
+/** The JSON object of the body, whatever its content type; an empty body counts as an empty object. */
+export async function readJsonBody(request: AuthRequest): Promise<JsonBody> {
+  const bytes = await request.readBody(BODY_LIMIT);
+  if (bytes.length === 0) return {};
+  const body = parseJson(bytes);
+  if (isJsonObject(body)) return body;
+  throw authError(400, "bad_json", "Could not parse request body as JSON: the body must be an object");
+}
+
+/** The parser's message is omitted, because it quotes the body, which may contain a password. */
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw authError(400, "bad_json", "Could not parse request body as JSON");
+  }
+}
+
+/** The text of a field; "" if it is missing. */
+export function readText(body: JsonBody, name: string): string {
+  const value = body[name] ?? "";
+  // Postgres cannot store NUL characters or lone surrogates.
+  if (typeof value === "string" && !value.includes("\0") && value.isWellFormed()) return value;
+  throw validationFailed(`${name} must be a text`);
+}
+
+/** The object of a field, such as metadata; null if it is missing. */
+export function readObject(body: JsonBody, name: string): JsonBody | null {
+  const value = body[name] ?? null;
+  if (value === null) return null;
+  // jsonb cannot store NUL characters or lone surrogates either.
+  if (isJsonObject(value) && !/\\u(0000|d[89a-f])/.test(JSON.stringify(value))) return value;
+  throw validationFailed(`${name} must be an object`);
+}

@@ -1,0 +1,86 @@
+import jwt from "jsonwebtoken";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+
+let database: TestDatabase;
+let service: Service;
+const anonKey = jwt.sign({ role: "anon" }, SECRET);
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  service = await serve(database);
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+const request = (path: string, init: RequestInit = {}) => fetch(`${service.url}/auth/v1${path}`, init);
+const withKey = { headers: { apikey: anonKey } };
+
+test("health and settings are what clients of GoTrue read", async () => {
+  const health = await request("/health", withKey);
+  expect(health.status).toBe(200);
+  expect(await health.json()).toMatchObject({ name: "GoTrue", version: expect.stringMatching(/^v2\.\d+/) });
+
+  const settings = await (await request("/settings", withKey)).json();
+  expect(settings).toMatchObject({
+    external: { anonymous_users: false, email: true, phone: false, github: false },
+    disable_signup: false,
+    mailer_autoconfirm: false,
+    saml_enabled: false,
+  });
+});
+
+test("a request without an API key is refused as at /rest/v1, except at addresses that browsers open", async () => {
+  const refused = await request("/settings");
+  expect(refused.status).toBe(401);
+  expect(await refused.json()).toEqual({
+    code: 401,
+    error_code: "no_authorization",
+    msg: "No API key found in request",
+  });
+  const forged = await request("/settings", { headers: { apikey: `${anonKey}x` } });
+  expect(forged.status).toBe(401);
+
+  expect((await request(`/settings?apikey=${anonKey}`)).status).toBe(200);
+  const keySet = await request("/.well-known/jwks.json");
+  expect(await keySet.json()).toEqual({ keys: [] });
+  expect(keySet.headers.get("cache-control")).toContain("public");
+});
+
+test("an error has the format of the version that the client asks for", async () => {
+  const old = await request("/nowhere", withKey);
+  expect(old.status).toBe(404);
+  expect(await old.json()).toMatchObject({ code: 404, error_code: "not_found", msg: expect.any(String) });
+  expect(old.headers.get("x-supabase-api-version")).toBeNull();
+
+  const headers = { ...withKey.headers, "X-Supabase-Api-Version": "2024-01-01" };
+  const named = await request("/nowhere", { headers });
+  expect(named.headers.get("x-supabase-api-version")).toBe("2024-01-01");
+  expect(await named.json()).toEqual({ code: "not_found", message: expect.any(String) });
+
+  const wrongMethod = await request("/health", { ...withKey, method: "DELETE" });
+  expect(wrongMethod.status).toBe(405);
+  expect(wrongMethod.headers.get("allow")).toBe("GET, OPTIONS");
+});
+
+test("browsers of other origins may send the headers of supabase-js", async () => {
+  const preflight = await request("/token", {
+    method: "OPTIONS",
+    headers: {
+      Origin: "https://app.example",
+      "Access-Control-Request-Method": "POST",
+      "Access-Control-Request-Headers": "apikey,authorization,content-type,x-client-info,x-supabase-api-version",
+    },
+  });
+  expect(preflight.status).toBe(200);
+  expect(preflight.headers.get("access-control-allow-headers")).toMatch(
+    /apikey.*x-client-info, x-supabase-api-version/,
+  );
+  const response = await request("/health", { headers: { ...withKey.headers, Origin: "https://app.example" } });
+  expect(response.headers.get("access-control-expose-headers")).toMatch(/X-Supabase-Api-Version/i);
+});
