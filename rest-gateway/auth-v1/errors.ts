@@ -1,6 +1,5 @@
 import { fieldErrorsOf } from "../../engine/errors.ts";
-import { errorHeaders } from "../../http/error-headers.ts";
-import { errorCodeOf, HttpError } from "../../http/http-error.ts";
+import { errorCodeOf, errorHeaders, HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 
