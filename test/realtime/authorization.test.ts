@@ -1,7 +1,7 @@
 import pg from "pg";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../engine/database/database.ts";
-import { makeTopicAuthorization } from "../../realtime/authorization.ts";
+import { makeTopicAuthorization, type TopicAuthorization } from "../../realtime/authorization.ts";
 import { cloneDatabase } from "../database.ts";
 
 const POLICIES = `
@@ -32,3 +32,91 @@ test("a read-only role receives and sends where policies allow it", async () => 
     await drop();
   }
 });
+
+/** Each set of policies, with its name. */
+const POLICY_SETS: Readonly<Record<string, string>> = {
+  "no policy": "select",
+  "a policy for one extension": `create policy a on realtime.messages for select using (extension = 'broadcast');
+    create policy b on realtime.messages for insert with check (extension = 'presence')`,
+  "several permissive policies": `create policy a on realtime.messages for select to anon using (extension = 'broadcast');
+    create policy b on realtime.messages for select to authenticated using (messages.extension = 'presence');
+    create policy c on realtime.messages for select to admin using (topic like 'r%' and private)`,
+  "a restrictive policy": `create policy a on realtime.messages using (true);
+    create policy b on realtime.messages as restrictive for all to authenticated using (extension <> 'presence')`,
+  "only a restrictive policy": "create policy a on realtime.messages as restrictive using (true) with check (true)",
+  "a policy for all commands": `create policy a on realtime.messages to authenticated using (topic = 'room') with check (extension = 'broadcast')`,
+  "a policy without a condition": `create policy a on realtime.messages for select; create policy b on realtime.messages for insert`,
+  "a restrictive policy without a condition": `create policy a on realtime.messages using (true);
+    create policy b on realtime.messages as restrictive for select; create policy c on realtime.messages as restrictive for insert`,
+  "a condition that is null": "create policy a on realtime.messages using (null::boolean)",
+  "a condition that fails": "create policy a on realtime.messages using (1 / length(left(topic, 0)) = 0)",
+  "a subquery on a table that is not granted": `create table public.hidden as select 'room' as topic;
+    create policy a on realtime.messages using (exists (select from public.hidden h where h.topic = messages.topic))`,
+  "a subquery on a table with its own policies": `create table public.members as select 'room' as topic, 'authenticated'::name as member;
+    alter table public.members enable row level security; grant select on public.members to anon, authenticated;
+    create policy own on public.members using (member = current_user);
+    create policy a on realtime.messages using (topic in (select m.topic from public.members m))`,
+  "names in a schema of the search path": `create function public.topic(text) returns text return upper($1);
+    create policy a on realtime.messages using (topic(messages.topic) = 'ROOM' and "extension" = any (array['broadcast']))`,
+  "a revoked privilege": `create policy a on realtime.messages using (true);
+    revoke select on realtime.messages from anon; revoke insert on realtime.messages from authenticated`,
+  "a revoked schema": "create policy a on realtime.messages using (true); revoke usage on schema realtime from anon",
+  "no row-level security": "alter table realtime.messages disable row level security",
+};
+
+describe("permissions of a topic are those that Postgres gives for a written message", () => {
+  test.for(Object.entries(POLICY_SETS))("with %s", async ([, policies]) => {
+    const { url, ownerUrl, drop } = await cloneDatabase();
+    const owner = new pg.Client({ connectionString: ownerUrl });
+    await owner.connect();
+    await owner.query(
+      `drop policy select_nobody on realtime.messages; drop policy insert_nobody on realtime.messages; ${policies}`,
+    );
+    const database: Database = openDatabase({ url, ownerUrl, log: { info: () => {}, warn: () => {} } });
+    const authorization = makeTopicAuthorization({ database, contextOf: ({ role }) => ({ role, settings: [] }) });
+    try {
+      for (const role of ["anon", "authenticated", "admin", "service_role"]) {
+        expect([role, await readPermissions(authorization, role)]).toEqual([role, await tryMessages(owner, role)]);
+      }
+    } finally {
+      await database.close();
+      await owner.end();
+      await drop();
+    }
+  });
+});
+
+async function readPermissions({ readAccess, mayWrite }: TopicAuthorization, role: string) {
+  const caller = { role, claims: {} } as Parameters<typeof readAccess>[0];
+  const write = {
+    broadcast: await mayWrite(caller, "room", "broadcast"),
+    presence: await mayWrite(caller, "room", "presence"),
+  };
+  return { read: await readAccess(caller, "room"), write };
+}
+
+/** Inserts messages as the owner and reads them as the role, and inserts them as the role; all is rolled back. */
+async function tryMessages(owner: pg.Client, role: string) {
+  const attempt = async (extension: string, statement: string) => {
+    await owner.query("begin");
+    try {
+      await owner.query("insert into realtime.messages (topic, extension, private) values ('room', $1, true)", [
+        extension,
+      ]);
+      await owner.query("select set_config('role', $1, true), set_config('realtime.topic', 'room', true)", [role]);
+      return (await owner.query(statement, [extension])).rowCount === 1;
+    } catch {
+      return false;
+    } finally {
+      await owner.query("rollback");
+    }
+  };
+  const read = (extension: string) =>
+    attempt(extension, "select topic, extension from realtime.messages where extension = $1");
+  const write = (extension: string) =>
+    attempt(extension, "insert into realtime.messages (topic, extension, private) values ('room', $1, true)");
+  return {
+    read: { broadcast: await read("broadcast"), presence: await read("presence") },
+    write: { broadcast: await write("broadcast"), presence: await write("presence") },
+  };
+}
