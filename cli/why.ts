@@ -1,4 +1,5 @@
 import pg from "pg";
+import { policyCondition } from "../engine/catalog/access.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../engine/catalog/tables.ts";
 import { ApiError } from "../engine/errors.ts";
@@ -51,8 +52,9 @@ function printPolicies(table: CatalogTable, policies: readonly Policy[], role: s
   if (table.rowSecurity === "off")
     console.log(`Row-level security is disabled: every row of ${table.name} is accessible.`);
   else if (policies.length === 0) console.log(`No policy of ${table.name} applies to ${role}.`);
-  for (const { name, permissive, using } of policies) {
-    console.log(`\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}\n  ${using ?? "true"}`);
+  for (const policy of policies) {
+    const { name, permissive } = policy;
+    console.log(`\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}\n  ${policyCondition(policy)}`);
   }
 }
 

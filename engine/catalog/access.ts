@@ -97,6 +97,11 @@ export function applicablePolicies(
   );
 }
 
+/** What a policy requires of existing rows. Without a condition a permissive policy permits none, and a restrictive one forbids none. */
+export function policyCondition({ using, permissive }: Policy): string {
+  return using ?? (permissive ? "false" : "true");
+}
+
 function policiesFor({ policies }: CatalogTable, command: PolicyCommand): readonly Policy[] {
   return policies.filter((policy) => policy.command === "all" || policy.command === command);
 }

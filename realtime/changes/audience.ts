@@ -1,3 +1,4 @@
+import { policyCondition } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
@@ -176,7 +177,7 @@ async function findCommonCondition(
   const claimsRead = await Promise.all(policies.map((policy) => claims.read(table, [policy])));
   const common = policies.filter((_, index) => isEmptySet(claimsRead[index]!));
   if (common.length === 0 || common.length === policies.length) return null;
-  return common.map(({ using }) => `(${using ?? "true"})`).join(" or ");
+  return common.map((policy) => `(${policyCondition(policy)})`).join(" or ");
 }
 
 function isEmptySet(claims: PolicyClaims): boolean {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { applicablePolicies } from "../../engine/catalog/access.ts";
+import { applicablePolicies, policyCondition } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
 import type { Database } from "../../engine/database/database.ts";
@@ -146,8 +146,8 @@ function computeTableAccess(catalog: Catalog, table: CatalogTable, role: string)
 function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): RowVisibility {
   const policies = applicablePolicies(catalog, table, role, "select");
   if (policies === null) return "all";
-  const permissive = policies.filter((policy) => policy.permissive).map(({ using }) => using ?? "true");
-  const restrictive = policies.filter((policy) => !policy.permissive).map(({ using }) => using ?? "true");
+  const permissive = policies.filter((policy) => policy.permissive).map(policyCondition);
+  const restrictive = policies.filter((policy) => !policy.permissive).map(policyCondition);
   if (permissive.length === 0) return "none";
   const restricted = restrictive.filter((using) => using !== "true");
   const permitted = permissive.includes("true") ? [] : [permissive.map((using) => `(${using})`).join(" or ")];

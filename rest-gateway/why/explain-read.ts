@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { policyCondition } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -103,7 +104,7 @@ async function evaluatePolicies(
 ): Promise<PolicyResult[]> {
   if (policies.length === 0) return [];
   // Conditions in the form of pg_get_expr, with unqualified columns.
-  const conditions = policies.map(({ using }) => `(${using ?? "true"})`).join(", ");
+  const conditions = policies.map((policy) => `(${policyCondition(policy)})`).join(", ");
   const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
   const { rows } = await owner.query<(boolean | null)[]>({
     text: `select ${conditions} from ${quotedName(table.schema, table.name)} where ${found}`,

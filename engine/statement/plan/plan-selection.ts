@@ -1,4 +1,4 @@
-import { applicablePolicies } from "../../catalog/access.ts";
+import { applicablePolicies, policyCondition } from "../../catalog/access.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { DirectRelationship, Relationship } from "../../catalog/relationships.ts";
 import type { CatalogTable, Policy } from "../../catalog/tables.ts";
@@ -482,7 +482,7 @@ function policyConditionSql(catalog: Catalog, table: CatalogTable, role: string,
   const isNameable = (policy: Policy) =>
     policy.schemaGrants.every((grants) => catalog.hasPrivilege(role, "usage", { grants }));
   const policyConditions = (some: typeof policies) =>
-    some.map((policy) => (isNameable(policy) ? `(${policy.using ?? "true"})` : "false"));
+    some.map((policy) => (isNameable(policy) ? `(${policyCondition(policy)})` : "false"));
   const permitted = permissive.length === 0 ? "false" : `(${policyConditions(permissive).join(" or ")})`;
   return [permitted, ...policyConditions(restrictive)].join(" and ");
 }

@@ -215,6 +215,28 @@ test("a subscriber is sent the rows that its SELECT returns, whatever the polici
   );
 });
 
+test("a policy without a condition for reading shows no row, as in Postgres", async () => {
+  await replacePolicies({ permissive: ["owner = 'a'"], restrictive: [], roles: "public" });
+  await run(
+    "create policy may_write on things with check (true); create policy nothing on things as restrictive for select",
+  );
+  const client = clients[1]!;
+  await client.join("realtime:unconditional", {
+    postgres_changes: ["things", "ends"].map((table) => ({ event: "INSERT", schema: "public", table })),
+  });
+  await run("truncate things");
+  await run("insert into things values (1, 1, 'a', 0), (2, 1, 'b', 0)");
+  await run("insert into ends values ('unconditional')");
+  await client.until(({ payload }) => payload.data?.table === "ends");
+  const sent = client.items.flatMap(({ payload }) =>
+    payload.data?.table === "things" ? [payload.data.record.id] : [],
+  );
+  const [, selected] = await selectAll("true");
+  expect([sent, selected]).toEqual([[1], [1]]);
+  await client.reply(client.say("realtime:unconditional", "phx_leave", {}));
+  client.items.length = 0;
+});
+
 test("rows that a policy without claims shows are checked once per role, and only the others for each caller", async () => {
   const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
   const { catalog } = await loadCatalog(ground.owner, options);
