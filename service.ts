@@ -285,7 +285,7 @@ async function openIdentification(
   const canSignIn = await hasAccounts(asOwner);
   if (!canSignIn)
     log.warn(
-      "nobody can sign in: the login owns no accounts (auth.credentials) that are connected to a table of users (auth.find_account)",
+      "nobody can sign in: the login owns no accounts (auth.users) that are connected to a table of users (auth.find_account)",
     );
   else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
 

@@ -156,37 +156,6 @@ comment on column auth.audit_log.details is 'More about the event; never a secre
 comment on column auth.audit_log.event is 'The event as noun.verb: session.created, password.changed.';
 comment on table auth.audit_log is 'Sign-ins, failures, and changes of passwords, factors and keys.';
 
--- table auth.credentials
-create table auth.credentials (
-  user_id bigint not null,
-  username text not null,
-  password_hash text,
-  password_changed_at timestamp with time zone default now() not null,
-  disabled_at timestamp with time zone,
-  created_at timestamp with time zone default now() not null,
-  tokens_valid_from timestamp with time zone default date_trunc('second'::text, now()) not null,
-  verified_email text,
-  constraint credentials_pkey PRIMARY KEY (user_id),
-  constraint credentials_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
-  constraint credentials_username_check CHECK ((btrim(username) <> ''::text)),
-  constraint credentials_username_format CHECK (((username ~~ '%@%'::text) OR (username ~ '^[^\s:[:cntrl:]]{1,254}$'::text))),
-  constraint credentials_username_max_length CHECK ((length(username) <= 254)) NOT VALID,
-  constraint credentials_verified_email_max_length CHECK ((length(verified_email) <= 254)) NOT VALID,
-  constraint credentials_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
-);
-CREATE UNIQUE INDEX credentials_username_any_case_key ON auth.credentials USING btree (lower(username));
-CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.credentials FOR EACH ROW EXECUTE FUNCTION auth.tg_credentials__remember_deletion();
-alter table auth.credentials enable row level security;
-comment on column auth.credentials.disabled_at is 'When the account was disabled; null if it is enabled.';
-comment on column auth.credentials.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
-comment on column auth.credentials.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, like the iat of a token.';
-comment on column auth.credentials.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
-comment on column auth.credentials.verified_email is 'The address whose mail the user has proved to read; the user is verified while it is the current address.';
-comment on constraint credentials_username_format on auth.credentials is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
-comment on constraint credentials_username_max_length on auth.credentials is 'Give a user name of at most 254 characters.';
-comment on index auth.credentials_username_any_case_key is 'This user name is already taken.';
-comment on table auth.credentials is 'The credentials of a user. A user without a row cannot sign in.';
-
 -- table auth.deleted_accounts
 create table auth.deleted_accounts (
   user_id bigint not null,
@@ -462,6 +431,7 @@ create table auth.refresh_tokens (
   constraint refresh_tokens_retry CHECK (((num_nulls(idempotency_key_hash, sealed_answer, sealed_until) = ANY (ARRAY[0, 3])) AND ((sealed_answer IS NULL) OR (rotated_at IS NOT NULL)))),
   constraint refresh_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint refresh_tokens_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
+  constraint refresh_tokens_family_id_fkey FOREIGN KEY (family_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE,
   constraint refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX refresh_tokens_expires_at_idx ON auth.refresh_tokens USING btree (expires_at);
@@ -521,6 +491,32 @@ comment on column auth.sessions.expires_at is 'When it ends, even if it is in us
 comment on column auth.sessions.idle_expires_at is 'When it ends without requests; each request moves it.';
 comment on table auth.sessions is 'Sign-ins of browsers, by cookie.';
 
+-- table auth.token_sessions
+create table auth.token_sessions (
+  id uuid not null,
+  user_id bigint not null,
+  created_at timestamp with time zone default now() not null,
+  refreshed_at timestamp with time zone default now() not null,
+  aal smallint default 1 not null,
+  amr jsonb default '[]'::jsonb not null,
+  address inet,
+  user_agent text,
+  tag text,
+  constraint token_sessions_pkey PRIMARY KEY (id),
+  constraint token_sessions_aal_check CHECK (((aal >= 1) AND (aal <= 3))),
+  constraint token_sessions_amr_check CHECK ((jsonb_typeof(amr) = 'array'::text)),
+  constraint token_sessions_tag_max_length CHECK ((length(tag) <= 200)),
+  constraint token_sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)),
+  constraint token_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+);
+CREATE INDEX token_sessions_refreshed_at_idx ON auth.token_sessions USING btree (refreshed_at);
+CREATE INDEX token_sessions_user_id_idx ON auth.token_sessions USING btree (user_id);
+alter table auth.token_sessions enable row level security;
+comment on column auth.token_sessions.aal is 'The authenticator assurance level: 2 after a second factor.';
+comment on column auth.token_sessions.amr is 'How the user signed in: [{"method": "password", "timestamp": 1700000000}], the latest first.';
+comment on column auth.token_sessions.id is 'The claim session_id, and the family_id of the refresh tokens.';
+comment on table auth.token_sessions is 'Sign-ins by tokens: one row per family of refresh tokens.';
+
 -- table auth.user_permissions
 create table auth.user_permissions (
   user_id bigint not null,
@@ -547,6 +543,70 @@ CREATE INDEX user_roles_role_idx ON auth.user_roles USING btree (role);
 CREATE TRIGGER _100_end_tokens AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tg_user_roles__end_tokens();
 alter table auth.user_roles enable row level security;
 comment on table auth.user_roles is 'Users in another role than authenticated. One each: a token names one role.';
+
+-- table auth.users
+create table auth.users (
+  user_id bigint generated by default as identity not null,
+  username text not null,
+  password_hash text,
+  password_changed_at timestamp with time zone default now() not null,
+  disabled_at timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  tokens_valid_from timestamp with time zone default date_trunc('second'::text, now()) not null,
+  verified_email text,
+  id uuid default gen_random_uuid() not null,
+  email text,
+  phone text,
+  email_confirmed_at timestamp with time zone,
+  phone_confirmed_at timestamp with time zone,
+  last_sign_in_at timestamp with time zone,
+  invited_at timestamp with time zone,
+  banned_until timestamp with time zone,
+  deleted_at timestamp with time zone,
+  updated_at timestamp with time zone default now() not null,
+  raw_user_meta_data jsonb default '{}'::jsonb not null,
+  raw_app_meta_data jsonb default '{}'::jsonb not null,
+  is_anonymous boolean default false not null,
+  is_sso_user boolean default false not null,
+  constraint users_pkey PRIMARY KEY (user_id),
+  constraint users_id_key UNIQUE (id),
+  constraint users_phone_key UNIQUE (phone),
+  constraint users_email_max_length CHECK ((length(email) <= 254)),
+  constraint users_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
+  constraint users_phone_max_length CHECK ((length(phone) <= 32)),
+  constraint users_raw_app_meta_data_check CHECK ((jsonb_typeof(raw_app_meta_data) = 'object'::text)),
+  constraint users_raw_user_meta_data_check CHECK ((jsonb_typeof(raw_user_meta_data) = 'object'::text)),
+  constraint users_username_check CHECK ((btrim(username) <> ''::text)),
+  constraint users_username_format CHECK (((username ~~ '%@%'::text) OR (username ~ '^[^\s:[:cntrl:]]{1,254}$'::text))),
+  constraint users_username_max_length CHECK ((length(username) <= 254)) NOT VALID,
+  constraint users_verified_email_max_length CHECK ((length(verified_email) <= 254)) NOT VALID,
+  constraint users_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX users_email_any_case_key ON auth.users USING btree (lower(email));
+CREATE UNIQUE INDEX users_username_any_case_key ON auth.users USING btree (lower(username));
+CREATE TRIGGER _050_copy_email BEFORE INSERT ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_accounts__copy_email();
+CREATE TRIGGER _100_follow_changes BEFORE INSERT OR UPDATE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__follow_changes();
+CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__remember_deletion();
+alter table auth.users enable row level security;
+comment on column auth.users.banned_until is 'Until when the account is disabled.';
+comment on column auth.users.deleted_at is 'When the account was deleted with its row kept.';
+comment on column auth.users.disabled_at is 'When the account was disabled; null if it is enabled.';
+comment on column auth.users.email is 'The e-mail address; with a table public.users a copy of the address there.';
+comment on column auth.users.email_confirmed_at is 'When verified_email became the current address; null if it is another one.';
+comment on column auth.users.id is 'The id for clients written for Supabase.';
+comment on column auth.users.is_anonymous is 'Whether the user signed in without an address, password or provider.';
+comment on column auth.users.is_sso_user is 'Whether the account belongs to the provider of an organisation.';
+comment on column auth.users.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
+comment on column auth.users.raw_app_meta_data is 'What only the service and administrators may change.';
+comment on column auth.users.raw_user_meta_data is 'What the user, or the application for the user, has stored.';
+comment on column auth.users.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, like the iat of a token.';
+comment on column auth.users.user_id is 'The key here; with a table public.users its id.';
+comment on column auth.users.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
+comment on column auth.users.verified_email is 'The address whose mail the user has proved to read; the user is verified while it is the current address.';
+comment on constraint users_username_format on auth.users is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
+comment on constraint users_username_max_length on auth.users is 'Give a user name of at most 254 characters.';
+comment on index auth.users_username_any_case_key is 'This user name is already taken.';
+comment on table auth.users is 'Accounts. A user without a row cannot sign in.';
 
 -- table private.kept_answers
 create table private.kept_answers (
@@ -942,12 +1002,12 @@ CREATE OR REPLACE FUNCTION auth.account_of(user_id bigint)
 AS $function$
 begin
   return query
-    select users.name, users.email, credentials.username, auth.claims_of(users.id) ->> 'role',
-      coalesce(lower(credentials.verified_email) = lower(users.email), false), credentials.password_hash is not null,
+    select users.name, users.email, account.username, auth.claims_of(users.id) ->> 'role',
+      coalesce(lower(account.verified_email) = lower(users.email), false), account.password_hash is not null,
       factor.enabled_at,
       (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = users.id and codes.used_at is null)
     from public.users
-    join auth.credentials on credentials.user_id = users.id
+    join auth.users as account on account.user_id = users.id
     left join auth.mfa_factors as factor on factor.user_id = users.id and factor.state = 'enabled'
     where users.id = account_of.user_id;
 end;
@@ -960,22 +1020,23 @@ CREATE OR REPLACE FUNCTION auth.account_states(user_ids bigint[])
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
- SELECT credentials.user_id,
+ SELECT account.user_id,
          CASE
-             WHEN (credentials.disabled_at IS NULL) THEN 'active'::text
-             ELSE 'disabled'::text
+             WHEN (account.deleted_at IS NOT NULL) THEN 'deleted'::text
+             WHEN auth.is_disabled(account.*) THEN 'disabled'::text
+             ELSE 'active'::text
          END AS "case",
-     (EXTRACT(epoch FROM credentials.tokens_valid_from))::bigint AS "extract"
-    FROM auth.credentials
-   WHERE (credentials.user_id = ANY (account_states.user_ids))
+     (EXTRACT(epoch FROM account.tokens_valid_from))::bigint AS "extract"
+    FROM auth.users account
+   WHERE (account.user_id = ANY (account_states.user_ids))
  UNION ALL
   SELECT deleted_accounts.user_id,
      'deleted'::text,
      NULL::bigint
     FROM auth.deleted_accounts
    WHERE ((deleted_accounts.user_id = ANY (account_states.user_ids)) AND (NOT (EXISTS ( SELECT
-            FROM auth.credentials
-           WHERE (credentials.user_id = deleted_accounts.user_id)))));
+            FROM auth.users account
+           WHERE (account.user_id = deleted_accounts.user_id)))));
 END;
 comment on function auth.account_states(bigint[]) is 'Which of these accounts are active, disabled or deleted.';
 
@@ -993,14 +1054,14 @@ begin
     v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
   else
     begin
-      insert into auth.credentials (user_id, username, password_hash)
+      insert into auth.users (user_id, username, password_hash)
         values (v_user_id, add_account.email, add_account.password_hash);
     exception when unique_violation then
       raise exception 'This e-mail address already has an account' using errcode = 'TAKEN', detail = 'email';
     end;
     perform auth.log_event('account.created', v_user_id, client_info);
   end if;
-  update auth.credentials set verified_email = add_account.email where user_id = v_user_id;
+  update auth.users as account set verified_email = add_account.email where user_id = v_user_id;
   if role <> 'authenticated' then
     perform auth.assign_role(v_user_id, role, client_info);
   end if;
@@ -1091,24 +1152,57 @@ CREATE OR REPLACE FUNCTION auth.add_refresh_token(user_id bigint, token_hash byt
  SET search_path TO ''
 AS $function$
 begin
+  update auth.token_sessions as session set
+      refreshed_at = clock_timestamp(), address = client_info.address, user_agent = client_info.user_agent
+    where session.id = add_refresh_token.family_id;
   insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at, signed_in_at, address, user_agent)
     values (
       add_refresh_token.token_hash, add_refresh_token.family_id, add_refresh_token.user_id,
       clock_timestamp(), clock_timestamp() + make_interval(secs => seconds),
-      coalesce((
-        select min(coalesce(earlier.signed_in_at, earlier.issued_at)) from auth.refresh_tokens as earlier
-        where earlier.family_id = add_refresh_token.family_id
-      ), clock_timestamp()),
+      (select session.created_at from auth.token_sessions as session where session.id = add_refresh_token.family_id),
       client_info.address, client_info.user_agent
     );
   delete from auth.refresh_tokens as expired where expired.token_hash in (
     select refresh_tokens.token_hash from auth.refresh_tokens where expires_at < now()
     order by expires_at limit 10 for update skip locked
   );
-  return auth.token_claims(add_refresh_token.user_id);
+  delete from auth.token_sessions as ended where ended.id in (
+    select session.id from auth.token_sessions as session
+    where session.refreshed_at < now() - make_interval(secs => seconds)
+      and not exists (select from auth.refresh_tokens as token where token.family_id = session.id)
+    order by session.refreshed_at limit 10 for update skip locked
+  );
+  return auth.token_claims(add_refresh_token.user_id) || jsonb_build_object('session_id', add_refresh_token.family_id);
 end;
 $function$;
 comment on function auth.add_refresh_token(bigint,bytea,uuid,integer,auth.client_info) is 'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
+
+-- function auth.add_session_method(bigint,uuid,text,smallint)
+CREATE OR REPLACE FUNCTION auth.add_session_method(user_id bigint, session_id uuid, method text, aal smallint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.token_sessions as session set
+      aal = greatest(session.aal, add_session_method.aal),
+      amr = auth.amr_entry(method, clock_timestamp()) || (
+        select coalesce(jsonb_agg(entry), '[]') from jsonb_array_elements(session.amr) as entry
+        where entry ->> 'method' <> add_session_method.method
+      )
+    where session.id = add_session_method.session_id and session.user_id = add_session_method.user_id;
+  return found;
+end;
+$function$;
+comment on function auth.add_session_method(bigint,uuid,text,smallint) is 'Adds how the user proved to be that user, such as totp, to a sign-in by tokens, and raises its level. The caller has locked the account.';
+
+-- function auth.amr_entry(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION auth.amr_entry(method text, at timestamp with time zone)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+RETURN jsonb_build_object('method', method, 'timestamp', (floor(EXTRACT(epoch FROM at)))::bigint);
+comment on function auth.amr_entry(text,timestamp with time zone) is 'An entry of the claim amr: how the user signed in, and when.';
 
 -- function auth.assign_role(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, client_info auth.client_info)
@@ -1139,7 +1233,7 @@ CREATE OR REPLACE FUNCTION auth.begin_email_change(user_id bigint, email text, t
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(begin_email_change.user_id);
+  v_account constant auth.users := auth.lock_account(begin_email_change.user_id);
   v_current text;
   v_message text;
 begin
@@ -1194,7 +1288,7 @@ CREATE OR REPLACE FUNCTION auth.begin_login(name text, client_info auth.client_i
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.find_account(name);
+  v_account constant auth.users := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
   wait := auth.count_attempt(counted_name, client_info.address);
@@ -1218,12 +1312,12 @@ CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, second
 AS $function$
 declare
   v_user public.users;
-  v_account auth.credentials;
+  v_account auth.users;
   v_address text;
 begin
   select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
   v_account := auth.lock_account(v_user.id);
-  if v_user.id is null or v_account.disabled_at is not null then
+  if v_user.id is null or auth.is_disabled(v_account) then
     return null;
   end if;
   v_address := auth.add_mail_token(
@@ -1244,7 +1338,7 @@ CREATE OR REPLACE FUNCTION auth.begin_verification(user_id bigint, token_hash by
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(begin_verification.user_id);
+  v_account constant auth.users := auth.lock_account(begin_verification.user_id);
   v_email text;
 begin
   select email into v_email from public.users where users.id = v_account.user_id;
@@ -1264,13 +1358,13 @@ CREATE OR REPLACE FUNCTION auth.change_email(token_hash bytea, client_info auth.
 AS $function$
 declare
   v_token auth.mail_tokens;
-  v_account auth.credentials;
+  v_account auth.users;
 begin
   select * into v_token from auth.mail_tokens as token
     where token.token_hash = change_email.token_hash and token.purpose = 'change' and token.expires_at > now();
   v_account := auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = v_token.token_hash;
-  if not found or v_account.user_id is null or v_account.disabled_at is not null then
+  if not found or v_account.user_id is null or auth.is_disabled(v_account) then
     return;
   end if;
   select users.email into previous_email from public.users where users.id = v_account.user_id;
@@ -1279,7 +1373,7 @@ begin
   exception when unique_violation then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
   end;
-  update auth.credentials set verified_email = v_token.email where credentials.user_id = v_account.user_id;
+  update auth.users as account set verified_email = v_token.email where account.user_id = v_account.user_id;
   delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
   perform auth.log_event('email.changed', v_account.user_id, client_info);
   user_id := v_account.user_id;
@@ -1349,9 +1443,9 @@ CREATE OR REPLACE FUNCTION auth.confirm_password(counted_name text, user_id bigi
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(confirm_password.user_id);
+  v_account constant auth.users := auth.lock_account(confirm_password.user_id);
 begin
-  if v_account.password_hash is distinct from confirm_password.password_hash or v_account.disabled_at is not null then
+  if v_account.password_hash is distinct from confirm_password.password_hash or auth.is_disabled(v_account) then
     perform auth.fail_login(counted_name, v_account.user_id, 'password', client_info);
     return false;
   end if;
@@ -1420,10 +1514,10 @@ begin
     from (select distinct unnest(array[create_api_key.owner_id, (client_info).actor]) as id order by id) as held;
   -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
   if exists (
-    select from auth.credentials left join auth.user_roles using (user_id)
-    where credentials.user_id = (client_info).actor
-      and (credentials.disabled_at is not null
-        or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
+    select from auth.users as account left join auth.user_roles using (user_id)
+    where account.user_id = (client_info).actor
+      and (auth.is_disabled(account)
+        or account.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
   ) then
     raise exception 'Only an administrator may do this' using errcode = 'NOPER';
   elsif not exists (select from auth.roles where roles.name = create_api_key.role) then
@@ -1483,8 +1577,8 @@ begin
   if (auth.lock_account(disable_account.user_id)).user_id is null then
     return false;
   end if;
-  update auth.credentials set disabled_at = coalesce(disabled_at, now())
-    where credentials.user_id = disable_account.user_id;
+  update auth.users as account set disabled_at = coalesce(disabled_at, now())
+    where account.user_id = disable_account.user_id;
   perform auth.end_sign_ins(disable_account.user_id);
   perform auth.log_event('account.disabled', disable_account.user_id, client_info);
   return true;
@@ -1527,7 +1621,7 @@ begin
   if (auth.lock_account(enable_account.user_id)).user_id is null then
     return false;
   end if;
-  update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
+  update auth.users as account set disabled_at = null, banned_until = null where account.user_id = enable_account.user_id;
   perform auth.log_event('account.enabled', enable_account.user_id, client_info);
   return true;
 end;
@@ -1581,9 +1675,9 @@ CREATE OR REPLACE FUNCTION auth.end_access_tokens(user_id bigint)
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  update auth.credentials
+  update auth.users as account
   set tokens_valid_from = greatest(date_trunc('second', clock_timestamp()), tokens_valid_from) + interval '1 second'
-  where credentials.user_id = end_access_tokens.user_id;
+  where account.user_id = end_access_tokens.user_id;
 $function$;
 comment on function auth.end_access_tokens(bigint) is 'Ends all access tokens of the user; new ones can be issued at once.';
 
@@ -1716,7 +1810,7 @@ CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, clien
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(enroll_factor.user_id);
+  v_account constant auth.users := auth.lock_account(enroll_factor.user_id);
 begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';
@@ -1775,7 +1869,7 @@ declare
   v_local_part constant text := split_part(v_email, '@', 1);
   v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
   v_identity auth.identities;
-  v_account auth.credentials;
+  v_account auth.users;
   v_user public.users;
 begin
   -- Serializes concurrent first sign-ins of the same identity.
@@ -1810,8 +1904,8 @@ begin
       return;
     end if;
     -- A user row without an account.
-    insert into auth.credentials (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
-      on conflict on constraint credentials_pkey do nothing;
+    insert into auth.users (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+      on conflict on constraint users_pkey do nothing;
     outcome := 'linked';
   elsif not provider.sign_ups then
     outcome := 'closed';
@@ -1826,7 +1920,7 @@ begin
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
       v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
     end;
-    update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
+    update auth.users as account set verified_email = v_user.email where account.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
   end if;
   user_id := v_user.id;
@@ -1839,12 +1933,12 @@ comment on function auth.federated_user(auth.providers,text,jsonb,auth.client_in
 
 -- function auth.find_account(text)
 CREATE OR REPLACE FUNCTION auth.find_account(name text)
- RETURNS auth.credentials
+ RETURNS auth.users
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
- SELECT account.*::auth.credentials AS account
-    FROM auth.credentials account
+ SELECT account.*::auth.users AS account
+    FROM auth.users account
    WHERE ((lower(account.username) = lower(find_account.name)) OR (account.user_id = ( SELECT users.id
             FROM public.users
            WHERE (lower(users.email) = lower(find_account.name)))));
@@ -1858,14 +1952,14 @@ CREATE OR REPLACE FUNCTION auth.find_mail_token(token_hash bytea, purpose text)
  STABLE
 BEGIN ATOMIC
  SELECT token.user_id,
-     credentials.username,
+     account.username,
      token.email
     FROM ((auth.mail_tokens token
       JOIN public.users ON ((users.id = token.user_id)))
-      LEFT JOIN auth.credentials ON ((credentials.user_id = token.user_id)))
-   WHERE ((token.token_hash = find_mail_token.token_hash) AND (token.purpose = find_mail_token.purpose) AND (token.expires_at > now()) AND (credentials.disabled_at IS NULL) AND (lower(token.email) =
+      LEFT JOIN auth.users account ON ((account.user_id = token.user_id)))
+   WHERE ((token.token_hash = find_mail_token.token_hash) AND (token.purpose = find_mail_token.purpose) AND (token.expires_at > now()) AND (NOT auth.is_disabled(account.*)) AND (lower(token.email) =
          CASE token.purpose
-             WHEN 'reset'::text THEN lower(COALESCE(credentials.verified_email, users.email))
+             WHEN 'reset'::text THEN lower(COALESCE(account.verified_email, users.email))
              ELSE lower(users.email)
          END));
 END;
@@ -1888,6 +1982,14 @@ RETURN pg_has_role((auth.role())::name, 'admin'::name, 'usage'::text);
 grant execute on function auth.is_admin() to anon, authenticated, service_role;
 comment on function auth.is_admin() is 'Whether the caller acts as admin, or as a role that inherits from admin.';
 
+-- function auth.is_disabled(auth.users)
+CREATE OR REPLACE FUNCTION auth.is_disabled(account auth.users)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((account).disabled_at IS NOT NULL) OR ((account).deleted_at IS NOT NULL) OR COALESCE(((account).banned_until > now()), false));
+comment on function auth.is_disabled(auth.users) is 'Whether the account may not sign in: an operator disabled it, it is banned for some time, or it is deleted.';
+
 -- function auth.jwt()
 CREATE OR REPLACE FUNCTION auth.jwt()
  RETURNS jsonb
@@ -1904,9 +2006,9 @@ CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.prov
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(link_identity.user_id);
+  v_account constant auth.users := auth.lock_account(link_identity.user_id);
 begin
-  if v_account.user_id is null or v_account.disabled_at is not null then
+  if v_account.user_id is null or auth.is_disabled(v_account) then
     return 'disabled';
   end if;
   -- The link may have been started by whoever knew the previous password.
@@ -2027,15 +2129,15 @@ comment on function auth.live_sessions(bytea[]) is 'Those of these sessions that
 
 -- function auth.lock_account(bigint)
 CREATE OR REPLACE FUNCTION auth.lock_account(user_id bigint)
- RETURNS auth.credentials
+ RETURNS auth.users
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_account auth.credentials;
+  v_account auth.users;
 begin
   perform from public.users where users.id = lock_account.user_id for key share;
-  select * into v_account from auth.credentials where credentials.user_id = lock_account.user_id for no key update;
+  select * into v_account from auth.users as account where account.user_id = lock_account.user_id for no key update;
   return v_account;
 end;
 $function$;
@@ -2093,24 +2195,33 @@ begin
     select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
     order by least(idle_expires_at, expires_at) limit 10 for update skip locked
   );
-  select credentials.username into username from auth.credentials where credentials.user_id = open_session.user_id;
+  update auth.users as account set last_sign_in_at = now()
+    where account.user_id = open_session.user_id returning account.username into username;
   claims := auth.claims_of(open_session.user_id);
 end;
 $function$;
 comment on function auth.open_session(bigint,bytea,integer,integer,auth.client_info) is 'Creates a session and ends the previous one. The caller has locked the account.';
 
--- function auth.open_tokens(bigint,bytea,integer,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info)
+-- function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint)
+CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info, methods text[] DEFAULT '{}'::text[], aal smallint DEFAULT 1)
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  v_now constant timestamptz := clock_timestamp();
+  v_session_id constant uuid := gen_random_uuid();
 begin
   perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
-  return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, gen_random_uuid(), seconds, client_info);
+  insert into auth.token_sessions (id, user_id, created_at, aal, amr)
+    values (v_session_id, open_tokens.user_id, v_now, open_tokens.aal, (
+      select coalesce(jsonb_agg(auth.amr_entry(method, v_now)), '[]') from unnest(open_tokens.methods) as method
+    ));
+  update auth.users as account set last_sign_in_at = v_now where account.user_id = open_tokens.user_id;
+  return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, v_session_id, seconds, client_info);
 end;
 $function$;
-comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info) is 'Starts a family of refresh tokens and returns the claims of its first access token. The caller has locked the account.';
+comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint) is 'Starts a sign-in by tokens and returns the claims of its first access token. The caller has locked the account.';
 
 -- function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info)
@@ -2119,7 +2230,7 @@ CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counte
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(pass_federated_factor.user_id);
+  v_account constant auth.users := auth.lock_account(pass_federated_factor.user_id);
   v_outcome text;
 begin
   v_outcome := case
@@ -2128,7 +2239,7 @@ begin
       where login.browser_hash = pass_federated_factor.browser_hash and login.user_id = v_account.user_id
         and login.expires_at > now()
     ) then 'ended'
-    when v_account.disabled_at is not null then 'disabled'
+    when auth.is_disabled(v_account) then 'disabled'
     when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, client_info) in ('used', 'none') then 'passed'
     else 'code'
   end;
@@ -2180,7 +2291,7 @@ begin
     return;
   end if;
   if exists (
-    select from auth.credentials where credentials.user_id = pass_federation.user_id and disabled_at is not null
+    select from auth.users as account where account.user_id = pass_federation.user_id and auth.is_disabled(account)
   ) then
     outcome := 'disabled';
     return;
@@ -2210,12 +2321,12 @@ CREATE OR REPLACE FUNCTION auth.pass_login(counted_name text, user_id bigint, pa
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(pass_login.user_id);
+  v_account constant auth.users := auth.lock_account(pass_login.user_id);
   v_outcome text;
 begin
   v_outcome := case
     when v_account.password_hash is distinct from pass_login.password_hash then 'password'
-    when v_account.disabled_at is not null then 'disabled'
+    when auth.is_disabled(v_account) then 'disabled'
     else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, client_info)
       when 'missing' then 'code_missing'
       when 'wrong' then 'code'
@@ -2267,7 +2378,7 @@ begin
   end;
 
   begin
-    insert into auth.credentials (user_id, username, password_hash)
+    insert into auth.users (user_id, username, password_hash)
       values (v_user.id, v_username, register.password_hash);
   exception when unique_violation then
     raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';
@@ -2348,8 +2459,8 @@ CREATE OR REPLACE FUNCTION auth.renew_password_hash(user_id bigint, old_hash tex
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  update auth.credentials set password_hash = new_hash
-  where credentials.user_id = renew_password_hash.user_id and password_hash = old_hash;
+  update auth.users as account set password_hash = new_hash
+  where account.user_id = renew_password_hash.user_id and password_hash = old_hash;
 $function$;
 comment on function auth.renew_password_hash(bigint,text,text) is 'The same password, hashed with the current parameters.';
 
@@ -2374,9 +2485,9 @@ begin
   -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
   -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
-  insert into auth.credentials (user_id, username)
+  insert into auth.users (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
-  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.set_password(v_token.user_id, new_hash);
   perform auth.log_event('password.reset', v_token.user_id, client_info);
   return v_token.user_id;
@@ -2440,7 +2551,7 @@ CREATE OR REPLACE FUNCTION auth.rotate_refresh_token(token_hash bytea, next_hash
 AS $function$
 declare
   v_user_id bigint;
-  v_account auth.credentials;
+  v_account auth.users;
   v_token auth.refresh_tokens;
 begin
   select refresh_tokens.user_id into v_user_id
@@ -2449,7 +2560,7 @@ begin
   select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
 
   if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
-    or v_account.user_id is null or v_account.disabled_at is not null
+    or v_account.user_id is null or auth.is_disabled(v_account)
   then
     outcome := 'ended';
   elsif v_token.rotated_at is null then
@@ -2517,8 +2628,8 @@ CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
  SET search_path TO ''
 AS $function$
 begin
-  update auth.credentials set password_hash = new_hash, password_changed_at = clock_timestamp()
-    where credentials.user_id = set_password.user_id;
+  update auth.users as account set password_hash = new_hash, password_changed_at = clock_timestamp()
+    where account.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
   delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose in ('reset', 'change');
   delete from auth.federation_states where federation_states.user_id = set_password.user_id;
@@ -2584,25 +2695,19 @@ AS $function$
 $function$;
 comment on function auth.store_retry_response(bytea,bytea,bytea,integer) is 'Stores the pair that the token was exchanged for, in the same transaction, for a retry with the same Idempotency-Key.';
 
--- function auth.tg_credentials__remember_deletion()
-CREATE OR REPLACE FUNCTION auth.tg_credentials__remember_deletion()
+-- function auth.tg_accounts__copy_email()
+CREATE OR REPLACE FUNCTION auth.tg_accounts__copy_email()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  insert into auth.deleted_accounts (user_id) values (OLD.user_id)
-    on conflict (user_id) do update set deleted_at = now();
-  delete from auth.deleted_accounts where user_id in (
-    select user_id from auth.deleted_accounts where deleted_at < now() - interval '1 day'
-    order by deleted_at limit 10 for update skip locked
-  );
-  perform auth.log_event('account.deleted', OLD.user_id, null);
-  return null;
+  select users.email into NEW.email from public.users where users.id = NEW.user_id;
+  return NEW;
 end;
 $function$;
-comment on function auth.tg_credentials__remember_deletion() is 'After delete: records the account, whose tokens have ended.';
+comment on function auth.tg_accounts__copy_email() is 'Before insert: an account has the address of its user.';
 
 -- function auth.tg_user_roles__end_tokens()
 CREATE OR REPLACE FUNCTION auth.tg_user_roles__end_tokens()
@@ -2630,6 +2735,25 @@ end;
 $function$;
 comment on function auth.tg_user_roles__end_tokens() is 'After a change: ends tokens that name the previous role, and the user''s keys in it.';
 
+-- function auth.tg_users__follow_changes()
+CREATE OR REPLACE FUNCTION auth.tg_users__follow_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if NEW.email_confirmed_at is not null and (TG_OP = 'INSERT' or OLD.email_confirmed_at is null) then
+    NEW.verified_email := NEW.email;
+  end if;
+  NEW.email_confirmed_at := case
+    when lower(NEW.verified_email) = lower(NEW.email) then coalesce(NEW.email_confirmed_at, clock_timestamp())
+  end;
+  NEW.updated_at := clock_timestamp();
+  return NEW;
+end;
+$function$;
+comment on function auth.tg_users__follow_changes() is 'Before insert or update: keeps email_confirmed_at and updated_at.';
+
 -- function auth.tg_users__guard_address()
 CREATE OR REPLACE FUNCTION auth.tg_users__guard_address()
  RETURNS trigger
@@ -2638,7 +2762,7 @@ CREATE OR REPLACE FUNCTION auth.tg_users__guard_address()
  SET search_path TO ''
 AS $function$
 begin
-  if exists (select from auth.credentials where user_id = OLD.id) then
+  if exists (select from auth.users as account where user_id = OLD.id) then
     raise exception 'Only the user, or an administrator, may change the address of an account'
       using errcode = case when auth.uid() is null then 'LOGIN' else 'NOPER' end;
   end if;
@@ -2646,6 +2770,26 @@ begin
 end;
 $function$;
 comment on function auth.tg_users__guard_address() is 'Before update by another caller: refuses to change the address of a user with an account.';
+
+-- function auth.tg_users__remember_deletion()
+CREATE OR REPLACE FUNCTION auth.tg_users__remember_deletion()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  insert into auth.deleted_accounts (user_id) values (OLD.user_id)
+    on conflict (user_id) do update set deleted_at = now();
+  delete from auth.deleted_accounts where user_id in (
+    select user_id from auth.deleted_accounts where deleted_at < now() - interval '1 day'
+    order by deleted_at limit 10 for update skip locked
+  );
+  perform auth.log_event('account.deleted', OLD.user_id, null);
+  return null;
+end;
+$function$;
+comment on function auth.tg_users__remember_deletion() is 'After delete: records the account, whose tokens have ended.';
 
 -- function auth.tg_users__rename_account()
 CREATE OR REPLACE FUNCTION auth.tg_users__rename_account()
@@ -2655,21 +2799,22 @@ CREATE OR REPLACE FUNCTION auth.tg_users__rename_account()
  SET search_path TO ''
 AS $function$
 begin
-  update auth.credentials set username = NEW.email
-    where user_id = NEW.id and lower(username) = lower(OLD.email);
+  update auth.users as account set
+      email = NEW.email, username = case when lower(account.username) = lower(OLD.email) then NEW.email else account.username end
+    where account.user_id = NEW.id;
   return null;
 end;
 $function$;
-comment on function auth.tg_users__rename_account() is 'After update: a user name that is the e-mail address changes with it.';
+comment on function auth.tg_users__rename_account() is 'After update: the address of the account, and a user name that is the address, change with it.';
 
 -- function auth.token_claims(bigint)
 CREATE OR REPLACE FUNCTION auth.token_claims(user_id bigint)
  RETURNS jsonb
  LANGUAGE sql
 BEGIN ATOMIC
- SELECT (auth.claims_of(credentials.user_id) || jsonb_build_object('iat', (EXTRACT(epoch FROM GREATEST(date_trunc('second'::text, clock_timestamp()), credentials.tokens_valid_from)))::bigint))
-    FROM auth.credentials
-   WHERE (credentials.user_id = token_claims.user_id);
+ SELECT (auth.claims_of(account.user_id) || jsonb_build_object('iat', (EXTRACT(epoch FROM GREATEST(date_trunc('second'::text, clock_timestamp()), account.tokens_valid_from)))::bigint))
+    FROM auth.users account
+   WHERE (account.user_id = token_claims.user_id);
 END;
 comment on function auth.token_claims(bigint) is 'The claims of an access token issued now.';
 
@@ -2689,7 +2834,7 @@ CREATE OR REPLACE FUNCTION auth.unlink_provider(user_id bigint, provider text, c
  SET search_path TO ''
 AS $function$
 declare
-  v_account constant auth.credentials := auth.lock_account(unlink_provider.user_id);
+  v_account constant auth.users := auth.lock_account(unlink_provider.user_id);
 begin
   if v_account.password_hash is null and not exists (
     select from auth.identities join auth.providers on providers.issuer = identities.issuer
@@ -2726,8 +2871,8 @@ BEGIN ATOMIC
              api_keys.owner_id,
              api_keys.expires_at
             FROM (auth.api_keys
-              LEFT JOIN auth.credentials ON ((credentials.user_id = api_keys.owner_id)))
-           WHERE ((api_keys.key_hash = ANY (use_api_keys.key_hashes)) AND (api_keys.revoked_at IS NULL) AND ((api_keys.expires_at IS NULL) OR (api_keys.expires_at > now())) AND (credentials.disabled_at IS NULL))
+              LEFT JOIN auth.users account ON ((account.user_id = api_keys.owner_id)))
+           WHERE ((api_keys.key_hash = ANY (use_api_keys.key_hashes)) AND (api_keys.revoked_at IS NULL) AND ((api_keys.expires_at IS NULL) OR (api_keys.expires_at > now())) AND (NOT auth.is_disabled(account.*)))
          ), noted AS (
           UPDATE auth.api_keys SET last_used_at = now()
            WHERE (api_keys.id IN ( SELECT api_keys_1.id
@@ -2779,7 +2924,7 @@ CREATE OR REPLACE FUNCTION auth.use_federation_code(code_hash bytea, code_challe
  SET search_path TO ''
 AS $function$
 declare
-  v_account auth.credentials;
+  v_account auth.users;
   v_code auth.federation_codes;
 begin
   v_account := auth.lock_account((
@@ -2793,7 +2938,7 @@ begin
   then
     perform auth.log_event('federation.refused', v_code.user_id, client_info, '{"reason":"code"}');
     outcome := 'wrong';
-  elsif v_account.disabled_at is not null then
+  elsif auth.is_disabled(v_account) then
     perform auth.log_event('login.refused', v_code.user_id, client_info, '{"reason":"disabled"}');
     outcome := 'disabled';
   else
@@ -2831,12 +2976,12 @@ BEGIN ATOMIC
  WITH live AS (
           SELECT session.id_hash,
              session.user_id,
-             credentials.username,
+             account.username,
              session.created_at,
              session.expires_at
             FROM (auth.sessions session
-              JOIN auth.credentials ON ((credentials.user_id = session.user_id)))
-           WHERE ((session.id_hash = use_session.id_hash) AND (LEAST(session.idle_expires_at, session.expires_at) > now()) AND (credentials.disabled_at IS NULL))
+              JOIN auth.users account ON ((account.user_id = session.user_id)))
+           WHERE ((session.id_hash = use_session.id_hash) AND (LEAST(session.idle_expires_at, session.expires_at) > now()) AND (NOT auth.is_disabled(account.*)))
          ), moved AS (
           UPDATE auth.sessions session SET last_used_at = now(), idle_expires_at = (now() + make_interval(secs => (use_session.idle_seconds)::double precision))
            WHERE (session.id_hash IN ( SELECT sessions.id_hash
@@ -2905,7 +3050,7 @@ begin
   if not found then
     return null;
   end if;
-  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.log_event('email.verified', v_token.user_id, client_info);
   return v_token.user_id;
 end;

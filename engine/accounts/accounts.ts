@@ -22,7 +22,7 @@ import { SESSION_CLAIM } from "./validate-claims.ts";
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_ACCOUNTS = `
   select from pg_class
-  where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'credentials'
+  where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'users'
     and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
     and exists (select from pg_proc where pronamespace = relnamespace and proname = 'find_account')`;
 

@@ -28,8 +28,8 @@ type FactorOutcome = "used" | "wrong" | "none" | "missing";
 
 const DISABLE_FACTOR = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
 const PENDING_ENROLMENT = `
-  select factor.secret, credentials.username
-  from auth.mfa_factors as factor join auth.credentials using (user_id) where user_id = $1 and state = 'pending'`;
+  select factor.secret, account.username
+  from auth.mfa_factors as factor join auth.users as account using (user_id) where user_id = $1 and state = 'pending'`;
 const RENEW_BACKUP_CODES = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
 
 /** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */

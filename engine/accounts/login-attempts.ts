@@ -61,7 +61,7 @@ export class LoginAttempts {
   /** Starts an attempt of a user who is signed in. */
   async beginFor(userId: string, clientInfo: ClientInfo): Promise<LoginAttempt> {
     const { rows } = await this.#asOwner((client) =>
-      client.query<{ username: string }>("select username from auth.credentials where user_id = $1", [userId]),
+      client.query<{ username: string }>("select username from auth.users where user_id = $1", [userId]),
     );
     if (!rows[0]) throw accountRequired();
     return this.begin(rows[0].username, clientInfo);

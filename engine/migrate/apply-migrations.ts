@@ -1,7 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { extname, join, relative } from "node:path";
+import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
 import { withClient } from "../pg-client/with-client.ts";
 import {
@@ -20,6 +21,7 @@ import { splitStatements } from "./split-statements.ts";
 export type RunnerJob = {
   readonly url: string;
   readonly rootUrl: string;
+  /** In the order in which they are applied; a history can occur several times, with more migrations each time. */
   readonly histories: readonly MigrationHistory[];
 };
 
@@ -39,19 +41,74 @@ export async function applyCommitted(
   rootUrl: string,
   histories: readonly MigrationHistory[],
 ): Promise<void> {
-  await withClient(url, async (client) => {
+  const applied = await withClient(url, async (client) => {
     const state = await readMigrationState(client, histories);
     if (state.kind === "diverged") throw new Error(explainDivergence(state));
     await createRecord(client);
+    return countApplied(client);
   });
-  // graphile-migrate would create the folder of a history without migrations.
-  const committed = await Promise.all(histories.map(committedMigrations));
-  const fault = await runInChildProcess({
-    url,
-    rootUrl,
-    histories: histories.filter((_, index) => committed[index]!.length > 0),
+  const steps = orderSteps(await Promise.all(histories.map(readHistory)));
+  const partial = await mkdtemp(join(tmpdir(), "migrations-"));
+  try {
+    const folders = await Promise.all(
+      steps
+        // graphile-migrate would create the folder of a history without migrations.
+        .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
+        .map((step, index) => (step.isLast ? step.history : copyStep(step, join(partial, String(index))))),
+    );
+    const fault = await runInChildProcess({ url, rootUrl, histories: folders });
+    if (fault) throw await toMigrationError(url, histories, fault);
+  } finally {
+    await rm(partial, { recursive: true });
+  }
+}
+
+type CommittedHistory = { readonly history: MigrationHistory; readonly migrations: readonly CommittedMigration[] };
+
+/** Applies the first migrations of a history. */
+type MigrationStep = CommittedHistory & { readonly count: number; readonly isLast: boolean };
+
+/**
+ * A migration that changes what another history has built on comes after the migrations of that history that were written before it, also
+ * in an empty database: `--! after content/000009`. It has no effect where the other history is not applied.
+ */
+const AFTER = /^--! after (\w+)\/(\d+)$/m;
+
+async function readHistory(history: MigrationHistory): Promise<CommittedHistory> {
+  return { history, migrations: await committedMigrations(history) };
+}
+
+function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
+  return histories.flatMap((committed) => {
+    const steps = committed.migrations.flatMap(({ body }, index) => {
+      const [, name, number] = AFTER.exec(body) ?? [];
+      const other = histories.find(({ history }) => history.name === name);
+      if (!other) return [];
+      const count = other.migrations.filter(
+        (migration) => Number.parseInt(migration.name, 10) <= Number(number),
+      ).length;
+      return [
+        { ...committed, count: index, isLast: false },
+        { ...other, count, isLast: false },
+      ];
+    });
+    return [...steps, { ...committed, count: committed.migrations.length, isLast: true }];
   });
-  if (fault) throw await toMigrationError(url, histories, fault);
+}
+
+/** A folder with the migrations of the step alone: graphile-migrate applies all that it finds. */
+async function copyStep({ history, migrations, count }: MigrationStep, folder: string): Promise<MigrationHistory> {
+  const committed = join(folder, "committed");
+  await mkdir(committed, { recursive: true });
+  await Promise.all(migrations.slice(0, count).map(({ file }) => copyFile(file, join(committed, basename(file)))));
+  return { name: history.name, folder };
+}
+
+async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await client.query<{ history: string; count: number }>(
+    "select history, count(*)::int as count from graphile_migrate.histories group by history",
+  );
+  return new Map(rows.map(({ history, count }) => [history, count]));
 }
 
 /**
@@ -78,12 +135,8 @@ async function toMigrationError(
 ): Promise<Error> {
   const failed = Object.assign(new Error(error.message), error);
   return withClient(url, async (client) => {
-    const { rows } = await client.query<{ count: number }>(
-      "select count(*)::int as count from graphile_migrate.histories where history = $1",
-      [history],
-    );
     const committed = await committedMigrations(histories.find(({ name }) => name === history)!);
-    const migration = committed[rows[0]!.count];
+    const migration = committed[(await countApplied(client)).get(history) ?? 0];
     if (!migration) return failed;
     const source = await readSource(migration);
     const sql = await fillPlaceholders(client, source.sql);

@@ -39,9 +39,9 @@ describe("a project's settings", () => {
   });
 
   test.each([
-    { base: "platform", has: ["auth.credentials"], lacks: ["public.articles", "public.users"] },
-    { base: "content", has: ["auth.credentials", "public.articles"], lacks: [] },
-    { base: "none", has: [], lacks: ["auth.credentials", "public.articles"] },
+    { base: "platform", has: ["auth.users"], lacks: ["public.articles", "public.users"] },
+    { base: "content", has: ["auth.users", "public.articles"], lacks: [] },
+    { base: "none", has: [], lacks: ["auth.users", "public.articles"] },
   ])(
     "BASE_SCHEMA=$base selects the release's migrations, and the project's begin at 000001",
     async ({ base, has, lacks }) => {

@@ -57,15 +57,15 @@ export const RULES: readonly Rule[] = [
     rule: "no role of a request was granted anything in a table of schema auth",
     violations: `
       select name from (${EXPOSED}) as exposed where relnamespace = 'auth'::regnamespace`,
-    breach: "grant select (username) on auth.credentials to service_role",
-    reported: "auth.credentials",
+    breach: "grant select (username) on auth.users to service_role",
+    reported: "auth.users",
   },
   {
     rule: "a view that is granted reads under the policies of who asks",
     violations: `
       select name from (${EXPOSED}) as exposed
       where relkind = 'm' or relkind = 'v' and not coalesce(reloptions && '{security_invoker=true,security_invoker=on}', false)`,
-    breach: "create view public.leak as select * from auth.credentials; grant select on public.leak to anon",
+    breach: "create view public.leak as select * from auth.users; grant select on public.leak to anon",
     reported: "public.leak",
   },
   {

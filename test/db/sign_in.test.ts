@@ -48,13 +48,13 @@ describe("a user who changes the e-mail address", () => {
     const { owner } = content;
     await owner.query("begin");
     try {
-      await owner.query("insert into auth.credentials (user_id, username) values (1, $1)", [username]);
+      await owner.query("insert into auth.users (user_id, username) values (1, $1)", [username]);
       await owner.query(
         "select set_config('request.jwt.claims', '{\"sub\":\"1\"}', true), set_config('role', 'authenticated', true)",
       );
       expect((await owner.query("update public.users set email = $1 where id = 1", [email])).rowCount).toBe(1);
       await owner.query("reset role");
-      return (await owner.query("select username from auth.credentials where user_id = 1")).rows[0].username;
+      return (await owner.query("select username from auth.users where user_id = 1")).rows[0].username;
     } finally {
       await owner.query("rollback");
     }
@@ -100,7 +100,7 @@ test("the claims of an administrator include the permissions of all signed-in us
 test("the log of an account is kept after its deletion", async () => {
   const { owner } = content;
   await owner.query("begin");
-  await owner.query("insert into auth.credentials (user_id, username) values (1, 'alice')");
+  await owner.query("insert into auth.users (user_id, username) values (1, 'alice')");
   await owner.query("delete from public.users where id = 1");
   const { rows } = await owner.query("select event, user_id from auth.audit_log");
   expect(rows).toEqual([{ event: "account.deleted", user_id: "1" }]);

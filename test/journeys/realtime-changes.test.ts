@@ -143,7 +143,7 @@ describe("changes of a table, with supabase-js", () => {
     { table: "news", filter: "title=match.(" },
     { table: "notes", filter: "secret=eq.x" },
     { table: "absent" },
-    { table: "credentials", schema: "auth" },
+    { table: "users", schema: "auth" },
     { table: "news", select: ["nothing"] },
   ])("an invalid subscription is reported, and the channel stays joined: %j", async (request) => {
     const { system, told: result } = await listen(await known({ role: "authenticated", sub: "alice" }), request);

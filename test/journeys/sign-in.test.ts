@@ -135,11 +135,8 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     const { email, userId } = await newPerson(gateways);
     const link = await gateways.linkIn({ to: email, about: "Confirm your e-mail address" });
     const verified = async () =>
-      (
-        await gateways.owner.query("select from auth.credentials where user_id = $1 and verified_email is not null", [
-          userId,
-        ])
-      ).rowCount;
+      (await gateways.owner.query("select from auth.users where user_id = $1 and verified_email is not null", [userId]))
+        .rowCount;
     await page.goto(link.href);
     await take("confirm");
     expect(await verified()).toBe(0);

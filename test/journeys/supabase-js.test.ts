@@ -135,10 +135,10 @@ describe("supabase-js on the content service", () => {
   });
 
   test("protected columns stay protected, in every kind of query", async () => {
-    for (const table of ["credentials", "auth.credentials", "pg_authid"]) {
+    for (const table of ["mfa_factors", "auth.users", "pg_authid"]) {
       expect((await server.from(table).select()).error).toMatchObject({ code: "PGRST205" });
     }
-    expect((await anon.schema("auth").from("credentials").select()).error).toMatchObject({ code: "PGRST106" });
+    expect((await anon.schema("auth").from("users").select()).error).toMatchObject({ code: "PGRST106" });
   });
 
   test("violated constraints are returned in Postgres's words", async () => {

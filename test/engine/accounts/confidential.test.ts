@@ -69,7 +69,7 @@ test("errors, responses and logs contain no password, token, code or hash", asyn
   );
 
   const { rows: hashes } = await owner.query<{ hash: string }>(
-    "select password_hash as hash from auth.credentials union all select code_hash from auth.mfa_backup_codes",
+    "select password_hash as hash from auth.users union all select code_hash from auth.mfa_backup_codes",
   );
   keep(null, ...hashes.map(({ hash }) => hash.split("$").at(-1)!));
   const { rows: log } = await owner.query("select * from auth.audit_log");

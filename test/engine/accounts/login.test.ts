@@ -137,7 +137,7 @@ describe("a login", () => {
 
   test("refuses any password of a user without one", async () => {
     const { userId, email } = await newPerson(opened);
-    await opened.owner.query("update auth.credentials set password_hash = null where user_id = $1", [userId]);
+    await opened.owner.query("update auth.users set password_hash = null where user_id = $1", [userId]);
     for (const password of ["", PASSWORD, "null"]) {
       expect(await parseErrorOf(login(email, password))).toMatchObject({ code: "INVALID_CREDENTIALS" });
     }
@@ -170,11 +170,9 @@ describe("a login", () => {
     const old = "$argon2id$v=19$m=8192,t=1,p=1$c2FsdHNhbHRzYWx0$";
     const { hashLike } = await import("../../../engine/accounts/passwords.ts");
     const hash = await hashLike(`${old}${Buffer.alloc(32).toString("base64").replace("=", "")}`, PASSWORD);
-    await opened.owner.query("update auth.credentials set password_hash = $2 where user_id = $1", [userId, hash]);
+    await opened.owner.query("update auth.users set password_hash = $2 where user_id = $1", [userId, hash]);
     await login(email);
-    const { rows } = await opened.owner.query("select password_hash from auth.credentials where user_id = $1", [
-      userId,
-    ]);
+    const { rows } = await opened.owner.query("select password_hash from auth.users where user_id = $1", [userId]);
     expect(rows[0].password_hash).toMatch(/^\$argon2id\$v=19\$m=64,t=1,p=1\$/);
     await expect(login(email)).resolves.toBeTruthy();
   });
@@ -192,7 +190,7 @@ describe("a login", () => {
       );
       return rows.length > 0;
     });
-    await holder.query("update auth.credentials set password_hash = '$new' where user_id = $1", [userId]);
+    await holder.query("update auth.users set password_hash = '$new' where user_id = $1", [userId]);
     await holder.query("commit");
     holder.release();
     expect(await attempt).toMatchObject({ code: "INVALID_CREDENTIALS" });

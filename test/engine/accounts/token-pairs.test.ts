@@ -105,21 +105,55 @@ describe("a refresh", () => {
     }
   });
 
-  test("deletes a few expired tokens", async () => {
+  test("belongs to one sign-in from the login on, which says when it was refreshed and from where", async () => {
+    const { userId, pair, again } = await signIn();
+    await again();
+    const sessions = async () =>
+      (
+        await sql(
+          `select id, aal, amr, refreshed_at > created_at as refreshed, user_agent, (select count(*)::int from auth.refresh_tokens where family_id = id) as tokens
+          from auth.token_sessions where user_id = $1 order by created_at`,
+          userId,
+        )
+      ).rows;
+    const before = await sessions();
+    expect(before).toMatchObject([
+      { aal: 1, amr: [], tokens: 1 },
+      { aal: 1, amr: [], tokens: 1 },
+    ]);
+    await opened.accounts.tokens.refresh(pair.refreshToken, { ...from(), userAgent: "another tab" });
+    expect(await sessions()).toMatchObject([
+      { id: before[0].id, user_agent: "another tab", refreshed: true, tokens: 2 },
+      { id: before[1].id, tokens: 1 },
+    ]);
+    const { rows } = await sql(
+      "select last_sign_in_at > created_at as later from auth.users where user_id = $1",
+      userId,
+    );
+    expect(rows).toEqual([{ later: true }]);
+  });
+
+  test("deletes a few expired tokens, and the sign-ins that they belonged to", async () => {
     const { userId } = await signIn();
     await sql(
-      `insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at)
-        select sha256(n::text::bytea), gen_random_uuid(), $1, now() - interval '9 days', now() - interval '2 days' from generate_series(1, 15) n`,
+      `with families as (
+        insert into auth.token_sessions (id, user_id, created_at, refreshed_at)
+          select gen_random_uuid(), $1, now() - interval '9 days', now() - interval '9 days' from generate_series(1, 15) returning id
+      )
+      insert into auth.refresh_tokens (token_hash, family_id, user_id, issued_at, expires_at)
+        select sha256(id::text::bytea), id, $1, now() - interval '9 days', now() - interval '2 days' from families`,
       userId,
     );
     const expired = async () =>
-      (await sql("select count(*)::int as n from auth.refresh_tokens where expires_at < now() - interval '1 day'"))
-        .rows[0].n;
-    expect(await expired()).toBe(15);
+      (
+        await sql(`select (select count(*)::int from auth.refresh_tokens where expires_at < now() - interval '1 day') as tokens,
+          (select count(*)::int from auth.token_sessions where refreshed_at < now() - interval '8 days') as sessions`)
+      ).rows[0];
+    expect(await expired()).toEqual({ tokens: 15, sessions: 15 });
     await signIn();
-    expect(await expired()).toBe(5);
+    expect(await expired()).toEqual({ tokens: 5, sessions: 5 });
     await signIn();
-    expect(await expired()).toBe(0);
+    expect(await expired()).toEqual({ tokens: 0, sessions: 0 });
   });
 });
 

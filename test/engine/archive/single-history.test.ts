@@ -27,7 +27,7 @@ test("a backup of an earlier version is restored into the histories of this one"
     { name: "Long ".repeat(60), age: null },
   ]);
   expect(await own.rows("select title from public.article_translations")).toEqual([{ title: "Gärten im Juni" }]);
-  expect(await own.rows("select username, role from auth.credentials join auth.user_roles using (user_id)")).toEqual([
+  expect(await own.rows("select username, role from auth.users join auth.user_roles using (user_id)")).toEqual([
     { username: "ann", role: "admin" },
   ]);
   const insert = "insert into public.users (name, email) values ('Next', 'next@example.org') returning id";

@@ -82,12 +82,11 @@ describe("a key of auth.api_keys", () => {
     expect(await findKey((await addKey({ expires: "-1 hour" })).key)).toBeNull();
 
     const disabled = await addKey({ ownerId: await ownerId() });
-    await owner.query(
-      "insert into auth.credentials (user_id, username, disabled_at) values ($1, 'ada@example.com', now())",
-      [await ownerId()],
-    );
+    await owner.query("insert into auth.users (user_id, username, disabled_at) values ($1, 'ada@example.com', now())", [
+      await ownerId(),
+    ]);
     expect(await findKey(disabled.key)).toBeNull();
-    await owner.query("delete from auth.credentials");
+    await owner.query("delete from auth.users");
   });
 
   test("a key with one character more or less is another key", async () => {

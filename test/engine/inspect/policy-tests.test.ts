@@ -106,7 +106,7 @@ insert into orders values (4, 2); --! expect denied
 insert into orders values (4); --! expect denied
 insert into orders (id, note) values (4, 'longer than 10'); --! expect error 23514
 insert into orders (id, note) values (4, 'a'); --! expect error 23505
-select * from auth.credentials; --! expect denied
+select * from auth.users; --! expect denied
 insert into orders (id) values (4); --! expect success
 select * from nothing; --! expect success
 --! as anon

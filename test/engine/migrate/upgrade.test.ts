@@ -1,4 +1,4 @@
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { writeMigration } from "../../../engine/migrate/committed-migrations.ts";
@@ -12,6 +12,70 @@ const start = ({ settings, requestUrl }: OwnHistories) =>
   bringUpToDate({ settings, requestUrl, isOwnDatabase: false, report: () => {} });
 const stateOf = ({ settings }: OwnHistories) =>
   withClient(settings.url, (client) => readMigrationState(client, settings.histories));
+
+test("an upgrade keeps accounts and sign-ins of the release that named the table auth.credentials", async () => {
+  await using own = await ownHistories();
+  const newer = new Map<string, string>();
+  for (const [name, last] of [
+    ["platform", 24],
+    ["content", 9],
+  ] as const) {
+    const committed = join(own.history(name).folder, "committed");
+    for (const file of await own.committed(name)) {
+      if (Number.parseInt(file, 10) <= last) continue;
+      newer.set(join(committed, file), await readFile(join(committed, file), "utf8"));
+      await rm(join(committed, file));
+    }
+  }
+  await runMigrations({ name: "migrate" }, own.settings);
+  await own.rows("select auth.register('Ann', 'ann@example.org', 44, null, '$hash', null)");
+  await own.rows("update auth.credentials set verified_email = 'ann@example.org'");
+  await own.rows(
+    "select auth.open_tokens(1, sha256('one'), 60, row('192.0.2.1', 'Phone', null, null)::auth.client_info)",
+  );
+  await own.rows("select * from auth.rotate_refresh_token(sha256('one'), sha256('two'), 60, null, null)");
+
+  for (const [file, text] of newer) await writeFile(file, text);
+  await runMigrations({ name: "migrate" }, own.settings);
+  expect(await stateOf(own)).toMatchObject({ kind: "current" });
+  expect(
+    await own.rows(
+      "select user_id, username, password_hash, email, email_confirmed_at is not null as confirmed from auth.users",
+    ),
+  ).toEqual([
+    { user_id: "1", username: "ann@example.org", password_hash: "$hash", email: "ann@example.org", confirmed: true },
+  ]);
+  expect(await own.rows("select user_id from auth.token_sessions where refreshed_at > created_at")).toHaveLength(1);
+  expect(
+    await own.rows("select outcome from auth.rotate_refresh_token(sha256('two'), sha256('three'), 60, null, null)"),
+  ).toEqual([{ outcome: "rotated" }]);
+});
+
+describe("the migrations of an empty database", () => {
+  test("are applied history by history, but one that names another of a later history comes after that", async () => {
+    await using own = await ownHistories();
+    const last = (await own.committed("content")).length;
+    const likes = await own.add("content", "likes", "create table public.likes (id int);");
+    await own.add(
+      "platform",
+      "rename likes",
+      `--! after content/${likes.slice(0, 6)}\nalter table public.likes rename to votes;`,
+    );
+    await own.add("content", "more likes", "alter table public.votes add column since date;");
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await own.committed("content")).toHaveLength(last + 2);
+    expect(await own.rows("select since from public.votes")).toEqual([]);
+    expect(await stateOf(own)).toMatchObject({ kind: "current" });
+    await runMigrations({ name: "migrate" }, own.settings);
+  });
+
+  test("do not wait for a history that is not applied", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.add("platform", "votes", "--! after content/000900\ncreate table auth.votes (id int);");
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await own.rows("select from auth.votes")).toEqual([]);
+  });
+});
 
 describe("an upgrade of a project with migrations of its own", () => {
   test("applies the migrations of the release and of the project, each with its own numbers, and keeps the rows", async () => {

@@ -21,7 +21,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   plain: "raise exception 'Just so'",
   of_theirs: "raise exception 'A code of their own' using errcode = 'MINE1'",
   teapot: "raise exception 'No coffee' using errcode = 'PT418'",
-  forbidden: "perform from auth.credentials",
+  forbidden: "perform from auth.users",
   writes: "insert into public.users (name, email) values ('x', 'x@example.org')",
   slow: "perform pg_sleep(5)",
   deadlock: "raise exception 'deadlock detected' using errcode = '40P01'",

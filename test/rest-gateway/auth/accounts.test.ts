@@ -77,7 +77,7 @@ describe("a token of a disabled or deleted user", () => {
 describe("the first administrator", () => {
   test("is created at the first start, once for all gateways", async () => {
     const { rows } = await gateways.owner.query(
-      "select username from auth.credentials join auth.user_roles using (user_id) where role = 'admin'",
+      "select username from auth.users join auth.user_roles using (user_id) where role = 'admin'",
     );
     expect(rows).toEqual([{ username: ADMIN.ADMIN_EMAIL }]);
     const login = { username: ADMIN.ADMIN_EMAIL, password: ADMIN.ADMIN_PASSWORD };
@@ -189,7 +189,7 @@ test("logs and errors contain no secrets", async () => {
   for (const { status } of refusals) expect(status).toBeGreaterThanOrEqual(400);
 
   const { rows } = await gateways.owner.query<{ hash: string }>(
-    "select password_hash as hash from auth.credentials union all select code_hash from auth.mfa_backup_codes",
+    "select password_hash as hash from auth.users union all select code_hash from auth.mfa_backup_codes",
   );
   const hashes = rows.map(({ hash }) => hash.split("$").at(-1)!);
   const secrets = [

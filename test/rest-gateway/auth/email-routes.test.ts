@@ -130,7 +130,7 @@ describe("the e-mail address of a new user", () => {
     const { email, userId } = await newPerson(gateways);
     const token = await tokenIn(email, CONFIRM);
     const verified = async () =>
-      (await gateways.owner.query("select verified_email from auth.credentials where user_id = $1", [userId])).rows[0]
+      (await gateways.owner.query("select verified_email from auth.users where user_id = $1", [userId])).rows[0]
         .verified_email;
     expect(await verified()).toBeNull();
     expect((await post(atOther("/auth/verify-email"), { token })).status).toBe(200);

@@ -54,9 +54,9 @@ async function resetPassword(email: string): Promise<void> {
 
 async function userOf(email: string) {
   const { rows } = await gateways.owner.query(
-    `select users.id, users.name, credentials.verified_email, credentials.password_hash,
+    `select users.id, users.name, account.verified_email, account.password_hash,
       (select count(*)::int from auth.identities where identities.user_id = users.id) as identities
-    from public.users left join auth.credentials on credentials.user_id = users.id where email = $1`,
+    from public.users left join auth.users as account on account.user_id = users.id where users.email = $1`,
     [email],
   );
   return rows[0];
@@ -251,7 +251,7 @@ describe("the account of a federated sign-in", () => {
 
   test("is the one with the same e-mail address, if both sides have verified it", async () => {
     const { email, userId } = await newPerson(gateways);
-    await gateways.owner.query("update auth.credentials set verified_email = $1 where user_id = $2", [email, userId]);
+    await gateways.owner.query("update auth.users set verified_email = $1 where user_id = $2", [email, userId]);
     const browser = gateways.browser();
     await signIn(email.split("@")[0]!, "", browser);
     expect((await whoIs(browser)).userId).toBe(userId);
@@ -283,7 +283,7 @@ describe("the account of a federated sign-in", () => {
     const { id } = await userOf("unverified-eve@example.org");
     // The one who reads it sets a password by mail.
     await gateways.owner.query(
-      "update auth.credentials set password_changed_at = now() + interval '1 second', verified_email = 'unverified-eve@example.org' where user_id = $1",
+      "update auth.users set password_changed_at = now() + interval '1 second', verified_email = 'unverified-eve@example.org' where user_id = $1",
       [id],
     );
     expect(await signIn("unverified-eve")).toMatchObject({ status: 409 });
@@ -368,7 +368,7 @@ describe("the account of a federated sign-in", () => {
 
   test("loses identities that were linked before the address was verified and the password reset", async () => {
     const { email, pair } = await newPerson(gateways);
-    await gateways.owner.query("update auth.credentials set verified_email = $1 where username = $1", [email]);
+    await gateways.owner.query("update auth.users set verified_email = $1 where username = $1", [email]);
     await link(pair.accessToken, "unverified-trojan");
     await resetPassword(email);
     expect(await signIn("unverified-trojan")).toMatchObject({ status: 409 });
@@ -434,9 +434,7 @@ describe("the account of a federated sign-in", () => {
         and query like '%auth.pass_federation%'`;
       await until(async () => (await gateways.owner.query(blocked)).rowCount === 1);
       await setter.query("update auth.identities set is_vouched = false where user_id = $1", [id]);
-      await setter.query("update auth.credentials set password_changed_at = clock_timestamp() where user_id = $1", [
-        id,
-      ]);
+      await setter.query("update auth.users set password_changed_at = clock_timestamp() where user_id = $1", [id]);
       await setter.query("commit");
       expect((await waiting).rows).toEqual([{ outcome: "conflict" }]);
     } finally {

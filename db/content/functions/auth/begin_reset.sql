@@ -4,12 +4,12 @@ create or replace function auth.begin_reset(email text, token_hash bytea, second
 returns text as $$
 declare
   v_user public.users;
-  v_account auth.credentials;
+  v_account auth.users;
   v_address text;
 begin
   select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
   v_account := auth.lock_account(v_user.id);
-  if v_user.id is null or v_account.disabled_at is not null then
+  if v_user.id is null or auth.is_disabled(v_account) then
     return null;
   end if;
   v_address := auth.add_mail_token(

@@ -8,7 +8,7 @@ declare
   v_local_part constant text := split_part(v_email, '@', 1);
   v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
   v_identity auth.identities;
-  v_account auth.credentials;
+  v_account auth.users;
   v_user public.users;
 begin
   -- Serializes concurrent first sign-ins of the same identity.
@@ -43,8 +43,8 @@ begin
       return;
     end if;
     -- A user row without an account.
-    insert into auth.credentials (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
-      on conflict on constraint credentials_pkey do nothing;
+    insert into auth.users (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+      on conflict on constraint users_pkey do nothing;
     outcome := 'linked';
   elsif not provider.sign_ups then
     outcome := 'closed';
@@ -59,7 +59,7 @@ begin
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
       v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
     end;
-    update auth.credentials set verified_email = v_user.email where credentials.user_id = v_user.id and v_is_vouched;
+    update auth.users as account set verified_email = v_user.email where account.user_id = v_user.id and v_is_vouched;
     outcome := 'registered';
   end if;
   user_id := v_user.id;

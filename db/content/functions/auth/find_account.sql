@@ -1,8 +1,8 @@
 -- No user name with an @ is another user's e-mail address, so at most one account matches.
-create or replace function auth.find_account(name text) returns auth.credentials
+create or replace function auth.find_account(name text) returns auth.users
 language sql stable
 begin atomic
-  select account from auth.credentials as account
+  select account from auth.users as account
   where lower(account.username) = lower(find_account.name) or account.user_id = (
     select users.id from public.users where lower(users.email) = lower(find_account.name)
   );

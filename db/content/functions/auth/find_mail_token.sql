@@ -2,14 +2,14 @@ create or replace function auth.find_mail_token(token_hash bytea, purpose text)
 returns table (user_id bigint, username text, email text)
 language sql stable
 begin atomic
-  select token.user_id, credentials.username, token.email
+  select token.user_id, account.username, token.email
   from auth.mail_tokens as token
   join public.users on users.id = token.user_id
-  left join auth.credentials on credentials.user_id = token.user_id
+  left join auth.users as account on account.user_id = token.user_id
   where token.token_hash = find_mail_token.token_hash and token.purpose = find_mail_token.purpose
-    and token.expires_at > now() and credentials.disabled_at is null
+    and token.expires_at > now() and not auth.is_disabled(account)
     and lower(token.email) = case token.purpose
-      when 'reset' then lower(coalesce(credentials.verified_email, users.email))
+      when 'reset' then lower(coalesce(account.verified_email, users.email))
       else lower(users.email)
     end;
 end;

@@ -1,4 +1,4 @@
--- Checks beforehand what a client can get wrong, so that no row of credentials appears in the detail of an error.
+-- Checks beforehand what a client can get wrong, so that no row of auth.users appears in the detail of an error.
 create or replace function auth.register(
   name text, email text, age integer, username text, password_hash text, client_info auth.client_info
 ) returns public.users as $$
@@ -26,7 +26,7 @@ begin
   end;
 
   begin
-    insert into auth.credentials (user_id, username, password_hash)
+    insert into auth.users (user_id, username, password_hash)
       values (v_user.id, v_username, register.password_hash);
   exception when unique_violation then
     raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';

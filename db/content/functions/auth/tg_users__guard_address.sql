@@ -1,7 +1,7 @@
 -- Whoever could enter another address could have the password reset by a mail to it.
 create or replace function auth.tg_users__guard_address() returns trigger as $$
 begin
-  if exists (select from auth.credentials where user_id = OLD.id) then
+  if exists (select from auth.users as account where user_id = OLD.id) then
     raise exception 'Only the user, or an administrator, may change the address of an account'
       using errcode = case when auth.uid() is null then 'LOGIN' else 'NOPER' end;
   end if;

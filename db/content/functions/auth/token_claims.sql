@@ -3,10 +3,10 @@
 create or replace function auth.token_claims(user_id bigint) returns jsonb
 language sql
 begin atomic
-  select auth.claims_of(credentials.user_id) || jsonb_build_object(
-    'iat', extract(epoch from greatest(date_trunc('second', clock_timestamp()), credentials.tokens_valid_from))::bigint
+  select auth.claims_of(account.user_id) || jsonb_build_object(
+    'iat', extract(epoch from greatest(date_trunc('second', clock_timestamp()), account.tokens_valid_from))::bigint
   )
-  from auth.credentials where credentials.user_id = token_claims.user_id;
+  from auth.users as account where account.user_id = token_claims.user_id;
 end;
 
 comment on function auth.token_claims is 'The claims of an access token issued now.';

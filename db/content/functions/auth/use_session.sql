@@ -4,10 +4,10 @@ returns table (user_id bigint, username text, claims jsonb, signed_in_at timesta
 language sql
 begin atomic
   with live as (
-    select session.id_hash, session.user_id, credentials.username, session.created_at, session.expires_at
-    from auth.sessions as session join auth.credentials on credentials.user_id = session.user_id
+    select session.id_hash, session.user_id, account.username, session.created_at, session.expires_at
+    from auth.sessions as session join auth.users as account on account.user_id = session.user_id
     where session.id_hash = use_session.id_hash and least(session.idle_expires_at, session.expires_at) > now()
-      and credentials.disabled_at is null
+      and not auth.is_disabled(account)
   ), moved as (
     update auth.sessions as session
     set last_used_at = now(), idle_expires_at = now() + make_interval(secs => use_session.idle_seconds)

@@ -11,14 +11,14 @@ begin
     v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
   else
     begin
-      insert into auth.credentials (user_id, username, password_hash)
+      insert into auth.users (user_id, username, password_hash)
         values (v_user_id, add_account.email, add_account.password_hash);
     exception when unique_violation then
       raise exception 'This e-mail address already has an account' using errcode = 'TAKEN', detail = 'email';
     end;
     perform auth.log_event('account.created', v_user_id, client_info);
   end if;
-  update auth.credentials set verified_email = add_account.email where user_id = v_user_id;
+  update auth.users as account set verified_email = add_account.email where user_id = v_user_id;
   if role <> 'authenticated' then
     perform auth.assign_role(v_user_id, role, client_info);
   end if;

@@ -3,7 +3,7 @@ create or replace function auth.begin_email_change(
   user_id bigint, email text, token_hash bytea, seconds integer, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(begin_email_change.user_id);
+  v_account constant auth.users := auth.lock_account(begin_email_change.user_id);
   v_current text;
   v_message text;
 begin

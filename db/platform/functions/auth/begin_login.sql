@@ -4,7 +4,7 @@ create or replace function auth.begin_login(name text, client_info auth.client_i
   out user_id bigint, out password_hash text, out factor_secret text, out backup_code_hash text
 ) as $$
 declare
-  v_account constant auth.credentials := auth.find_account(name);
+  v_account constant auth.users := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
   wait := auth.count_attempt(counted_name, client_info.address);

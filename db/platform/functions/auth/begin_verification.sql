@@ -2,7 +2,7 @@ create or replace function auth.begin_verification(
   user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(begin_verification.user_id);
+  v_account constant auth.users := auth.lock_account(begin_verification.user_id);
   v_email text;
 begin
   select email into v_email from public.users where users.id = v_account.user_id;

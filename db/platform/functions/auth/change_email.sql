@@ -3,13 +3,13 @@ create or replace function auth.change_email(
 ) as $$
 declare
   v_token auth.mail_tokens;
-  v_account auth.credentials;
+  v_account auth.users;
 begin
   select * into v_token from auth.mail_tokens as token
     where token.token_hash = change_email.token_hash and token.purpose = 'change' and token.expires_at > now();
   v_account := auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = v_token.token_hash;
-  if not found or v_account.user_id is null or v_account.disabled_at is not null then
+  if not found or v_account.user_id is null or auth.is_disabled(v_account) then
     return;
   end if;
   select users.email into previous_email from public.users where users.id = v_account.user_id;
@@ -18,7 +18,7 @@ begin
   exception when unique_violation then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
   end;
-  update auth.credentials set verified_email = v_token.email where credentials.user_id = v_account.user_id;
+  update auth.users as account set verified_email = v_token.email where account.user_id = v_account.user_id;
   delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
   perform auth.log_event('email.changed', v_account.user_id, client_info);
   user_id := v_account.user_id;

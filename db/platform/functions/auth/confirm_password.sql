@@ -2,9 +2,9 @@ create or replace function auth.confirm_password(
   counted_name text, user_id bigint, password_hash text, client_info auth.client_info
 ) returns boolean as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(confirm_password.user_id);
+  v_account constant auth.users := auth.lock_account(confirm_password.user_id);
 begin
-  if v_account.password_hash is distinct from confirm_password.password_hash or v_account.disabled_at is not null then
+  if v_account.password_hash is distinct from confirm_password.password_hash or auth.is_disabled(v_account) then
     perform auth.fail_login(counted_name, v_account.user_id, 'password', client_info);
     return false;
   end if;

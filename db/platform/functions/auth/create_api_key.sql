@@ -9,10 +9,10 @@ begin
     from (select distinct unnest(array[create_api_key.owner_id, (client_info).actor]) as id order by id) as held;
   -- An access token outlives a change of roles by some seconds. A role from another issuer's token is trusted.
   if exists (
-    select from auth.credentials left join auth.user_roles using (user_id)
-    where credentials.user_id = (client_info).actor
-      and (credentials.disabled_at is not null
-        or credentials.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
+    select from auth.users as account left join auth.user_roles using (user_id)
+    where account.user_id = (client_info).actor
+      and (auth.is_disabled(account)
+        or account.tokens_valid_from > now() - interval '1 minute' and user_roles.role is distinct from 'admin')
   ) then
     raise exception 'Only an administrator may do this' using errcode = 'NOPER';
   elsif not exists (select from auth.roles where roles.name = create_api_key.role) then

@@ -3,8 +3,8 @@ begin
   if (auth.lock_account(disable_account.user_id)).user_id is null then
     return false;
   end if;
-  update auth.credentials set disabled_at = coalesce(disabled_at, now())
-    where credentials.user_id = disable_account.user_id;
+  update auth.users as account set disabled_at = coalesce(disabled_at, now())
+    where account.user_id = disable_account.user_id;
   perform auth.end_sign_ins(disable_account.user_id);
   perform auth.log_event('account.disabled', disable_account.user_id, client_info);
   return true;

@@ -3,7 +3,7 @@ begin
   if (auth.lock_account(enable_account.user_id)).user_id is null then
     return false;
   end if;
-  update auth.credentials set disabled_at = null where credentials.user_id = enable_account.user_id;
+  update auth.users as account set disabled_at = null, banned_until = null where account.user_id = enable_account.user_id;
   perform auth.log_event('account.enabled', enable_account.user_id, client_info);
   return true;
 end;

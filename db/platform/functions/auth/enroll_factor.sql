@@ -1,7 +1,7 @@
 -- Starting again replaces a secret that no app has confirmed.
 create or replace function auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info) returns text as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(enroll_factor.user_id);
+  v_account constant auth.users := auth.lock_account(enroll_factor.user_id);
 begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';

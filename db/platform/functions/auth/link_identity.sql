@@ -2,9 +2,9 @@ create or replace function auth.link_identity(
   user_id bigint, provider auth.providers, subject text, left_at timestamptz, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(link_identity.user_id);
+  v_account constant auth.users := auth.lock_account(link_identity.user_id);
 begin
-  if v_account.user_id is null or v_account.disabled_at is not null then
+  if v_account.user_id is null or auth.is_disabled(v_account) then
     return 'disabled';
   end if;
   -- The link may have been started by whoever knew the previous password.

@@ -1,10 +1,10 @@
 -- Locks the user first and then the account, in the order of a deletion; otherwise the two could deadlock.
-create or replace function auth.lock_account(user_id bigint) returns auth.credentials as $$
+create or replace function auth.lock_account(user_id bigint) returns auth.users as $$
 declare
-  v_account auth.credentials;
+  v_account auth.users;
 begin
   perform from public.users where users.id = lock_account.user_id for key share;
-  select * into v_account from auth.credentials where credentials.user_id = lock_account.user_id for no key update;
+  select * into v_account from auth.users as account where account.user_id = lock_account.user_id for no key update;
   return v_account;
 end;
 $$ language plpgsql set search_path = '';

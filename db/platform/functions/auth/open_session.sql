@@ -14,7 +14,8 @@ begin
     select sessions.id_hash from auth.sessions where least(idle_expires_at, expires_at) < now()
     order by least(idle_expires_at, expires_at) limit 10 for update skip locked
   );
-  select credentials.username into username from auth.credentials where credentials.user_id = open_session.user_id;
+  update auth.users as account set last_sign_in_at = now()
+    where account.user_id = open_session.user_id returning account.username into username;
   claims := auth.claims_of(open_session.user_id);
 end;
 $$ language plpgsql set search_path = '';

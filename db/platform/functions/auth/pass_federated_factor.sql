@@ -3,7 +3,7 @@ create or replace function auth.pass_federated_factor(
   factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(pass_federated_factor.user_id);
+  v_account constant auth.users := auth.lock_account(pass_federated_factor.user_id);
   v_outcome text;
 begin
   v_outcome := case
@@ -12,7 +12,7 @@ begin
       where login.browser_hash = pass_federated_factor.browser_hash and login.user_id = v_account.user_id
         and login.expires_at > now()
     ) then 'ended'
-    when v_account.disabled_at is not null then 'disabled'
+    when auth.is_disabled(v_account) then 'disabled'
     when auth.use_factor(v_account.user_id, factor_secret, step, backup_code_hash, client_info) in ('used', 'none') then 'passed'
     else 'code'
   end;

@@ -30,7 +30,7 @@ begin
     return;
   end if;
   if exists (
-    select from auth.credentials where credentials.user_id = pass_federation.user_id and disabled_at is not null
+    select from auth.users as account where account.user_id = pass_federation.user_id and auth.is_disabled(account)
   ) then
     outcome := 'disabled';
     return;

@@ -4,12 +4,12 @@ create or replace function auth.pass_login(
   factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(pass_login.user_id);
+  v_account constant auth.users := auth.lock_account(pass_login.user_id);
   v_outcome text;
 begin
   v_outcome := case
     when v_account.password_hash is distinct from pass_login.password_hash then 'password'
-    when v_account.disabled_at is not null then 'disabled'
+    when auth.is_disabled(v_account) then 'disabled'
     else case auth.use_factor(pass_login.user_id, factor_secret, step, backup_code_hash, client_info)
       when 'missing' then 'code_missing'
       when 'wrong' then 'code'

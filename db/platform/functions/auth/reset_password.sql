@@ -14,9 +14,9 @@ begin
   -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
   -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
-  insert into auth.credentials (user_id, username)
+  insert into auth.users (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
-  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.set_password(v_token.user_id, new_hash);
   perform auth.log_event('password.reset', v_token.user_id, client_info);
   return v_token.user_id;

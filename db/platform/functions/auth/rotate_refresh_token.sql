@@ -6,7 +6,7 @@ create or replace function auth.rotate_refresh_token(
 ) as $$
 declare
   v_user_id bigint;
-  v_account auth.credentials;
+  v_account auth.users;
   v_token auth.refresh_tokens;
 begin
   select refresh_tokens.user_id into v_user_id
@@ -15,7 +15,7 @@ begin
   select * into v_token from auth.refresh_tokens where refresh_tokens.token_hash = rotate_refresh_token.token_hash;
 
   if v_token.token_hash is null or v_token.revoked_at is not null or v_token.expires_at <= clock_timestamp()
-    or v_account.user_id is null or v_account.disabled_at is not null
+    or v_account.user_id is null or auth.is_disabled(v_account)
   then
     outcome := 'ended';
   elsif v_token.rotated_at is null then

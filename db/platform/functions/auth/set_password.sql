@@ -2,8 +2,8 @@
 -- codes for tokens. password_changed_at is later than any identity that was linked before the account was locked.
 create or replace function auth.set_password(user_id bigint, new_hash text) returns void as $$
 begin
-  update auth.credentials set password_hash = new_hash, password_changed_at = clock_timestamp()
-    where credentials.user_id = set_password.user_id;
+  update auth.users as account set password_hash = new_hash, password_changed_at = clock_timestamp()
+    where account.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
   delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose in ('reset', 'change');
   delete from auth.federation_states where federation_states.user_id = set_password.user_id;

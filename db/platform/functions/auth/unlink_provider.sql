@@ -1,7 +1,7 @@
 create or replace function auth.unlink_provider(user_id bigint, provider text, client_info auth.client_info)
 returns boolean as $$
 declare
-  v_account constant auth.credentials := auth.lock_account(unlink_provider.user_id);
+  v_account constant auth.users := auth.lock_account(unlink_provider.user_id);
 begin
   if v_account.password_hash is null and not exists (
     select from auth.identities join auth.providers on providers.issuer = identities.issuer

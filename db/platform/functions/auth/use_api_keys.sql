@@ -4,9 +4,9 @@ returns table (key_hash bytea, claims jsonb, expires_at timestamptz)
 begin atomic
   with live as (
     select api_keys.id, api_keys.key_hash, api_keys.role, api_keys.owner_id, api_keys.expires_at
-    from auth.api_keys left join auth.credentials on credentials.user_id = api_keys.owner_id
+    from auth.api_keys left join auth.users as account on account.user_id = api_keys.owner_id
     where api_keys.key_hash = any (use_api_keys.key_hashes) and api_keys.revoked_at is null
-      and (api_keys.expires_at is null or api_keys.expires_at > now()) and credentials.disabled_at is null
+      and (api_keys.expires_at is null or api_keys.expires_at > now()) and not auth.is_disabled(account)
   ), noted as (
     -- To the minute, to save writes; skips rows that are locked.
     update auth.api_keys set last_used_at = now() where id in (

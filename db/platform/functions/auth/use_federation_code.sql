@@ -4,7 +4,7 @@ create or replace function auth.use_federation_code(
   code_hash bytea, code_challenge text, client_info auth.client_info, out outcome text, out user_id bigint
 ) as $$
 declare
-  v_account auth.credentials;
+  v_account auth.users;
   v_code auth.federation_codes;
 begin
   v_account := auth.lock_account((
@@ -18,7 +18,7 @@ begin
   then
     perform auth.log_event('federation.refused', v_code.user_id, client_info, '{"reason":"code"}');
     outcome := 'wrong';
-  elsif v_account.disabled_at is not null then
+  elsif auth.is_disabled(v_account) then
     perform auth.log_event('login.refused', v_code.user_id, client_info, '{"reason":"disabled"}');
     outcome := 'disabled';
   else

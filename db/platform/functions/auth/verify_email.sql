@@ -11,7 +11,7 @@ begin
   if not found then
     return null;
   end if;
-  update auth.credentials set verified_email = v_token.email where user_id = v_token.user_id;
+  update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.log_event('email.verified', v_token.user_id, client_info);
   return v_token.user_id;
 end;

@@ -122,13 +122,13 @@ describe("a form of the account page", () => {
 /** What the forms may change. */
 async function state(userId: number) {
   const { rows } = await gateways.owner.query(
-    `select name, email, verified_email, password_hash, tokens_valid_from,
+    `select users.name, users.email, account.verified_email, account.password_hash, account.tokens_valid_from,
        (select count(*) from auth.api_keys where owner_id = users.id and revoked_at is null) as keys,
        (select count(*) from auth.refresh_tokens where user_id = users.id and revoked_at is null) as tokens,
        (select count(*) from auth.mfa_factors where user_id = users.id) as factors,
        (select count(*) from auth.identities where user_id = users.id) as identities,
        (select count(*) from auth.mail_tokens where user_id = users.id and purpose = 'change') as changes
-     from public.users join auth.credentials on user_id = id where id = $1`,
+     from public.users join auth.users as account on account.user_id = users.id where users.id = $1`,
     [userId],
   );
   expect(rows).toHaveLength(1);
@@ -300,7 +300,7 @@ describe("the sign-ins of a user", () => {
     expect(await families(browser)).toEqual([]);
     expect(await refresh(browser.pair.refreshToken)).toBe(401);
     const { rows } = await gateways.owner.query(
-      "select tokens_valid_from > now() - interval '1 minute' as recent from auth.credentials where user_id = $1",
+      "select tokens_valid_from > now() - interval '1 minute' as recent from auth.users where user_id = $1",
       [browser.userId],
     );
     expect(rows).toEqual([{ recent: true }]);
@@ -464,11 +464,11 @@ describe("a provider", () => {
     await link(ada.userId);
     expect((await eve.post(`${ACCOUNT}/providers/unlink`, { provider: "acme" })).status).toBe(404);
     expect(await state(ada.userId)).toMatchObject({ identities: "1" });
-    await gateways.owner.query("update auth.credentials set password_hash = null where user_id = $1", [ada.userId]);
+    await gateways.owner.query("update auth.users set password_hash = null where user_id = $1", [ada.userId]);
     const only = await ada.post(`${ACCOUNT}/providers/unlink`, { provider: "acme" });
     expect([only.status, only.text.includes("Set a password first.")]).toEqual([400, true]);
     expect(await state(ada.userId)).toMatchObject({ identities: "1" });
-    await gateways.owner.query("update auth.credentials set password_hash = '$x' where user_id = $1", [ada.userId]);
+    await gateways.owner.query("update auth.users set password_hash = '$x' where user_id = $1", [ada.userId]);
     const { location } = await ada.post(`${ACCOUNT}/providers/unlink`, { provider: "acme" });
     expect(location).toBe("/auth/account?done=unlinked");
     expect(await state(ada.userId)).toMatchObject({ identities: "0" });
@@ -476,7 +476,7 @@ describe("a provider", () => {
 
   test("is the only way in for an account without a password, whose pages say how to set one", async () => {
     const browser = await newBrowser();
-    await gateways.owner.query("update auth.credentials set password_hash = null where user_id = $1", [browser.userId]);
+    await gateways.owner.query("update auth.users set password_hash = null where user_id = $1", [browser.userId]);
     for (const path of ["/password", "/address", "/authenticator", "/keys"]) {
       const { text } = await browser.get(ACCOUNT + path);
       expect([path, text.includes('href="/auth/forgotten-password"')]).toEqual([path, true]);

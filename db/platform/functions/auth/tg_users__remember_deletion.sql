@@ -1,5 +1,5 @@
 -- Runs as whoever deletes a user. Each call deletes a few records that no token can name any more.
-create or replace function auth.tg_credentials__remember_deletion() returns trigger as $$
+create or replace function auth.tg_users__remember_deletion() returns trigger as $$
 begin
   insert into auth.deleted_accounts (user_id) values (OLD.user_id)
     on conflict (user_id) do update set deleted_at = now();
@@ -11,5 +11,5 @@ begin
   return null;
 end;
 $$ language plpgsql security definer set search_path = '';
-comment on function auth.tg_credentials__remember_deletion is
+comment on function auth.tg_users__remember_deletion is
   'After delete: records the account, whose tokens have ended.';
