@@ -4,6 +4,7 @@ import { type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "./e
 import type { Config } from "./engine/config/config.ts";
 import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
+import { canIssueTokens } from "./engine/identity/token-keys.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
 import type { RequestLimit } from "./engine/limits/rate-limits.ts";
 import type { ServiceCounters } from "./engine/observability/counters.ts";
@@ -23,14 +24,14 @@ import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gat
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
 import type { LimitExpensiveRequest } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
+import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
+import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import {
   type FindRouteTemplate,
   makeRouteTemplateFinder,
   type RequestMetrics,
-  traceRequests,
-} from "./rest-gateway/http/observe-requests.ts";
-import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
-import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
+} from "./rest-gateway/http/request-metrics.ts";
+import { traceRequests } from "./rest-gateway/http/request-tracing.ts";
 import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";
@@ -181,7 +182,7 @@ function startPage({ currentCatalog, siteUrl, health, graphql }: SharedParts, co
     catalog: currentCatalog,
     address: siteUrl,
     fault: async () => publicFault(health),
-    anonKey: makeRoleKey(config.anonRole, signIn.keys, config),
+    anonKey: canIssueTokens(signIn.keys) ? makeRoleKey(config.anonRole, signIn.keys, config) : null,
     links: startPageLinks(config, { canSignIn: signIn.accounts !== null }),
     graphqlQuery: graphql.sampleQuery,
   });

@@ -1,13 +1,16 @@
 import { type Accounts, makeAccounts, makePasswordReader, makeSessionReader } from "./engine/accounts/accounts.ts";
 import { type Federation, makeFederation } from "./engine/accounts/federation/federation.ts";
 import { makeValidateClaims } from "./engine/accounts/validate-claims.ts";
+import { memoize } from "./engine/cache/memoize.ts";
 import type { CacheHits } from "./engine/cache/recent-map.ts";
 import type { Config } from "./engine/config/config.ts";
+import { DEFAULT_JWT_ISSUER } from "./engine/config/interface-settings.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { makeFindApiKey } from "./engine/identity/api-key-lookup.ts";
 import { type Authenticator, makeAuthenticator } from "./engine/identity/authenticator.ts";
 import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
-import { loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
+import { RemoteKeySet } from "./engine/identity/remote-key-set.ts";
+import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
 import type { EmailQueue } from "./engine/mail/email-queue.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { readOrMakeSecrets } from "./engine/secrets.ts";
@@ -16,9 +19,9 @@ import { readOrMakeSecrets } from "./engine/secrets.ts";
 export type SignInServices = {
   readonly keys: TokenKeys;
   readonly authenticator: Authenticator;
-  /** Null if the database has no accounts. */
+  /** Null if the database has no accounts, or the settings have no key to sign tokens with. */
   readonly accounts: Accounts | null;
-  /** Null if the database has no accounts. */
+  /** Null if there are no accounts. */
   readonly federation: Federation | null;
 };
 
@@ -39,10 +42,13 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
   const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
   const databaseClock = makeDatabaseClock({ asOwner, log });
+  const openRemoteKeys = memoize((url: string) => new RemoteKeySet({ url, log }));
   return async (config) => {
     const keys = await loadDeploymentKeys(config, readOrMakeSecrets);
-    const accounts = canSignIn ? makeAccounts({ asOwner, keys, config, emailQueue, siteUrl }) : null;
-    const federation = accounts && makeFederation({ ...accounts, asOwner, keys, config, siteUrl });
+    const accounts =
+      canSignIn && canIssueTokens(keys) ? makeAccounts({ asOwner, keys, config, emailQueue, siteUrl }) : null;
+    const federation =
+      accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl }) : null;
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
     return {
       keys,
@@ -51,6 +57,8 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
       authenticator: makeAuthenticator({
         ...config,
         keys,
+        remoteKeys: config.jwtKeySetUrl === null ? null : openRemoteKeys(config.jwtKeySetUrl),
+        requiredIssuer: config.jwtIssuer === DEFAULT_JWT_ISSUER ? null : config.jwtIssuer,
         findApiKey,
         validateClaims,
         databaseClock,

@@ -1,6 +1,6 @@
 import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "../engine/accounts/api-keys.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
-import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
+import { loadDeploymentKeys, requireIssuingKeys } from "../engine/identity/token-keys.ts";
 import { makeRoleKey } from "../engine/identity/tokens.ts";
 import { readSecrets } from "../engine/secrets.ts";
 import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
@@ -35,7 +35,7 @@ const ACTIONS: Readonly<Record<string, KeysAction>> = {
 
 async function printDeploymentKeys(baseConfig: Config): Promise<void> {
   const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
-  const keys = await loadDeploymentKeys(config, readSecrets);
+  const keys = requireIssuingKeys(await loadDeploymentKeys(config, readSecrets));
   const keyOf = (role: string) => makeRoleKey(role, keys, config);
   console.log(`anon key (public, restricted by row-level security):
 ${keyOf(config.anonRole)}

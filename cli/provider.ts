@@ -7,9 +7,9 @@ import {
   type NewProvider,
   type Providers,
 } from "../engine/accounts/federation/providers.ts";
-import { isLoopback } from "../engine/accounts/federation/safe-fetch.ts";
 import { withDatabaseSettings } from "../engine/config/config.ts";
-import { loadDeploymentKeys } from "../engine/identity/token-keys.ts";
+import { loadDeploymentKeys, requireIssuingKeys } from "../engine/identity/token-keys.ts";
+import { isLoopback } from "../engine/safe-fetch.ts";
 import { readSecrets } from "../engine/secrets.ts";
 import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
@@ -101,7 +101,7 @@ Example:
   async run(baseConfig, [action = "", ...args], options) {
     const act = findAction(ACTIONS, "provider", action);
     const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
-    const keys = () => loadDeploymentKeys(config, readSecrets);
+    const keys = async () => requireIssuingKeys(await loadDeploymentKeys(config, readSecrets));
     await withOwner(config, (asOwner) => act(makeProviders(asOwner, keys), args, options));
   },
 });

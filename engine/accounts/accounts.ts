@@ -3,7 +3,7 @@ import type { AsOwner } from "../database/owner-pool.ts";
 import type { CredentialReader } from "../identity/authenticator.ts";
 import { callerFromClaims } from "../identity/caller.ts";
 import { parseClaims, serializeClaims } from "../identity/claims.ts";
-import type { TokenKeys } from "../identity/token-keys.ts";
+import type { IssuingKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } from "./confirm-password.ts";
@@ -50,7 +50,7 @@ export type Accounts = Registration & {
 
 type AccountsOptions = {
   readonly asOwner: AsOwner;
-  readonly keys: TokenKeys;
+  readonly keys: IssuingKeys;
   readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy">;
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;

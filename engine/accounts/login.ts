@@ -3,7 +3,7 @@ import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
-import { deriveEncryptionKey, type TokenKeys } from "../identity/token-keys.ts";
+import { deriveEncryptionKey, type IssuingKeys } from "../identity/token-keys.ts";
 import { decryptBytes, encryptBytes } from "../secrets.ts";
 import { accountDisabled, codeRequired, signInAgain, wrongCodeAtLogin, wrongCredentials } from "./auth-errors.ts";
 import { LIFETIMES } from "./lifetimes.ts";
@@ -160,7 +160,7 @@ type MfaLoginResult<T> =
 /** `passwordDigest` is a digest of the password hash, so that changing the password invalidates the pending login. */
 type PendingLogin = { readonly username: string; readonly passwordDigest: string; readonly until: number };
 
-export function makeMfaLogin({ begin, resume, finish }: LoginSteps, { signing }: TokenKeys): MfaLogin {
+export function makeMfaLogin({ begin, resume, finish }: LoginSteps, { signing }: IssuingKeys): MfaLogin {
   const key = deriveEncryptionKey(signing, "pending sign-in");
 
   const encryptPending = (username: string, attempt: LoginAttempt): string => {

@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto";
-import jwt from "jsonwebtoken";
 import type pg from "pg";
 import { withClaimAt } from "../config/claim-path.ts";
 import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
-import { CLOCK_SKEW_SECONDS } from "../identity/claims.ts";
+import { CLOCK_SKEW_SECONDS, type Claims } from "../identity/claims.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
-import type { TokenKeys } from "../identity/token-keys.ts";
-import { signToken, verifySignature } from "../identity/tokens.ts";
+import type { IssuingKeys } from "../identity/token-keys.ts";
+import { signToken, TokenError, verifySignature } from "../identity/tokens.ts";
 import { unauthorized } from "../identity/unauthorized.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import type { OpenSignIn } from "./login.ts";
@@ -126,7 +125,7 @@ type TokenIssuer = {
   readRefreshToken(token: string): { readonly userId: string };
 };
 
-type TokenIssuerOptions = Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim"> & { readonly keys: TokenKeys };
+type TokenIssuerOptions = Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim"> & { readonly keys: IssuingKeys };
 
 /** Issues access and refresh tokens. */
 export function makeTokenIssuer({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: TokenIssuerOptions): TokenIssuer {
@@ -160,12 +159,11 @@ export function makeTokenIssuer({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: 
   };
 }
 
-function verifyRefreshToken(token: string, keys: TokenKeys): jwt.JwtPayload {
+function verifyRefreshToken(token: string, keys: IssuingKeys): Claims {
   try {
-    const claims = verifySignature(token, keys, { clockTolerance: CLOCK_SKEW_SECONDS });
-    return typeof claims === "string" ? {} : claims;
+    return verifySignature(token, keys, { clockTolerance: CLOCK_SKEW_SECONDS });
   } catch (error) {
-    if (error instanceof jwt.TokenExpiredError) {
+    if (error instanceof TokenError && error.isExpired) {
       throw unauthorized("TOKEN_EXPIRED", "The refresh token has expired; sign in again.", "JWT expired", {
         cause: error,
       });

@@ -184,10 +184,11 @@ function findMissingSecret({
   databaseUrl,
   jwtSecret,
   jwtPrivateKey,
-}: Pick<SettingValues, "databaseUrl" | "jwtSecret" | "jwtPrivateKey">): string[] {
-  if (!databaseUrl || jwtSecret || jwtPrivateKey) return [];
+  jwtKeySetUrl,
+}: Pick<SettingValues, "databaseUrl" | "jwtSecret" | "jwtPrivateKey" | "jwtKeySetUrl">): string[] {
+  if (!databaseUrl || jwtSecret || jwtPrivateKey || jwtKeySetUrl) return [];
   return [
-    "JWT_SECRET (at least 32 characters) or JWT_PRIVATE_KEY must be set together with DATABASE_URL: " +
+    "JWT_SECRET (at least 32 characters), JWT_PRIVATE_KEY or JWT_JWKS_URL must be set together with DATABASE_URL: " +
       "every process that serves the database has to trust the same tokens",
   ];
 }

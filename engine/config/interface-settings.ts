@@ -6,6 +6,7 @@ import {
   integer,
   jwtSecret,
   jwtSecrets,
+  keySetUrl,
   list,
   mailAddress,
   nonEmptyList,
@@ -21,11 +22,13 @@ import {
   withDefault,
 } from "./setting-readers.ts";
 
+export const DEFAULT_JWT_ISSUER = "content-service";
+
 export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "Secret that signs and verifies tokens (HS256), at least 32 characters. Generated for the embedded database, required with DATABASE_URL.",
+    "Secret that signs and verifies tokens (HS256), at least 32 characters; or a JWK or JWKS as JSON, with the keys of other issuers too ([more](sign-in.md#tokens-of-other-issuers)). Generated for the embedded database; with DATABASE_URL, it, JWT_PRIVATE_KEY or JWT_JWKS_URL is required.",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",
@@ -36,7 +39,7 @@ export const ACCOUNT_SETTINGS = {
   jwtPrivateKey: secret(
     "JWT_PRIVATE_KEY",
     privateKey,
-    "RSA private key in PEM format: tokens are signed with RS256 instead of HS256.",
+    "Private key in PEM format, which signs tokens instead of JWT_SECRET: RSA (RS256) or EC P-256 (ES256).",
   ),
   jwtPreviousSecrets: secret(
     "JWT_PREVIOUS_SECRETS",
@@ -46,9 +49,19 @@ export const ACCOUNT_SETTINGS = {
   jwtPreviousPublicKeys: secret(
     "JWT_PREVIOUS_PUBLIC_KEYS",
     publicKeys,
-    "Previous RSA public keys in PEM format, concatenated, whose tokens are still accepted. Remove them after a week.",
+    "Previous RSA or EC P-256 public keys in PEM format, concatenated, whose tokens are still accepted. Remove them after a week.",
   ),
-  jwtIssuer: withDefault("JWT_ISSUER", text, "content-service", "`iss` claim of issued tokens."),
+  jwtKeySetUrl: optional(
+    "JWT_JWKS_URL",
+    keySetUrl,
+    "Address of the public keys (JWKS) of another issuer, whose tokens are accepted too: https, or http on this machine.",
+  ),
+  jwtIssuer: withDefault(
+    "JWT_ISSUER",
+    text,
+    DEFAULT_JWT_ISSUER,
+    "`iss` claim of issued tokens. Unless it is the default, tokens that are signed with keys of other issuers (public keys of JWT_SECRET, JWT_JWKS_URL) must have it too.",
+  ),
   jwtAudience: optional(
     ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
     text,

@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
 import { findTlsError } from "../pg-client/connection-string.ts";
+import { algorithmsOf, isKeySetText, isWeakKey, parseKeySet, type WebKey } from "../web-keys.ts";
 import { type ClaimPath, parseClaimPath } from "./claim-path.ts";
 
 /** Parses the text of a setting, or throws an error that describes the allowed values. */
@@ -120,12 +121,25 @@ function canRead(file: string): boolean {
 
 export const postgresUrls: SettingReader<readonly string[]> = (value) => list(value).map(postgresUrl);
 
-/** HS256 requires at least 256 bits; a shorter secret can be found by brute force from one token. */
+/** A secret, or a JWK or JWKS as in PostgREST. */
 export const jwtSecret: SettingReader<string> = (value) => {
+  if (!isKeySetText(value)) return plainSecret(value);
+  let keys: readonly WebKey[];
+  try {
+    keys = parseKeySet(value);
+  } catch (error) {
+    throw new Error(`a secret, or a JWK or JWKS: ${(error as Error).message}`);
+  }
+  if (keys.length === 0) throw new Error("a secret, or a JWK or JWKS: the key set has no key that verifies signatures");
+  return value;
+};
+
+/** HS256 requires at least 256 bits; a shorter secret can be found by brute force from one token. */
+const plainSecret: SettingReader<string> = (value) => {
   if (value.length < 32) throw new Error("at least 32 characters");
-  // PostgREST accepts a key set or a file name here; used literally they would be guessable secrets.
-  if (/^\s*(\{|\[|@|-----BEGIN)/.test(value)) {
-    throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY for RS256)");
+  // PostgREST accepts a file name here; these would be guessable secrets.
+  if (isKeySetText(value) || /^\s*(@|-----BEGIN)/.test(value)) {
+    throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY)");
   }
   return value;
 };
@@ -136,34 +150,34 @@ const BASE64 = /^[\w+/-]+[=.]*$/;
 export function isBase64Secret(text: string): boolean {
   if (!BASE64.test(text.trim())) return false;
   try {
-    jwtSecret(Buffer.from(text, "base64").toString("latin1"));
+    plainSecret(Buffer.from(text, "base64").toString("latin1"));
     return true;
   } catch {
     return false;
   }
 }
 
-export const jwtSecrets: SettingReader<readonly string[]> = (value) => list(value).map(jwtSecret);
+export const jwtSecrets: SettingReader<readonly string[]> = (value) => list(value).map(plainSecret);
 
 export const privateKey: SettingReader<string> = (value) => {
   const pem = value.replaceAll("\\n", "\n").replaceAll("\r\n", "\n");
-  if (!isRsaKey(pem)) throw new Error("an RSA private key of at least 2048 bits, in PEM form");
+  if (!isTokenKey(pem)) throw new Error("an RSA private key of at least 2048 bits or an EC key (P-256), in PEM form");
   return pem;
 };
 
 /** Private keys are accepted too; their public keys are derived. */
 export const publicKeys: SettingReader<readonly string[]> = (value) => {
   const keys = value.replaceAll("\\n", "\n").match(/-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g) ?? [];
-  if (keys.length === 0 || !keys.every((pem) => isRsaKey(pem, createPublicKey))) {
-    throw new Error("RSA keys of at least 2048 bits, in PEM form, one after the other");
+  if (keys.length === 0 || !keys.every((pem) => isTokenKey(pem, createPublicKey))) {
+    throw new Error("RSA keys of at least 2048 bits or EC keys (P-256), in PEM form, one after the other");
   }
   return keys;
 };
 
-function isRsaKey(pem: string, read: (pem: string) => KeyObject = createPrivateKey): boolean {
+function isTokenKey(pem: string, read: (pem: string) => KeyObject = createPrivateKey): boolean {
   try {
-    const { asymmetricKeyType, asymmetricKeyDetails } = read(pem);
-    return asymmetricKeyType === "rsa" && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048;
+    const key = read(pem);
+    return ["RS256", "ES256"].includes(algorithmsOf(key)[0]!) && !isWeakKey(key);
   } catch {
     return false;
   }
@@ -173,6 +187,16 @@ export const httpUrl: SettingReader<string> = (value) => {
   if (!/^https?:$/.test(URL.parse(value)?.protocol ?? ""))
     throw new Error("an address such as https://api.example.com");
   return value.replace(/\/+$/, "");
+};
+
+/** Whoever can change the response can sign tokens, so it is fetched by https only, except on this machine. */
+export const keySetUrl: SettingReader<string> = (value) => {
+  const { protocol, hostname, username } = URL.parse(value) ?? {};
+  const isLocal = protocol === "http:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname ?? "");
+  if (!(protocol === "https:" || isLocal) || username !== "") {
+    throw new Error("an https address such as https://auth.example.com/.well-known/jwks.json");
+  }
+  return value;
 };
 
 export const smtpUrl: SettingReader<string> = (value) => {

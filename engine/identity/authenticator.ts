@@ -1,14 +1,15 @@
 import { type CacheHits, RecentMap } from "../cache/recent-map.ts";
 import { claimAt } from "../config/claim-path.ts";
 import type { Config } from "../config/config.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, unavailable } from "../errors.ts";
 import type { FindApiKey } from "./api-key-lookup.ts";
 import type { Caller } from "./caller.ts";
 import { type Claims, hasExpired, isTooEarlyError, serializeClaims } from "./claims.ts";
 import type { ClientInfo } from "./client-info.ts";
 import type { DatabaseClock } from "./database-clock.ts";
-import type { TokenKeys } from "./token-keys.ts";
-import { verifyToken } from "./tokens.ts";
+import type { RemoteKeySet } from "./remote-key-set.ts";
+import type { TokenKey, TokenKeys } from "./token-keys.ts";
+import { isUnknownKeyError, verifyToken } from "./tokens.ts";
 import { unauthorized } from "./unauthorized.ts";
 
 /** A caller, and why the credential that was sent is rejected; null if it is accepted, or none was sent. */
@@ -49,6 +50,10 @@ export type Authenticator = {
 
 type AuthenticatorOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" | "jwtCacheEntries"> & {
   readonly keys: TokenKeys;
+  /** Further keys, of another issuer. */
+  readonly remoteKeys?: RemoteKeySet | null;
+  /** The issuer of tokens that are signed with keys of other parties; null accepts any. */
+  readonly requiredIssuer?: string | null;
   /** Without it, only tokens are API keys. */
   readonly findApiKey?: FindApiKey;
   readonly validateClaims?: ValidateClaims;
@@ -66,7 +71,8 @@ type CachedToken = { readonly token: string; readonly caller: Caller };
 const CACHE_CHARACTERS = 8_000_000;
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { anonRole, databaseClock, findApiKey = () => null, validateClaims = () => null, readers = [] } = options;
+  const { anonRole, databaseClock, remoteKeys } = options;
+  const { findApiKey = () => null, validateClaims = () => null, readers = [] } = options;
   const anonymous = anonymousCaller(anonRole);
   const tokens = new VerifiedTokens(options);
 
@@ -77,7 +83,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       : unlessRejected(caller, rejection);
   };
 
-  const callerOfBearerToken = (token: string): Caller | Promise<Caller> => {
+  const callerOfToken = (token: string): Caller | Promise<Caller> => {
     try {
       return validate(tokens.callerOf(token));
     } catch (error) {
@@ -86,6 +92,18 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
         (now) => validate(tokens.callerOf(token, now)),
         () => Promise.reject(error),
       );
+    }
+  };
+
+  const callerOfBearerToken = (token: string): Caller | Promise<Caller> => {
+    try {
+      return callerOfToken(token);
+    } catch (error) {
+      if (!remoteKeys || !isUnknownKeyError(error)) throw error;
+      return remoteKeys.refetch().then((hasChanged) => {
+        if (hasChanged) return callerOfToken(token);
+        throw remoteKeys.isLoaded ? error : keysUnavailable(error);
+      });
     }
   };
 
@@ -117,25 +135,37 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
 /** Verifies tokens, and caches the callers of verified ones. Rejected tokens are not cached. */
 class VerifiedTokens {
   readonly #options: AuthenticatorOptions;
-  readonly #requirements: Parameters<typeof verifyToken>[1];
+  #requirements: Parameters<typeof verifyToken>[1];
+  #remoteKeys: readonly TokenKey[] | undefined;
   /** By signature, which is as unique as the token and shorter. */
   readonly #cache: RecentMap<string, CachedToken>;
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
-    this.#requirements = { keys: options.keys, audience: options.jwtAudience };
+    const { keys, jwtAudience: audience, requiredIssuer: issuer = null } = options;
+    this.#requirements = { keys, audience, issuer };
     const weightOf = (_signature: string, { token: { length } }: CachedToken) =>
       Math.max(1 / options.jwtCacheEntries, length / CACHE_CHARACTERS);
     this.#cache = new RecentMap(1, weightOf, options.hits);
   }
 
   callerOf(token: string, databaseTime: number | null = null): Caller {
+    const remoteKeys = this.#options.remoteKeys?.current();
+    if (remoteKeys !== this.#remoteKeys) this.#replaceRemoteKeys(remoteKeys!);
     const signature = token.slice(token.lastIndexOf(".") + 1);
     const cached = this.#cache.get(signature);
     if (cached?.token === token && !isExpired(cached.caller)) return cached.caller;
     const caller = this.#verify(token, databaseTime);
     this.#cache.set(signature, { token, caller });
     return caller;
+  }
+
+  /** Also forgets the tokens that removed keys have verified. */
+  #replaceRemoteKeys(remoteKeys: readonly TokenKey[]): void {
+    const { signing, verifying } = this.#options.keys;
+    this.#remoteKeys = remoteKeys;
+    this.#requirements = { ...this.#requirements, keys: { signing, verifying: [...verifying, ...remoteKeys] } };
+    this.#cache.clear();
   }
 
   #verify(token: string, databaseTime: number | null): Caller {
@@ -198,6 +228,10 @@ function isJwt(key: string): boolean {
 
 function isExpired({ expiresAt }: Caller): boolean {
   return expiresAt !== null && hasExpired(expiresAt);
+}
+
+function keysUnavailable(cause: unknown): ApiError {
+  return unavailable("The keys of the token's issuer cannot be fetched at the moment.", cause);
 }
 
 function unlessRejected(caller: Caller, rejection: ApiError | null): Caller {

@@ -13,6 +13,8 @@ const TOO_EARLY_MESSAGES: readonly (string | null)[] = ["JWT not yet valid", "JW
 type ClaimsRequirements = {
   /** Null accepts any audience. */
   readonly audience: string | null;
+  /** Null accepts any issuer, and none. */
+  readonly issuer: string | null;
   /** The time by the database's clock, which sets `iat` in our tokens, in seconds since 1970; null if unknown. */
   readonly databaseTime: number | null;
 };
@@ -32,8 +34,8 @@ export function serializeClaims(claims: Claims): string {
   return JSON.stringify(claims);
 }
 
-/** Checks times and audience of a verified token; like PostgREST, it accepts a token without these claims. */
-export function checkClaims(claims: Claims, { audience, databaseTime }: ClaimsRequirements): void {
+/** Checks times, audience and issuer of a verified token; like PostgREST, it accepts a token without times and audience. */
+export function checkClaims(claims: Claims, { audience, issuer, databaseTime }: ClaimsRequirements): void {
   const [expiresAt, notBefore, issuedAt] = [
     readTimeClaim(claims, "exp"),
     readTimeClaim(claims, "nbf"),
@@ -52,6 +54,9 @@ export function checkClaims(claims: Claims, { audience, databaseTime }: ClaimsRe
   }
   if (!matchesAudience(claims.aud ?? [], audience)) {
     throw claimsInvalid("The token was made for another audience.", "JWT not in audience");
+  }
+  if (issuer !== null && claims.iss !== issuer) {
+    throw claimsInvalid("The token was made by another issuer.", "JWT not from the expected issuer");
   }
 }
 

@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import jwt from "jsonwebtoken";
 import { memoizeRecent } from "../cache/memoize.ts";
 import { withClaimAt } from "../config/claim-path.ts";
 import type { Config } from "../config/config.ts";
-import type { ApiError } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import { isJsonObject } from "../json/json-values.ts";
+import { isValidSignature, signContent } from "../web-keys.ts";
 import { type Claims, checkClaims, parseClaims, readTimeClaim } from "./claims.ts";
-import type { TokenKey, TokenKeys } from "./token-keys.ts";
+import type { IssuingKeys, TokenKey, TokenKeys } from "./token-keys.ts";
 import { type UnauthorizedDetails, unauthorized } from "./unauthorized.ts";
 
 export type VerifiedToken = {
@@ -18,44 +18,98 @@ export type VerifiedToken = {
 };
 
 const EMPTY_TOKEN = "Empty JWT is sent in Authorization header";
+const NO_SUITABLE_KEY = "No suitable key or wrong key type";
 
-type TokenRequirements = { readonly keys: TokenKeys; readonly audience: string | null };
+type TokenRequirements = {
+  readonly keys: TokenKeys;
+  readonly audience: string | null;
+  /** The issuer that tokens signed with keys of other parties must name; null accepts any. */
+  readonly issuer?: string | null;
+};
 
-export function signToken(claims: object, { algorithm, signing }: TokenKeys, { timestamp = true } = {}): string {
-  return jwt.sign(claims, signing.key, { algorithm, keyid: signing.id, noTimestamp: !timestamp });
-}
+/** Why a token is not verified. */
+export class TokenError extends Error {
+  override name = "TokenError";
+  readonly isExpired: boolean;
 
-/** Verifies with the key that the token names, or else with each key. Throws the errors of `jsonwebtoken`. */
-export function verifySignature(token: string, { algorithm, verifying }: TokenKeys, options: jwt.VerifyOptions) {
-  const header = jwt.decode(token, { complete: true })?.header;
-  // RFC 7515 §4.1.11: tokens with critical extensions must be rejected by verifiers that do not support them.
-  if (header?.crit !== undefined) throw new jwt.JsonWebTokenError("critical header");
-  const keys = keysWithId(header?.kid, verifying);
-  const last = keys.length - 1;
-  for (const { key } of keys.slice(0, last)) {
-    try {
-      return jwt.verify(token, key, { ...options, algorithms: [algorithm] });
-    } catch (error) {
-      if ((error as Error).message !== "invalid signature") throw error;
-    }
+  constructor(message: string, { isExpired = false } = {}) {
+    super(message);
+    this.isExpired = isExpired;
   }
-  return jwt.verify(token, keys[last]!.key, { ...options, algorithms: [algorithm] });
 }
 
-/** Verifies the signature, the times and the audience; throws 401. */
+export function signToken(claims: object, { signing }: IssuingKeys, { timestamp = true } = {}): string {
+  const header = { alg: signing.algorithm, typ: "JWT", kid: signing.id };
+  const issuedAt = timestamp && !("iat" in claims) ? { iat: Math.floor(Date.now() / 1000) } : {};
+  const content = `${encodePart(header)}.${encodePart({ ...claims, ...issuedAt })}`;
+  return `${content}.${signContent(content, signing.algorithm, signing.key)}`;
+}
+
+function encodePart(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+/** Verifies the signature and the expiry, and returns the claims; throws `TokenError`. */
+export function verifySignature(token: string, keys: TokenKeys, { clockTolerance = 0 } = {}): Claims {
+  if (!hasVerifiedSignature(token, keys)) findVerifyingKey(token, keys);
+  const claims = parseClaims(claimsTextOf(token));
+  if (!claims) throw new TokenError("invalid token");
+  const expiresAt = readTimeClaim(claims, "exp");
+  if (expiresAt !== null && expiresAt + clockTolerance <= Date.now() / 1000)
+    throw new TokenError("jwt expired", { isExpired: true });
+  return claims;
+}
+
+/** The key whose signature the token has: one with the key id and algorithm that it names. */
+function findVerifyingKey(token: string, { verifying }: TokenKeys): TokenKey {
+  const { header, content, signature } = splitToken(token);
+  // RFC 7515 §4.1.11: tokens with critical extensions must be rejected by verifiers that do not support them.
+  if (header.crit !== undefined) throw new TokenError("critical header");
+  const suitable = suitableKeys(header, verifying);
+  if (suitable.length === 0) throw new TokenError("invalid algorithm");
+  const key = suitable.find(({ key, algorithms }) => {
+    const algorithm = algorithms.find((name) => name === header.alg);
+    return algorithm !== undefined && isValidSignature(signature, content, algorithm, key);
+  });
+  if (key) return key;
+  throw new TokenError("invalid signature");
+}
+
+function suitableKeys({ alg, kid }: Readonly<Record<string, unknown>>, keys: readonly TokenKey[]): readonly TokenKey[] {
+  return keysWithId(kid, keys).filter(({ algorithms }) => algorithms.some((name) => name === alg));
+}
+
+function splitToken(token: string) {
+  const match = JWT_PATTERN.exec(token);
+  const header = match && parseHeader(match[1]!);
+  if (!header) throw new TokenError("jwt malformed");
+  const end = token.lastIndexOf(".");
+  return { header, content: token.slice(0, end), signature: token.slice(end + 1) };
+}
+
+/** Null if it is not a JSON object. */
+function parseHeader(encoded: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const header: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
+    return isJsonObject(header) ? header : null;
+  } catch {
+    return null;
+  }
+}
+
+function claimsTextOf(token: string): string {
+  return Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
+}
+
+/** Verifies the signature, the times, the audience and the issuer; throws 401. */
 export function verifyToken(
   token: string,
-  { keys, audience }: TokenRequirements,
+  { keys, audience, issuer = null }: TokenRequirements,
   databaseTime: number | null = null,
 ): VerifiedToken {
   if (token === "") throw invalidToken(EMPTY_TOKEN, EMPTY_TOKEN);
-  try {
-    if (!hasVerifiedSignature(token, keys))
-      verifySignature(token, keys, { ignoreExpiration: true, ignoreNotBefore: true });
-  } catch (error) {
-    throw signatureError(token, keys, error);
-  }
-  const claimsText = Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
+  const isForeign = hasVerifiedSignature(token, keys) ? false : verifyingKeyOrThrow(token, keys).isForeign;
+  const claimsText = claimsTextOf(token);
   const claims = parseTokenClaims(claimsText);
   if (claims.type === "refresh") {
     throw invalidToken(
@@ -63,8 +117,21 @@ export function verifyToken(
       "A refresh token identifies nobody",
     );
   }
-  checkClaims(claims, { audience, databaseTime });
+  checkClaims(claims, { audience, issuer: isForeign ? issuer : null, databaseTime });
   return { claims, claimsText, expiresAt: readTimeClaim(claims, "exp") };
+}
+
+function verifyingKeyOrThrow(token: string, keys: TokenKeys): TokenKey {
+  try {
+    return findVerifyingKey(token, keys);
+  } catch (error) {
+    throw signatureError(token, keys, error);
+  }
+}
+
+/** Whether the token was refused for its key, which another version of a key set may contain. */
+export function isUnknownKeyError(error: unknown): boolean {
+  return error instanceof ApiError && error.tableMessage === NO_SUITABLE_KEY;
 }
 
 /** Rejects NUL characters, which jsonb cannot store, so that no policy could read the claims. */
@@ -75,32 +142,19 @@ function parseTokenClaims(text: string): Claims {
 }
 
 /** Distinguishes the errors that PostgREST does, with its texts. */
-function signatureError(token: string, { algorithm }: TokenKeys, cause: unknown): ApiError {
-  if (!(cause instanceof jwt.JsonWebTokenError || cause instanceof SyntaxError)) {
-    return unauthorized("VERIFICATION_FAILED", "The token could not be verified.", "JWT couldn't be decoded", {
-      cause,
-    });
-  }
+function signatureError(token: string, { verifying }: TokenKeys, cause: unknown): ApiError {
   const message = "The token is malformed, or was not signed by this service.";
   const parts = token.split(".").length;
   if (parts !== 3) return invalidToken(message, `Expected 3 parts in JWT; got ${parts}`, { cause });
-  const alg = algorithmOf(token);
-  if (alg === undefined) return invalidToken(message, "JWT cryptographic operation failed", { cause });
-  if (alg === "none") {
+  const header = parseHeader(token.split(".")[0]!);
+  if (header?.alg === undefined) return invalidToken(message, "JWT cryptographic operation failed", { cause });
+  if (header.alg === "none") {
     const details = "JWT is unsecured but expected 'alg' was not 'none'";
     return invalidToken(message, "Wrong or unsupported encoding algorithm", { details, cause });
   }
-  const details = `${alg === algorithm ? "None of the keys was able" : "No suitable key was found"} to decode the JWT`;
-  return invalidToken(message, "No suitable key or wrong key type", { details, cause });
-}
-
-/** The `alg` of the token's header, even if the rest of the token is unreadable. */
-function algorithmOf(token: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(token.split(".")[0]!, "base64url").toString("utf8"))?.alg;
-  } catch {
-    return undefined;
-  }
+  const isKnown = suitableKeys(header, verifying).length > 0;
+  const details = `${isKnown ? "None of the keys was able" : "No suitable key was found"} to decode the JWT`;
+  return invalidToken(message, NO_SUITABLE_KEY, { details, cause });
 }
 
 function invalidToken(message: string, description: string, extra: UnauthorizedDetails = {}): ApiError {
@@ -117,36 +171,33 @@ const MAX_CACHED_HEADERS = 100;
 const readTokenHeader = memoizeRecent(
   MAX_CACHED_HEADERS,
   (encoded: string): { readonly isUsual: boolean; readonly id: unknown } => {
-    try {
-      const header: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
-      if (!isJsonObject(header)) return UNUSUAL_HEADER;
-      const isUsual = header.alg === "HS256" && Object.keys(header).every((name) => USUAL_HEADER_NAMES.includes(name));
-      return { isUsual, id: header.kid };
-    } catch {
-      return UNUSUAL_HEADER;
-    }
+    const header = parseHeader(encoded);
+    if (!header) return UNUSUAL_HEADER;
+    const isUsual = header.alg === "HS256" && Object.keys(header).every((name) => USUAL_HEADER_NAMES.includes(name));
+    return { isUsual, id: header.kid };
   },
 );
 
-/** The key with the id, or else all keys: another issuer with the same secret may use other ids, or none. */
+/**
+ * The keys with the id, or else all keys: another issuer with the same secret may use other ids, or none. A key that its
+ * issuer has named is not used for other ids.
+ */
 function keysWithId(id: unknown, keys: readonly TokenKey[]): readonly TokenKey[] {
+  if (id === undefined) return keys;
   const matching = keys.filter((key) => key.id === id);
-  return matching.length > 0 ? matching : keys;
+  return matching.length > 0 ? matching : keys.filter(({ isNamed }) => !isNamed);
 }
 
-/**
- * A fast path for our own HS256 tokens: true if the signature is valid. False means unknown: `jsonwebtoken`, which takes
- * several times as long, then decides and explains what is wrong.
- */
-export function hasVerifiedSignature(token: string, { algorithm, verifying }: TokenKeys): boolean {
-  if (algorithm !== "HS256") return false;
+/** A fast path for HS256 tokens: true if the signature is valid. False means unknown, or another algorithm. */
+export function hasVerifiedSignature(token: string, { verifying }: TokenKeys): boolean {
   const header = JWT_PATTERN.exec(token)?.[1];
   const { isUsual, id } = header === undefined ? UNUSUAL_HEADER : readTokenHeader(header);
   if (!isUsual) return false;
   const end = token.lastIndexOf(".");
   const signed = token.slice(0, end);
   const signature = Buffer.from(token.slice(end + 1));
-  return keysWithId(id, verifying).some(({ key }) => {
+  return keysWithId(id, verifying).some(({ key, algorithms }) => {
+    if (!algorithms.includes("HS256")) return false;
     const expected = Buffer.from(createHmac("sha256", key).update(signed).digest("base64url"));
     return signature.length === expected.length && timingSafeEqual(signature, expected);
   });
@@ -155,6 +206,6 @@ export function hasVerifiedSignature(token: string, { algorithm, verifying }: To
 type RoleKeySettings = Pick<Config, "jwtIssuer" | "jwtRoleClaim">;
 
 /** The API key of a role. It has no time of issue, so it is always the same text and can be printed again at any time. */
-export function makeRoleKey(role: string, keys: TokenKeys, { jwtIssuer, jwtRoleClaim }: RoleKeySettings): string {
+export function makeRoleKey(role: string, keys: IssuingKeys, { jwtIssuer, jwtRoleClaim }: RoleKeySettings): string {
   return signToken(withClaimAt({ iss: jwtIssuer, role }, jwtRoleClaim, role), keys, { timestamp: false });
 }

@@ -89,11 +89,11 @@ function toKeyJson({ id, ownerId, prefix, expiresAt, isLive: _isLive, ...key }: 
   };
 }
 
-/** Publishes the public keys that verify our tokens (RFC 7517). Shared secrets (HS256) are not published. */
-export function keySetRoutes({ algorithm, verifying }: TokenKeys): GatewayRoutes {
-  const published = algorithm === "RS256" ? verifying : [];
-  const keys = published.map(({ id, key }) => {
-    return { ...key.export({ format: "jwk" }), kid: id, alg: algorithm, use: "sig" };
+/** Publishes the public keys that verify our tokens (RFC 7517): neither secrets nor the keys of other issuers. */
+export function keySetRoutes({ verifying }: TokenKeys): GatewayRoutes {
+  const published = verifying.filter(({ key, isForeign }) => key.type === "public" && !isForeign);
+  const keys = published.map(({ id, key, algorithms: [alg] }) => {
+    return { ...key.export({ format: "jwk" }), kid: id, alg, use: "sig" };
   });
   return { "/.well-known/jwks.json": { GET: () => jsonResponse(200, { keys }, CACHE_FIVE_MINUTES) } };
 }

@@ -1,8 +1,8 @@
 import type { Federation } from "../../engine/accounts/federation/federation.ts";
 import type { RequestedSignIn } from "../../engine/accounts/federation/oauth-state-store.ts";
 import { type CallbackRequest, PROVIDERS_PATH } from "../../engine/accounts/federation/provider.ts";
-import { isLoopback } from "../../engine/accounts/federation/safe-fetch.ts";
 import { generateSecret } from "../../engine/accounts/random-secrets.ts";
+import { isLoopback } from "../../engine/safe-fetch.ts";
 import { clearSessionCookie, readSessionCookie } from "../../http/credentials.ts";
 import { HttpError, notFound, toHttpError } from "../../http/http-error.ts";
 import { readCookie } from "../../http/request-info.ts";

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { GuideSection } from "./render-markdown.ts";
+import { Marked, type RendererObject, type Token, type Tokens } from "marked";
+import { Html, html } from "../pages/page.ts";
 
 /** The package root: two levels up from the sources, three from `dist`. */
 export const DOCUMENT_ROOT = ["../..", "../../.."]
@@ -49,86 +50,108 @@ function slugOf(file: string): string {
     .toLowerCase();
 }
 
-type SearchEntry = {
-  readonly page: GuidePage;
-  readonly section: GuideSection;
+export type GuideSection = {
+  /** Null: the part before the first heading of the second level. */
+  readonly anchor: string | null;
+  readonly heading: string;
+  readonly level: number;
+  /** Without markup, for the search. */
+  readonly text: string;
 };
 
-export type SearchResult = SearchEntry & {
-  /** The text around the first word that was found; odd parts are words that were searched. */
-  readonly excerpt: readonly string[];
+export type RenderedMarkdown = {
+  readonly title: string;
+  readonly content: Html;
+  readonly sections: readonly GuideSection[];
 };
 
-/** Longer queries are cut. */
-export const MAX_QUERY_LENGTH = 100;
-const MAX_RESULTS = 20;
-const MAX_WORDS = 8;
-const EXCERPT_BEFORE = 60;
-const EXCERPT_LENGTH = 220;
+/** Returns null for files that the guide does not serve. */
+export type ResolveLink = (target: string) => string | null;
 
-const PAGE_TITLE_SCORE = 12;
-const HEADING_SCORE = 8;
-const WORD_START_SCORE = 2;
-const MAX_COUNTED_OCCURRENCES = 4;
+/** Tables of more columns are read row by row on a phone, with the column's name before each cell. */
+const MAX_UNLABELLED_COLUMNS = 2;
 
-type IndexedEntry = SearchEntry & { readonly title: string; readonly heading: string; readonly text: string };
+/** Renders a page of this repository. HTML in it is shown as text. */
+export function renderMarkdown(source: string, resolveLink: ResolveLink): RenderedMarkdown {
+  const marked = new Marked();
+  const tokens = marked.lexer(source);
+  const sections = toSections(tokens);
+  // The headings are rendered in the order in which the sections were found.
+  const anchors = sections.flatMap(({ anchor }) => anchor ?? []).values();
+  marked.use({ renderer: makeRenderer(anchors, resolveLink) });
+  const body = tokens.filter((token) => !(token.type === "heading" && token.depth === 1));
+  return { title: sections[0]!.heading, content: new Html(marked.parser(body)), sections };
+}
 
-/** Finds the sections that contain all words of a query, best first. */
-export function makeSearch(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
-  const indexed = entries.map((entry) => ({
-    ...entry,
-    title: entry.page.title.toLowerCase(),
-    heading: entry.section.heading.toLowerCase(),
-    text: entry.section.text.toLowerCase(),
-  }));
-  return (query) => {
-    const words = wordsOf(query);
-    if (words.length === 0) return [];
-    return indexed
-      .map((entry) => ({ entry, score: scoreOf(entry, words) }))
-      .filter(({ score }) => score > 0)
-      .sort((a, b) => b.score - a.score)
-      .slice(0, MAX_RESULTS)
-      .map(({ entry: { page, section } }) => ({ page, section, excerpt: excerptOf(section.text, words) }));
+function makeRenderer(anchors: Iterator<string>, resolveLink: ResolveLink): RendererObject {
+  return {
+    heading({ tokens, depth }) {
+      const anchor = anchors.next().value!;
+      const content = new Html(this.parser.parseInline(tokens));
+      return html`<h${depth} id="${anchor}">${content} <a class="anchor" href="#${anchor}" aria-label="Link to this section">#</a></h${depth}>\n`
+        .text;
+    },
+    code({ text, lang = "" }) {
+      const [, file] = lang.split(" ");
+      const block = html`<pre tabindex="0"><code>${text}</code></pre>`;
+      return file ? html`<figure><figcaption>${file}</figcaption>${block}</figure>\n`.text : `${block.text}\n`;
+    },
+    table({ header, rows }) {
+      const render = (cell: Tokens.TableCell) => new Html(this.parser.parseInline(cell.tokens));
+      const hasLabels = header.length > MAX_UNLABELLED_COLUMNS;
+      const label = (column: number) =>
+        hasLabels && column > 0 ? html` data-label="${toPlainText(header[column]!.text)}"` : null;
+      return html`<div class="scroll" tabindex="0"><table>
+<thead><tr>${header.map((cell) => (cell.text === "" ? html`<td></td>` : html`<th scope="col">${render(cell)}</th>`))}</tr></thead>
+<tbody>
+${rows.map((row) => html`<tr>${row.map((cell, column) => html`<td${label(column)}>${render(cell)}</td>`)}</tr>\n`)}</tbody></table></div>\n`
+        .text;
+    },
+    link({ href, text, tokens }) {
+      const content = new Html(this.parser.parseInline(tokens));
+      // An address that is shown leads to where it says.
+      const address = text === href ? href : resolveLink(href);
+      return address === null ? content.text : html`<a href="${address}">${content}</a>`.text;
+    },
+    image({ href, text }) {
+      const address = resolveLink(href);
+      return address === null ? html`${text}`.text : html`<img src="${address}" alt="${text}" loading="lazy">`.text;
+    },
+    html: ({ text }) => html`${text}`.text,
   };
 }
 
-function wordsOf(query: string): string[] {
-  const words =
-    query
-      .slice(0, MAX_QUERY_LENGTH)
-      .toLowerCase()
-      .match(/[\p{L}\p{N}_/@.-]*[\p{L}\p{N}_]/gu) ?? [];
-  return [...new Set(words)].slice(0, MAX_WORDS);
+/** The first section is the page's title, with the text up to the first heading. */
+function toSections(tokens: readonly Token[]): GuideSection[] {
+  const used = new Map<string, number>();
+  const starts = tokens.flatMap((token, index) => (token.type === "heading" ? index : []));
+  return starts.map((start, index) => {
+    const { text, depth: level } = tokens[start] as Tokens.Heading;
+    const heading = toPlainText(text);
+    const body = tokens.slice(start + 1, starts[index + 1]).map(({ raw }) => raw);
+    return { anchor: level === 1 ? null : toAnchor(heading, used), heading, level, text: toPlainText(body.join("")) };
+  });
 }
 
-/** 0 if a word is missing. */
-function scoreOf({ title, heading, text }: IndexedEntry, words: readonly string[]): number {
-  let total = 0;
-  for (const word of words) {
-    let score = title.includes(word) ? PAGE_TITLE_SCORE : 0;
-    if (heading.includes(word)) score += HEADING_SCORE;
-    let at = text.indexOf(word);
-    for (let count = 0; at >= 0 && count < MAX_COUNTED_OCCURRENCES; count += 1) {
-      score += isWordStart(text, at) ? WORD_START_SCORE : 1;
-      at = text.indexOf(word, at + word.length);
-    }
-    if (score === 0) return 0;
-    total += score;
-  }
-  return total;
+/** As GitHub makes them; the second heading of the same name gets a number. */
+function toAnchor(heading: string, used: Map<string, number>): string {
+  const anchor = heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+  const count = used.get(anchor) ?? 0;
+  used.set(anchor, count + 1);
+  return count === 0 ? anchor : `${anchor}-${count}`;
 }
 
-function isWordStart(text: string, at: number): boolean {
-  return at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]!);
-}
-
-function excerptOf(text: string, words: readonly string[]): string[] {
-  const pattern = words.map((word) => RegExp.escape(word)).join("|");
-  const first = Math.max(0, text.search(new RegExp(pattern, "i")));
-  const from = first <= EXCERPT_BEFORE ? 0 : text.indexOf(" ", first - EXCERPT_BEFORE) + 1;
-  const cut = text.slice(from, from + EXCERPT_LENGTH);
-  const isCut = from + EXCERPT_LENGTH < text.length;
-  const excerpt = `${from > 0 ? "… " : ""}${isCut ? `${cut.replace(/\s\S*$/, "")} …` : cut}`;
-  return excerpt.split(new RegExp(`(${pattern})`, "i"));
+function toPlainText(markdown: string): string {
+  return markdown
+    .replace(/^```.*$|^\|[ |:-]+\|$/gm, "")
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/\*\*|`/g, "")
+    .replace(/^\| | ?\|$/gm, "")
+    .replace(/(?<!\\)\| /g, "· ")
+    .replaceAll("\\|", "|")
+    .replace(/\s+/g, " ")
+    .trim();
 }

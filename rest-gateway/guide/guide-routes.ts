@@ -1,21 +1,22 @@
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path/posix";
 import { notFound } from "../../http/http-error.ts";
-import { contentResponse, type TaggedContent, tagContent } from "../../http/tagged-content.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
+import { matchesTag } from "../resource/conditional-requests.ts";
 import {
   DOCUMENT_ROOT,
   type GuidePage,
-  MAX_QUERY_LENGTH,
-  makeSearch,
+  type GuideSection,
+  type RenderedMarkdown,
   readGuidePages,
-  type SearchResult,
+  type renderMarkdown,
 } from "./guide-pages.ts";
-import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
+import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./search.ts";
 
 const GUIDE_PATH = "/docs/guide";
 const SEARCH_PATH = `${GUIDE_PATH}/search`;
@@ -39,7 +40,7 @@ export function guideFolder(): Readonly<Record<string, GatewayHandler>> {
   let guide: Promise<Guide> | undefined;
   const get: GatewayHandler = async (request) => {
     // Loading the parser of Markdown would take 20 ms of every start.
-    guide ??= import("./render-markdown.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
+    guide ??= import("./guide-pages.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
     return (await guide).respond(request);
   };
   const methods = new Map([["GET", get]]);
@@ -51,7 +52,7 @@ class Guide {
   readonly #bySlug = new Map(this.#pages.map((page) => [page.slug, page]));
   readonly #slugByFile = new Map(this.#pages.map(({ file, slug }) => [file, slug]));
   readonly #rendered = new Map<string, RenderedMarkdown>();
-  readonly #contents = new Map<string, TaggedContent>();
+  readonly #responses = new Map<string, GatewayResponse>();
   readonly #render: RenderPage = makeRenderPage({
     formTargets: [],
     style: readFileSync(join(import.meta.dirname, "guide.css"), "utf8"),
@@ -67,14 +68,14 @@ class Guide {
   async respond(request: GatewayRequest): Promise<GatewayResponse> {
     const name = request.path.slice(GUIDE_PATH.length).replace(/^\/|\/$/g, "");
     if (name === "search") return this.#searchResponse(new URLSearchParams(request.rawQuery).get("q") ?? "");
-    let content = this.#contents.get(name);
-    if (content === undefined) {
-      const { body, headers } = await this.#makeResponse(name);
-      // No page of the guide has a header with several values.
-      content = tagContent(body!, { ...(headers as Record<string, string>), "Cache-Control": "public, no-cache" });
-      this.#contents.set(name, content);
+    let response = this.#responses.get(name);
+    if (response === undefined) {
+      response = withTag(await this.#makeResponse(name));
+      this.#responses.set(name, response);
     }
-    return contentResponse(content, request.headers["if-none-match"]);
+    const { ETag } = response.headers as { ETag: string };
+    if (!matchesTag(request.headers["if-none-match"], ETag)) return response;
+    return { status: 304, headers: response.headers, body: null };
   }
 
   async #makeResponse(name: string): Promise<GatewayResponse> {
@@ -150,6 +151,11 @@ ${pages.map(({ slug, title, about }) => html`<li><a href="${GUIDE_PATH}/${slug}"
     if (slug === undefined) return null;
     return `${GUIDE_PATH}/${slug}${anchor === undefined ? "" : `#${anchor}`}`;
   }
+}
+
+function withTag(response: GatewayResponse): GatewayResponse {
+  const ETag = `"${hash("sha256", response.body!, "base64url")}"`;
+  return { ...response, headers: { ...response.headers, ETag, "Cache-Control": "public, no-cache" } };
 }
 
 function searchForm(query: string): Html {

@@ -33,7 +33,8 @@ type StartPageDependencies = {
   /** The state of the service if it is not healthy; else null. */
   readonly fault: () => Promise<string | null>;
   /** The public API key. */
-  readonly anonKey: string;
+  /** Null if this deployment signs no tokens. */
+  readonly anonKey: string | null;
   readonly links: readonly StartPageLink[];
   readonly graphqlQuery: (table: string) => string | null;
 };
@@ -75,12 +76,12 @@ ${links.map(({ path, title, about }) => html`<li><a href="${path}">${title}<span
 <p>Requests to <code>/rest/v1</code> and Realtime need an API key. <code>npm run keys</code> (or
 <code>npx content-service keys</code>) prints both keys: <code>anon</code> is public and restricted by row-level security;
 <code>service_role</code> bypasses it: keep it secret.</p>
-${isOpen ? html`<h3>The <code>anon</code> key of this deployment</h3><pre tabindex="0"><code>${anonKey}</code></pre>` : null}
+${isOpen && anonKey !== null ? html`<h3>The <code>anon</code> key of this deployment</h3><pre tabindex="0"><code>${anonKey}</code></pre>` : null}
 </section>
 
 <section aria-labelledby="tables">
 <h2 id="tables">Tables</h2>
-${tablesSection(dependencies, isOpen ? anonKey : "$ANON_KEY")}
+${tablesSection(dependencies, (isOpen ? anonKey : null) ?? "$ANON_KEY")}
 </section>`;
 }
 

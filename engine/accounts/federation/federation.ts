@@ -1,7 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { AsOwner } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
-import type { TokenKeys } from "../../identity/token-keys.ts";
+import type { IssuingKeys } from "../../identity/token-keys.ts";
 import type { LoginAttempts } from "../login-attempts.ts";
 import type { Sessions } from "../sessions.ts";
 import type { TokenPairs } from "../token-pairs.ts";
@@ -23,7 +23,7 @@ import { makeSamlProtocol } from "./saml-protocol.ts";
 
 type FederationOptions = {
   readonly asOwner: AsOwner;
-  readonly keys: TokenKeys;
+  readonly keys: IssuingKeys;
   readonly attempts: LoginAttempts;
   readonly sessions: Pick<Sessions, "open">;
   readonly tokens: Pick<TokenPairs, "open">;

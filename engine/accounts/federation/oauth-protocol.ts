@@ -1,6 +1,7 @@
 import * as openid from "openid-client";
 import type { ApiError } from "../../errors.ts";
 import { isExactNumber, isJsonObject, parseJsonExactly, toAddressText } from "../../json/json-values.ts";
+import { isLoopback, makeSafeFetch } from "../../safe-fetch.ts";
 import { assertionInvalid, providerRefused, providerUnavailable } from "./federation-errors.ts";
 import type {
   CallbackRequest,
@@ -10,7 +11,6 @@ import type {
   ServiceUrls,
   SignOutHint,
 } from "./provider.ts";
-import { isLoopback, makeSafeFetch } from "./safe-fetch.ts";
 
 /** What differs between OpenID Connect and plain OAuth 2.0 in the authorization code flow. */
 type CodeFlow = {

@@ -1,7 +1,7 @@
 import { type AsOwner, inOwnerTransaction } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
 import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "../../identity/client-info.ts";
-import { deriveEncryptionKey, type TokenKeys } from "../../identity/token-keys.ts";
+import { deriveEncryptionKey, type IssuingKeys } from "../../identity/token-keys.ts";
 import { decryptBytes, encryptBytes } from "../../secrets.ts";
 import type { Provider, ProviderKind, ProviderSettings } from "./provider.ts";
 
@@ -52,7 +52,7 @@ const LIST_PROVIDERS = `
   from auth.list_providers()`;
 
 /** Manages identity providers. `keys` is only called to encrypt or decrypt a secret. */
-export function makeProviders(asOwner: AsOwner, keys: () => Promise<TokenKeys>): Providers {
+export function makeProviders(asOwner: AsOwner, keys: () => Promise<IssuingKeys>): Providers {
   const callByName = async (call: string, name: string): Promise<void> => {
     const { rows } = await inOwnerTransaction(asOwner, (client) =>
       client.query<{ done: boolean }>(`select ${call} as done`, [clientInfoParameter(OPERATOR), name]),
@@ -100,12 +100,12 @@ function providerNotFound(): ApiError {
 }
 
 /** Encrypts a client secret with the deployment's key. It cannot be stored as a digest, because it is sent to the provider. */
-export function encryptSecret(secret: string, { signing }: TokenKeys): string {
+export function encryptSecret(secret: string, { signing }: IssuingKeys): string {
   return ENCRYPTED_PREFIX + encryptBytes([secret], deriveEncryptionKey(signing, SECRET_KEY_PURPOSE)).toString("base64");
 }
 
 /** A secret that was inserted by SQL is stored as plain text. */
-export function decryptSecret(stored: string, { signing, verifying }: TokenKeys): string {
+export function decryptSecret(stored: string, { signing, verifying }: IssuingKeys): string {
   if (!stored.startsWith(ENCRYPTED_PREFIX)) return stored;
   const sealed = Buffer.from(stored.slice(ENCRYPTED_PREFIX.length), "base64");
   const keys = [signing, ...verifying].filter(({ key }) => key.type !== "public");

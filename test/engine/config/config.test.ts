@@ -77,10 +77,9 @@ describe("readConfig", () => {
   );
 
   test.each([
-    '{"keys":[{"kty":"RSA","n":"abc","e":"AQAB"}]}',
     "@/run/secrets/postgrest/jwt_secret",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQ\n-----END PUBLIC KEY-----",
-  ])("a publicly known secret, such as a key set or a file's name, is refused: %.20s", (secret) => {
+  ])("a publicly known secret, such as a PEM key or a file's name, is refused: %.20s", (secret) => {
     expect(problemsOf({ PGRST_JWT_SECRET: secret })).toContain("PGRST_JWT_SECRET must be the secret itself");
   });
 

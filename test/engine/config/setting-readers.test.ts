@@ -115,18 +115,22 @@ describe("readers", () => {
   test.each([
     ["secret", () => "secret"],
     ["garbage in PEM form", () => "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"],
-    ["an elliptic key", () => pemOf(generateKeyPairSync("ec", { namedCurve: "P-256" }))],
+    ["an elliptic key of another curve", () => pemOf(generateKeyPairSync("ec", { namedCurve: "P-384" }))],
+    ["an Ed25519 key", () => pemOf(generateKeyPairSync("ed25519"))],
     ["a short key", () => pemOf(generateKeyPairSync("rsa", { modulusLength: 1024 }))],
   ])("a private key is not: %s", (_what, make) => {
-    expect(() => privateKey(make())).toThrow("an RSA private key of at least 2048 bits");
+    expect(() => privateKey(make())).toThrow("an RSA private key of at least 2048 bits or an EC key (P-256)");
   });
 
   test("previous keys may be several, public or private, and on one line", () => {
-    const pems = [1, 2].map(() => pemOf(generateKeyPairSync("rsa", { modulusLength: 2048 })));
+    const pems = [
+      pemOf(generateKeyPairSync("rsa", { modulusLength: 2048 })),
+      pemOf(generateKeyPairSync("ec", { namedCurve: "P-256" })),
+    ];
     const publicPem = createPublicKey(pems[0]!).export({ type: "spki", format: "pem" }) as string;
     const read = publicKeys(`${publicPem}${pems[1]}`.replaceAll("\n", "\\n"));
     expect(read.map((pem) => `${pem}\n`)).toEqual([publicPem, pems[1]]);
-    for (const text of ["secret", pemOf(generateKeyPairSync("ec", { namedCurve: "P-256" }))]) {
+    for (const text of ["secret", pemOf(generateKeyPairSync("ec", { namedCurve: "P-384" }))]) {
       expect(() => publicKeys(text)).toThrow("RSA keys of at least 2048 bits");
     }
   });

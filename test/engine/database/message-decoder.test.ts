@@ -11,7 +11,7 @@ import {
   readPair,
   readRow,
   readRowCount,
-} from "../../../engine/database/protocol-messages.ts";
+} from "../../../engine/database/message-decoder.ts";
 
 type Message = { readonly type: number; readonly body: Buffer };
 

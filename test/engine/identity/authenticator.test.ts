@@ -3,7 +3,7 @@ import jwt from "jsonwebtoken";
 import { describe, expect, test, vi } from "vitest";
 import type { ApiError } from "../../../engine/errors.ts";
 import { type Authenticator, makeAuthenticator } from "../../../engine/identity/authenticator.ts";
-import { makeTokenKeys, type TokenKeys } from "../../../engine/identity/token-keys.ts";
+import { type IssuingKeys, makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { signToken } from "../../../engine/identity/tokens.ts";
 import { unauthorized } from "../../../engine/identity/unauthorized.ts";
 import { errorHeaders, toHttpError } from "../../../http/http-error.ts";
@@ -41,7 +41,7 @@ function parseErrorOf(authenticator: Authenticator, token: string) {
   throw new Error("the token was accepted");
 }
 
-describe.each<[string, TokenKeys]>([
+describe.each<[string, IssuingKeys]>([
   ["HS256", keys],
   ["RS256", rsaKeys],
 ])("a bearer token signed by %s", (_algorithm, ownKeys) => {

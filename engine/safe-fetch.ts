@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { CustomFetch } from "openid-client";
-import { isPublicAddress } from "../../limits/ip-address.ts";
+import { isPublicAddress } from "./limits/ip-address.ts";
 
 type SafeFetchOptions = {
   /** The configured URL of the provider; plain HTTP is allowed for one on this machine. */

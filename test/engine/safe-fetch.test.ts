@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { makeSafeFetch } from "../../../../engine/accounts/federation/safe-fetch.ts";
+import { makeSafeFetch } from "../../engine/safe-fetch.ts";
 
 const ASKED = { body: undefined, headers: {}, method: "GET", redirect: "manual" } as const;
 
