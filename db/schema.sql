@@ -1172,7 +1172,7 @@ begin
       and not exists (select from auth.refresh_tokens as token where token.family_id = session.id)
     order by session.refreshed_at limit 10 for update skip locked
   );
-  return auth.token_claims(add_refresh_token.user_id) || jsonb_build_object('session_id', add_refresh_token.family_id);
+  return auth.session_claims(add_refresh_token.user_id, add_refresh_token.family_id);
 end;
 $function$;
 comment on function auth.add_refresh_token(bigint,bytea,uuid,integer,auth.client_info) is 'Stores a refresh token and returns the claims of the access token. The caller has locked the account.';
@@ -1225,6 +1225,29 @@ begin
 end;
 $function$;
 comment on function auth.assign_role(bigint,text,auth.client_info) is 'Assigns a role. Access tokens with another role end within seconds; a refresh issues new ones.';
+
+-- function auth.ban_account(bigint,timestamp with time zone,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.ban_account(user_id bigint, until timestamp with time zone, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if (auth.lock_account(ban_account.user_id)).user_id is null then
+    return false;
+  end if;
+  update auth.users as account set banned_until = ban_account.until where account.user_id = ban_account.user_id;
+  if until > now() then
+    perform auth.end_sign_ins(ban_account.user_id);
+  end if;
+  perform auth.log_event(
+    case when until > now() then 'account.banned' else 'account.unbanned' end, ban_account.user_id, client_info,
+    jsonb_strip_nulls(jsonb_build_object('until', until))
+  );
+  return true;
+end;
+$function$;
+comment on function auth.ban_account(bigint,timestamp with time zone,auth.client_info) is 'Ends all sign-ins of the account and refuses new ones until then; null ends a ban. False: no such account.';
 
 -- function auth.begin_email_change(bigint,text,bytea,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.begin_email_change(user_id bigint, email text, token_hash bytea, seconds integer, client_info auth.client_info)
@@ -1803,6 +1826,18 @@ end;
 $function$;
 comment on function auth.end_token_family(bigint,uuid,auth.client_info) is 'Ends one sign-in by tokens of that user. False: the user has no such sign-in.';
 
+-- function auth.ended_token_sessions(uuid[])
+CREATE OR REPLACE FUNCTION auth.ended_token_sessions(session_ids uuid[])
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT DISTINCT token.family_id
+    FROM auth.refresh_tokens token
+   WHERE ((token.family_id = ANY (ended_token_sessions.session_ids)) AND (token.revoked_at IS NOT NULL));
+END;
+comment on function auth.ended_token_sessions(uuid[]) is 'Those of these sign-ins by tokens that were ended.';
+
 -- function auth.enroll_factor(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info)
  RETURNS text
@@ -1972,6 +2007,14 @@ CREATE OR REPLACE FUNCTION auth.has_administrator()
  STABLE
 RETURN (EXISTS (SELECT FROM auth.user_roles WHERE (user_roles.role = 'admin'::text)));
 comment on function auth.has_administrator() is 'Whether there is an administrator.';
+
+-- function auth.has_token_session(bigint,uuid)
+CREATE OR REPLACE FUNCTION auth.has_token_session(user_id bigint, session_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM auth.refresh_tokens token WHERE ((token.family_id = has_token_session.session_id) AND (token.user_id = has_token_session.user_id) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now()))));
+comment on function auth.has_token_session(bigint,uuid) is 'Whether this sign-in by tokens of the user has not ended.';
 
 -- function auth.is_admin()
 CREATE OR REPLACE FUNCTION auth.is_admin()
@@ -2177,6 +2220,18 @@ BEGIN ATOMIC
 END;
 comment on function auth.login_counters(text,inet) is 'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';
 
+-- function auth.merge_metadata(jsonb,jsonb)
+CREATE OR REPLACE FUNCTION auth.merge_metadata(metadata jsonb, changes jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ SELECT COALESCE(jsonb_object_agg(entry.key, entry.value), '{}'::jsonb) AS "coalesce"
+    FROM jsonb_each((merge_metadata.metadata || COALESCE(merge_metadata.changes, '{}'::jsonb))) entry(key, value)
+   WHERE (NOT COALESCE(((merge_metadata.changes -> entry.key) = 'null'::jsonb), false));
+END;
+comment on function auth.merge_metadata(jsonb,jsonb) is 'The object with the changes, without the keys that are null in the changes.';
+
 -- function auth.open_session(bigint,bytea,integer,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, client_info auth.client_info, OUT username text, OUT claims jsonb)
  RETURNS record
@@ -2347,6 +2402,34 @@ begin
 end;
 $function$;
 comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.client_info) is 'The result of an attempt with the right password: passed, or what is missing or wrong.';
+
+-- function auth.providers_of(bigint)
+CREATE OR REPLACE FUNCTION auth.providers_of(user_id bigint)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT COALESCE(jsonb_agg(way.name ORDER BY way.since, way.name), '[]'::jsonb) AS "coalesce"
+    FROM ( SELECT 'email'::text AS name,
+             account.created_at AS since
+            FROM auth.users account
+           WHERE ((account.user_id = providers_of.user_id) AND (account.email IS NOT NULL) AND (NOT account.is_anonymous) AND ((account.password_hash IS NOT NULL) OR (NOT (EXISTS ( SELECT
+                    FROM auth.identities
+                   WHERE (identities.user_id = account.user_id))))))
+         UNION ALL
+          SELECT 'phone'::text,
+             account.phone_confirmed_at
+            FROM auth.users account
+           WHERE ((account.user_id = providers_of.user_id) AND (account.phone_confirmed_at IS NOT NULL))
+         UNION ALL
+          SELECT providers.name,
+             min(identities.created_at) AS min
+            FROM (auth.identities
+              JOIN auth.providers ON ((providers.issuer = identities.issuer)))
+           WHERE (identities.user_id = providers_of.user_id)
+           GROUP BY providers.name) way;
+END;
+comment on function auth.providers_of(bigint) is 'How the user can sign in, the first one first: email, phone, and names of identity providers.';
 
 -- function auth.register(text,text,integer,text,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info)
@@ -2543,8 +2626,8 @@ RETURN COALESCE(NULLIF(current_setting('role'::text, true), 'none'::text), (SESS
 grant execute on function auth.role() to anon, authenticated, service_role;
 comment on function auth.role() is 'The database role in which the caller acts: anon, authenticated, admin or service_role.';
 
--- function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.rotate_refresh_token(token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, client_info auth.client_info, OUT outcome text, OUT claims jsonb, OUT sealed_answer bytea)
+-- function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info,boolean)
+CREATE OR REPLACE FUNCTION auth.rotate_refresh_token(token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, client_info auth.client_info, keeps_answers boolean DEFAULT false, OUT outcome text, OUT claims jsonb, OUT sealed_answer bytea)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2567,10 +2650,11 @@ begin
     outcome := 'rotated';
     update auth.refresh_tokens as token
       set rotated_at = clock_timestamp() where token.token_hash = v_token.token_hash;
-    -- The bearer of this token has received the response that was sealed.
+    -- The bearer of this token has received the response that was sealed; others of its sign-in may not, where each may retry.
     update auth.refresh_tokens as earlier
       set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
-      where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
+      where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null
+        and (not keeps_answers or earlier.sealed_until < clock_timestamp());
     claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds, client_info);
   elsif v_token.idempotency_key_hash = retry_hash and v_token.sealed_until > clock_timestamp() then
     outcome := 'repeated';
@@ -2583,7 +2667,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info) is 'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
+comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info,boolean) is 'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
 
 -- function auth.save_federation_login(jsonb,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.save_federation_login(login jsonb, browser_hash bytea, seconds integer)
@@ -2620,6 +2704,58 @@ AS $function$
   );
 $function$;
 comment on function auth.save_federation_session(bytea,text,text,text,text) is 'Stores the provider through which a session was opened.';
+
+-- function auth.session_claims(bigint,uuid)
+CREATE OR REPLACE FUNCTION auth.session_claims(user_id bigint, session_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.users;
+  v_session auth.token_sessions;
+  v_providers jsonb := auth.providers_of(session_claims.user_id);
+begin
+  select * into v_account from auth.users as account where account.user_id = session_claims.user_id;
+  select * into v_session from auth.token_sessions as session
+    where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
+  return auth.token_claims(session_claims.user_id) || jsonb_build_object(
+    'id', v_account.id,
+    'email', coalesce(v_account.email, ''),
+    'phone', coalesce(v_account.phone, ''),
+    'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
+      'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id
+    )),
+    'user_metadata', v_account.raw_user_meta_data,
+    'session_id', v_session.id,
+    'aal', 'aal' || v_session.aal,
+    'amr', v_session.amr,
+    'is_anonymous', v_account.is_anonymous
+  );
+end;
+$function$;
+comment on function auth.session_claims(bigint,uuid) is 'The claims of an access token of /auth/v1 issued now, and the id that may become its subject.';
+
+-- function auth.set_metadata(bigint,jsonb,jsonb)
+CREATE OR REPLACE FUNCTION auth.set_metadata(user_id bigint, user_metadata jsonb, app_metadata jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(set_metadata.user_id);
+  v_user jsonb := auth.merge_metadata(v_account.raw_user_meta_data, set_metadata.user_metadata);
+  v_app jsonb := auth.merge_metadata(v_account.raw_app_meta_data, set_metadata.app_metadata);
+begin
+  if octet_length(v_user::text) > 8192 or octet_length(v_app::text) > 8192 then
+    raise exception 'Metadata has at most 8192 bytes' using errcode = 'WRONG', detail = 'data';
+  end if;
+  update auth.users as account set raw_user_meta_data = v_user, raw_app_meta_data = v_app
+    where account.user_id = set_metadata.user_id and (account.raw_user_meta_data, account.raw_app_meta_data) <> (v_user, v_app);
+end;
+$function$;
+comment on function auth.set_metadata(bigint,jsonb,jsonb) is 'Changes the given keys of the metadata and removes those that are null. Null: none.';
 
 -- function auth.set_password(bigint,text)
 CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
@@ -2680,6 +2816,27 @@ begin
 end;
 $function$;
 comment on function auth.set_users_access(text) is 'Makes the policies and privileges those of USERS_ACCESS; returns whether they were others. Each start of the service calls it.';
+
+-- function auth.sign_out(bigint,uuid,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.sign_out(user_id bigint, session_id uuid, scope text, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.lock_account(sign_out.user_id);
+  if scope = 'global' then
+    perform auth.end_sign_ins(sign_out.user_id);
+  else
+    update auth.refresh_tokens as token set revoked_at = now()
+      where token.user_id = sign_out.user_id and token.revoked_at is null
+        and (token.family_id = sign_out.session_id) = (scope = 'local');
+    delete from auth.sessions where sessions.user_id = sign_out.user_id and scope = 'others';
+  end if;
+  perform auth.log_event('account.signed_out', sign_out.user_id, client_info, jsonb_build_object('scope', scope));
+end;
+$function$;
+comment on function auth.sign_out(bigint,uuid,text,auth.client_info) is 'Ends sign-ins of the user: all (global), this one by tokens (local), or all except this one (others).';
 
 -- function auth.store_retry_response(bytea,bytea,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.store_retry_response(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
@@ -2823,7 +2980,7 @@ CREATE OR REPLACE FUNCTION auth.uid()
  RETURNS bigint
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN ("substring"((auth.jwt() ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text))::bigint;
+RETURN (COALESCE("substring"((auth.jwt() ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text), "substring"((auth.jwt() ->> 'user_id'::text), '^[1-9][0-9]{0,17}$'::text)))::bigint;
 grant execute on function auth.uid() to anon, authenticated, service_role;
 comment on function auth.uid() is 'The id of the calling user; null for callers who are not signed in.';
 

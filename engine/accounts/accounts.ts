@@ -16,7 +16,7 @@ import { makePasswords, type Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
 import { makeRegistration, type Registration } from "./registration.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
-import { makeTokenIssuer, makeTokenPairs, type TokenPairs } from "./token-pairs.ts";
+import { makeTokenIssuer, makeTokenPairs, type SessionTokens, type TokenPairs } from "./token-pairs.ts";
 import { SESSION_CLAIM } from "./validate-claims.ts";
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
@@ -37,6 +37,8 @@ export type Accounts = Registration & {
   readonly changePassword: ChangePassword;
   readonly own: OwnAccount;
   readonly tokens: TokenPairs;
+  /** Tokens for clients of Supabase Auth. */
+  readonly sessionTokens: TokenPairs<SessionTokens>;
   readonly sessions: Sessions;
   readonly readClaims: OpenSignIn<string>;
   readonly factors: Factors;
@@ -51,7 +53,7 @@ export type Accounts = Registration & {
 type AccountsOptions = {
   readonly asOwner: AsOwner;
   readonly keys: IssuingKeys;
-  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "passwordPolicy">;
+  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy">;
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
   /** The public URL of the service, for links in e-mails. */
@@ -62,10 +64,10 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const { asOwner, keys, config, passwords = makePasswords(), emailQueue, siteUrl } = options;
   const attempts = new LoginAttempts(asOwner, passwords);
   const loginSteps = makeLoginSteps(asOwner, passwords, attempts);
-  const { passwordPolicy: policy, jwtIssuer: issuer } = config;
+  const { passwordPolicy: policy, jwtIssuer } = config;
   const emailLinks = makeEmailLinks({ asOwner, passwords, policy });
   const emails = emailQueue ? makeAccountEmails({ emailLinks, emailQueue, siteUrl }) : null;
-  const tokens = makeTokenPairs(asOwner, makeTokenIssuer({ ...config, keys }));
+  const issuer = makeTokenIssuer({ ...config, keys });
   const sessions = makeSessions(asOwner);
   return {
     ...makeRegistration({ asOwner, passwords, policy, emails }),
@@ -73,10 +75,11 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     mfaLogin: makeMfaLogin(loginSteps, keys),
     ...makePasswordConfirmation({ asOwner, passwords, attempts, policy }),
     own: makeOwnAccount(asOwner),
-    tokens,
+    tokens: makeTokenPairs({ asOwner, issuer, issue: issuer.issuePair, hasReuseWindow: false }),
+    sessionTokens: makeTokenPairs({ asOwner, issuer, issue: issuer.issueSessionTokens, hasReuseWindow: true }),
     sessions,
     readClaims,
-    factors: new Factors({ asOwner, passwords, attempts, issuer }),
+    factors: new Factors({ asOwner, passwords, attempts, issuer: jwtIssuer }),
     emailLinks,
     emails,
     apiKeys: makeApiKeys(asOwner),

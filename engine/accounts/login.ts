@@ -20,8 +20,33 @@ type LoginCredentials = {
   readonly code?: string | null | undefined;
 };
 
+/** How a user has proved to be that user: the claims `amr` and `aal` of Supabase Auth. */
+export type SignInProof = { readonly methods: readonly SignInMethod[]; readonly aal: 1 | 2 };
+
+type SignInMethod =
+  | "anonymous"
+  | "email_change"
+  | "email/signup"
+  | "invite"
+  | "magiclink"
+  | "oauth"
+  | "otp"
+  | "password"
+  | "recovery"
+  | "sso/saml"
+  | "totp"
+  | "webauthn";
+
+export const NO_SIGN_IN_PROOF: SignInProof = { methods: [], aal: 1 };
+export const PASSWORD_PROOF: SignInProof = { methods: ["password"], aal: 1 };
+
 /** Creates the session or tokens, in the transaction that verified the login. */
-export type OpenSignIn<T> = (client: pg.ClientBase, userId: string, clientInfo: ClientInfo) => Promise<T>;
+export type OpenSignIn<T> = (
+  client: pg.ClientBase,
+  userId: string,
+  clientInfo: ClientInfo,
+  proof?: SignInProof,
+) => Promise<T>;
 
 export type PerformLogin = <T>(
   credentials: LoginCredentials,
@@ -97,7 +122,8 @@ export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts:
         const outcome = await passLogin(client, attempt, proof);
         if (outcome !== "passed") return { outcome };
         if (newHash) await storeUpgradedHash(client, attempt, newHash);
-        return { outcome, opened: await open(client, attempt.userId!, attempt.clientInfo) };
+        const signIn: SignInProof = proof === NO_PROOF ? PASSWORD_PROOF : { methods: ["totp", "password"], aal: 2 };
+        return { outcome, opened: await open(client, attempt.userId!, attempt.clientInfo, signIn) };
       });
     },
   };

@@ -3,6 +3,7 @@ import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import { accountRequired } from "./auth-errors.ts";
 import { digestOf } from "./random-secrets.ts";
+import { UUID_PATTERN } from "./validate-claims.ts";
 
 /** What a user sees of the own account. */
 export type AccountSummary = {
@@ -30,6 +31,9 @@ export type SignIn = {
   readonly userAgent: string | null;
 };
 
+/** All sign-ins, the current one by tokens, or all others. */
+export type SignOutScope = "global" | "local" | "others";
+
 export type LinkedProvider = {
   readonly name: string;
   readonly title: string;
@@ -46,6 +50,12 @@ export type OwnAccount = {
   endTokenFamily(userId: string, familyId: string, clientInfo: ClientInfo): Promise<void>;
   /** Ends all sign-ins except the session. */
   endOtherSignIns(userId: string, session: string, clientInfo: ClientInfo): Promise<void>;
+  /** Whether the sign-in by tokens has not ended. */
+  hasTokenSession(userId: string, sessionId: string): Promise<boolean>;
+  /** `sessionId` is that of the current sign-in by tokens. */
+  signOut(userId: string, sessionId: string | null, scope: SignOutScope, clientInfo: ClientInfo): Promise<void>;
+  /** Changes the given keys, and removes those that are null. */
+  setUserMetadata(userId: string, metadata: Readonly<Record<string, unknown>>): Promise<void>;
   linkedProviders(userId: string): Promise<LinkedProvider[]>;
   /** Refuses to remove the only way to sign in. */
   unlinkProvider(userId: string, provider: string, clientInfo: ClientInfo): Promise<void>;
@@ -61,7 +71,6 @@ const LIST_SIGN_INS = `
   from auth.list_sign_ins($1, $2)`;
 const LIST_PROVIDERS = `
   select name, title, linked_at as "linkedAt", last_used_at as "lastUsedAt" from auth.list_linked_providers($1)`;
-const UUID_PATTERN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
   const callFor = async <T>(call: string, clientInfo: ClientInfo, ...values: readonly unknown[]): Promise<T> => {
@@ -91,6 +100,21 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
     },
     async endOtherSignIns(userId, session, clientInfo) {
       await callFor(`auth.end_other_sign_ins($2, $3, ${CLIENT_INFO_SQL})`, clientInfo, userId, digestOf(session));
+    },
+    async hasTokenSession(userId, sessionId) {
+      if (!UUID_PATTERN.test(sessionId)) return false;
+      const { rows } = await asOwner((client) =>
+        client.query<{ has: boolean }>("select auth.has_token_session($1, $2) as has", [userId, sessionId]),
+      );
+      return rows[0]!.has;
+    },
+    async signOut(userId, sessionId, scope, clientInfo) {
+      await callFor(`auth.sign_out($2, $3, $4, ${CLIENT_INFO_SQL})`, clientInfo, userId, sessionId, scope);
+    },
+    async setUserMetadata(userId, metadata) {
+      await inOwnerTransaction(asOwner, (client) =>
+        client.query("select auth.set_metadata($1, $2, null)", [userId, JSON.stringify(metadata)]),
+      );
     },
     async linkedProviders(userId) {
       const { rows } = await asOwner((client) => client.query<LinkedProvider>(LIST_PROVIDERS, [userId]));

@@ -3,7 +3,7 @@ import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError, type FieldError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { AccountEmails } from "./email-links.ts";
-import type { OpenSignIn } from "./login.ts";
+import { type OpenSignIn, PASSWORD_PROOF } from "./login.ts";
 import { findPasswordFaults, type PasswordPolicy, passwordRejected } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 
@@ -57,7 +57,7 @@ export function makeRegistration({ asOwner, passwords, policy, emails }: Registr
       const hash = await passwords.hash(account.password);
       const registered = await inOwnerTransaction(asOwner, async (client) => {
         const user = await insertAccount(client, account, hash, clientInfo);
-        return { user, opened: await open(client, String(user.id), clientInfo) };
+        return { user, opened: await open(client, String(user.id), clientInfo, PASSWORD_PROOF) };
       }).catch(async (error) => {
         if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
         const faults = await findFaults(account);

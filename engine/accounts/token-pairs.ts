@@ -10,49 +10,63 @@ import type { IssuingKeys } from "../identity/token-keys.ts";
 import { signToken, TokenError, verifySignature } from "../identity/tokens.ts";
 import { unauthorized } from "../identity/unauthorized.ts";
 import { LIFETIMES } from "./lifetimes.ts";
-import type { OpenSignIn } from "./login.ts";
+import { NO_SIGN_IN_PROOF, type OpenSignIn } from "./login.ts";
 import { decryptText, digestOf, encryptText } from "./random-secrets.ts";
 
-export type TokenPairs = {
+/** Both kinds of pairs belong to the same families: each kind can be exchanged for the other, and ends with it. */
+export type TokenPairs<T extends TokenPair = TokenPair> = {
   /** Starts a family of refresh tokens. */
-  readonly open: OpenSignIn<TokenPair>;
-  /** Issues the next pair. Reusing a refresh token revokes its family, except for an immediate retry with the same `retryKey`. */
-  refresh(
-    refreshToken: string,
-    clientInfo: ClientInfo,
-    options?: { readonly retryKey?: string | null },
-  ): Promise<TokenPair>;
+  readonly open: OpenSignIn<T>;
+  /**
+   * Issues the next pair. Reusing a refresh token revokes its family, except for an immediate retry: with the same `retryKey`, or any retry
+   * where the pairs have a reuse window.
+   */
+  refresh(refreshToken: string, clientInfo: ClientInfo, options?: { readonly retryKey?: string | null }): Promise<T>;
   /** Revokes all refresh tokens of the user. */
   revoke(userId: string, clientInfo: ClientInfo): Promise<void>;
 };
 
 type TokenRotation =
-  | { readonly outcome: "rotated"; readonly claims: TokenClaims }
+  | { readonly outcome: "rotated"; readonly claims: SessionClaims }
   | { readonly outcome: "repeated"; readonly sealed_answer: Buffer }
   | { readonly outcome: "reused" | "ended" };
 
-const OPEN_TOKENS = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}) as claims`;
-const ROTATE_TOKEN = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${CLIENT_INFO_SQL})`;
+const OPEN_TOKENS = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}, $4, $5) as claims`;
+const ROTATE_TOKEN = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${CLIENT_INFO_SQL}, $5)`;
 const STORE_RETRY_RESPONSE = `select auth.store_retry_response($1, $2, $3, ${LIFETIMES.refreshRetry})`;
 
-export function makeTokenPairs(asOwner: AsOwner, issuer: TokenIssuer): TokenPairs {
+/** Where every retry counts as one with the same key. No Idempotency-Key contains this character. */
+const ANY_RETRY = digestOf("\0");
+
+type TokenPairsOptions<T extends TokenPair> = {
+  readonly asOwner: AsOwner;
+  readonly issuer: TokenIssuer;
+  readonly issue: (claims: SessionClaims, refreshToken: string) => T;
+  /** Whether a refresh token that is used again at once gets the same pair, without an Idempotency-Key. */
+  readonly hasReuseWindow: boolean;
+};
+
+export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T>): TokenPairs<T> {
+  const { asOwner, issuer, issue, hasReuseWindow } = options;
   return {
-    async open(client, userId, clientInfo) {
+    async open(client, userId, clientInfo, proof = NO_SIGN_IN_PROOF) {
       const refreshToken = issuer.newRefreshToken(userId);
-      const { rows } = await client.query<{ claims: TokenClaims }>(OPEN_TOKENS, [
+      const { rows } = await client.query<{ claims: SessionClaims }>(OPEN_TOKENS, [
         clientInfoParameter(clientInfo),
         userId,
         digestOf(refreshToken),
+        proof.methods,
+        proof.aal,
       ]);
-      return issuer.issuePair(rows[0]!.claims, refreshToken);
+      return issue(rows[0]!.claims, refreshToken);
     },
 
     async refresh(refreshToken, clientInfo, { retryKey } = {}) {
       const { userId } = issuer.readRefreshToken(refreshToken);
-      const retryDigest = retryKey ? digestOf(retryKey) : null;
+      const retryDigest = hasReuseWindow ? ANY_RETRY : retryKey ? digestOf(retryKey) : null;
       // Throw only after the transaction, so that a revocation is committed.
       const pair = await inOwnerTransaction(asOwner, (client) =>
-        rotateToken(client, issuer, { userId, refreshToken, retryDigest, clientInfo }),
+        rotateToken(client, options, { userId, refreshToken, retryDigest, clientInfo }),
       );
       if (pair) return pair;
       throw unauthorized(
@@ -81,19 +95,19 @@ type TokenRefresh = {
 };
 
 /** Returns the next pair, or the previous response for a retry; null if the token was used before or has expired. */
-async function rotateToken(
+async function rotateToken<T extends TokenPair>(
   client: pg.ClientBase,
-  issuer: TokenIssuer,
+  { issuer, issue, hasReuseWindow }: TokenPairsOptions<T>,
   { userId, refreshToken, retryDigest, clientInfo }: TokenRefresh,
-): Promise<TokenPair | null> {
+): Promise<T | null> {
   const next = issuer.newRefreshToken(userId);
   const usedDigest = digestOf(refreshToken);
-  const values = [clientInfoParameter(clientInfo), usedDigest, digestOf(next), retryDigest];
+  const values = [clientInfoParameter(clientInfo), usedDigest, digestOf(next), retryDigest, hasReuseWindow];
   const { rows } = await client.query<TokenRotation>(ROTATE_TOKEN, values);
   const rotation = rows[0]!;
   if (rotation.outcome === "repeated") return JSON.parse(decryptText(rotation.sealed_answer, refreshToken));
   if (rotation.outcome !== "rotated") return null;
-  const pair = issuer.issuePair(rotation.claims, next);
+  const pair = issue(rotation.claims, next);
   if (retryDigest) {
     const encrypted = encryptText(JSON.stringify(pair), refreshToken);
     await client.query(STORE_RETRY_RESPONSE, [usedDigest, retryDigest, encrypted]);
@@ -108,7 +122,17 @@ export type UserClaims = {
   readonly role: string;
   readonly permissions: readonly string[];
 };
-type TokenClaims = UserClaims & { readonly iat: number };
+type TokenClaims = UserClaims & {
+  readonly iat: number;
+  /** The id of the account, in a database whose subjects are uuids. */
+  readonly user_id?: string;
+};
+/** The result of `auth.session_claims`. */
+type SessionClaims = TokenClaims & {
+  /** The uuid of the account. */
+  readonly id: string;
+  readonly session_id: string;
+};
 
 export type TokenPair = {
   readonly accessToken: string;
@@ -118,34 +142,53 @@ export type TokenPair = {
   readonly tokenType: "Bearer";
 };
 
+/** A pair for clients of Supabase Auth. */
+export type SessionTokens = TokenPair & { readonly userId: string; readonly sessionId: string };
+
 type TokenIssuer = {
   newRefreshToken(userId: string): string;
   issuePair(claims: TokenClaims, refreshToken: string): TokenPair;
+  /** The access token has all claims that Supabase Auth signs. */
+  issueSessionTokens(claims: SessionClaims, refreshToken: string): SessionTokens;
   /** Verifies the signature and returns the user; the database decides whether the token is still valid. */
   readRefreshToken(token: string): { readonly userId: string };
 };
 
-type TokenIssuerOptions = Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim"> & { readonly keys: IssuingKeys };
+type TokenIssuerOptions = Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "authSubject"> & {
+  readonly keys: IssuingKeys;
+};
 
 /** Issues access and refresh tokens. */
-export function makeTokenIssuer({ keys, jwtIssuer, jwtAudience, jwtRoleClaim }: TokenIssuerOptions): TokenIssuer {
+export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
+  const { keys, jwtIssuer, jwtAudience, jwtRoleClaim, authSubject: subjects } = options;
   const issuerClaims = { iss: jwtIssuer, ...(jwtAudience !== null && { aud: jwtAudience }) };
+
+  const issuePair = <C extends TokenClaims>(claims: C, refreshToken: string): TokenPair => {
+    const expiring = { ...claims, exp: claims.iat + LIFETIMES.accessToken, ...issuerClaims };
+    return {
+      // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
+      accessToken: signToken(withClaimAt(expiring, jwtRoleClaim, claims.role), keys),
+      refreshToken,
+      expiresIn: LIFETIMES.accessToken,
+      tokenType: "Bearer",
+    };
+  };
+
   return {
     newRefreshToken(userId) {
       const now = Math.floor(Date.now() / 1000);
       const claims = { sub: userId, type: "refresh", jti: randomUUID(), iat: now, exp: now + LIFETIMES.refreshToken };
       return signToken({ ...claims, ...issuerClaims }, keys);
     },
-    issuePair({ sub, name, role, permissions, iat }, refreshToken) {
-      const exp = iat + LIFETIMES.accessToken;
-      const claims = { sub, name, role, permissions, iat, exp, ...issuerClaims };
-      return {
-        // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
-        accessToken: signToken(withClaimAt(claims, jwtRoleClaim, role), keys),
-        refreshToken,
-        expiresIn: LIFETIMES.accessToken,
-        tokenType: "Bearer",
-      };
+    issuePair({ sub, user_id, name, role, permissions, iat }, refreshToken) {
+      return issuePair({ sub, ...(user_id && { user_id }), name, role, permissions, iat }, refreshToken);
+    },
+    issueSessionTokens({ id, ...claims }, refreshToken) {
+      const { sub, session_id: sessionId } = claims;
+      const userId = claims.user_id ?? sub;
+      const subject = subjects === null ? {} : subjects === "id" ? { sub: userId } : { sub: id, user_id: userId };
+      const pair = issuePair({ aud: "authenticated", ...claims, ...subject }, refreshToken);
+      return { ...pair, userId, sessionId };
     },
     readRefreshToken(token) {
       const { sub, type } = verifyRefreshToken(token, keys);

@@ -17,6 +17,7 @@ type AccountState = { user_id: string; state: "active" | "disabled" | "deleted";
 /** How long a token can still be used after its account was disabled. */
 const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
+export const UUID_PATTERN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /**
  * Checks the account of a token, API key or session: it is invalid if the account was disabled or deleted, and a token also
@@ -40,6 +41,8 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     max: MAX_CACHED,
   });
 
+  const hasEnded = cacheLookups(makeEndedSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
+
   const validateAccount: ValidateClaims = (claims) => {
     const userId = readUserId(claims);
     if (userId === null) return null;
@@ -52,12 +55,41 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   const validateSession = async (claims: Claims, digest: string): Promise<ApiError | null> => {
     const rejection = await validateAccount(claims);
     if (rejection || (await isLiveSession(digest))) return rejection;
-    return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "The session has ended");
+    return sessionEnded();
+  };
+
+  const validateTokenSession = (claims: Claims, sessionId: string): ReturnType<ValidateClaims> => {
+    const rejection = validateAccount(claims);
+    const ended = hasEnded(sessionId);
+    if (!(rejection instanceof Promise) && !(ended instanceof Promise))
+      return rejection ?? (ended ? sessionEnded() : null);
+    return Promise.all([rejection, ended]).then(([awaited, isEnded]) => awaited ?? (isEnded ? sessionEnded() : null));
   };
 
   return (claims) => {
-    const { [SESSION_CLAIM]: digest } = claims;
-    return typeof digest === "string" ? validateSession(claims, digest) : validateAccount(claims);
+    const { [SESSION_CLAIM]: digest, session_id: sessionId } = claims;
+    if (typeof digest === "string") return validateSession(claims, digest);
+    return typeof sessionId === "string" && UUID_PATTERN.test(sessionId)
+      ? validateTokenSession(claims, sessionId)
+      : validateAccount(claims);
+  };
+}
+
+function sessionEnded(): ApiError {
+  return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "The session has ended");
+}
+
+/** Sign-ins by tokens; those that another issuer names are unknown, and have not ended. */
+function makeEndedSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
+  const queryAsOwner = makeOwnerFunction<{ id: string }>({
+    asOwner,
+    text: "select id from auth.ended_token_sessions($1) as id",
+    log,
+    warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (sessionIds) => {
+    const rows = await queryAsOwner([sessionIds]);
+    return new Map(rows.map(({ id }) => [id, true]));
   };
 }
 
@@ -89,9 +121,13 @@ function rejectionOf(claims: Claims, state: AccountState | null): ApiError | nul
   return null;
 }
 
-/** The same as `auth.uid()`: null if the subject is not a user id. */
-function readUserId({ sub }: Claims): string | null {
-  const text = ["string", "number"].includes(typeof sub) || isExactNumber(sub) ? toAddressText(sub) : "";
+/** The id of the account, as `auth.uid()` finds it: null if neither the subject nor the claim `user_id` is one. */
+function readUserId({ sub, user_id: userId }: Claims): string | null {
+  return toUserId(sub) ?? toUserId(userId);
+}
+
+function toUserId(claim: unknown): string | null {
+  const text = ["string", "number"].includes(typeof claim) || isExactNumber(claim) ? toAddressText(claim) : "";
   return /^[1-9]\d{0,17}$/.test(text) ? text : null;
 }
 

@@ -62,6 +62,11 @@ export const ACCOUNT_SETTINGS = {
     DEFAULT_JWT_ISSUER,
     "`iss` claim of issued tokens. Unless it is the default, tokens that are signed with keys of other issuers (public keys of JWT_SECRET, JWT_JWKS_URL) must have it too.",
   ),
+  authSubject: optional(
+    "AUTH_SUBJECT",
+    oneOf("id", "uuid"),
+    "`sub` of access tokens of /auth/v1: `id`, the number of the account, or `uuid`, with the number in the claim `user_id`. Unset: the type of `auth.uid()` in the database, `uuid` for the schema of a Supabase project, otherwise `id`.",
+  ),
   jwtAudience: optional(
     ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
     text,

@@ -186,7 +186,7 @@ export async function exchangeCode(
       type Exchange = { outcome: "passed" | "wrong" | "disabled"; user_id: string };
       const { rows } = await client.query<Exchange>(USE_CODE, values);
       const { outcome, user_id: userId } = rows[0]!;
-      if (outcome === "passed") return openTokens(client, userId, clientInfo);
+      if (outcome === "passed") return openTokens(client, userId, clientInfo, { methods: ["oauth"], aal: 1 });
       return outcome === "wrong" ? "gone" : outcome;
     }),
   );

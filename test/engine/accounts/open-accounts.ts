@@ -20,6 +20,7 @@ export const CONFIG = {
   jwtIssuer: "content-service",
   jwtAudience: null,
   jwtRoleClaim: ["role"],
+  authSubject: null,
   passwordPolicy: "standard",
   signInRedirects: [],
 } as const;
@@ -34,7 +35,7 @@ export type OpenAccounts = {
   readonly asOwner: AsOwner;
   readonly accounts: Accounts;
   close(): Promise<void>;
-};
+} & AsyncDisposable;
 
 /** Accounts as two gateways would have them: nothing is shared but the database. */
 export async function openAccounts(
@@ -45,15 +46,17 @@ export async function openAccounts(
   owner.on("error", () => {});
   const asOwner = lender(owner);
   const passwords = makePasswords({ parameters: CHEAP });
+  const close = async () => {
+    await owner.end();
+    await database.drop();
+  };
   return {
     database,
     owner,
     asOwner,
     accounts: makeAccounts({ asOwner, keys: KEYS, config: { ...CONFIG, ...config }, passwords, siteUrl: () => SITE }),
-    async close() {
-      await owner.end();
-      await database.drop();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

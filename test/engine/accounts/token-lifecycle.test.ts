@@ -22,7 +22,10 @@ let gateways: readonly TokenPairs[];
 beforeAll(async () => {
   opened = await openAccounts();
   pools = [newPool(), newPool()];
-  gateways = pools.map((pool) => makeTokenPairs(lender(pool), makeTokenIssuer({ ...CONFIG, keys: KEYS })));
+  const issuer = makeTokenIssuer({ ...CONFIG, keys: KEYS });
+  gateways = pools.map((pool) =>
+    makeTokenPairs({ asOwner: lender(pool), issuer, issue: issuer.issuePair, hasReuseWindow: false }),
+  );
 });
 afterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));

@@ -118,8 +118,8 @@ describe("a refresh", () => {
       ).rows;
     const before = await sessions();
     expect(before).toMatchObject([
-      { aal: 1, amr: [], tokens: 1 },
-      { aal: 1, amr: [], tokens: 1 },
+      { aal: 1, amr: [{ method: "password" }], tokens: 1 },
+      { aal: 1, amr: [{ method: "password" }], tokens: 1 },
     ]);
     await opened.accounts.tokens.refresh(pair.refreshToken, { ...from(), userAgent: "another tab" });
     expect(await sessions()).toMatchObject([

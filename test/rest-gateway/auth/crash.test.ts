@@ -37,7 +37,8 @@ async function usable(token: string): Promise<number> {
 async function newFamily(userId: string): Promise<TokenPair> {
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
   const asOwner = lender(gateways.owner);
-  const tokens = makeTokenPairs(asOwner, makeTokenIssuer({ ...CONFIG, keys }));
+  const issuer = makeTokenIssuer({ ...CONFIG, keys });
+  const tokens = makeTokenPairs({ asOwner, issuer, issue: issuer.issuePair, hasReuseWindow: false });
   return inOwnerTransaction(asOwner, (client) => tokens.open(client, userId, from()));
 }
 

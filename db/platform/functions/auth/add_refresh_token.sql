@@ -23,7 +23,7 @@ begin
       and not exists (select from auth.refresh_tokens as token where token.family_id = session.id)
     order by session.refreshed_at limit 10 for update skip locked
   );
-  return auth.token_claims(add_refresh_token.user_id) || jsonb_build_object('session_id', add_refresh_token.family_id);
+  return auth.session_claims(add_refresh_token.user_id, add_refresh_token.family_id);
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.add_refresh_token is

@@ -2,7 +2,7 @@
 -- revoked its family.
 create or replace function auth.rotate_refresh_token(
   token_hash bytea, next_hash bytea, seconds integer, retry_hash bytea, client_info auth.client_info,
-  out outcome text, out claims jsonb, out sealed_answer bytea
+  keeps_answers boolean default false, out outcome text, out claims jsonb, out sealed_answer bytea
 ) as $$
 declare
   v_user_id bigint;
@@ -22,10 +22,11 @@ begin
     outcome := 'rotated';
     update auth.refresh_tokens as token
       set rotated_at = clock_timestamp() where token.token_hash = v_token.token_hash;
-    -- The bearer of this token has received the response that was sealed.
+    -- The bearer of this token has received the response that was sealed; others of its sign-in may not, where each may retry.
     update auth.refresh_tokens as earlier
       set idempotency_key_hash = null, sealed_answer = null, sealed_until = null
-      where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null;
+      where earlier.family_id = v_token.family_id and earlier.sealed_answer is not null
+        and (not keeps_answers or earlier.sealed_until < clock_timestamp());
     claims := auth.add_refresh_token(v_user_id, next_hash, v_token.family_id, seconds, client_info);
   elsif v_token.idempotency_key_hash = retry_hash and v_token.sealed_until > clock_timestamp() then
     outcome := 'repeated';

@@ -1,0 +1,26 @@
+-- sub is of the type that auth.uid() has in this database; the claims of an access token of /auth/v1 beside those of every token.
+create or replace function auth.session_claims(user_id bigint, session_id uuid) returns jsonb as $$
+declare
+  v_account auth.users;
+  v_session auth.token_sessions;
+  v_providers jsonb := auth.providers_of(session_claims.user_id);
+begin
+  select * into v_account from auth.users as account where account.user_id = session_claims.user_id;
+  select * into v_session from auth.token_sessions as session
+    where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
+  return auth.token_claims(session_claims.user_id) || jsonb_build_object(
+    'id', v_account.id,
+    'email', coalesce(v_account.email, ''),
+    'phone', coalesce(v_account.phone, ''),
+    'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
+      'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id
+    )),
+    'user_metadata', v_account.raw_user_meta_data,
+    'session_id', v_session.id,
+    'aal', 'aal' || v_session.aal,
+    'amr', v_session.amr,
+    'is_anonymous', v_account.is_anonymous
+  );
+end;
+$$ language plpgsql stable set search_path = '';
+comment on function auth.session_claims is 'The claims of an access token of /auth/v1 issued now, and the id that may become its subject.';
