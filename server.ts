@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { acceptsStartArguments, commandLine } from "./cli/command.ts";
 import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/config.ts";
+import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { checkMailFolder } from "./engine/mail/mailer.ts";
 import { type MigrationWatch, watchMigrations } from "./engine/migrate/apply-migrations.ts";
 import { displayPath } from "./engine/migrate/committed-migrations.ts";
@@ -52,6 +53,8 @@ try {
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
   await checkMailFolder(config);
+  // Before any process starts.
+  readMailTemplates(config.mailTemplatesDir);
   const start = isSingleProcess
     ? (await import("./service.ts")).startService
     : (await import("./processes/worker-cluster.ts")).startWorkerCluster;

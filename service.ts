@@ -13,6 +13,7 @@ import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/da
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
 import { makeSharedRateLimit, RequestLimit } from "./engine/limits/rate-limits.ts";
 import { EmailQueue } from "./engine/mail/email-queue.ts";
+import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
@@ -292,8 +293,9 @@ async function openIdentification(
   const mailer = makeMailer(config, log);
   const emailQueue = mailer && new EmailQueue({ mailer, log });
   opened.defer(() => emailQueue?.close());
+  const writeMail = readMailTemplates(config.mailTemplatesDir);
   const siteUrl = () => state.siteUrl!;
-  return makeSignInServices({ asOwner, canSignIn, emailQueue, siteUrl, hits: state.counts.tokens, log });
+  return makeSignInServices({ asOwner, canSignIn, emailQueue, writeMail, siteUrl, hits: state.counts.tokens, log });
 }
 
 type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };

@@ -11,9 +11,13 @@ import { type Authenticator, makeAuthenticator } from "./engine/identity/authent
 import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
 import { RemoteKeySet } from "./engine/identity/remote-key-set.ts";
 import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
+import { makeSharedRateLimit } from "./engine/limits/rate-limits.ts";
 import type { EmailQueue } from "./engine/mail/email-queue.ts";
+import type { WriteMail } from "./engine/mail/mail-templates.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { readOrMakeSecrets } from "./engine/secrets.ts";
+
+const ONE_HOUR = 3600;
 
 /** Authentication and accounts, with the current settings. */
 export type SignInServices = {
@@ -30,6 +34,7 @@ type SignInServicesOptions = {
   readonly canSignIn: boolean;
   /** Null if this deployment sends no e-mails. */
   readonly emailQueue: EmailQueue | null;
+  readonly writeMail: WriteMail;
   readonly siteUrl: () => string;
   /** Counts cache hits of verified tokens. */
   readonly hits?: CacheHits;
@@ -38,15 +43,23 @@ type SignInServicesOptions = {
 
 /** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
 export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
-  const { asOwner, canSignIn, emailQueue, siteUrl, hits, log } = options;
+  const { asOwner, canSignIn, emailQueue, writeMail, siteUrl, hits, log } = options;
   const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
   const databaseClock = makeDatabaseClock({ asOwner, log });
   const openRemoteKeys = memoize((url: string) => new RemoteKeySet({ url, log }));
   return async (config) => {
     const keys = await loadDeploymentKeys(config, readOrMakeSecrets);
+    const codeEmails = {
+      ...config,
+      ...makeMailLimits(config, asOwner),
+      writeMail,
+      applicationUrl: () => config.applicationUrl ?? siteUrl(),
+    };
     const accounts =
-      canSignIn && canIssueTokens(keys) ? makeAccounts({ asOwner, keys, config, emailQueue, siteUrl }) : null;
+      canSignIn && canIssueTokens(keys)
+        ? makeAccounts({ asOwner, keys, config, emailQueue, codeEmails, siteUrl })
+        : null;
     const federation =
       accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl }) : null;
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
@@ -66,5 +79,15 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
         ...(hits && { hits }),
       }),
     };
+  };
+}
+
+/** Limits of e-mails by their address. */
+function makeMailLimits({ mailInterval, mailHourlyLimit }: Config, asOwner: AsOwner) {
+  const limit = (name: string, points: number, seconds: number) =>
+    points > 0 && seconds > 0 ? makeSharedRateLimit({ name, points, seconds, asOwner }) : null;
+  return {
+    intervalLimit: limit("mail interval", 1, mailInterval),
+    hourlyLimit: limit("mail", mailHourlyLimit, ONE_HOUR),
   };
 }

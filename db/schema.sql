@@ -270,6 +270,35 @@ comment on column auth.federation_states.request_id is 'The id of a SAML request
 comment on column auth.federation_states.user_id is 'The user who is signed in already and links an identity.';
 comment on table auth.federation_states is 'Sign-ins in progress: inserted when the browser is sent to the provider, deleted when it returns.';
 
+-- table auth.flow_states
+create table auth.flow_states (
+  id uuid default gen_random_uuid() not null,
+  code_hash bytea,
+  challenge text not null,
+  challenge_method text not null,
+  method text not null,
+  user_id bigint,
+  sealed bytea,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint flow_states_pkey PRIMARY KEY (id),
+  constraint flow_states_code_hash_key UNIQUE (code_hash),
+  constraint flow_states_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9._~-]{43,128}$'::text)),
+  constraint flow_states_challenge_method_check CHECK ((challenge_method = ANY (ARRAY['s256'::text, 'plain'::text]))),
+  constraint flow_states_check CHECK ((expires_at > created_at)),
+  constraint flow_states_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint flow_states_method_max_length CHECK ((length(method) <= 50)),
+  constraint flow_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+);
+CREATE INDEX flow_states_expires_at_idx ON auth.flow_states USING btree (expires_at);
+CREATE INDEX flow_states_user_id_idx ON auth.flow_states USING btree (user_id);
+alter table auth.flow_states enable row level security;
+comment on column auth.flow_states.challenge is 'What the client proves to know the verifier of.';
+comment on column auth.flow_states.code_hash is 'SHA-256 of the code; null until the user has signed in.';
+comment on column auth.flow_states.method is 'How the user signs in, for the claim amr.';
+comment on column auth.flow_states.sealed is 'What the exchange returns besides the tokens, encrypted with a key that only the bearer of the code can derive.';
+comment on table auth.flow_states is 'Sign-ins that end with a code, which only the client that began them can exchange for tokens (PKCE, RFC 7636).';
+
 -- table auth.identities
 create table auth.identities (
   issuer text not null,
@@ -316,18 +345,34 @@ create table auth.mail_tokens (
   email text not null,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
+  code_hash bytea,
+  attempts smallint default 0 not null,
+  new_email text,
+  flow_id uuid,
+  is_pkce boolean default false not null,
+  used_at timestamp with time zone,
   constraint mail_tokens_pkey PRIMARY KEY (token_hash),
   constraint mail_tokens_check CHECK ((expires_at > created_at)),
+  constraint mail_tokens_code_hash_check CHECK ((octet_length(code_hash) = 32)),
   constraint mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
-  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text]))),
+  constraint mail_tokens_new_email_max_length CHECK ((length(new_email) <= 254)),
+  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'phone_change'::text]))),
   constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint mail_tokens_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES auth.flow_states(id) ON DELETE SET NULL,
   constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
 CREATE INDEX mail_tokens_expires_at_idx ON auth.mail_tokens USING btree (expires_at);
+CREATE INDEX mail_tokens_flow_id_idx ON auth.mail_tokens USING btree (flow_id);
+CREATE INDEX mail_tokens_lower_idx ON auth.mail_tokens USING btree (lower(email)) WHERE (purpose = ANY (ARRAY['email_change_new'::text, 'phone_change'::text]));
 CREATE INDEX mail_tokens_user_id_purpose_idx ON auth.mail_tokens USING btree (user_id, purpose);
 alter table auth.mail_tokens enable row level security;
-comment on column auth.mail_tokens.email is 'Where it was sent. Unless the purpose is change, the token is invalid when this is no longer the user''s address.';
-comment on table auth.mail_tokens is 'Links sent by mail, as SHA-256 only: to set a password, to verify the address, or to change it. Each works once.';
+comment on column auth.mail_tokens.attempts is 'How many wrong codes were tried; after five the code is invalid, the link is not.';
+comment on column auth.mail_tokens.code_hash is 'The code of the same mail: an HMAC whose key the database does not have, because six digits could be guessed from a hash. Null without a code.';
+comment on column auth.mail_tokens.email is 'Where it was sent: an e-mail address, or a phone number. Unless the purpose is a change, the token is invalid when this is no longer the user''s.';
+comment on column auth.mail_tokens.is_pkce is 'Whether the link leads to a code for tokens; without flow_id that sign-in has expired.';
+comment on column auth.mail_tokens.new_email is 'The address, or the phone number, that the user changes to.';
+comment on column auth.mail_tokens.used_at is 'When one side of a change of address was confirmed, which waits for the other.';
+comment on table auth.mail_tokens is 'Links and codes sent by mail, as hashes only: to sign in, to set a password, or to verify or change the address. Each works once.';
 
 -- table auth.mfa_backup_codes
 create table auth.mfa_backup_codes (
@@ -1090,6 +1135,51 @@ end;
 $function$;
 comment on function auth.add_federation_code(bytea,bigint,text,integer) is 'Stores a code that its bearer exchanges for a pair of tokens.';
 
+-- function auth.add_flow_state(text,text,text,bigint,integer)
+CREATE OR REPLACE FUNCTION auth.add_flow_state(challenge text, challenge_method text, method text, user_id bigint, seconds integer)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_id uuid;
+begin
+  insert into auth.flow_states (challenge, challenge_method, method, user_id, expires_at)
+    values (
+      add_flow_state.challenge, add_flow_state.challenge_method, add_flow_state.method, add_flow_state.user_id,
+      now() + make_interval(secs => seconds)
+    ) returning id into v_id;
+  delete from auth.flow_states as expired where expired.id in (
+    select flow_states.id from auth.flow_states where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+  return v_id;
+end;
+$function$;
+comment on function auth.add_flow_state(text,text,text,bigint,integer) is 'Begins a sign-in that ends with a code for tokens.';
+
+-- function auth.add_mail_code(bytea,bytea,text,bigint,text,text,uuid,integer)
+CREATE OR REPLACE FUNCTION auth.add_mail_code(token_hash bytea, code_hash bytea, purpose text, user_id bigint, email text, new_email text, flow_id uuid, seconds integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.mail_tokens as sent
+    where sent.user_id = add_mail_code.user_id and sent.purpose = add_mail_code.purpose;
+  insert into auth.mail_tokens (token_hash, code_hash, purpose, user_id, email, new_email, flow_id, is_pkce, expires_at)
+    values (
+      add_mail_code.token_hash, add_mail_code.code_hash, add_mail_code.purpose, add_mail_code.user_id, add_mail_code.email,
+      add_mail_code.new_email, add_mail_code.flow_id, add_mail_code.flow_id is not null, now() + make_interval(secs => seconds)
+    );
+  delete from auth.mail_tokens as expired where expired.token_hash in (
+    select mail_tokens.token_hash from auth.mail_tokens where expires_at < now()
+    order by expires_at limit 10 for update skip locked
+  );
+end;
+$function$;
+comment on function auth.add_mail_code(bytea,bytea,text,bigint,text,text,uuid,integer) is 'Stores the link and the code of a mail. The caller has locked the account.';
+
 -- function auth.add_mail_token(bytea,text,bigint,text,integer)
 CREATE OR REPLACE FUNCTION auth.add_mail_token(token_hash bytea, purpose text, user_id bigint, email text, seconds integer)
  RETURNS text
@@ -1203,6 +1293,33 @@ CREATE OR REPLACE FUNCTION auth.amr_entry(method text, at timestamp with time zo
  IMMUTABLE
 RETURN jsonb_build_object('method', method, 'timestamp', (floor(EXTRACT(epoch FROM at)))::bigint);
 comment on function auth.amr_entry(text,timestamp with time zone) is 'An entry of the claim amr: how the user signed in, and when.';
+
+-- function auth.apply_email_change(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.apply_email_change(user_id bigint, new_email text, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  begin
+    if exists (
+      select from pg_constraint
+      where conrelid = 'auth.users'::regclass and contype = 'f' and confrelid = to_regclass('public.users')
+    ) then
+      update public.users set email = apply_email_change.new_email where users.id = apply_email_change.user_id;
+    else
+      update auth.users as account set email = apply_email_change.new_email where account.user_id = apply_email_change.user_id;
+    end if;
+  exception when unique_violation then
+    raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
+  end;
+  update auth.users as account set verified_email = apply_email_change.new_email, is_anonymous = false
+    where account.user_id = apply_email_change.user_id;
+  delete from auth.mail_tokens as token where token.user_id = apply_email_change.user_id;
+  perform auth.log_event('email.changed', apply_email_change.user_id, client_info);
+end;
+$function$;
+comment on function auth.apply_email_change(bigint,text,auth.client_info) is 'Changes the address, which is verified by that. The caller has locked the account.';
 
 -- function auth.assign_role(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, client_info auth.client_info)
@@ -1373,6 +1490,17 @@ end;
 $function$;
 comment on function auth.begin_verification(bigint,bytea,integer,auth.client_info) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
 
+-- function auth.cancel_email_change(bigint)
+CREATE OR REPLACE FUNCTION auth.cancel_email_change(user_id bigint)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  delete from auth.mail_tokens as token
+  where token.user_id = cancel_email_change.user_id and token.purpose in ('email_change_current', 'email_change_new');
+$function$;
+comment on function auth.cancel_email_change(bigint) is 'Ends a change of address that is in progress.';
+
 -- function auth.change_email(bytea,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.change_email(token_hash bytea, client_info auth.client_info, OUT user_id bigint, OUT previous_email text)
  RETURNS record
@@ -1385,7 +1513,7 @@ declare
 begin
   select * into v_token from auth.mail_tokens as token
     where token.token_hash = change_email.token_hash and token.purpose = 'change' and token.expires_at > now();
-  v_account := auth.lock_account(v_token.user_id);
+  v_account := auth.lock_address(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = v_token.token_hash;
   if not found or v_account.user_id is null or auth.is_disabled(v_account) then
     return;
@@ -1458,6 +1586,67 @@ begin
 end;
 $function$;
 comment on function auth.close_session(bytea,auth.client_info) is 'Signs the browser out.';
+
+-- function auth.code_recipient(text)
+CREATE OR REPLACE FUNCTION auth.code_recipient(email text, OUT user_id bigint, OUT address text, OUT state text, OUT metadata jsonb, OUT new_email text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.users;
+begin
+  select account.user_id into user_id from auth.users as account where lower(account.email) = lower(code_recipient.email);
+  v_account := auth.lock_account(user_id);
+  user_id := v_account.user_id;
+  address := coalesce(v_account.verified_email, v_account.email);
+  metadata := v_account.raw_user_meta_data;
+  new_email := auth.pending_email(v_account.user_id);
+  state := case
+    when v_account.user_id is null then 'absent'
+    when auth.is_disabled(v_account) then 'disabled'
+    when v_account.email_confirmed_at is null then 'unconfirmed'
+    else 'confirmed'
+  end;
+end;
+$function$;
+comment on function auth.code_recipient(text) is 'The account with that address, which is locked: absent, disabled, unconfirmed or confirmed.';
+
+-- function auth.confirm_mail_code(auth.mail_tokens,auth.users,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.confirm_mail_code(token auth.mail_tokens, account auth.users, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if token.purpose in ('email_change_current', 'email_change_new') then
+    update auth.mail_tokens as side set used_at = clock_timestamp(), code_hash = null where side.token_hash = token.token_hash;
+    if exists (
+      select from auth.mail_tokens as side
+      where side.user_id = account.user_id and side.purpose in ('email_change_current', 'email_change_new')
+        and side.used_at is null and side.expires_at > now()
+    ) then
+      return 'half';
+    end if;
+    perform auth.apply_email_change(account.user_id, token.new_email, client_info);
+    return 'passed';
+  end if;
+  delete from auth.mail_tokens as spent where spent.token_hash = token.token_hash;
+  if token.purpose = 'recovery' and account.email_confirmed_at is null then
+    update auth.identities set is_vouched = false where identities.user_id = account.user_id;
+    update auth.users as claimed set password_hash = null, password_changed_at = clock_timestamp()
+      where claimed.user_id = account.user_id;
+    perform auth.end_sign_ins(account.user_id);
+  end if;
+  update auth.users as confirmed set verified_email = token.email where confirmed.user_id = account.user_id;
+  if account.email_confirmed_at is null then
+    delete from auth.mail_tokens as spent where spent.user_id = account.user_id and spent.purpose in ('signup', 'verify', 'invite');
+    perform auth.log_event('email.verified', account.user_id, client_info);
+  end if;
+  return 'passed';
+end;
+$function$;
+comment on function auth.confirm_mail_code(auth.mail_tokens,auth.users,auth.client_info) is 'Spends a valid link or code: passed, or half if a change of address waits for the other side. The caller has locked the account.';
 
 -- function auth.confirm_password(text,bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.confirm_password(counted_name text, user_id bigint, password_hash text, client_info auth.client_info)
@@ -2025,6 +2214,14 @@ RETURN pg_has_role((auth.role())::name, 'admin'::name, 'usage'::text);
 grant execute on function auth.is_admin() to anon, authenticated, service_role;
 comment on function auth.is_admin() is 'Whether the caller acts as admin, or as a role that inherits from admin.';
 
+-- function auth.is_current_address(auth.users,auth.mail_tokens)
+CREATE OR REPLACE FUNCTION auth.is_current_address(account auth.users, token auth.mail_tokens)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+RETURN CASE (token).purpose WHEN 'email_change_new'::text THEN true WHEN 'phone_change'::text THEN true WHEN 'sms'::text THEN ((token).email = (account).phone) ELSE (lower((token).email) = lower(COALESCE((account).verified_email, (account).email))) END;
+comment on function auth.is_current_address(auth.users,auth.mail_tokens) is 'Whether a link or code was sent to where the user is reached now.';
+
 -- function auth.is_disabled(auth.users)
 CREATE OR REPLACE FUNCTION auth.is_disabled(account auth.users)
  RETURNS boolean
@@ -2032,6 +2229,23 @@ CREATE OR REPLACE FUNCTION auth.is_disabled(account auth.users)
  STABLE
 RETURN (((account).disabled_at IS NOT NULL) OR ((account).deleted_at IS NOT NULL) OR COALESCE(((account).banned_until > now()), false));
 comment on function auth.is_disabled(auth.users) is 'Whether the account may not sign in: an operator disabled it, it is banned for some time, or it is deleted.';
+
+-- function auth.issue_flow_code(uuid,bigint,bytea,bytea,integer)
+CREATE OR REPLACE FUNCTION auth.issue_flow_code(flow_id uuid, user_id bigint, code_hash bytea, sealed bytea, seconds integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.flow_states as flow set
+    user_id = issue_flow_code.user_id, code_hash = issue_flow_code.code_hash, sealed = issue_flow_code.sealed,
+    expires_at = clock_timestamp() + make_interval(secs => seconds)
+  where flow.id = issue_flow_code.flow_id and flow.code_hash is null and flow.expires_at > clock_timestamp()
+    and (flow.user_id is null or flow.user_id = issue_flow_code.user_id);
+  return found;
+end;
+$function$;
+comment on function auth.issue_flow_code(uuid,bigint,bytea,bytea,integer) is 'Stores the code of a user who has signed in. False: the sign-in has expired, or has a code already. The caller has locked the account.';
 
 -- function auth.jwt()
 CREATE OR REPLACE FUNCTION auth.jwt()
@@ -2185,6 +2399,21 @@ begin
 end;
 $function$;
 comment on function auth.lock_account(bigint) is 'Locks the account until the end of the transaction and returns it; later queries see what the previous holder committed.';
+
+-- function auth.lock_address(bigint)
+CREATE OR REPLACE FUNCTION auth.lock_address(user_id bigint)
+ RETURNS auth.users
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if to_regclass('public.users') is not null then
+    perform from public.users where users.id = lock_address.user_id for update;
+  end if;
+  return auth.lock_account(lock_address.user_id);
+end;
+$function$;
+comment on function auth.lock_address(bigint) is 'Locks the account as auth.lock_account does, for a change of its address.';
 
 -- function auth.log_event(text,bigint,auth.client_info,jsonb)
 CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, client_info auth.client_info, details jsonb DEFAULT '{}'::jsonb)
@@ -2402,6 +2631,20 @@ begin
 end;
 $function$;
 comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.client_info) is 'The result of an attempt with the right password: passed, or what is missing or wrong.';
+
+-- function auth.pending_email(bigint)
+CREATE OR REPLACE FUNCTION auth.pending_email(user_id bigint)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT token.new_email
+    FROM auth.mail_tokens token
+   WHERE ((token.user_id = pending_email.user_id) AND (token.purpose = ANY (ARRAY['email_change_new'::text, 'email_change_current'::text])) AND (token.expires_at > now()))
+   ORDER BY token.created_at DESC
+  LIMIT 1;
+END;
+comment on function auth.pending_email(bigint) is 'The address that the user changes to, once it is confirmed; null without a change.';
 
 -- function auth.providers_of(bigint)
 CREATE OR REPLACE FUNCTION auth.providers_of(user_id bigint)
@@ -2767,7 +3010,9 @@ begin
   update auth.users as account set password_hash = new_hash, password_changed_at = clock_timestamp()
     where account.user_id = set_password.user_id;
   perform auth.end_sign_ins(set_password.user_id);
-  delete from auth.mail_tokens where mail_tokens.user_id = set_password.user_id and purpose in ('reset', 'change');
+  delete from auth.mail_tokens
+    where mail_tokens.user_id = set_password.user_id and purpose not in ('verify', 'signup', 'invite');
+  delete from auth.flow_states where flow_states.user_id = set_password.user_id;
   delete from auth.federation_states where federation_states.user_id = set_password.user_id;
   delete from auth.federation_logins where federation_logins.user_id = set_password.user_id;
   delete from auth.federation_codes where federation_codes.user_id = set_password.user_id;
@@ -3106,6 +3351,132 @@ end;
 $function$;
 comment on function auth.use_federation_code(bytea,text,auth.client_info) is 'The user of a code for tokens. Locks the account.';
 
+-- function auth.use_flow_code(bytea,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_flow_code(code_hash bytea, verifier text, client_info auth.client_info, OUT outcome text, OUT user_id bigint, OUT method text, OUT sealed bytea)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.users;
+  v_flow auth.flow_states;
+begin
+  select flow.user_id into v_account.user_id from auth.flow_states as flow where flow.code_hash = use_flow_code.code_hash;
+  v_account := auth.lock_account(v_account.user_id);
+  select * into v_flow from auth.flow_states as flow where flow.code_hash = use_flow_code.code_hash;
+  outcome := case
+    when v_flow.id is null or v_account.user_id is null then 'absent'
+    when v_flow.expires_at <= clock_timestamp() then 'expired'
+    when auth.is_disabled(v_account) then 'disabled'
+    when v_flow.challenge is distinct from case v_flow.challenge_method
+      when 'plain' then verifier
+      else rtrim(translate(encode(sha256(convert_to(verifier, 'UTF8')), 'base64'), '+/', '-_'), '=')
+    end then 'verifier'
+    else 'passed'
+  end;
+  if outcome = 'passed' then
+    user_id := v_flow.user_id;
+    method := v_flow.method;
+    sealed := v_flow.sealed;
+  end if;
+  if outcome in ('passed', 'expired') then
+    delete from auth.flow_states as flow where flow.id = v_flow.id;
+  end if;
+end;
+$function$;
+comment on function auth.use_flow_code(bytea,text,auth.client_info) is 'Spends a code for tokens and locks the account: passed, or why not: absent, expired, disabled, or another verifier.';
+
+-- function auth.use_mail_code(text,bytea,text[],auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_mail_code(email text, code_hash bytea, purposes text[], client_info auth.client_info, OUT outcome text, OUT user_id bigint, OUT purpose text, OUT wait integer)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_max_attempts constant integer := 5;
+  v_counted_name constant text := 'code ' || left(email, 254);
+  v_account auth.users;
+  v_token auth.mail_tokens;
+begin
+  -- A pending change names the new address. Of several accounts that change to it, the one whose code this is counts.
+  select token.user_id into v_account.user_id from auth.mail_tokens as token
+    where lower(token.email) = lower(use_mail_code.email) and token.purpose in ('email_change_new', 'phone_change')
+      and token.purpose = any (purposes) and token.used_at is null
+    order by token.code_hash is not distinct from use_mail_code.code_hash desc, token.created_at desc
+    limit 1;
+  if not found then
+    select account.user_id into v_account.user_id from auth.users as account
+      where case when 'sms' = any (purposes) then account.phone = use_mail_code.email else lower(account.email) = lower(use_mail_code.email) end;
+  end if;
+  v_account := case
+    when purposes && '{email_change_current,email_change_new}' then auth.lock_address(v_account.user_id)
+    else auth.lock_account(v_account.user_id)
+  end;
+  wait := auth.count_attempt(v_counted_name, client_info.address);
+  if wait > 0 then
+    outcome := 'wait';
+    return;
+  end if;
+  select * into v_token from auth.mail_tokens as token
+    where token.user_id = v_account.user_id and token.purpose = any (purposes) and token.used_at is null
+      and token.expires_at > clock_timestamp() and token.attempts < v_max_attempts
+      and token.code_hash = use_mail_code.code_hash and auth.is_current_address(v_account, token)
+    limit 1;
+  if v_token.user_id is null then
+    update auth.mail_tokens as token set attempts = token.attempts + 1
+      where token.user_id = v_account.user_id and token.purpose = any (purposes) and token.used_at is null
+        and token.attempts < v_max_attempts;
+    perform auth.end_attempt(v_counted_name, client_info.address, 'failed');
+    outcome := 'expired';
+    return;
+  end if;
+  perform auth.end_attempt(v_counted_name, client_info.address, 'passed');
+  if auth.is_disabled(v_account) then
+    outcome := 'disabled';
+    return;
+  end if;
+  outcome := auth.confirm_mail_code(v_token, v_account, client_info);
+  user_id := v_token.user_id;
+  purpose := v_token.purpose;
+end;
+$function$;
+comment on function auth.use_mail_code(text,bytea,text[],auth.client_info) is 'Spends a code of six digits and locks the account: passed, half, or why not: expired, disabled, or wait for some seconds.';
+
+-- function auth.use_mail_link(bytea,text[],auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_mail_link(token_hash bytea, purposes text[], client_info auth.client_info, OUT outcome text, OUT user_id bigint, OUT purpose text, OUT flow_id uuid)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.users;
+  v_token auth.mail_tokens;
+begin
+  select token.user_id into v_account.user_id from auth.mail_tokens as token where token.token_hash = use_mail_link.token_hash;
+  v_account := case
+    when purposes && '{email_change_current,email_change_new}' then auth.lock_address(v_account.user_id)
+    else auth.lock_account(v_account.user_id)
+  end;
+  select * into v_token from auth.mail_tokens as token
+    where token.token_hash = use_mail_link.token_hash and token.purpose = any (purposes)
+      and token.used_at is null and token.expires_at > clock_timestamp()
+      and auth.is_current_address(v_account, token);
+  if v_token.user_id is null or v_account.user_id is null then
+    outcome := 'expired';
+  elsif auth.is_disabled(v_account) then
+    outcome := 'disabled';
+  elsif v_token.is_pkce and v_token.flow_id is null then
+    outcome := 'flow_expired';
+  else
+    outcome := auth.confirm_mail_code(v_token, v_account, client_info);
+    user_id := v_token.user_id;
+    purpose := v_token.purpose;
+    flow_id := v_token.flow_id;
+  end if;
+end;
+$function$;
+comment on function auth.use_mail_link(bytea,text[],auth.client_info) is 'Spends a link and locks the account: passed, half, or why not: expired, disabled, or the sign-in that it belongs to has expired.';
+
 -- function auth.use_message(text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION auth.use_message(issuer text, message_id text, expires_at timestamp with time zone)
  RETURNS boolean
@@ -3124,6 +3495,29 @@ begin
 end;
 $function$;
 comment on function auth.use_message(text,text,timestamp with time zone) is 'Whether this message of a provider is used for the first time.';
+
+-- function auth.use_reauthentication(bigint,bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_reauthentication(user_id bigint, code_hash bytea, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_max_attempts constant integer := 5;
+  v_account constant auth.users := auth.lock_account(use_reauthentication.user_id);
+begin
+  delete from auth.mail_tokens as token
+    where token.user_id = v_account.user_id and token.purpose = 'reauthentication' and token.expires_at > clock_timestamp()
+      and token.attempts < v_max_attempts and token.code_hash = use_reauthentication.code_hash;
+  if found then
+    return true;
+  end if;
+  update auth.mail_tokens as token set attempts = token.attempts + 1
+    where token.user_id = v_account.user_id and token.purpose = 'reauthentication' and token.attempts < v_max_attempts;
+  return false;
+end;
+$function$;
+comment on function auth.use_reauthentication(bigint,bytea,auth.client_info) is 'Spends the code that a signed-in user confirms a change with; false if it is wrong.';
 
 -- function auth.use_session(bytea,integer)
 CREATE OR REPLACE FUNCTION auth.use_session(id_hash bytea, idle_seconds integer)

@@ -6,11 +6,14 @@ import { parseClaims, serializeClaims } from "../identity/claims.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
+import { type CodeEmailSettings, type CodeEmails, makeCodeEmails } from "./code-emails.ts";
 import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } from "./confirm-password.ts";
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
 import { Factors } from "./factors.ts";
+import { type FlowStates, makeFlowStates } from "./flow-states.ts";
 import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn, type PerformLogin } from "./login.ts";
 import { LoginAttempts } from "./login-attempts.ts";
+import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
 import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
@@ -45,6 +48,10 @@ export type Accounts = Registration & {
   readonly emailLinks: EmailLinks;
   /** Null if this deployment sends no e-mails. */
   readonly emails: AccountEmails | null;
+  readonly codes: OneTimeCodes;
+  readonly flows: FlowStates;
+  /** Null if this deployment sends no e-mails. */
+  readonly codeEmails: CodeEmails | null;
   readonly apiKeys: ApiKeys;
   /** Also counts the attempts of federated sign-ins. */
   readonly attempts: LoginAttempts;
@@ -56,6 +63,7 @@ type AccountsOptions = {
   readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy">;
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
+  readonly codeEmails?: CodeEmailSettings | null;
   /** The public URL of the service, for links in e-mails. */
   readonly siteUrl: () => string;
 };
@@ -68,6 +76,9 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const emailLinks = makeEmailLinks({ asOwner, passwords, policy });
   const emails = emailQueue ? makeAccountEmails({ emailLinks, emailQueue, siteUrl }) : null;
   const issuer = makeTokenIssuer({ ...config, keys });
+  const flows = makeFlowStates(asOwner);
+  const codes = makeOneTimeCodes({ asOwner, keys, flows });
+  const codeSettings = options.codeEmails ?? null;
   const sessions = makeSessions(asOwner);
   return {
     ...makeRegistration({ asOwner, passwords, policy, emails }),
@@ -82,6 +93,12 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     factors: new Factors({ asOwner, passwords, attempts, issuer: jwtIssuer }),
     emailLinks,
     emails,
+    codes,
+    flows,
+    codeEmails:
+      emailQueue && codeSettings
+        ? makeCodeEmails({ ...codeSettings, asOwner, codes, flows, emailQueue, serviceUrl: siteUrl })
+        : null,
     apiKeys: makeApiKeys(asOwner),
     attempts,
   };

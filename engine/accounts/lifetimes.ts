@@ -16,4 +16,9 @@ export const LIFETIMES = {
   resetLink: HOUR,
   verificationLink: DAY,
   addressChangeLink: HOUR,
+  /** Of the link and the code of six digits in one mail. */
+  mailCode: HOUR,
+  invitation: DAY,
+  /** Between the end of a sign-in and the exchange of its code for tokens. */
+  flowCode: 5 * MINUTE,
 } as const;

@@ -23,7 +23,7 @@ type LoginCredentials = {
 /** How a user has proved to be that user: the claims `amr` and `aal` of Supabase Auth. */
 export type SignInProof = { readonly methods: readonly SignInMethod[]; readonly aal: 1 | 2 };
 
-type SignInMethod =
+export type SignInMethod =
   | "anonymous"
   | "email_change"
   | "email/signup"
@@ -39,6 +39,8 @@ type SignInMethod =
 
 export const NO_SIGN_IN_PROOF: SignInProof = { methods: [], aal: 1 };
 export const PASSWORD_PROOF: SignInProof = { methods: ["password"], aal: 1 };
+/** By a link or a code that was sent to the user. */
+export const CODE_PROOF: SignInProof = { methods: ["otp"], aal: 1 };
 
 /** Creates the session or tokens, in the transaction that verified the login. */
 export type OpenSignIn<T> = (

@@ -3,6 +3,7 @@ import {
   email,
   flag,
   headerName,
+  httpUrl,
   integer,
   jwtSecret,
   jwtSecrets,
@@ -133,6 +134,34 @@ export const MAIL_SETTINGS = {
     "MAIL_DIR",
     text,
     "Folder for e-mails if SMTP_URL is not set. Unset: `mail` in DATA_DIR; in production no e-mails are written.",
+  ),
+  mailTemplatesDir: optional(
+    "MAIL_TEMPLATES_DIR",
+    text,
+    "Folder of templates for the e-mails of /auth/v1, such as `recovery.html`, in Supabase's syntax (see [e-mails](sign-in.md#templates)). Unset: plain texts.",
+  ),
+  applicationUrl: optional(
+    "SITE_URL",
+    httpUrl,
+    "URL of the application. Links in e-mails of /auth/v1 and federated sign-ins of /auth/v1 redirect there unless the request names another allowed URL. Unset: PUBLIC_URL.",
+  ),
+  mailInterval: withDefault(
+    "MAIL_INTERVAL_SECONDS",
+    integer(0, 86_400),
+    "60",
+    "Seconds until /auth/v1 sends another e-mail of a kind to an address, whether or not it has an account; 0 disables the limit.",
+  ),
+  mailHourlyLimit: withDefault(
+    "MAIL_HOURLY_LIMIT",
+    integer(0),
+    "10",
+    "E-mails of /auth/v1 per hour and address; 0 disables the limit.",
+  ),
+  secureEmailChange: withDefault(
+    "AUTH_SECURE_EMAIL_CHANGE",
+    flag,
+    "true",
+    "Whether a change of the e-mail address at /auth/v1 has to be confirmed at the current address too, not only at the new one.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 

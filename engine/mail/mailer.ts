@@ -5,7 +5,13 @@ import { createTransport } from "nodemailer";
 import { type Config, ConfigError } from "../config/config.ts";
 import type { Logger } from "../output/log.ts";
 
-export type Email = { readonly to: string; readonly subject: string; readonly text: string };
+export type Email = {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  /** The same as HTML; `text` is the alternative then. */
+  readonly html?: string;
+};
 
 export type Mailer = {
   send(message: Email): Promise<void>;
@@ -90,9 +96,9 @@ function refuseOtherRecipients({ data, message }: ComposedEmail, done: (error?: 
 type EmailAddress = { readonly name: string; readonly address: string };
 
 /** Passes the address as an object, because nodemailer could parse a string as several addresses. */
-function toMailOptions({ to: address, subject, text }: Email, from: string) {
+function toMailOptions({ to: address, subject, text, html }: Email, from: string) {
   const to: EmailAddress = { name: "", address };
-  return { from, to, subject, text, headers: { "Auto-Submitted": "auto-generated" } };
+  return { from, to, subject, text, html, headers: { "Auto-Submitted": "auto-generated" } };
 }
 
 /** Creates the folder for e-mails that are written instead of sent; readable by this user only. */

@@ -7,7 +7,7 @@ declare
 begin
   select * into v_token from auth.mail_tokens as token
     where token.token_hash = change_email.token_hash and token.purpose = 'change' and token.expires_at > now();
-  v_account := auth.lock_account(v_token.user_id);
+  v_account := auth.lock_address(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = v_token.token_hash;
   if not found or v_account.user_id is null or auth.is_disabled(v_account) then
     return;

@@ -1,0 +1,330 @@
+import pg from "pg";
+import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import { ApiError } from "../errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import type { SharedRateLimit } from "../limits/rate-limits.ts";
+import type { EmailQueue } from "../mail/email-queue.ts";
+import type { MailName, WriteMail } from "../mail/mail-templates.ts";
+import type { Email } from "../mail/mailer.ts";
+import type { CodeChallenge, FlowStates } from "./flow-states.ts";
+import type { SignInMethod } from "./login.ts";
+import type { CodePurpose, MailSecrets, OneTimeCodes } from "./one-time-codes.ts";
+import { digestOf } from "./random-secrets.ts";
+
+/** Where links lead. Opening one signs the user in. */
+export const VERIFY_PATH = "/auth/v1/verify";
+
+/** What a request for an e-mail says of the sign-in that its link completes. */
+export type CodeRequest = {
+  /** Where the link redirects to; an allowed URL. */
+  readonly redirectTo: string;
+  /** Null: the link leads to tokens, not to a code for them. */
+  readonly codeChallenge: CodeChallenge | null;
+};
+
+/** Creates an account for an address without one. */
+export type NewUser = { readonly metadata: Readonly<Record<string, unknown>> };
+
+type LinkType = "signup" | "invite" | "magiclink" | "recovery" | "email_change" | "reauthentication";
+
+/** What a link in an e-mail consists of, for those who send it themselves. */
+export type MailLink = MailSecrets & { readonly url: string; readonly type: LinkType };
+
+/**
+ * E-mails with a link and a code. Each function counts the e-mail by its address, and returns; what it does besides, it does
+ * after the response, so that neither the response nor its timing tells whether there is an account.
+ */
+export type CodeEmails = {
+  /** `newUser`: creates the account if there is none. */
+  requestSignIn(email: string, request: CodeRequest, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
+  requestRecovery(email: string, request: CodeRequest, clientInfo: ClientInfo): Promise<void>;
+  /** For an account whose address is not confirmed. */
+  requestConfirmation(email: string, request: CodeRequest, clientInfo: ClientInfo): Promise<void>;
+  /** Sends the links of a change of address that is in progress again. */
+  repeatEmailChange(email: string, request: CodeRequest): Promise<void>;
+  /** Sends a code that confirms a change by a user who is signed in. */
+  requestReauthentication(userId: string): Promise<void>;
+  /** In a transaction that has locked the account. The result sends the e-mails, after the transaction. */
+  beginEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<() => void>;
+  /** In a transaction that has locked the account, which has just been made or is unconfirmed. */
+  beginInvitation(client: pg.ClientBase, invited: CodeUser, request: CodeRequest): Promise<() => void>;
+  /** A link that is not sent. In a transaction that has locked the account. */
+  makeLink(client: pg.ClientBase, link: NewLink, request: CodeRequest): Promise<MailLink>;
+  /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
+  count(kind: string, address: string): Promise<void>;
+};
+
+type CodeUser = {
+  readonly userId: string;
+  readonly email: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+};
+export type EmailChange = {
+  readonly userId: string;
+  /** Null: the account has no address yet. */
+  readonly currentEmail: string | null;
+  readonly newEmail: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+};
+type NewLink = {
+  readonly purpose: Exclude<CodePurpose, "reauthentication" | "sms" | "phone_change">;
+  readonly userId: string;
+  readonly email: string;
+  readonly newEmail?: string;
+};
+
+type CodeEmailsOptions = CodeEmailSettings & {
+  readonly asOwner: AsOwner;
+  readonly codes: OneTimeCodes;
+  readonly flows: FlowStates;
+  readonly emailQueue: EmailQueue;
+  /** The public URL of the service, which never comes from a request's Host header. */
+  readonly serviceUrl: () => string;
+};
+
+export type CodeEmailSettings = {
+  readonly writeMail: WriteMail;
+  /** The URL of the application. */
+  readonly applicationUrl: () => string;
+  /** Null: not limited. */
+  readonly intervalLimit: SharedRateLimit | null;
+  readonly hourlyLimit: SharedRateLimit | null;
+  readonly secureEmailChange: boolean;
+  /** Whether accounts that are created for an address count as confirmed by their first link to sign in. */
+  readonly autoConfirm: boolean;
+};
+
+type Recipient = {
+  readonly user_id: string | null;
+  readonly address: string | null;
+  readonly state: "absent" | "disabled" | "unconfirmed" | "confirmed";
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly new_email: string | null;
+};
+
+const FIND_RECIPIENT = "select * from auth.code_recipient($1)";
+const REGISTER = `select (auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL})).id as id`;
+const SET_METADATA = "update auth.users set raw_user_meta_data = $2 where user_id = $1";
+const READ_ACCOUNT = `
+  select account.user_id, account.raw_user_meta_data as metadata, coalesce(account.verified_email, account.email) as address, 'confirmed' as state,
+    null as new_email
+  from auth.lock_account($1) as account where account.user_id is not null`;
+
+/** Each purpose has a template, a type, which the link names, and a way to sign in. */
+const MAILS = {
+  signup: { name: "confirmation", type: "signup", method: "email/signup" },
+  invite: { name: "invite", type: "invite", method: "invite" },
+  magiclink: { name: "magic_link", type: "magiclink", method: "magiclink" },
+  recovery: { name: "recovery", type: "recovery", method: "recovery" },
+  email_change_current: { name: "email_change", type: "email_change", method: "email_change" },
+  email_change_new: { name: "email_change", type: "email_change", method: "email_change" },
+  reauthentication: { name: "reauthentication", type: "reauthentication", method: "otp" },
+} satisfies Partial<Record<CodePurpose, MailKind>>;
+
+type MailKind = { readonly name: MailName; readonly type: LinkType; readonly method: SignInMethod };
+
+type MailPurpose = keyof typeof MAILS;
+
+type NewMail = {
+  readonly purpose: MailPurpose;
+  readonly userId: string;
+  readonly to: string;
+  /** The address that the client enters with the code. */
+  readonly enteredWith: string;
+  readonly newEmail?: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+};
+
+export function makeCodeEmails(options: CodeEmailsOptions): CodeEmails {
+  return new QueuedCodeEmails(options);
+}
+
+class QueuedCodeEmails implements CodeEmails {
+  readonly #options: CodeEmailsOptions;
+
+  constructor(options: CodeEmailsOptions) {
+    this.#options = options;
+  }
+
+  async requestSignIn(email: string, request: CodeRequest, newUser: NewUser | null, clientInfo: ClientInfo) {
+    await this.count("sign-in", email);
+    this.#queue(async (client) => {
+      const recipient = await findRecipient(client, email);
+      if (recipient.state === "disabled") return null;
+      if (recipient.state === "absent") {
+        if (!newUser) return null;
+        const userId = await register(client, email, newUser, clientInfo);
+        const { metadata } = newUser;
+        const purpose = this.#options.autoConfirm ? "magiclink" : "signup";
+        return this.#prepare(client, { purpose, userId, to: email, enteredWith: email, metadata }, request);
+      }
+      const purpose = recipient.state === "confirmed" ? "magiclink" : "signup";
+      return this.#prepare(client, mailTo(recipient, purpose, email), request);
+    });
+  }
+
+  async requestRecovery(email: string, request: CodeRequest, clientInfo: ClientInfo) {
+    await this.count("recovery", email);
+    this.#queue(async (client) => {
+      const recipient = await findRecipient(client, email);
+      if (recipient.state === "absent" || recipient.state === "disabled") return null;
+      await client.query(`select auth.log_event('password.reset_requested', $2, ${CLIENT_INFO_SQL})`, [
+        clientInfoParameter(clientInfo),
+        recipient.user_id,
+      ]);
+      return this.#prepare(client, mailTo(recipient, "recovery", email), request);
+    });
+  }
+
+  async requestConfirmation(email: string, request: CodeRequest) {
+    await this.count("signup", email);
+    this.#queue(async (client) => {
+      const recipient = await findRecipient(client, email);
+      if (recipient.state !== "unconfirmed") return null;
+      return this.#prepare(client, mailTo(recipient, "signup", email), request);
+    });
+  }
+
+  async repeatEmailChange(email: string, request: CodeRequest) {
+    await this.count("email_change", email);
+    this.#queueAll(async (client) => {
+      const { user_id: userId, new_email: newEmail, state, metadata } = await findRecipient(client, email);
+      if (userId === null || newEmail === null || state === "disabled") return [];
+      const change = { userId, currentEmail: email, newEmail, metadata: metadata ?? {} };
+      return this.#prepareEmailChange(client, change, request);
+    });
+  }
+
+  async requestReauthentication(userId: string) {
+    await this.count("reauthentication", userId);
+    this.#queue(async (client) => {
+      const { rows } = await client.query<Recipient>(READ_ACCOUNT, [userId]);
+      if (!rows[0]?.address) return null;
+      const mail = mailTo(rows[0], "reauthentication", userId);
+      return this.#prepare(client, mail, { redirectTo: this.#options.applicationUrl(), codeChallenge: null });
+    });
+  }
+
+  async beginEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest) {
+    const emails = await this.#prepareEmailChange(client, change, request);
+    return () => {
+      for (const email of emails) this.#options.emailQueue.add(async () => email);
+    };
+  }
+
+  async beginInvitation(client: pg.ClientBase, { userId, email, metadata }: CodeUser, request: CodeRequest) {
+    const mail: NewMail = { purpose: "invite", userId, to: email, enteredWith: email, metadata };
+    const prepared = await this.#prepare(client, mail, request);
+    return () => this.#options.emailQueue.add(async () => prepared);
+  }
+
+  async makeLink(client: pg.ClientBase, { purpose, userId, email, newEmail }: NewLink, { redirectTo }: CodeRequest) {
+    const code = { purpose, userId, to: email, ...(newEmail !== undefined && { newAddress: newEmail }) };
+    const secrets = await this.#options.codes.add(client, code);
+    const { type } = MAILS[purpose];
+    return { ...secrets, type, url: this.#linkTo(secrets.token, type, redirectTo) };
+  }
+
+  async count(kind: string, address: string) {
+    const { intervalLimit, hourlyLimit } = this.#options;
+    const key = digestOf(address.toLowerCase()).toString("base64url");
+    const seconds = (await intervalLimit?.take(`${kind} ${key}`)) ?? (await hourlyLimit?.take(key)) ?? null;
+    if (seconds === null) return;
+    throw new ApiError(
+      "rateLimited",
+      "EMAIL_RATE_LIMITED",
+      `For security purposes, you can only request this after ${seconds} seconds.`,
+      { retryAfterSeconds: seconds },
+    );
+  }
+
+  async #prepareEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<Email[]> {
+    const { userId, currentEmail, newEmail, metadata } = change;
+    await client.query("select auth.cancel_email_change($1)", [userId]);
+    const sides: NewMail[] = [
+      { purpose: "email_change_new", userId, to: newEmail, enteredWith: newEmail, newEmail, metadata },
+    ];
+    if (currentEmail !== null && this.#options.secureEmailChange) {
+      sides.push({ ...sides[0]!, purpose: "email_change_current", to: currentEmail, enteredWith: currentEmail });
+    }
+    const emails: Email[] = [];
+    for (const side of sides) emails.push(await this.#prepare(client, side, request));
+    return emails;
+  }
+
+  async #prepare(client: pg.ClientBase, mail: NewMail, { redirectTo, codeChallenge }: CodeRequest): Promise<Email> {
+    const { codes, flows, writeMail, applicationUrl } = this.#options;
+    const { purpose, userId, to, enteredWith, newEmail, metadata } = mail;
+    const { name, type, method } = MAILS[purpose];
+    const flowId = codeChallenge && (await flows.begin(client, { codeChallenge, method, userId }));
+    const newAddress = newEmail === undefined ? {} : { newAddress: newEmail };
+    const { token, code } = await codes.add(client, { purpose, userId, to, enteredWith, flowId, ...newAddress });
+    return writeMail(name, to, {
+      ConfirmationURL: this.#linkTo(token, type, redirectTo),
+      Token: code,
+      TokenHash: token,
+      SiteURL: applicationUrl(),
+      Email: to,
+      NewEmail: newEmail ?? "",
+      Data: metadata,
+      RedirectTo: redirectTo,
+    });
+  }
+
+  #linkTo(token: string, type: LinkType, redirectTo: string): string {
+    // As Supabase writes it: a URL without a query stays readable.
+    const target = /[?&#+%\s]/.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo;
+    return `${this.#options.serviceUrl()}${VERIFY_PATH}?token=${token}&type=${type}&redirect_to=${target}`;
+  }
+
+  #queue(prepare: (client: pg.ClientBase) => Promise<Email | null>): void {
+    const { asOwner, emailQueue } = this.#options;
+    emailQueue.add(() => inOwnerTransaction(asOwner, prepare).catch(ignoreRefusal));
+  }
+
+  /** The e-mails are prepared together, and sent one by one. */
+  #queueAll(prepare: (client: pg.ClientBase) => Promise<Email[]>): void {
+    const { asOwner, emailQueue } = this.#options;
+    emailQueue.add(async () => {
+      const [first = null, ...others] = await inOwnerTransaction(asOwner, prepare);
+      for (const email of others) emailQueue.add(async () => email);
+      return first;
+    });
+  }
+}
+
+function mailTo(recipient: Recipient, purpose: MailPurpose, enteredWith: string): NewMail {
+  return {
+    purpose,
+    userId: recipient.user_id!,
+    to: recipient.address!,
+    enteredWith,
+    metadata: recipient.metadata ?? {},
+  };
+}
+
+async function findRecipient(client: pg.ClientBase, email: string): Promise<Recipient> {
+  const { rows } = await client.query<Recipient>(FIND_RECIPIENT, [email]);
+  return rows[0]!;
+}
+
+async function register(
+  client: pg.ClientBase,
+  email: string,
+  { metadata }: NewUser,
+  clientInfo: ClientInfo,
+): Promise<string> {
+  const [localPart = email] = email.split("@");
+  const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : localPart;
+  const values = [clientInfoParameter(clientInfo), name.slice(0, 200), email];
+  const { rows } = await client.query<{ id: string }>(REGISTER, values);
+  const userId = String(rows[0]!.id);
+  await client.query(SET_METADATA, [userId, JSON.stringify(metadata)]);
+  return userId;
+}
+
+/** What a registration refuses is not told to whoever asks for a link: another request was faster, or the address is not acceptable. */
+function ignoreRefusal(error: unknown): null {
+  if (error instanceof pg.DatabaseError && (error.code === "TAKEN" || error.code === "WRONG")) return null;
+  throw error;
+}
