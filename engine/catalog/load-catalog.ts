@@ -69,7 +69,7 @@ export async function loadCatalog(
 type CatalogIdentity = Pick<Catalog, "version" | "hash" | "timeZones">;
 
 /** Builds the catalogue from rows of the system catalogues, and resolves their oids. */
-async function assembleCatalog(
+export async function assembleCatalog(
   rows: CatalogRows,
   options: CatalogOptions,
   identity: CatalogIdentity,

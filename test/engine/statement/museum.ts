@@ -40,7 +40,13 @@ const USUAL: ResponseOptions & PlanOptions = {
   explainEnabled: true,
 };
 
-const SCHEMAS = { schemas: ["api", "other"], extraSearchPath: ["tools"], loginRole: "authenticator" };
+export const SCHEMAS = { schemas: ["api", "other"], extraSearchPath: ["tools"] };
+const OPTIONS = { ...SCHEMAS, loginRole: "authenticator" };
+
+export function planOver(catalog: Catalog, intent: Intent, options: Wishes = {}): Plan {
+  const all = { ...USUAL, ...options };
+  return makeRequestPlanner(all)(intent, all, catalog, all.role).plan;
+}
 
 export async function openMuseum(more = ""): Promise<Museum> {
   const database = await cloneDatabase("empty");
@@ -56,14 +62,11 @@ export async function openMuseum(more = ""): Promise<Museum> {
 
   const museum: Museum = {
     owner,
-    catalog: (await loadCatalog(owner, SCHEMAS)).catalog,
+    catalog: (await loadCatalog(owner, OPTIONS)).catalog,
     async reload() {
-      museum.catalog = (await loadCatalog(owner, SCHEMAS)).catalog;
+      museum.catalog = (await loadCatalog(owner, OPTIONS)).catalog;
     },
-    plan(intent, options = {}) {
-      const all = { ...USUAL, ...options };
-      return makeRequestPlanner(all)(intent, all, museum.catalog, all.role).plan;
-    },
+    plan: (intent, options) => planOver(museum.catalog, intent, options),
     text: (intent, options) => buildQuery(museum.plan(intent, options)).text,
     async run(intent, options = {}) {
       const plan = museum.plan(intent, options);

@@ -1,24 +1,19 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ApiError } from "../../../engine/errors.ts";
 import { statementShapeKey } from "../../../engine/statement/prepare.ts";
 import { buildQuery } from "../../../engine/statement/query/build-query.ts";
 import { intents, manners } from "./arbitrary.ts";
 import { column, eq, filter, post, read } from "./intents.ts";
-import { JSON_FORMAT, type Museum, openMuseum } from "./museum.ts";
-
-let museum: Museum;
-beforeAll(async () => {
-  museum = await openMuseum();
-});
-afterAll(() => museum.drop());
+import { JSON_FORMAT } from "./museum.ts";
+import { planIntent } from "./planner.ts";
 
 const responseOptions = { formats: [JSON_FORMAT], includesBody: true, maxAffected: null };
 
 /** What a plan comes to, a refusal included. */
-function outcome(...[intent, options]: Parameters<Museum["plan"]>): string {
+function outcome(...[intent, options]: Parameters<typeof planIntent>): string {
   try {
-    return JSON.stringify(buildQuery(museum.plan(intent, options)));
+    return JSON.stringify(buildQuery(planIntent(intent, options)));
   } catch (error) {
     if (error instanceof ApiError) return JSON.stringify([error.code, error.message]);
     throw error;

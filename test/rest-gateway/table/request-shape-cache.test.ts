@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { bindRequest, makeRequestPlanner } from "../../../engine/statement/prepare.ts";
 import { NO_BODY } from "../../../rest-gateway/table/parse/body.ts";
 import { canonicalQueryString } from "../../../rest-gateway/table/parse/query-string.ts";
@@ -8,7 +8,7 @@ import {
   RequestShapeCache,
   requestShape,
 } from "../../../rest-gateway/table/request-shape-cache.ts";
-import { type Museum, openMuseum } from "../../engine/statement/museum.ts";
+import { catalog } from "../../engine/statement/planner.ts";
 
 const deployment = {
   schemas: ["api", "other"],
@@ -25,12 +25,6 @@ const plan = makeRequestPlanner({
   explainEnabled: true,
 });
 
-let museum: Museum;
-beforeAll(async () => {
-  museum = await openMuseum();
-});
-afterAll(() => museum.drop());
-
 function toRaw(url: string): RawTableRequest {
   const [path = "", rawQuery = ""] = url.split("?");
   return { method: "GET", path, rawQuery, headers: {}, content: NO_BODY };
@@ -41,16 +35,16 @@ function understand(url: string): PlannedTableRequest {
   if (request.action.kind !== "statement") throw new Error(`It is ${request.action.kind}`);
   const { intent } = request.action;
   const responseOptions = { formats: request.accept, includesBody: true, maxAffected: null };
-  return { request, intent, planned: plan(intent, responseOptions, museum.catalog, "anon") };
+  return { request, intent, planned: plan(intent, responseOptions, catalog, "anon") };
 }
 
 function recall(
   forms: RequestShapeCache,
   url: string,
-  { role = "anon", catalog = museum.catalog } = {},
+  { role = "anon", over = catalog } = {},
 ): PlannedTableRequest | null {
   const raw = toRaw(url);
-  return forms.find(requestShape(raw)!, raw.rawQuery, role, catalog);
+  return forms.find(requestShape(raw)!, raw.rawQuery, role, over);
 }
 
 /** As the interface does it: it learns what it does not recall. */
@@ -98,8 +92,7 @@ describe("a request of a cached shape", () => {
 
   test("is evicted when the schema changes", async () => {
     const { forms } = learn("/works?id=eq.1");
-    const catalog = { ...museum.catalog };
-    expect(recall(forms, "/works?id=eq.1", { catalog })).toBeNull();
+    expect(recall(forms, "/works?id=eq.1", { over: { ...catalog } })).toBeNull();
     expect(recall(forms, "/works?id=eq.1")).toBeNull();
   });
 });

@@ -1,41 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ApiError } from "../../../../engine/errors.ts";
 import type { CursorPage, Intent, OrderTerm } from "../../../../engine/statement/intent.ts";
 import { MAX_BUFFERED_ROWS } from "../../../../engine/statement/plan/plan.ts";
 import { aggregate, call, columns, field, read, relation, term } from "../intents.ts";
-import { type Museum, openMuseum, type Wishes } from "../museum.ts";
-
-let museum: Museum;
-beforeAll(async () => {
-  museum = await openMuseum(`
-    create table api.hammers (id int primary key, name text not null unique, maker text unique, price int, secret int);
-    create unique index on api.hammers (price) where price > 0;
-    create table api.shelves (place text not null, number int not null, unique (place, number));
-    create table api.scraps (body text);
-    create view api.hammer_names as select id, name from api.hammers;
-    create view api.makers as select maker, count(*) as hammers from api.hammers group by maker;
-    create function api.cheap_hammers() returns setof api.hammers stable language sql as 'select * from api.hammers';
-    create function api.from_cursor(cursor text, size int default 1) returns setof api.hammers stable language sql
-      as 'select * from api.hammers';
-    create role page_clerk;
-    grant page_clerk to authenticator;
-    grant usage on schema api to page_clerk;
-    grant select (name, price) on api.hammers to page_clerk;
-    grant select (place) on api.shelves to page_clerk;
-    grant select on all tables in schema api to anon;
-  `);
-});
-afterAll(async () => {
-  await museum.owner.query("drop owned by page_clerk; drop role page_clerk");
-  await museum.drop();
-});
+import type { Wishes } from "../museum.ts";
+import { planIntent } from "../planner.ts";
 
 const first: CursorPage = { kind: "first" };
 const window = { offset: 0, limit: 2 };
 
 function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "kind" | "code" | "details"> {
   try {
-    museum.plan(intent, options);
+    planIntent(intent, options);
   } catch (error) {
     const { kind, code, details } = error as ApiError;
     return { kind, code, details };
@@ -45,7 +21,7 @@ function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "kind" | "cod
 
 /** What the rows of a page are ordered by. */
 function orderOf(name: string, order: readonly OrderTerm[], options?: Wishes): unknown[] {
-  const { rows } = museum.plan(read(name, { order, window }, { page: first }), options);
+  const { rows } = planIntent(read(name, { order, window }, { page: first }), options);
   return rows.order.map(({ value, direction }) => [value.kind === "column" && value.name, direction]);
 }
 
@@ -86,7 +62,7 @@ describe("an order is completed", () => {
       ["name", null],
       ["id", null],
     ]);
-    const { rows } = museum.plan(call("cheap_hammers", {}, { window }, { page: first }));
+    const { rows } = planIntent(call("cheap_hammers", {}, { window }, { page: first }));
     expect(rows.order).toHaveLength(1);
   });
 
@@ -102,7 +78,7 @@ describe("an order is completed", () => {
 
 describe("a cursor belongs to an order", () => {
   const nameOf = (name: string, order: readonly OrderTerm[], more = {}) =>
-    museum.plan(read(name, { order, window, ...more }, { page: first })).keyset!.order;
+    planIntent(read(name, { order, window, ...more }, { page: first })).keyset!.order;
 
   test("with any spelling, selection and page size", () => {
     const plain = nameOf("hammers", [term("price")]);
@@ -123,7 +99,7 @@ describe("a cursor belongs to an order", () => {
       nameOf("hammers", [term("price"), term("name")]),
       nameOf("hammers", [term("x", { field: field("price", "a") })]),
       nameOf("hammer_names", [term("name")]),
-      museum.plan(call("cheap_hammers", {}, { order: [term("name")], window }, { page: first })).keyset!.order,
+      planIntent(call("cheap_hammers", {}, { order: [term("name")], window }, { page: first })).keyset!.order,
     ];
     expect(new Set(names).size).toBe(names.length);
   });
@@ -164,19 +140,19 @@ describe("a page is refused", () => {
   });
 
   test("for a cursor of its order with too few values, or after the last row", () => {
-    const order = museum.plan(paged("hammers", { order: [term("price")], window })).keyset!.order;
+    const order = planIntent(paged("hammers", { order: [term("price")], window })).keyset!.order;
     const behind = (...values: (string | null)[]): CursorPage => ({ kind: "after", position: { order, values } });
     const intent = (page: CursorPage) => paged("hammers", { order: [term("price")], window }, page);
     expect(refusal(intent(behind("1")))).toMatchObject({ code: "PGRST191" });
     expect(refusal(intent(behind("1", "2", "3")))).toMatchObject({ code: "PGRST191" });
     expect(refusal(intent(behind(null, null)))).toMatchObject({ code: "PGRST191" });
-    expect(museum.plan(intent(behind("1", "2"))).keyset).toMatchObject({ isFirst: false });
+    expect(planIntent(intent(behind("1", "2"))).keyset).toMatchObject({ isFirst: false });
   });
 });
 
 test("a page has no more rows than the maximum page size, or than the settings allow", () => {
   const limitOf = (limit: number, maxRows: number | null) =>
-    museum.plan(read("hammers", { window: { offset: 0, limit } }, { page: first }), { maxRows }).rows.limit;
+    planIntent(read("hammers", { window: { offset: 0, limit } }, { page: first }), { maxRows }).rows.limit;
   expect(limitOf(20, null)).toBe(20);
   expect(limitOf(1_000_000, null)).toBe(MAX_BUFFERED_ROWS);
   expect(limitOf(1_000_000, 100)).toBe(100);
@@ -185,7 +161,7 @@ test("a page has no more rows than the maximum page size, or than the settings a
 
 test("an argument of a function may have the name cursor", () => {
   const given = call("from_cursor", { cursor: "x" }, {}, { page: { kind: "unreadable" } });
-  expect(museum.plan(given)).toMatchObject({ keyset: null, call: { arguments: { parameters: [{ name: "cursor" }] } } });
+  expect(planIntent(given)).toMatchObject({ keyset: null, call: { arguments: { parameters: [{ name: "cursor" }] } } });
   const paged = call("cheap_hammers", { cursor: "" }, { window }, { page: first });
-  expect(museum.plan(paged)).toMatchObject({ keyset: { isFirst: true }, call: { arguments: { kind: "none" } } });
+  expect(planIntent(paged)).toMatchObject({ keyset: { isFirst: true }, call: { arguments: { kind: "none" } } });
 });

@@ -1,28 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ApiError } from "../../../../engine/errors.ts";
 import { findRelationship } from "../../../../engine/statement/plan/relationship.ts";
-import { type Museum, openMuseum } from "../museum.ts";
-
-let museum: Museum;
-beforeAll(async () => {
-  museum = await openMuseum(`
-    create table api.secret_things (id int primary key, work_id int references api.works);
-    create table api.secret_links (
-      artist_id int references api.artists, exhibition_id int references api.exhibitions, primary key (artist_id, exhibition_id)
-    );
-    create table api.open_links (
-      artist_id int references api.artists, exhibition_id int references api.exhibitions, primary key (artist_id, exhibition_id)
-    );
-    grant select on api.open_links to anon;
-    grant select on api.secret_things, api.secret_links, api.open_links to authenticated;
-  `);
-});
-afterAll(() => museum.drop());
+import { catalog } from "../planner.ts";
 
 function find(sourceName: string, wanted: string, role = "anon") {
   const [target, hint = null] = wanted.split("!") as [string, string?];
-  const source = museum.catalog.findTable({ schema: "api", name: sourceName }) ?? null;
-  return findRelationship({ source, sourceName, schema: "api", target, hint }, museum.catalog, role);
+  const source = catalog.findTable({ schema: "api", name: sourceName }) ?? null;
+  return findRelationship({ source, sourceName, schema: "api", target, hint }, catalog, role);
 }
 
 function spelled(source: string, wanted: string, role?: string): string {

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ApiError } from "../../../../engine/errors.ts";
 import type { CallIntent } from "../../../../engine/statement/intent.ts";
 import { findRoutine } from "../../../../engine/statement/plan/find-routine.ts";
 import { call, post } from "../intents.ts";
-import { type Museum, openMuseum } from "../museum.ts";
+import { catalog } from "../planner.ts";
 
-let museum: Museum;
-beforeAll(async () => {
-  museum = await openMuseum();
-});
-afterAll(() => museum.drop());
-
-const find = (intent: CallIntent, role = "anon") => findRoutine(intent, museum.catalog, role);
+const find = (intent: CallIntent, role = "anon") => findRoutine(intent, catalog, role);
 const parameters = (intent: CallIntent) => find(intent).arguments.map(({ name, type }) => `${name} ${type.sqlName}`);
 const raw = (name: string, type: "text" | "xml" | "bytea"): CallIntent => ({
   ...call(name),
