@@ -119,13 +119,16 @@ describeInBrowser("the pages of the service", () => {
   });
 
   test.each(VISITS)("$name is accessible on a phone and on a large screen, light and dark", async (visit) => {
+    const context = await browser.newContext();
+    const page = await opened(context, visit);
     for (const { width, colorScheme } of LAYOUTS) {
-      const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
-      const page = await opened(context, visit);
+      // The pages adapt by styles alone, so they need not be loaded again.
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
       await take(page, `${visit.name}-${width}-${colorScheme}`);
       await expectAccessible(page);
-      await context.close();
     }
+    await context.close();
   });
 
   async function opened(context: BrowserContext, { path, as, submit }: Visit): Promise<Page> {
