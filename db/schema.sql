@@ -381,29 +381,100 @@ create table auth.mfa_backup_codes (
   created_at timestamp with time zone default now() not null,
   used_at timestamp with time zone,
   constraint mfa_backup_codes_pkey PRIMARY KEY (user_id, code_hash),
-  constraint mfa_backup_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.mfa_factors(user_id) ON DELETE CASCADE
+  constraint mfa_backup_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
 alter table auth.mfa_backup_codes enable row level security;
 comment on column auth.mfa_backup_codes.code_hash is 'A PHC string. The codes of a user share its salt, so that one hash finds the code among them.';
 comment on table auth.mfa_backup_codes is 'Codes for users who lost the app. Each works once.';
 
+-- table auth.mfa_challenges
+create table auth.mfa_challenges (
+  id uuid default gen_random_uuid() not null,
+  purpose text not null,
+  factor_id uuid,
+  user_id bigint,
+  challenge text,
+  address inet,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint mfa_challenges_pkey PRIMARY KEY (id),
+  constraint mfa_challenges_challenge_check CHECK ((length(challenge) <= 200)),
+  constraint mfa_challenges_purpose CHECK ((((purpose = 'factor'::text) = (factor_id IS NOT NULL)) AND ((purpose = 'passkey_sign_in'::text) = (user_id IS NULL)))),
+  constraint mfa_challenges_purpose_check CHECK ((purpose = ANY (ARRAY['factor'::text, 'passkey_registration'::text, 'passkey_sign_in'::text]))),
+  constraint mfa_challenges_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE,
+  constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+);
+CREATE INDEX mfa_challenges_expires_at_idx ON auth.mfa_challenges USING btree (expires_at);
+CREATE INDEX mfa_challenges_factor_id_idx ON auth.mfa_challenges USING btree (factor_id);
+CREATE INDEX mfa_challenges_user_id_idx ON auth.mfa_challenges USING btree (user_id);
+alter table auth.mfa_challenges enable row level security;
+comment on column auth.mfa_challenges.challenge is 'Null for an authenticator app.';
+comment on column auth.mfa_challenges.user_id is 'Null for a sign-in with a passkey: nobody is known yet.';
+comment on table auth.mfa_challenges is 'What a client has been asked to prove: a second factor, or a passkey at its registration or at a sign-in. Each is used once.';
+
 -- table auth.mfa_factors
 create table auth.mfa_factors (
   user_id bigint not null,
   state text default 'pending'::text not null,
-  secret text not null,
+  secret text,
   last_used_step bigint,
   created_at timestamp with time zone default now() not null,
   enabled_at timestamp with time zone,
-  constraint mfa_factors_pkey PRIMARY KEY (user_id),
+  id uuid default gen_random_uuid() not null,
+  factor_type text not null,
+  friendly_name text default ''::text not null,
+  updated_at timestamp with time zone default now() not null,
+  last_challenged_at timestamp with time zone,
+  constraint mfa_factors_pkey PRIMARY KEY (id),
   constraint mfa_factors_enabled CHECK (((state = 'enabled'::text) = (enabled_at IS NOT NULL))),
+  constraint mfa_factors_factor_type_check CHECK ((factor_type = ANY (ARRAY['totp'::text, 'webauthn'::text]))),
+  constraint mfa_factors_friendly_name_max_length CHECK ((length(friendly_name) <= 200)) NOT VALID,
+  constraint mfa_factors_secret CHECK (((factor_type = 'totp'::text) = (secret IS NOT NULL))),
   constraint mfa_factors_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'enabled'::text]))),
   constraint mfa_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
+CREATE INDEX mfa_factors_of_user ON auth.mfa_factors USING btree (user_id);
+CREATE UNIQUE INDEX mfa_factors_user_friendly_name_unique ON auth.mfa_factors USING btree (user_id, friendly_name) WHERE (friendly_name <> ''::text);
 alter table auth.mfa_factors enable row level security;
-comment on column auth.mfa_factors.secret is 'The TOTP secret in base32. It cannot be a hash: codes are computed from it.';
-comment on column auth.mfa_factors.state is 'pending until a first code proved that the app has the secret; then enabled.';
-comment on table auth.mfa_factors is 'The authenticator app of a user. Not enrolled: no row.';
+comment on column auth.mfa_factors.friendly_name is 'The user''s name for it; empty if it has none.';
+comment on column auth.mfa_factors.secret is 'The TOTP secret in base32. It cannot be a hash: codes are computed from it. The key of a security key is in auth.passkeys.';
+comment on column auth.mfa_factors.state is 'pending until it was verified for the first time; then enabled.';
+comment on index auth.mfa_factors_user_friendly_name_unique is 'A factor with this name already exists.';
+comment on table auth.mfa_factors is 'The second factors of users: authenticator apps (TOTP) and security keys (WebAuthn).';
+
+-- table auth.passkeys
+create table auth.passkeys (
+  id uuid default gen_random_uuid() not null,
+  user_id bigint not null,
+  factor_id uuid,
+  friendly_name text default ''::text not null,
+  credential_id text not null,
+  public_key bytea not null,
+  counter bigint default 0 not null,
+  transports text[] default '{}'::text[] not null,
+  aaguid uuid,
+  is_backup_eligible boolean default false not null,
+  is_backed_up boolean default false not null,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  last_used_at timestamp with time zone,
+  constraint passkeys_pkey PRIMARY KEY (id),
+  constraint passkeys_credential_id_key UNIQUE (credential_id),
+  constraint passkeys_counter_check CHECK ((counter >= 0)),
+  constraint passkeys_credential_id_check CHECK ((length(credential_id) <= 1400)),
+  constraint passkeys_friendly_name_max_length CHECK ((length(friendly_name) <= 200)) NOT VALID,
+  constraint passkeys_public_key_max_length CHECK ((octet_length(public_key) <= 4096)) NOT VALID,
+  constraint passkeys_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE,
+  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+);
+CREATE INDEX passkeys_factor_id_idx ON auth.passkeys USING btree (factor_id);
+CREATE INDEX passkeys_user_id_idx ON auth.passkeys USING btree (user_id);
+alter table auth.passkeys enable row level security;
+comment on column auth.passkeys.aaguid is 'The model of the authenticator, as far as it tells.';
+comment on column auth.passkeys.counter is 'Uses, as the passkey counts them; 0 if it does not.';
+comment on column auth.passkeys.factor_id is 'The second factor that it is; null for a passkey that users sign in with.';
+comment on column auth.passkeys.is_backed_up is 'Whether it was stored in a cloud account at the last use.';
+comment on table auth.passkeys is 'The public keys of passkeys and security keys (WebAuthn).';
 
 -- table auth.permissions
 create table auth.permissions (
@@ -547,19 +618,25 @@ create table auth.token_sessions (
   address inet,
   user_agent text,
   tag text,
+  factor_id uuid,
+  requires_factor boolean default false not null,
   constraint token_sessions_pkey PRIMARY KEY (id),
   constraint token_sessions_aal_check CHECK (((aal >= 1) AND (aal <= 3))),
   constraint token_sessions_amr_check CHECK ((jsonb_typeof(amr) = 'array'::text)),
   constraint token_sessions_tag_max_length CHECK ((length(tag) <= 200)),
   constraint token_sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)),
+  constraint token_sessions_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE SET NULL,
   constraint token_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
+CREATE INDEX token_sessions_of_factor ON auth.token_sessions USING btree (factor_id);
 CREATE INDEX token_sessions_refreshed_at_idx ON auth.token_sessions USING btree (refreshed_at);
 CREATE INDEX token_sessions_user_id_idx ON auth.token_sessions USING btree (user_id);
 alter table auth.token_sessions enable row level security;
 comment on column auth.token_sessions.aal is 'The authenticator assurance level: 2 after a second factor.';
 comment on column auth.token_sessions.amr is 'How the user signed in: [{"method": "password", "timestamp": 1700000000}], the latest first.';
+comment on column auth.token_sessions.factor_id is 'The second factor that was proved.';
 comment on column auth.token_sessions.id is 'The claim session_id, and the family_id of the refresh tokens.';
+comment on column auth.token_sessions.requires_factor is 'The account requires a second factor that this sign-in has not proved yet: until then, its tokens act at /auth/v1 only.';
 comment on table auth.token_sessions is 'Sign-ins by tokens: one row per family of refresh tokens.';
 
 -- table auth.user_permissions
@@ -1049,11 +1126,13 @@ begin
   return query
     select users.name, users.email, account.username, auth.claims_of(users.id) ->> 'role',
       coalesce(lower(account.verified_email) = lower(users.email), false), account.password_hash is not null,
-      factor.enabled_at,
+      (
+        select min(factor.enabled_at) from auth.mfa_factors as factor
+        where factor.user_id = users.id and factor.factor_type = 'totp'
+      ),
       (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = users.id and codes.used_at is null)
     from public.users
     join auth.users as account on account.user_id = users.id
-    left join auth.mfa_factors as factor on factor.user_id = users.id and factor.state = 'enabled'
     where users.id = account_of.user_id;
 end;
 $function$;
@@ -1114,6 +1193,72 @@ begin
 end;
 $function$;
 comment on function auth.add_account(text,text,text,text,auth.client_info) is 'Creates a user who can sign in, in that role and with a verified address.';
+
+-- function auth.add_factor(bigint,text,text,text,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.add_factor(user_id bigint, factor_type text, friendly_name text, secret text, session_id uuid, client_info auth.client_info, OUT outcome text, OUT factor auth.mfa_factors)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_most constant integer := 10;
+  v_account constant auth.users := auth.lock_account(add_factor.user_id);
+begin
+  if v_account.user_id is null then
+    outcome := 'no_account';
+    return;
+  end if;
+  delete from auth.mfa_factors as abandoned
+    where abandoned.user_id = v_account.user_id and abandoned.state = 'pending'
+      and greatest(abandoned.created_at, abandoned.last_challenged_at) < now() - interval '5 minutes';
+  outcome := case
+    when exists (
+      select from auth.mfa_factors as other
+      where other.user_id = v_account.user_id and other.friendly_name = add_factor.friendly_name
+    ) then 'name_taken'
+    when (select count(*) from auth.mfa_factors as other where other.user_id = v_account.user_id) >= v_most then 'too_many'
+    when auth.has_factor(v_account.user_id) and not auth.has_second_factor_session(v_account.user_id, session_id) then 'level'
+    else 'added'
+  end;
+  if outcome <> 'added' then
+    return;
+  end if;
+  insert into auth.mfa_factors as added (user_id, factor_type, friendly_name, secret)
+    values (v_account.user_id, add_factor.factor_type, add_factor.friendly_name, add_factor.secret)
+    returning * into factor;
+  perform auth.log_event(
+    'factor.enrolled', v_account.user_id, client_info,
+    jsonb_build_object('factor', factor.id, 'type', factor.factor_type)
+  );
+end;
+$function$;
+comment on function auth.add_factor(bigint,text,text,text,uuid,auth.client_info) is 'Adds a pending factor: added; or name_taken, too_many, level when the sign-in must prove a second factor first, no_account.';
+
+-- function auth.add_factor_challenge(bigint,uuid,text,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.add_factor_challenge(user_id bigint, factor_id uuid, challenge text, seconds integer, client_info auth.client_info)
+ RETURNS auth.mfa_challenges
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_challenge auth.mfa_challenges;
+begin
+  update auth.mfa_factors as factor set last_challenged_at = now()
+    where factor.id = factor_id and factor.user_id = add_factor_challenge.user_id;
+  if not found then
+    return null;
+  end if;
+  insert into auth.mfa_challenges (purpose, factor_id, user_id, challenge, address, expires_at)
+    values (
+      'factor', add_factor_challenge.factor_id, add_factor_challenge.user_id, add_factor_challenge.challenge,
+      client_info.address, now() + make_interval(secs => seconds)
+    )
+    returning * into v_challenge;
+  perform auth.delete_expired_challenges();
+  return v_challenge;
+end;
+$function$;
+comment on function auth.add_factor_challenge(bigint,uuid,text,integer,auth.client_info) is 'Starts to verify a factor of that user; null if there is no such factor.';
 
 -- function auth.add_federation_code(bytea,bigint,text,integer)
 CREATE OR REPLACE FUNCTION auth.add_federation_code(code_hash bytea, user_id bigint, code_challenge text, seconds integer)
@@ -1209,6 +1354,61 @@ begin
 end;
 $function$;
 comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent within the last minute.';
+
+-- function auth.add_passkey(bigint,jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.add_passkey(user_id bigint, passkey jsonb, client_info auth.client_info, OUT outcome text, OUT added auth.passkeys)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_most constant integer := 10;
+  v_account constant auth.users := auth.lock_account(add_passkey.user_id);
+  v_row constant auth.passkeys := jsonb_populate_record(null::auth.passkeys, passkey);
+begin
+  outcome := case
+    when v_account.user_id is null then 'no_account'
+    when exists (select from auth.passkeys as other where other.credential_id = v_row.credential_id) then 'exists'
+    when v_row.factor_id is null and (
+      select count(*) from auth.passkeys as other where other.user_id = v_account.user_id and other.factor_id is null
+    ) >= v_most then 'too_many'
+    else 'added'
+  end;
+  if outcome <> 'added' then
+    return;
+  end if;
+  insert into auth.passkeys (
+    user_id, factor_id, friendly_name, credential_id, public_key, counter, transports, aaguid, is_backup_eligible, is_backed_up
+  ) values (
+    v_account.user_id, v_row.factor_id, coalesce(v_row.friendly_name, ''), v_row.credential_id, v_row.public_key, v_row.counter,
+    v_row.transports, v_row.aaguid, v_row.is_backup_eligible, v_row.is_backed_up
+  )
+  returning * into added;
+  perform auth.log_event('passkey.added', v_account.user_id, client_info, jsonb_build_object('passkey', added.id));
+end;
+$function$;
+comment on function auth.add_passkey(bigint,jsonb,auth.client_info) is 'Stores a passkey whose registration the service has verified: added; exists, too_many or no_account.';
+
+-- function auth.add_passkey_challenge(text,bigint,text,integer)
+CREATE OR REPLACE FUNCTION auth.add_passkey_challenge(purpose text, user_id bigint, challenge text, seconds integer)
+ RETURNS auth.mfa_challenges
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_challenge auth.mfa_challenges;
+begin
+  insert into auth.mfa_challenges (purpose, user_id, challenge, expires_at)
+    values (
+      add_passkey_challenge.purpose, add_passkey_challenge.user_id, add_passkey_challenge.challenge,
+      now() + make_interval(secs => seconds)
+    )
+    returning * into v_challenge;
+  perform auth.delete_expired_challenges();
+  return v_challenge;
+end;
+$function$;
+comment on function auth.add_passkey_challenge(text,bigint,text,integer) is 'Starts to register a passkey of that user, or to sign in with one, before it is known whose.';
 
 -- function auth.add_provider(jsonb,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.add_provider(provider jsonb, client_info auth.client_info)
@@ -1422,7 +1622,7 @@ $function$;
 comment on function auth.begin_federation(bytea,bytea,jsonb,integer) is 'Stores the state of a browser that is redirected to a provider.';
 
 -- function auth.begin_login(text,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.begin_login(name text, client_info auth.client_info, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT factor_secret text, OUT backup_code_hash text)
+CREATE OR REPLACE FUNCTION auth.begin_login(name text, client_info auth.client_info, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT has_factor boolean, OUT factor_secrets text[], OUT backup_code_hash text)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1435,8 +1635,10 @@ begin
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;
-    select secret into factor_secret
-      from auth.mfa_factors where mfa_factors.user_id = v_account.user_id and state = 'enabled';
+    has_factor := auth.has_factor(v_account.user_id);
+    select coalesce(array_agg(secret order by enabled_at), '{}') into factor_secrets
+      from auth.mfa_factors as factor
+      where factor.user_id = v_account.user_id and factor.state = 'enabled' and factor.factor_type = 'totp';
     select code_hash into backup_code_hash
       from auth.mfa_backup_codes where mfa_backup_codes.user_id = v_account.user_id and used_at is null limit 1;
   end if;
@@ -1667,6 +1869,26 @@ end;
 $function$;
 comment on function auth.confirm_password(text,bigint,text,auth.client_info) is 'Whether a password that was compared with this hash is still the one of the account, which is locked until the end of the transaction.';
 
+-- function auth.continue_tokens(bigint,uuid,bytea,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.continue_tokens(user_id bigint, session_id uuid, token_hash bytea, seconds integer, client_info auth.client_info)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.refresh_tokens as token set rotated_at = clock_timestamp()
+    where token.user_id = continue_tokens.user_id and token.family_id = session_id
+      and token.rotated_at is null and token.revoked_at is null;
+  if not found then
+    return null;
+  end if;
+  return auth.add_refresh_token(
+    continue_tokens.user_id, continue_tokens.token_hash, session_id, continue_tokens.seconds, client_info
+  );
+end;
+$function$;
+comment on function auth.continue_tokens(bigint,uuid,bytea,integer,auth.client_info) is 'Replaces the refresh token of a sign-in and returns the claims of its next access token; null if it has ended. The caller has locked the account.';
+
 -- function auth.count_attempt(text,inet)
 CREATE OR REPLACE FUNCTION auth.count_attempt(name text, address inet)
  RETURNS integer
@@ -1779,6 +2001,46 @@ end;
 $function$;
 comment on function auth.create_own_api_key(bytea,text,bigint,text,timestamp with time zone,auth.client_info) is 'Stores an API key of a user, in the role that the user has. The user has confirmed the password.';
 
+-- function auth.delete_expired_challenges()
+CREATE OR REPLACE FUNCTION auth.delete_expired_challenges()
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  delete from auth.mfa_challenges where id in (
+    select id from auth.mfa_challenges where expires_at < now() - interval '10 minutes'
+    order by expires_at limit 10 for update skip locked
+  );
+$function$;
+comment on function auth.delete_expired_challenges() is 'Deletes a few challenges that have expired.';
+
+-- function auth.delete_factor(auth.mfa_factors,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.delete_factor(factor auth.mfa_factors, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.token_sessions as session set
+      aal = 1, factor_id = null,
+      amr = (
+        select coalesce(jsonb_agg(entry), '[]') from jsonb_array_elements(session.amr) as entry
+        where entry ->> 'method' not in ('totp', 'mfa/webauthn')
+      )
+    where session.factor_id = factor.id;
+  delete from auth.mfa_factors as deleted where deleted.id = factor.id;
+  if not auth.has_factor(factor.user_id) then
+    delete from auth.mfa_backup_codes as code where code.user_id = factor.user_id;
+    update auth.token_sessions as session set requires_factor = false
+      where session.user_id = factor.user_id and session.requires_factor;
+  end if;
+  perform auth.log_event(
+    'factor.disabled', factor.user_id, client_info, jsonb_build_object('factor', factor.id, 'type', factor.factor_type)
+  );
+end;
+$function$;
+comment on function auth.delete_factor(auth.mfa_factors,auth.client_info) is 'Deletes a factor. The caller has locked the account.';
+
 -- function auth.disable_account(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, client_info auth.client_info)
  RETURNS boolean
@@ -1815,13 +2077,13 @@ begin
   end if;
   perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
-    delete from auth.mfa_factors where mfa_factors.user_id = disable_factor.user_id;
-    perform auth.log_event('factor.disabled', disable_factor.user_id, client_info);
+    perform auth.delete_factor(factor, client_info) from auth.mfa_factors as factor
+      where factor.user_id = disable_factor.user_id and factor.factor_type = 'totp';
   end if;
   return v_outcome;
 end;
 $function$;
-comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.client_info) is 'enabled -> not enrolled, given a valid code; returns the result of use_factor.';
+comment on function auth.disable_factor(text,bigint,text,bigint,text,auth.client_info) is 'enabled -> not enrolled, for each authenticator app, given a valid code; returns the result of use_factor.';
 
 -- function auth.enable_account(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.enable_account(user_id bigint, client_info auth.client_info)
@@ -1848,13 +2110,13 @@ CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step 
 AS $function$
 begin
   perform auth.lock_account(enable_factor.user_id);
-  update auth.mfa_factors as factor set state = 'enabled', enabled_at = now(), last_used_step = step
+  update auth.mfa_factors as factor
+    set state = 'enabled', enabled_at = now(), updated_at = now(), last_used_step = step
     where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
   if not found then
     return false;
   end if;
-  insert into auth.mfa_backup_codes (user_id, code_hash)
-    select enable_factor.user_id, code_hash from unnest(backup_code_hashes) as code_hash;
+  perform auth.replace_backup_codes(enable_factor.user_id, backup_code_hashes);
   perform auth.log_event('factor.enabled', enable_factor.user_id, client_info);
   return true;
 end;
@@ -2039,14 +2301,16 @@ begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';
   end if;
-  insert into auth.mfa_factors as factor (user_id, secret) values (enroll_factor.user_id, enroll_factor.secret)
-    on conflict on constraint mfa_factors_pkey do update
-      set secret = excluded.secret, last_used_step = null, created_at = now() where factor.state = 'pending';
-  if not found then
+  delete from auth.mfa_factors as pending
+    where pending.user_id = v_account.user_id and pending.factor_type = 'totp' and pending.state = 'pending';
+  if exists (
+    select from auth.mfa_factors as factor where factor.user_id = v_account.user_id and factor.factor_type = 'totp'
+  ) then
     raise exception 'An authenticator app is enabled already'
       using errcode = 'TAKEN', hint = 'Disable it with one of its codes before you enrol another one.';
   end if;
-  perform auth.log_event('factor.enrolled', enroll_factor.user_id, client_info);
+  insert into auth.mfa_factors (user_id, factor_type, secret) values (v_account.user_id, 'totp', enroll_factor.secret);
+  perform auth.log_event('factor.enrolled', v_account.user_id, client_info);
   return v_account.username;
 end;
 $function$;
@@ -2196,6 +2460,30 @@ CREATE OR REPLACE FUNCTION auth.has_administrator()
  STABLE
 RETURN (EXISTS (SELECT FROM auth.user_roles WHERE (user_roles.role = 'admin'::text)));
 comment on function auth.has_administrator() is 'Whether there is an administrator.';
+
+-- function auth.has_factor(bigint)
+CREATE OR REPLACE FUNCTION auth.has_factor(user_id bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (EXISTS ( SELECT
+            FROM auth.mfa_factors factor
+           WHERE ((factor.user_id = has_factor.user_id) AND (factor.state = 'enabled'::text)))) AS "exists";
+END;
+comment on function auth.has_factor(bigint) is 'Whether signing in requires a second factor.';
+
+-- function auth.has_second_factor_session(bigint,uuid)
+CREATE OR REPLACE FUNCTION auth.has_second_factor_session(user_id bigint, session_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (EXISTS ( SELECT
+            FROM auth.token_sessions session
+           WHERE ((session.id = has_second_factor_session.session_id) AND (session.user_id = has_second_factor_session.user_id) AND (session.aal >= 2)))) AS "exists";
+END;
+comment on function auth.has_second_factor_session(bigint,uuid) is 'Whether this sign-in by tokens has proved a second factor.';
 
 -- function auth.has_token_session(bigint,uuid)
 CREATE OR REPLACE FUNCTION auth.has_token_session(user_id bigint, session_id uuid)
@@ -2486,8 +2774,8 @@ end;
 $function$;
 comment on function auth.open_session(bigint,bytea,integer,integer,auth.client_info) is 'Creates a session and ends the previous one. The caller has locked the account.';
 
--- function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint)
-CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info, methods text[] DEFAULT '{}'::text[], aal smallint DEFAULT 1)
+-- function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint,boolean)
+CREATE OR REPLACE FUNCTION auth.open_tokens(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info, methods text[] DEFAULT '{}'::text[], aal smallint DEFAULT 1, is_complete boolean DEFAULT false)
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2497,15 +2785,64 @@ declare
   v_session_id constant uuid := gen_random_uuid();
 begin
   perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
-  insert into auth.token_sessions (id, user_id, created_at, aal, amr)
+  insert into auth.token_sessions (id, user_id, created_at, aal, amr, requires_factor)
     values (v_session_id, open_tokens.user_id, v_now, open_tokens.aal, (
       select coalesce(jsonb_agg(auth.amr_entry(method, v_now)), '[]') from unnest(open_tokens.methods) as method
-    ));
+    ), open_tokens.aal < 2 and not is_complete and auth.has_factor(open_tokens.user_id));
   update auth.users as account set last_sign_in_at = v_now where account.user_id = open_tokens.user_id;
   return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, v_session_id, seconds, client_info);
 end;
 $function$;
-comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint) is 'Starts a sign-in by tokens and returns the claims of its first access token. The caller has locked the account.';
+comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint,boolean) is 'Starts a sign-in by tokens and returns the claims of its first access token. The caller has locked the account.';
+
+-- function auth.pass_factor(text,bigint,uuid,uuid,uuid,bigint,uuid,bigint,boolean,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.pass_factor(counted_name text, user_id bigint, session_id uuid, factor_id uuid, challenge_id uuid, step bigint, passkey_id uuid, counter bigint, is_backed_up boolean, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(pass_factor.user_id);
+  v_factor auth.mfa_factors;
+  v_challenge auth.mfa_challenges;
+  v_outcome text;
+begin
+  select * into v_factor from auth.mfa_factors as factor
+    where factor.id = pass_factor.factor_id and factor.user_id = v_account.user_id;
+  select * into v_challenge from auth.mfa_challenges as challenge
+    where challenge.id = challenge_id and challenge.factor_id = v_factor.id;
+  v_outcome := case
+    when v_factor.id is null or v_challenge.id is null then 'challenge'
+    when v_challenge.expires_at <= clock_timestamp() then 'expired'
+    when v_challenge.address is distinct from client_info.address then 'address'
+    when auth.is_disabled(v_account) then 'disabled'
+    when v_factor.last_used_step >= step then 'code'
+    when passkey_id is not null and not auth.use_passkey(passkey_id, counter, is_backed_up) then 'code'
+    when not auth.raise_session(v_account.user_id, session_id, v_factor) then 'session'
+    else 'passed'
+  end;
+  if v_outcome = 'code' then
+    perform auth.fail_login(counted_name, v_account.user_id, v_outcome, client_info);
+  elsif v_outcome <> 'passed' then
+    perform auth.end_attempt(counted_name, client_info.address, 'undecided');
+  else
+    perform auth.end_attempt(counted_name, client_info.address, 'passed');
+    delete from auth.mfa_challenges as challenge where challenge.id = v_challenge.id;
+    update auth.mfa_factors as factor
+      set state = 'enabled', enabled_at = coalesce(factor.enabled_at, now()), updated_at = now(),
+        last_used_step = coalesce(step, factor.last_used_step)
+      where factor.id = v_factor.id;
+    delete from auth.mfa_factors as pending
+      where pending.user_id = v_account.user_id and pending.state = 'pending' and pending.factor_type = v_factor.factor_type;
+    perform auth.log_event(
+      'factor.verified', v_account.user_id, client_info,
+      jsonb_build_object('factor', v_factor.id, 'type', v_factor.factor_type)
+    );
+  end if;
+  return v_outcome;
+end;
+$function$;
+comment on function auth.pass_factor(text,bigint,uuid,uuid,uuid,bigint,uuid,bigint,boolean,auth.client_info) is 'Verifies a factor for a sign-in by tokens, which rises to level 2: passed, or why it is refused. A pending factor is enabled.';
 
 -- function auth.pass_federated_factor(bytea,text,bigint,text,bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.pass_federated_factor(browser_hash bytea, counted_name text, user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info)
@@ -2584,9 +2921,7 @@ begin
     where identities.issuer = v_provider.issuer and identities.subject = pass_federation.subject;
   outcome := case
     when v_provider.trusts_factor and coalesce((claims ->> 'second_factor')::boolean, false) then 'passed'
-    when exists (
-      select from auth.mfa_factors where mfa_factors.user_id = pass_federation.user_id and state = 'enabled'
-    ) then 'code_missing'
+    when auth.has_factor(pass_federation.user_id) then 'code_missing'
     else 'passed'
   end;
   if outcome = 'passed' then
@@ -2632,6 +2967,32 @@ end;
 $function$;
 comment on function auth.pass_login(text,bigint,text,text,bigint,text,auth.client_info) is 'The result of an attempt with the right password: passed, or what is missing or wrong.';
 
+-- function auth.pass_passkey(bigint,uuid,bigint,boolean,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.pass_passkey(user_id bigint, passkey_id uuid, counter bigint, is_backed_up boolean, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(pass_passkey.user_id);
+  v_outcome text;
+begin
+  v_outcome := case
+    when v_account.user_id is null then 'missing'
+    when auth.is_disabled(v_account) then 'disabled'
+    when not auth.use_passkey(passkey_id, counter, is_backed_up) then 'counter'
+    else 'passed'
+  end;
+  if v_outcome = 'passed' then
+    perform auth.log_event('passkey.signed_in', v_account.user_id, client_info, jsonb_build_object('passkey', passkey_id));
+  else
+    perform auth.log_event('login.refused', v_account.user_id, client_info, jsonb_build_object('reason', v_outcome));
+  end if;
+  return v_outcome;
+end;
+$function$;
+comment on function auth.pass_passkey(bigint,uuid,bigint,boolean,auth.client_info) is 'The result of a sign-in with a passkey whose signature the service has verified: passed, or why it is refused.';
+
 -- function auth.pending_email(bigint)
 CREATE OR REPLACE FUNCTION auth.pending_email(user_id bigint)
  RETURNS text
@@ -2673,6 +3034,30 @@ BEGIN ATOMIC
            GROUP BY providers.name) way;
 END;
 comment on function auth.providers_of(bigint) is 'How the user can sign in, the first one first: email, phone, and names of identity providers.';
+
+-- function auth.raise_session(bigint,uuid,auth.mfa_factors)
+CREATE OR REPLACE FUNCTION auth.raise_session(user_id bigint, session_id uuid, factor auth.mfa_factors)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not auth.add_session_method(
+    raise_session.user_id, raise_session.session_id,
+    case factor.factor_type when 'webauthn' then 'mfa/webauthn' else factor.factor_type end, 2::smallint
+  ) then
+    return false;
+  end if;
+  update auth.token_sessions as session set factor_id = factor.id, requires_factor = false
+    where session.id = raise_session.session_id;
+  update auth.refresh_tokens as token set revoked_at = now()
+    from auth.token_sessions as session
+    where session.user_id = raise_session.user_id and session.aal < 2
+      and token.family_id = session.id and token.revoked_at is null;
+  return true;
+end;
+$function$;
+comment on function auth.raise_session(bigint,uuid,auth.mfa_factors) is 'Raises a sign-in by tokens to level 2 and ends those of level 1. False: it has ended. The caller has locked the account.';
 
 -- function auth.register(text,text,integer,text,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info)
@@ -2716,6 +3101,48 @@ end;
 $function$;
 comment on function auth.register(text,text,integer,text,text,auth.client_info) is 'Creates a user who can sign in; without a password hash, through another provider only.';
 
+-- function auth.remove_factor(bigint,uuid,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.remove_factor(user_id bigint, factor_id uuid, session_id uuid, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(remove_factor.user_id);
+  v_factor auth.mfa_factors;
+begin
+  select * into v_factor from auth.mfa_factors as factor
+    where factor.id = remove_factor.factor_id and factor.user_id = v_account.user_id;
+  if v_factor.id is null then
+    return 'missing';
+  elsif v_factor.state = 'enabled' and not auth.has_second_factor_session(v_account.user_id, session_id) then
+    return 'level';
+  end if;
+  perform auth.delete_factor(v_factor, client_info);
+  return 'removed';
+end;
+$function$;
+comment on function auth.remove_factor(bigint,uuid,uuid,auth.client_info) is 'Removes a factor of that user: removed; missing; or level, when the sign-in must prove a second factor first.';
+
+-- function auth.remove_passkey(bigint,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.remove_passkey(user_id bigint, passkey_id uuid, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.lock_account(remove_passkey.user_id);
+  delete from auth.passkeys as passkey
+    where passkey.id = passkey_id and passkey.user_id = remove_passkey.user_id and passkey.factor_id is null;
+  if not found then
+    return false;
+  end if;
+  perform auth.log_event('passkey.removed', remove_passkey.user_id, client_info, jsonb_build_object('passkey', passkey_id));
+  return true;
+end;
+$function$;
+comment on function auth.remove_passkey(bigint,uuid,auth.client_info) is 'Removes a passkey of that user. False: there is no such passkey.';
+
 -- function auth.remove_provider(text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.remove_provider(name text, client_info auth.client_info)
  RETURNS boolean
@@ -2732,6 +3159,18 @@ begin
 end;
 $function$;
 comment on function auth.remove_provider(text,auth.client_info) is 'Removes a provider and its identities; accounts stay. False: no such provider.';
+
+-- function auth.rename_passkey(bigint,uuid,text)
+CREATE OR REPLACE FUNCTION auth.rename_passkey(user_id bigint, passkey_id uuid, friendly_name text)
+ RETURNS auth.passkeys
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update auth.passkeys as passkey set friendly_name = rename_passkey.friendly_name, updated_at = now()
+  where passkey.id = passkey_id and passkey.user_id = rename_passkey.user_id and passkey.factor_id is null
+  returning passkey.*;
+$function$;
+comment on function auth.rename_passkey(bigint,uuid,text) is 'Names a passkey of that user; null if there is no such passkey.';
 
 -- function auth.rename_user(bigint,text)
 CREATE OR REPLACE FUNCTION auth.rename_user(user_id bigint, name text)
@@ -2769,9 +3208,7 @@ begin
   end if;
   perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
-    delete from auth.mfa_backup_codes where mfa_backup_codes.user_id = renew_backup_codes.user_id;
-    insert into auth.mfa_backup_codes (user_id, code_hash)
-      select renew_backup_codes.user_id, code_hash from unnest(new_hashes) as code_hash;
+    perform auth.replace_backup_codes(renew_backup_codes.user_id, new_hashes);
     perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, client_info);
   end if;
   return v_outcome;
@@ -2789,6 +3226,20 @@ AS $function$
   where account.user_id = renew_password_hash.user_id and password_hash = old_hash;
 $function$;
 comment on function auth.renew_password_hash(bigint,text,text) is 'The same password, hashed with the current parameters.';
+
+-- function auth.replace_backup_codes(bigint,text[])
+CREATE OR REPLACE FUNCTION auth.replace_backup_codes(user_id bigint, code_hashes text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.mfa_backup_codes as code where code.user_id = replace_backup_codes.user_id;
+  insert into auth.mfa_backup_codes (user_id, code_hash)
+    select replace_backup_codes.user_id, code_hash from unnest(code_hashes) as code_hash;
+end;
+$function$;
+comment on function auth.replace_backup_codes(bigint,text[]) is 'Replaces all backup codes of the user. The caller has locked the account.';
 
 -- function auth.reset_password(bytea,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, client_info auth.client_info)
@@ -2975,7 +3426,7 @@ begin
     'aal', 'aal' || v_session.aal,
     'amr', v_session.amr,
     'is_anonymous', v_account.is_anonymous
-  );
+  ) || case when v_session.requires_factor then jsonb_build_object('required_aal', 'aal2') else '{}' end;
 end;
 $function$;
 comment on function auth.session_claims(bigint,uuid) is 'The claims of an access token of /auth/v1 issued now, and the id that may become its subject.';
@@ -3096,6 +3547,19 @@ AS $function$
   where token.token_hash = store_retry_response.token_hash;
 $function$;
 comment on function auth.store_retry_response(bytea,bytea,bytea,integer) is 'Stores the pair that the token was exchanged for, in the same transaction, for a retry with the same Idempotency-Key.';
+
+-- function auth.take_passkey_challenge(text,bigint,uuid)
+CREATE OR REPLACE FUNCTION auth.take_passkey_challenge(purpose text, user_id bigint, id uuid)
+ RETURNS auth.mfa_challenges
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  delete from auth.mfa_challenges as challenge
+  where challenge.id = take_passkey_challenge.id and challenge.purpose = take_passkey_challenge.purpose
+    and challenge.user_id is not distinct from take_passkey_challenge.user_id
+  returning challenge.*;
+$function$;
+comment on function auth.take_passkey_challenge(text,bigint,uuid) is 'Returns a challenge once, also an expired one; null if there is none, or it was used.';
 
 -- function auth.tg_accounts__copy_email()
 CREATE OR REPLACE FUNCTION auth.tg_accounts__copy_email()
@@ -3297,9 +3761,7 @@ CREATE OR REPLACE FUNCTION auth.use_factor(user_id bigint, factor_secret text, s
  SET search_path TO ''
 AS $function$
 begin
-  if not exists (
-    select from auth.mfa_factors where mfa_factors.user_id = use_factor.user_id and state = 'enabled'
-  ) then
+  if not auth.has_factor(use_factor.user_id) then
     return 'none';
   elsif step is null and backup_code_hash is null then
     return 'missing';
@@ -3495,6 +3957,22 @@ begin
 end;
 $function$;
 comment on function auth.use_message(text,text,timestamp with time zone) is 'Whether this message of a provider is used for the first time.';
+
+-- function auth.use_passkey(uuid,bigint,boolean)
+CREATE OR REPLACE FUNCTION auth.use_passkey(passkey_id uuid, counter bigint, is_backed_up boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.passkeys as passkey
+    set counter = use_passkey.counter, is_backed_up = use_passkey.is_backed_up, last_used_at = now()
+    where passkey.id = passkey_id
+      and (passkey.counter < use_passkey.counter or (passkey.counter = 0 and use_passkey.counter = 0));
+  return found;
+end;
+$function$;
+comment on function auth.use_passkey(uuid,bigint,boolean) is 'Records a use of the passkey. False: its counter has not increased, or it was removed.';
 
 -- function auth.use_reauthentication(bigint,bytea,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.use_reauthentication(user_id bigint, code_hash bytea, client_info auth.client_info)

@@ -15,12 +15,15 @@ import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn
 import { LoginAttempts } from "./login-attempts.ts";
 import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
 import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
+import { makePasskeys, type Passkeys } from "./passkeys.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
 import { makeRegistration, type Registration } from "./registration.ts";
+import { makeSecondFactors, type SecondFactors } from "./second-factors.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeTokenIssuer, makeTokenPairs, type SessionTokens, type TokenPairs } from "./token-pairs.ts";
 import { SESSION_CLAIM } from "./validate-claims.ts";
+import { makeWebAuthn } from "./webauthn.ts";
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_ACCOUNTS = `
@@ -44,7 +47,10 @@ export type Accounts = Registration & {
   readonly sessionTokens: TokenPairs<SessionTokens>;
   readonly sessions: Sessions;
   readonly readClaims: OpenSignIn<string>;
+  /** The authenticator app of the documented routes and the account page. */
   readonly factors: Factors;
+  readonly secondFactors: SecondFactors;
+  readonly passkeys: Passkeys;
   readonly emailLinks: EmailLinks;
   /** Null if this deployment sends no e-mails. */
   readonly emails: AccountEmails | null;
@@ -60,7 +66,8 @@ export type Accounts = Registration & {
 type AccountsOptions = {
   readonly asOwner: AsOwner;
   readonly keys: IssuingKeys;
-  readonly config: Pick<Config, "jwtIssuer" | "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy">;
+  readonly config: Pick<Config, "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy"> &
+    Parameters<typeof makeWebAuthn>[0]["config"];
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
   readonly codeEmails?: CodeEmailSettings | null;
@@ -80,6 +87,7 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const codes = makeOneTimeCodes({ asOwner, keys, flows });
   const codeSettings = options.codeEmails ?? null;
   const sessions = makeSessions(asOwner);
+  const webAuthn = makeWebAuthn({ config, siteUrl });
   return {
     ...makeRegistration({ asOwner, passwords, policy, emails }),
     login: makeLogin(loginSteps),
@@ -91,6 +99,8 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     sessions,
     readClaims,
     factors: new Factors({ asOwner, passwords, attempts, issuer: jwtIssuer }),
+    secondFactors: makeSecondFactors({ asOwner, attempts, webAuthn }),
+    passkeys: makePasskeys({ asOwner, webAuthn }),
     emailLinks,
     emails,
     codes,

@@ -29,7 +29,9 @@ type FactorOutcome = "used" | "wrong" | "none" | "missing";
 const DISABLE_FACTOR = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
 const PENDING_ENROLMENT = `
   select factor.secret, account.username
-  from auth.mfa_factors as factor join auth.users as account using (user_id) where user_id = $1 and state = 'pending'`;
+  from auth.mfa_factors as factor join auth.users as account using (user_id)
+  where user_id = $1 and state = 'pending' and factor_type = 'totp'
+  order by factor.created_at desc limit 1`;
 const RENEW_BACKUP_CODES = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
 
 /** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
@@ -117,7 +119,7 @@ export class Factors {
   ): Promise<{ attempt: LoginAttempt; proof: FactorProof }> {
     const { attempts } = this.#options;
     const attempt = await attempts.beginFor(userId, clientInfo);
-    if (attempt.factorSecret === null) {
+    if (attempt.factorSecrets.length === 0) {
       await attempts.withdraw(attempt);
       throw factorNotEnabled();
     }
@@ -128,8 +130,8 @@ export class Factors {
   }
 
   async #useProof(statement: string, attempt: LoginAttempt, proof: FactorProof, ...more: unknown[]): Promise<void> {
-    const { clientInfo, countedName, userId, factorSecret } = attempt;
-    const { step, backupCodeHash } = proof;
+    const { clientInfo, countedName, userId } = attempt;
+    const { factorSecret, step, backupCodeHash } = proof;
     const values = [clientInfoParameter(clientInfo), countedName, userId, factorSecret, step, backupCodeHash, ...more];
     const { rows } = await inOwnerTransaction(this.#options.asOwner, (client) =>
       client.query<{ outcome: FactorOutcome }>(statement, values),

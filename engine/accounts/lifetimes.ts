@@ -21,4 +21,6 @@ export const LIFETIMES = {
   invitation: DAY,
   /** Between the end of a sign-in and the exchange of its code for tokens. */
   flowCode: 5 * MINUTE,
+  /** Between the request for a second factor or a passkey and its response. */
+  factorChallenge: 5 * MINUTE,
 } as const;

@@ -11,22 +11,30 @@ export type LoginAttempt = {
   readonly countedName: string;
   readonly userId: string | null;
   readonly passwordHash: string | null;
-  readonly factorSecret: string | null;
+  /** Whether the account requires a second factor of any kind. */
+  readonly hasFactor: boolean;
+  /** Of the authenticator apps. */
+  readonly factorSecrets: readonly string[];
   readonly backupCodeHash: string | null;
   readonly clientInfo: ClientInfo;
 };
 
-/** How the second factor was proved; both null if it was not. */
-export type FactorProof = { readonly step: number | null; readonly backupCodeHash: string | null };
+/** How the second factor was proved: by a code of the app with this secret, or by a backup code. All null if it was not. */
+export type FactorProof = {
+  readonly factorSecret: string | null;
+  readonly step: number | null;
+  readonly backupCodeHash: string | null;
+};
 
-export const NO_PROOF: FactorProof = { step: null, backupCodeHash: null };
+export const NO_PROOF: FactorProof = { factorSecret: null, step: null, backupCodeHash: null };
 
 type LoginAttemptRow = {
   wait: number;
   counted_name: string;
   user_id: string | null;
   password_hash: string | null;
-  factor_secret: string | null;
+  has_factor: boolean;
+  factor_secrets: string[];
   backup_code_hash: string | null;
 };
 
@@ -52,7 +60,8 @@ export class LoginAttempts {
       countedName: row.counted_name,
       userId: row.user_id,
       passwordHash: row.password_hash,
-      factorSecret: row.factor_secret,
+      hasFactor: row.has_factor,
+      factorSecrets: row.factor_secrets,
       backupCodeHash: row.backup_code_hash,
       clientInfo,
     };
@@ -73,16 +82,13 @@ export class LoginAttempts {
 
   /** Null if the code is wrong. Postgres checks later whether it was used before. */
   async verifyCode(attempt: LoginAttempt, code: string): Promise<FactorProof | null> {
-    const { factorSecret, backupCodeHash } = attempt;
+    const { factorSecrets, backupCodeHash } = attempt;
     const digits = normalizeTotpCode(code);
-    if (digits !== null) {
-      const step = factorSecret === null ? null : await matchTimeStep(factorSecret, digits);
-      return step === null ? null : { step, backupCodeHash: null };
-    }
+    if (digits !== null) return verifyTotpCode(factorSecrets, digits);
     const normalized = normalizeBackupCode(code);
     if (normalized === null || backupCodeHash === null) return null;
     const hash = await this.withdrawOnError(attempt, () => this.#passwords.hashLike(backupCodeHash, normalized));
-    return { step: null, backupCodeHash: hash };
+    return { factorSecret: null, step: null, backupCodeHash: hash };
   }
 
   async fail({ countedName, userId, clientInfo }: LoginAttempt, reason: "password" | "code"): Promise<void> {
@@ -135,4 +141,12 @@ export class LoginAttempts {
     );
     return rows[0]!;
   }
+}
+
+async function verifyTotpCode(factorSecrets: readonly string[], digits: string): Promise<FactorProof | null> {
+  for (const factorSecret of factorSecrets) {
+    const step = await matchTimeStep(factorSecret, digits);
+    if (step !== null) return { factorSecret, step, backupCodeHash: null };
+  }
+  return null;
 }

@@ -21,7 +21,12 @@ type LoginCredentials = {
 };
 
 /** How a user has proved to be that user: the claims `amr` and `aal` of Supabase Auth. */
-export type SignInProof = { readonly methods: readonly SignInMethod[]; readonly aal: 1 | 2 };
+export type SignInProof = {
+  readonly methods: readonly SignInMethod[];
+  readonly aal: 1 | 2;
+  /** Whether the second factor of the account, if there is one, was required before: its tokens may act everywhere. */
+  readonly isComplete?: boolean;
+};
 
 export type SignInMethod =
   | "anonymous"
@@ -31,13 +36,14 @@ export type SignInMethod =
   | "magiclink"
   | "oauth"
   | "otp"
+  | "passkey"
   | "password"
   | "recovery"
   | "sso/saml"
   | "totp"
   | "webauthn";
 
-export const NO_SIGN_IN_PROOF: SignInProof = { methods: [], aal: 1 };
+export const NO_SIGN_IN_PROOF: SignInProof = { methods: [], aal: 1, isComplete: true };
 export const PASSWORD_PROOF: SignInProof = { methods: ["password"], aal: 1 };
 /** By a link or a code that was sent to the user. */
 export const CODE_PROOF: SignInProof = { methods: ["otp"], aal: 1 };
@@ -104,7 +110,7 @@ export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts:
     );
 
   const proofOf = async (attempt: LoginAttempt, code: LoginCredentials["code"]): Promise<FactorProof> => {
-    if (attempt.factorSecret === null || !code) return NO_PROOF;
+    if (!attempt.hasFactor || !code) return NO_PROOF;
     const proof = await attempts.verifyCode(attempt, code);
     if (proof) return proof;
     await attempts.fail(attempt, "code");
@@ -146,9 +152,9 @@ function resultOrThrow<T>(result: LoginResult<T>): T {
 async function passLogin(
   client: pg.ClientBase,
   attempt: LoginAttempt,
-  { step, backupCodeHash }: FactorProof,
+  { factorSecret, step, backupCodeHash }: FactorProof,
 ): Promise<LoginOutcome> {
-  const { clientInfo, countedName, userId, passwordHash, factorSecret } = attempt;
+  const { clientInfo, countedName, userId, passwordHash } = attempt;
   const { rows } = await client.query<{ outcome: LoginOutcome }>(
     `select auth.pass_login($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`,
     [clientInfoParameter(clientInfo), countedName, userId, passwordHash, factorSecret, step, backupCodeHash],

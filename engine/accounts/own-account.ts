@@ -2,8 +2,7 @@ import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import { accountRequired } from "./auth-errors.ts";
-import { digestOf } from "./random-secrets.ts";
-import { UUID_PATTERN } from "./validate-claims.ts";
+import { digestOf, isUuid } from "./random-secrets.ts";
 
 /** What a user sees of the own account. */
 export type AccountSummary = {
@@ -95,14 +94,14 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
     },
     async endTokenFamily(userId, familyId, clientInfo) {
       const call = `auth.end_token_family($2, $3, ${CLIENT_INFO_SQL})`;
-      const isEnded = UUID_PATTERN.test(familyId) && (await callFor<boolean>(call, clientInfo, userId, familyId));
+      const isEnded = isUuid(familyId) && (await callFor<boolean>(call, clientInfo, userId, familyId));
       if (!isEnded) throw gone("There is no such sign-in, or it has ended.");
     },
     async endOtherSignIns(userId, session, clientInfo) {
       await callFor(`auth.end_other_sign_ins($2, $3, ${CLIENT_INFO_SQL})`, clientInfo, userId, digestOf(session));
     },
     async hasTokenSession(userId, sessionId) {
-      if (!UUID_PATTERN.test(sessionId)) return false;
+      if (!isUuid(sessionId)) return false;
       const { rows } = await asOwner((client) =>
         client.query<{ has: boolean }>("select auth.has_token_session($1, $2) as has", [userId, sessionId]),
       );

@@ -24,3 +24,8 @@ export function decryptText(sealed: Buffer, secret: string): string {
 function deriveKey(secret: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "", "sealed answer", 32));
 }
+
+/** Ids from requests: Postgres would answer others with an error. */
+export function isUuid(text: string): boolean {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text);
+}

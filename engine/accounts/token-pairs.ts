@@ -17,6 +17,8 @@ import { decryptText, digestOf, encryptText } from "./random-secrets.ts";
 export type TokenPairs<T extends TokenPair = TokenPair> = {
   /** Starts a family of refresh tokens. */
   readonly open: OpenSignIn<T>;
+  /** Issues the next pair of a sign-in that has proved more by its access token; null if it has ended. */
+  continueSignIn(client: pg.ClientBase, signIn: TokenSignIn, clientInfo: ClientInfo): Promise<T | null>;
   /**
    * Issues the next pair. Reusing a refresh token revokes its family, except for an immediate retry: with the same `retryKey`, or any retry
    * where the pairs have a reuse window.
@@ -26,12 +28,16 @@ export type TokenPairs<T extends TokenPair = TokenPair> = {
   revoke(userId: string, clientInfo: ClientInfo): Promise<void>;
 };
 
+/** A sign-in by tokens, as the claims of its access token name it. */
+export type TokenSignIn = { readonly userId: string; readonly sessionId: string | null };
+
 type TokenRotation =
   | { readonly outcome: "rotated"; readonly claims: SessionClaims }
   | { readonly outcome: "repeated"; readonly sealed_answer: Buffer }
   | { readonly outcome: "reused" | "ended" };
 
-const OPEN_TOKENS = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}, $4, $5) as claims`;
+const OPEN_TOKENS = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}, $4, $5, $6) as claims`;
+const CONTINUE_TOKENS = `select auth.continue_tokens($2, $3, $4, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}) as claims`;
 const ROTATE_TOKEN = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${CLIENT_INFO_SQL}, $5)`;
 const STORE_RETRY_RESPONSE = `select auth.store_retry_response($1, $2, $3, ${LIFETIMES.refreshRetry})`;
 
@@ -57,8 +63,17 @@ export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T
         digestOf(refreshToken),
         proof.methods,
         proof.aal,
+        proof.isComplete ?? false,
       ]);
       return issue(rows[0]!.claims, refreshToken);
+    },
+
+    async continueSignIn(client, { userId, sessionId }, clientInfo) {
+      const refreshToken = issuer.newRefreshToken(userId);
+      const values = [clientInfoParameter(clientInfo), userId, sessionId, digestOf(refreshToken)];
+      const { rows } = await client.query<{ claims: SessionClaims | null }>(CONTINUE_TOKENS, values);
+      const { claims } = rows[0]!;
+      return claims && issue(claims, refreshToken);
     },
 
     async refresh(refreshToken, clientInfo, { retryKey } = {}) {
@@ -126,6 +141,8 @@ type TokenClaims = UserClaims & {
   readonly iat: number;
   /** The id of the account, in a database whose subjects are uuids. */
   readonly user_id?: string;
+  /** The level that the sign-in must reach before its tokens act outside /auth/v1; missing if it has. */
+  readonly required_aal?: string;
 };
 /** The result of `auth.session_claims`. */
 type SessionClaims = TokenClaims & {
@@ -180,8 +197,9 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
       const claims = { sub: userId, type: "refresh", jti: randomUUID(), iat: now, exp: now + LIFETIMES.refreshToken };
       return signToken({ ...claims, ...issuerClaims }, keys);
     },
-    issuePair({ sub, user_id, name, role, permissions, iat }, refreshToken) {
-      return issuePair({ sub, ...(user_id && { user_id }), name, role, permissions, iat }, refreshToken);
+    issuePair({ sub, user_id, name, role, permissions, iat, required_aal }, refreshToken) {
+      const optional = { ...(user_id && { user_id }), ...(required_aal && { required_aal }) };
+      return issuePair({ sub, ...optional, name, role, permissions, iat }, refreshToken);
     },
     issueSessionTokens({ id, ...claims }, refreshToken) {
       const { sub, session_id: sessionId } = claims;

@@ -7,6 +7,7 @@ import { unauthorized } from "../identity/unauthorized.ts";
 import { isExactNumber, toAddressText } from "../json/json-values.ts";
 import type { Logger } from "../output/log.ts";
 import { accountRequired } from "./auth-errors.ts";
+import { isUuid } from "./random-secrets.ts";
 
 type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
 /** The claim with the digest of the caller's session id. */
@@ -17,7 +18,6 @@ type AccountState = { user_id: string; state: "active" | "disabled" | "deleted";
 /** How long a token can still be used after its account was disabled. */
 const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
-export const UUID_PATTERN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /**
  * Checks the account of a token, API key or session: it is invalid if the account was disabled or deleted, and a token also
@@ -69,7 +69,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   return (claims) => {
     const { [SESSION_CLAIM]: digest, session_id: sessionId } = claims;
     if (typeof digest === "string") return validateSession(claims, digest);
-    return typeof sessionId === "string" && UUID_PATTERN.test(sessionId)
+    return typeof sessionId === "string" && isUuid(sessionId)
       ? validateTokenSession(claims, sessionId)
       : validateAccount(claims);
   };

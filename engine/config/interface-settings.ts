@@ -1,5 +1,6 @@
 import {
   claimPath,
+  domainName,
   email,
   flag,
   headerName,
@@ -13,6 +14,7 @@ import {
   nonEmptyList,
   oneOf,
   optional,
+  originList,
   privateKey,
   publicKeys,
   redirectTargets,
@@ -118,6 +120,23 @@ export const ACCOUNT_SETTINGS = {
     flag,
     "false",
     "Whether /auth/v1/signup without credentials creates an anonymous account, which its user may convert later.",
+  ),
+  webauthnRpId: optional(
+    "WEBAUTHN_RP_ID",
+    domainName,
+    "Domain that passkeys and security keys belong to, such as `example.com` for pages at app.example.com. Changing it makes the registered ones unusable. Unset: the host name of PUBLIC_URL; `localhost` if that is an IP address.",
+  ),
+  webauthnOrigins: withDefault(
+    "WEBAUTHN_ORIGINS",
+    (value) => originList(value),
+    "",
+    "Origins, separated by commas, of the pages that may use passkeys and security keys; all of them at WEBAUTHN_RP_ID or below. Unset: the origins of PUBLIC_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS, and with the domain `localhost` any port of it.",
+  ),
+  aal1Access: withDefault(
+    "AUTH_AAL1_ACCESS",
+    oneOf("auth", "full"),
+    "auth",
+    "What the tokens of a sign-in at /auth/v1 may do whose account requires a second factor that was not verified yet. `auth`: only requests to /auth/v1. `full`: everything, as at Supabase, where policies check the claim `aal`.",
   ),
   adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of the first administrator, created at the first start."),
   adminPassword: secret("ADMIN_PASSWORD", text, "Password of the first administrator."),

@@ -255,9 +255,20 @@ function isProxy(text: string): boolean {
 
 export const origins: SettingReader<readonly string[] | "*"> = (value) => {
   if (value.trim() === "*" || value.trim() === "") return "*";
+  return originList(value, "* or origins such as https://app.example.com");
+};
+
+export const domainName: SettingReader<string> = (value) => {
+  const name = value.trim().toLowerCase();
+  if (URL.parse(`https://${name}`)?.hostname !== name || isIP(name) !== 0)
+    throw new Error("a domain such as example.com");
+  return name;
+};
+
+export const originList = (value: string, expected = "origins such as https://app.example.com"): readonly string[] => {
   const items = list(value);
   const odd = items.find((item) => URL.parse(item)?.origin !== item);
-  if (odd !== undefined) throw new Error("* or origins such as https://app.example.com");
+  if (odd !== undefined) throw new Error(expected);
   return items;
 };
 

@@ -4,7 +4,7 @@ import { type AsOwner, inOwnerTransaction } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../../identity/client-info.ts";
 import { accountDisabled, wrongCodeAtLogin } from "../auth-errors.ts";
-import type { OpenSignIn } from "../login.ts";
+import type { OpenSignIn, SignInProof } from "../login.ts";
 import { type LoginAttempts, NO_PROOF } from "../login-attempts.ts";
 import { decryptText, digestOf, encryptText, generateSecret } from "../random-secrets.ts";
 import type { NewSession } from "../sessions.ts";
@@ -74,6 +74,9 @@ const MAX_INDEXED_BYTES = 1_024;
 /** Short, because the application exchanges the code as soon as the browser delivers it. */
 const CODE_LIFETIME_SECONDS = 60;
 const PENDING_LIFETIME_SECONDS = 10 * 60;
+
+/** This sign-in requires the code of an account with a second factor before it ends. */
+const OAUTH_PROOF: SignInProof = { methods: ["oauth"], aal: 1, isComplete: true };
 
 const PASS_FEDERATION = `select * from auth.pass_federation($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL})`;
 const FIND_PENDING = `
@@ -146,9 +149,9 @@ export async function finishWithCode(
 ): Promise<SignInResult> {
   const verified = await auditFailures(asOwner, null, clientInfo, () => findPending(asOwner, browser));
   const attempt = await attempts.beginFor(verified.userId, clientInfo);
-  const { countedName, factorSecret } = attempt;
+  const { countedName, hasFactor } = attempt;
   // The app may have been disabled since the sign-in started.
-  const proof = factorSecret === null ? NO_PROOF : await attempts.verifyCode(attempt, code);
+  const proof = !hasFactor ? NO_PROOF : await attempts.verifyCode(attempt, code);
   if (!proof) {
     await attempts.fail(attempt, "code");
     throw wrongCodeAtLogin();
@@ -158,7 +161,7 @@ export async function finishWithCode(
     digestOf(browser),
     countedName,
     verified.userId,
-    factorSecret,
+    proof.factorSecret,
     proof.step,
     proof.backupCodeHash,
   ];
@@ -186,7 +189,7 @@ export async function exchangeCode(
       type Exchange = { outcome: "passed" | "wrong" | "disabled"; user_id: string };
       const { rows } = await client.query<Exchange>(USE_CODE, values);
       const { outcome, user_id: userId } = rows[0]!;
-      if (outcome === "passed") return openTokens(client, userId, clientInfo, { methods: ["oauth"], aal: 1 });
+      if (outcome === "passed") return openTokens(client, userId, clientInfo, OAUTH_PROOF);
       return outcome === "wrong" ? "gone" : outcome;
     }),
   );

@@ -23,6 +23,9 @@ export const CONFIG = {
   authSubject: null,
   passwordPolicy: "standard",
   signInRedirects: [],
+  webauthnRpId: null,
+  webauthnOrigins: [],
+  corsOrigins: "*",
 } as const;
 
 /** What OWASP recommends is for attackers to wait for, not for tests. */

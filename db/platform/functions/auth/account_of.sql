@@ -6,11 +6,13 @@ begin
   return query
     select users.name, users.email, account.username, auth.claims_of(users.id) ->> 'role',
       coalesce(lower(account.verified_email) = lower(users.email), false), account.password_hash is not null,
-      factor.enabled_at,
+      (
+        select min(factor.enabled_at) from auth.mfa_factors as factor
+        where factor.user_id = users.id and factor.factor_type = 'totp'
+      ),
       (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = users.id and codes.used_at is null)
     from public.users
     join auth.users as account on account.user_id = users.id
-    left join auth.mfa_factors as factor on factor.user_id = users.id and factor.state = 'enabled'
     where users.id = account_of.user_id;
 end;
 $$ language plpgsql stable set search_path = '';

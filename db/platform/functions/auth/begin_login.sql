@@ -1,7 +1,7 @@
 -- Runs the same queries whether or not the user exists. counted_name is the name that attempts are counted by: an account has one,
 -- although it can be named by user name or by e-mail address.
 create or replace function auth.begin_login(name text, client_info auth.client_info, out wait integer, out counted_name text,
-  out user_id bigint, out password_hash text, out factor_secret text, out backup_code_hash text
+  out user_id bigint, out password_hash text, out has_factor boolean, out factor_secrets text[], out backup_code_hash text
 ) as $$
 declare
   v_account constant auth.users := auth.find_account(name);
@@ -11,8 +11,10 @@ begin
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;
-    select secret into factor_secret
-      from auth.mfa_factors where mfa_factors.user_id = v_account.user_id and state = 'enabled';
+    has_factor := auth.has_factor(v_account.user_id);
+    select coalesce(array_agg(secret order by enabled_at), '{}') into factor_secrets
+      from auth.mfa_factors as factor
+      where factor.user_id = v_account.user_id and factor.state = 'enabled' and factor.factor_type = 'totp';
     select code_hash into backup_code_hash
       from auth.mfa_backup_codes where mfa_backup_codes.user_id = v_account.user_id and used_at is null limit 1;
   end if;

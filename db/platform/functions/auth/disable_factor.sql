@@ -12,11 +12,11 @@ begin
   end if;
   perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
-    delete from auth.mfa_factors where mfa_factors.user_id = disable_factor.user_id;
-    perform auth.log_event('factor.disabled', disable_factor.user_id, client_info);
+    perform auth.delete_factor(factor, client_info) from auth.mfa_factors as factor
+      where factor.user_id = disable_factor.user_id and factor.factor_type = 'totp';
   end if;
   return v_outcome;
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.disable_factor is
-  'enabled -> not enrolled, given a valid code; returns the result of use_factor.';
+  'enabled -> not enrolled, for each authenticator app, given a valid code; returns the result of use_factor.';

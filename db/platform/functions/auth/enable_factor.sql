@@ -3,13 +3,13 @@ create or replace function auth.enable_factor(
 ) returns boolean as $$
 begin
   perform auth.lock_account(enable_factor.user_id);
-  update auth.mfa_factors as factor set state = 'enabled', enabled_at = now(), last_used_step = step
+  update auth.mfa_factors as factor
+    set state = 'enabled', enabled_at = now(), updated_at = now(), last_used_step = step
     where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
   if not found then
     return false;
   end if;
-  insert into auth.mfa_backup_codes (user_id, code_hash)
-    select enable_factor.user_id, code_hash from unnest(backup_code_hashes) as code_hash;
+  perform auth.replace_backup_codes(enable_factor.user_id, backup_code_hashes);
   perform auth.log_event('factor.enabled', enable_factor.user_id, client_info);
   return true;
 end;

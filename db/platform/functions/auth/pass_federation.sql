@@ -39,9 +39,7 @@ begin
     where identities.issuer = v_provider.issuer and identities.subject = pass_federation.subject;
   outcome := case
     when v_provider.trusts_factor and coalesce((claims ->> 'second_factor')::boolean, false) then 'passed'
-    when exists (
-      select from auth.mfa_factors where mfa_factors.user_id = pass_federation.user_id and state = 'enabled'
-    ) then 'code_missing'
+    when auth.has_factor(pass_federation.user_id) then 'code_missing'
     else 'passed'
   end;
   if outcome = 'passed' then

@@ -13,9 +13,7 @@ begin
   end if;
   perform auth.end_attempt(counted_name, client_info.address, 'undecided');
   if v_outcome = 'used' then
-    delete from auth.mfa_backup_codes where mfa_backup_codes.user_id = renew_backup_codes.user_id;
-    insert into auth.mfa_backup_codes (user_id, code_hash)
-      select renew_backup_codes.user_id, code_hash from unnest(new_hashes) as code_hash;
+    perform auth.replace_backup_codes(renew_backup_codes.user_id, new_hashes);
     perform auth.log_event('backup_codes.renewed', renew_backup_codes.user_id, client_info);
   end if;
   return v_outcome;

@@ -20,7 +20,7 @@ begin
     'aal', 'aal' || v_session.aal,
     'amr', v_session.amr,
     'is_anonymous', v_account.is_anonymous
-  );
+  ) || case when v_session.requires_factor then jsonb_build_object('required_aal', 'aal2') else '{}' end;
 end;
 $$ language plpgsql stable set search_path = '';
 comment on function auth.session_claims is 'The claims of an access token of /auth/v1 issued now, and the id that may become its subject.';

@@ -3,9 +3,7 @@ create or replace function auth.use_factor(
   user_id bigint, factor_secret text, step bigint, backup_code_hash text, client_info auth.client_info
 ) returns text as $$
 begin
-  if not exists (
-    select from auth.mfa_factors where mfa_factors.user_id = use_factor.user_id and state = 'enabled'
-  ) then
+  if not auth.has_factor(use_factor.user_id) then
     return 'none';
   elsif step is null and backup_code_hash is null then
     return 'missing';
