@@ -1,9 +1,5 @@
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { defineConfig } from "vitest/config";
-
-// For the workers and all programs that tests start: to load the service takes half the processor time with it.
-process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, "node_modules/.cache/compile");
 
 export default defineConfig({
   test: {

@@ -7,6 +7,7 @@ import { startCluster } from "../engine/embedded/cluster.ts";
 import { releaseHistories } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations, setUsersAccess } from "../engine/migrate/migrate.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
+import { COMPILE_CACHE } from "./program.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -20,6 +21,8 @@ const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_write
 
 /** One real Postgres for the whole run; each test file clones its own database from a template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // For the workers and the programs that tests start: with it, to load the service takes half the processor time.
+  process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));
   const cluster = await startCluster({ dataDir, port: null, settings: CLUSTER_SETTINGS, tell: () => {} });
   const urlOf = (database: string) => cluster.url("postgres", database);
