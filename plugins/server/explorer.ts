@@ -1,10 +1,10 @@
-import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants } from "node:zlib";
 import { memoize } from "../../engine/cache/memoize.ts";
 import { methodNotAllowed, notFound } from "../../http/http-error.ts";
+import { contentResponse, type TaggedContent, tagContent } from "../../http/tagged-content.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
 
 const EXPLORER_METHODS = "GET, HEAD, OPTIONS";
@@ -70,29 +70,28 @@ export function makeExplorer({
       return explorerPage(staticPath, { endpoint: graphql, query });
     }
     const name = path.startsWith(staticPath) ? path.slice(staticPath.length) : "";
-    const type = CONTENT_TYPES.get(name);
-    if (type === undefined) throw notFound();
+    if (!CONTENT_TYPES.has(name)) throw notFound();
     const file = await readExplorerFile(name);
     const isCompressed = acceptsBrotli(headers["accept-encoding"]);
-    const etag = isCompressed ? `"${file.digest}-br"` : `"${file.digest}"`;
-    const cacheHeaders = { ETag: etag, "Cache-Control": "public, max-age=3600", Vary: "Accept-Encoding, Origin" };
-    if (headers["if-none-match"] === etag) return { status: 304, headers: cacheHeaders, body: null };
-    const contentHeaders = { "Content-Type": type, ...(isCompressed && { "Content-Encoding": "br" }) };
-    return {
-      status: 200,
-      headers: { ...cacheHeaders, ...contentHeaders },
-      body: isCompressed ? file.compressed : file.plain,
-    };
+    return contentResponse(isCompressed ? file.compressed : file.plain, headers["if-none-match"]);
   };
 }
 
-type ExplorerFile = { readonly plain: Buffer; readonly compressed: Buffer; readonly digest: string };
+type ExplorerFile = { readonly plain: TaggedContent; readonly compressed: TaggedContent };
 
 async function readFileOnce(name: string): Promise<ExplorerFile> {
   const plain = await readFile(join(FILES, name));
   const params = { [constants.BROTLI_PARAM_QUALITY]: 9 };
   const compressed = await promisify(brotliCompress)(plain, { params });
-  return { plain, compressed, digest: hash("sha256", plain, "hex") };
+  const headers = {
+    "Content-Type": CONTENT_TYPES.get(name)!,
+    "Cache-Control": "public, max-age=3600",
+    Vary: "Accept-Encoding, Origin",
+  };
+  return {
+    plain: tagContent(plain, headers),
+    compressed: tagContent(compressed, { ...headers, "Content-Encoding": "br" }),
+  };
 }
 
 /** `gzip, br;q=0.9` */

@@ -1,13 +1,12 @@
-import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path/posix";
 import { notFound } from "../../http/http-error.ts";
+import { contentResponse, type TaggedContent, tagContent } from "../../http/tagged-content.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
-import { matchesTag } from "../resource/conditional-requests.ts";
 import {
   DOCUMENT_ROOT,
   type GuidePage,
@@ -52,7 +51,7 @@ class Guide {
   readonly #bySlug = new Map(this.#pages.map((page) => [page.slug, page]));
   readonly #slugByFile = new Map(this.#pages.map(({ file, slug }) => [file, slug]));
   readonly #rendered = new Map<string, RenderedMarkdown>();
-  readonly #responses = new Map<string, GatewayResponse>();
+  readonly #contents = new Map<string, TaggedContent>();
   readonly #render: RenderPage = makeRenderPage({
     formTargets: [],
     style: readFileSync(join(import.meta.dirname, "guide.css"), "utf8"),
@@ -68,14 +67,14 @@ class Guide {
   async respond(request: GatewayRequest): Promise<GatewayResponse> {
     const name = request.path.slice(GUIDE_PATH.length).replace(/^\/|\/$/g, "");
     if (name === "search") return this.#searchResponse(new URLSearchParams(request.rawQuery).get("q") ?? "");
-    let response = this.#responses.get(name);
-    if (response === undefined) {
-      response = withTag(await this.#makeResponse(name));
-      this.#responses.set(name, response);
+    let content = this.#contents.get(name);
+    if (content === undefined) {
+      const { body, headers } = await this.#makeResponse(name);
+      // No page of the guide has a header with several values.
+      content = tagContent(body!, { ...(headers as Record<string, string>), "Cache-Control": "public, no-cache" });
+      this.#contents.set(name, content);
     }
-    const { ETag } = response.headers as { ETag: string };
-    if (!matchesTag(request.headers["if-none-match"], ETag)) return response;
-    return { status: 304, headers: response.headers, body: null };
+    return contentResponse(content, request.headers["if-none-match"]);
   }
 
   async #makeResponse(name: string): Promise<GatewayResponse> {
@@ -151,11 +150,6 @@ ${pages.map(({ slug, title, about }) => html`<li><a href="${GUIDE_PATH}/${slug}"
     if (slug === undefined) return null;
     return `${GUIDE_PATH}/${slug}${anchor === undefined ? "" : `#${anchor}`}`;
   }
-}
-
-function withTag(response: GatewayResponse): GatewayResponse {
-  const ETag = `"${hash("sha256", response.body!, "base64url")}"`;
-  return { ...response, headers: { ...response.headers, ETag, "Cache-Control": "public, no-cache" } };
 }
 
 function searchForm(query: string): Html {

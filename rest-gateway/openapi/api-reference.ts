@@ -1,10 +1,9 @@
-import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { contentResponse, tagContent } from "../../http/tagged-content.ts";
 import type { GatewayHandler } from "../http/request.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { type Html, html, makeRenderPage } from "../pages/page.ts";
-import { matchesTag } from "../resource/conditional-requests.ts";
 import type { ReadVersions } from "../resource/versions.ts";
 
 const REFERENCE_PATH = "/docs";
@@ -33,12 +32,9 @@ export function apiReferenceRoutes(documentPath: string, versions: ReadVersions)
 
 function serveScript(name: string): GatewayHandler {
   const body = readFileSync(join(import.meta.dirname, name), "utf8");
-  const tag = `"${hash("sha256", body, "hex")}"`;
-  const headers = { ETag: tag, "Cache-Control": "no-cache" };
-  return (request) => {
-    if (matchesTag(request.headers["if-none-match"], tag)) return { status: 304, headers, body: null };
-    return { status: 200, headers: { ...headers, "Content-Type": "text/javascript; charset=utf-8" }, body };
-  };
+  const headers = { "Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "no-cache" };
+  const script = tagContent(body, headers);
+  return (request) => contentResponse(script, request.headers["if-none-match"]);
 }
 
 function pageContent(documentPath: string, versions: readonly number[]): Html {

@@ -65,12 +65,6 @@ export function entityTag(row: string, body: string): string {
   return row === body ? `"${digestOf(row)}"` : `"${digestOf(row)}.${digestOf(body)}"`;
 }
 
-/** `If-None-Match` of a read: weak tags match too. */
-export function matchesTag(header: string | undefined, tag: string): boolean {
-  if (header === undefined) return false;
-  return header.trim() === "*" || [...header.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, known]) => known === tag);
-}
-
 /** When a row was last changed; null if that is not certain. */
 type ModificationTime = Date | null;
 

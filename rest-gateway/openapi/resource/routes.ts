@@ -2,11 +2,11 @@ import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts
 import type { Config } from "../../../engine/config/config.ts";
 import type { Caller } from "../../../engine/identity/caller.ts";
 import { HttpError } from "../../../http/http-error.ts";
+import { matchesTag } from "../../../http/tagged-content.ts";
 import type { GatewayRequest } from "../../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import type { GatewayRoutes } from "../../http/router.ts";
 import { collectionsOf, isVisibleCollection } from "../../resource/collections.ts";
-import { matchesTag } from "../../resource/conditional-requests.ts";
 import { validationError } from "../../resource/errors.ts";
 import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions.ts";
 import { DocumentCache, documentResponse, writeDocument } from "../written-document.ts";

@@ -1,5 +1,6 @@
 import type { Caller } from "../../../engine/identity/caller.ts";
 import type { SelectItem } from "../../../engine/statement/intent.ts";
+import { matchesTag } from "../../../http/tagged-content.ts";
 import { publicBaseUrl } from "../../http/paths.ts";
 import type { GatewayResponse } from "../../http/response.ts";
 import type { Collection } from "../collections.ts";
@@ -10,7 +11,6 @@ import {
   isModified,
   isUnmodified,
   lastModified,
-  matchesTag,
   parsePreconditions,
 } from "../conditional-requests.ts";
 import { preconditionFailed } from "../errors.ts";
