@@ -7,14 +7,8 @@ import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
-import {
-  DOCUMENT_ROOT,
-  type GuidePage,
-  type GuideSection,
-  type RenderedMarkdown,
-  readGuidePages,
-  type renderMarkdown,
-} from "./guide-pages.ts";
+import { DOCUMENT_ROOT, type GuidePage, readGuidePages } from "./guide-pages.ts";
+import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
 import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./search.ts";
 
 const GUIDE_PATH = "/docs/guide";
@@ -39,7 +33,7 @@ export function guideFolder(): Readonly<Record<string, GatewayHandler>> {
   let guide: Promise<Guide> | undefined;
   const get: GatewayHandler = async (request) => {
     // Loading the parser of Markdown would take 20 ms of every start.
-    guide ??= import("./guide-pages.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
+    guide ??= import("./render-markdown.ts").then(({ renderMarkdown }) => new Guide(renderMarkdown));
     return (await guide).respond(request);
   };
   const methods = new Map([["GET", get]]);

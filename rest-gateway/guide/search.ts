@@ -1,4 +1,5 @@
-import type { GuidePage, GuideSection } from "./guide-pages.ts";
+import type { GuidePage } from "./guide-pages.ts";
+import type { GuideSection } from "./render-markdown.ts";
 
 export type SearchEntry = {
   readonly page: GuidePage;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { renderMarkdown } from "../../../rest-gateway/guide/guide-pages.ts";
+import { renderMarkdown } from "../../../rest-gateway/guide/render-markdown.ts";
 
 const toHtml = (markdown: string) => renderMarkdown(markdown, (target) => `/at/${target}`).content.text;
 
