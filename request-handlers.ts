@@ -24,14 +24,14 @@ import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gat
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
 import type { LimitExpensiveRequest } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
-import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
-import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import {
   type FindRouteTemplate,
   makeRouteTemplateFinder,
   type RequestMetrics,
-} from "./rest-gateway/http/request-metrics.ts";
-import { traceRequests } from "./rest-gateway/http/request-tracing.ts";
+  traceRequests,
+} from "./rest-gateway/http/observe-requests.ts";
+import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
+import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";

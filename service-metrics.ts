@@ -18,7 +18,7 @@ import type { ReplicationStream } from "./engine/replication/changes.ts";
 import { countTasks } from "./engine/tasks/job-runner.ts";
 import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
-import type { HttpTraffic, RequestMetrics } from "./rest-gateway/http/request-metrics.ts";
+import type { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
 
 type MetricsDependencies = {
   readonly asOwner: AsOwner;

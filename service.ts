@@ -36,8 +36,8 @@ import type { ServiceOperations } from "./rest-gateway/http/admin.ts";
 import { type DrainMode, drain } from "./rest-gateway/http/drain.ts";
 import { type HealthState, isReady, makeHealthState } from "./rest-gateway/http/health.ts";
 import { type LimitExpensiveRequest, makeAdmission, makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
+import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
 import { makeClientConnectionReader } from "./rest-gateway/http/request.ts";
-import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/request-metrics.ts";
 import {
   type AdmissionForUpgrade,
   checkListenAddress,

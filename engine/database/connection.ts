@@ -1,9 +1,6 @@
 import type { DatabaseError } from "pg";
 import { ContextError, PrecedingStatementError, unexpectedTransactionState } from "./database-errors.ts";
 import type { ShareHolder } from "./fair-sharing.ts";
-import { isFatal, readError, readPair } from "./message-decoder.ts";
-import * as message from "./message-encoder.ts";
-import { MessageEncoder } from "./message-encoder.ts";
 import { BatchProgress, type BatchStep, type PipelinedBatch } from "./pipelined-batch.ts";
 import type { PostgresSocket } from "./postgres-socket.ts";
 import {
@@ -12,6 +9,8 @@ import {
   type PreparedStatement,
   PreparedStatements,
 } from "./prepared-statements.ts";
+import * as message from "./protocol-messages.ts";
+import { isFatal, MessageEncoder, readError, readPair } from "./protocol-messages.ts";
 
 /** The time that a server gets to react to a cancel request before the connection is destroyed. */
 const CANCEL_GRACE_MS = 5_000;

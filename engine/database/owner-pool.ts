@@ -3,7 +3,7 @@ import pg from "pg";
 import { awaitedRetryDelay } from "../concurrency/retry-delay.ts";
 import type { Logger } from "../output/log.ts";
 import { acquireTimeout, databaseUnreachable, outcomeUnknown } from "./database-errors.ts";
-import { isFatal } from "./message-decoder.ts";
+import { isFatal } from "./protocol-messages.ts";
 
 /** SQLSTATE undefined_function and invalid_schema_name: the database has no schema of this service. */
 const UNDEFINED_FUNCTION_CODES: readonly (string | undefined)[] = ["42883", "3F000"];

@@ -1,7 +1,7 @@
 import pg, { type DatabaseError } from "pg";
-import { readFields } from "./message-decoder.ts";
-import * as message from "./message-encoder.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
+import * as message from "./protocol-messages.ts";
+import { readFields } from "./protocol-messages.ts";
 import type { ParameterValue, ResultField, Statement, StatementContext } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 

@@ -2,7 +2,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
-import { type AcceptMessage, MessageReader, type OnMessage } from "./message-decoder.ts";
+import { type AcceptMessage, MessageReader, type OnMessage } from "./protocol-messages.ts";
 
 const READ_BUFFER_BYTES = 64 * 1024;
 const CANCEL_TIMEOUT_MS = 5_000;

@@ -1,6 +1,6 @@
 import { type AbortLike, toSignal } from "../concurrency/abort.ts";
 import { readerStalled } from "./database-errors.ts";
-import { readInt32, readLargeRow, readRow, readRowCount } from "./message-decoder.ts";
+import { readInt32, readLargeRow, readRow, readRowCount } from "./protocol-messages.ts";
 import type { ExecutionCallbacks, RestartableCollector, StatementExecution } from "./statement-execution.ts";
 
 /** Longer values are passed on as Buffers; shorter ones are faster to send as strings. */

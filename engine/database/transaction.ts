@@ -3,7 +3,6 @@ import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { connectionLost, outcomeUnknown, transactionFailed } from "./database-errors.ts";
 import { callerKeyOf } from "./fair-sharing.ts";
-import { readCommand } from "./message-decoder.ts";
 import type { StatementObservation } from "./observe-statements.ts";
 import {
   type BatchOutcome,
@@ -16,6 +15,7 @@ import {
   type ResultCollector,
   type StatementLimits,
 } from "./pipelined-batch.ts";
+import { readCommand } from "./protocol-messages.ts";
 import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";

@@ -7,9 +7,15 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelay } from "../concurrency/retry-delay.ts";
-import { type ClusterFolders, clusterFolders, createFolders } from "./cluster-folders.ts";
+import {
+  type ClusterFolders,
+  claimFile,
+  clusterFolders,
+  createFolders,
+  findClaimant,
+  releaseFile,
+} from "./cluster-folders.ts";
 import { checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
-import { claimFile, findClaimant, releaseFile } from "./file-claim.ts";
 import {
   chooseAccount,
   parentOf,

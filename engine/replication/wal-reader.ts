@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { Lsn } from "../database/lsn.ts";
-import { isFatal } from "../database/message-decoder.ts";
+import { isFatal } from "../database/protocol-messages.ts";
 import { ApiError } from "../errors.ts";
 import type { Logger } from "../output/log.ts";
 import type {

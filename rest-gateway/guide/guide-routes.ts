@@ -7,9 +7,15 @@ import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
-import { DOCUMENT_ROOT, type GuidePage, readGuidePages } from "./guide-pages.ts";
+import {
+  DOCUMENT_ROOT,
+  type GuidePage,
+  MAX_QUERY_LENGTH,
+  makeSearch,
+  readGuidePages,
+  type SearchResult,
+} from "./guide-pages.ts";
 import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
-import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./search.ts";
 
 const GUIDE_PATH = "/docs/guide";
 const SEARCH_PATH = `${GUIDE_PATH}/search`;

@@ -29,7 +29,6 @@ import {
 } from "../pipeline.ts";
 import { makeStatementContexts } from "../statement-context.ts";
 import type { QueueTask, TaskHandler } from "../tasks/task-request.ts";
-import { callAction } from "./call-action.ts";
 import { collectionsOf } from "./collections.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";
@@ -43,10 +42,10 @@ import {
   type ResourceRows,
   readResourceBody,
 } from "./request.ts";
-import { cacheHeaders } from "./respond/respond.ts";
+import { cacheHeaders } from "./respond.ts";
 import { sentValues } from "./sent-values.ts";
 import { type ApiVersion, negotiateVersion, type ReadVersions } from "./versions.ts";
-import { changeRow, createRows, deleteRow } from "./write.ts";
+import { callAction, changeRow, createRows, deleteRow } from "./write.ts";
 
 const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
 

@@ -5,8 +5,7 @@ import { makeReadIntent, parentConditions, rowConditions } from "./intents.ts";
 import { selectEveryField } from "./parse/fields.ts";
 import { cachedListParameters, parseRowParameters, windowOf } from "./parse/parameters.ts";
 import type { ResourceOperation, ResourceRequest, RunRows } from "./request.ts";
-import { withLinks } from "./respond/links.ts";
-import { respondWithList, respondWithRow } from "./respond/respond.ts";
+import { respondWithList, respondWithRow, withLinks } from "./respond.ts";
 
 export function readList(resource: ResourceRequest): ResourceOperation {
   const { collection, nested, parents } = resource.target;

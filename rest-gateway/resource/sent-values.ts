@@ -3,7 +3,7 @@ import type { DataType } from "../../engine/catalog/types.ts";
 import type { CallArgument, Intent, RowPayload } from "../../engine/statement/intent.ts";
 import type { Collection, RowAction } from "./collections.ts";
 import type { ResourceTarget } from "./parse/address.ts";
-import { filterFieldOf } from "./parse/filters.ts";
+import { filterFieldOf } from "./parse/parameters.ts";
 import { isCheckedByPostgres } from "./parse/values.ts";
 import type { ResourceRequest } from "./request.ts";
 

@@ -1,8 +1,7 @@
 import { baseTypeOf } from "../../../engine/catalog/types.ts";
 import { type Collection, type Collections, isVisibleCollection, type RowAction } from "../../resource/collections.ts";
 import type { CollectionField } from "../../resource/fields.ts";
-import { fieldNamed, filterNames } from "../../resource/parse/filters.ts";
-import { RESERVED_PARAMETERS } from "../../resource/parse/parameters.ts";
+import { fieldNamed, filterNames, RESERVED_PARAMETERS } from "../../resource/parse/parameters.ts";
 import { componentRef } from "../components.ts";
 import { type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
 import components from "./components.json" with { type: "json" };

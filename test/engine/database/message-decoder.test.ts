@@ -11,7 +11,7 @@ import {
   readPair,
   readRow,
   readRowCount,
-} from "../../../engine/database/message-decoder.ts";
+} from "../../../engine/database/protocol-messages.ts";
 
 type Message = { readonly type: number; readonly body: Buffer };
 

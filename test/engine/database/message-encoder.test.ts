@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { MessageEncoder } from "../../../engine/database/message-encoder.ts";
+import { MessageEncoder } from "../../../engine/database/protocol-messages.ts";
 import type { ParameterValue } from "../../../engine/database/statement.ts";
 
 const name = fc.stringMatching(/^s\d{1,6}$/);

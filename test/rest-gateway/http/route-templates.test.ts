@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeRouteTemplateFinder } from "../../../rest-gateway/http/request-metrics.ts";
+import { makeRouteTemplateFinder } from "../../../rest-gateway/http/observe-requests.ts";
 
 const routeOf = makeRouteTemplateFinder({
   paths: ["/health", "/auth/login"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { negotiateFormat } from "../../../rest-gateway/openapi/describe-tables.ts";
+import { negotiateFormat } from "../../../rest-gateway/table/respond/describe.ts";
 
 const formOf = (accept: string | undefined) => negotiateFormat(accept).format;
 

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { claimFile, findClaimant, releaseFile } from "../../../engine/embedded/file-claim.ts";
+import { claimFile, findClaimant, releaseFile } from "../../../engine/embedded/cluster-folders.ts";
 
 let folder: string;
 let file: string;
@@ -29,7 +29,7 @@ test("exactly one of many processes takes over the claim of a dead owner, and th
   const code = `const { claimFile } = await import(process.argv[1]);
     process.stdin.once("data", async () => console.log(await claimFile(process.argv[2])));
     console.log("set");`;
-  const module = join(import.meta.dirname, "../../../engine/embedded/file-claim.ts");
+  const module = join(import.meta.dirname, "../../../engine/embedded/cluster-folders.ts");
   const rivals = Array.from({ length: 6 }, () =>
     spawn(process.execPath, ["--input-type=module", "-e", code, module, file], { stdio: ["pipe", "pipe", "inherit"] }),
   );

@@ -1,5 +1,221 @@
 import pg from "pg";
-import type { ResultField } from "./statement.ts";
+import type { ParameterValue, ResultField } from "./statement.ts";
+
+// The first byte of each message (https://www.postgresql.org/docs/current/protocol-message-formats.html).
+
+/** From the client to the server. */
+export const BIND = 0x42;
+export const CLOSE = 0x43;
+export const DESCRIBE = 0x44;
+export const EXECUTE = 0x45;
+export const PARSE = 0x50;
+export const SYNC = 0x53;
+
+/** From the server to the client. */
+export const PARSE_COMPLETE = 0x31;
+export const BIND_COMPLETE = 0x32;
+export const CLOSE_COMPLETE = 0x33;
+export const NOTIFICATION = 0x41;
+export const COMMAND_COMPLETE = 0x43;
+export const DATA_ROW = 0x44;
+export const ERROR = 0x45;
+export const EMPTY_QUERY = 0x49;
+export const NOTICE = 0x4e;
+export const PARAMETER_STATUS = 0x53;
+export const ROW_DESCRIPTION = 0x54;
+export const READY_FOR_QUERY = 0x5a;
+export const NO_DATA = 0x6e;
+
+/** Target of Describe and Close. */
+export const PORTAL = 0x50;
+export const STATEMENT = 0x53;
+
+/** ReadyForQuery: no transaction is open. */
+export const IDLE = 0x49;
+
+const SLAB_BYTES = 16 * 1024;
+/** No UTF-16 unit takes more bytes than this in UTF-8. */
+const MAX_BYTES_PER_CHARACTER = 3;
+
+const EXECUTE_MESSAGE = Buffer.from([EXECUTE, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
+const DESCRIBE_MESSAGE = Buffer.from([DESCRIBE, 0, 0, 0, 6, PORTAL, 0]);
+const SYNC_MESSAGE = Buffer.from([SYNC, 0, 0, 0, 4]);
+
+/**
+ * Encodes messages of the extended query protocol and collects them until `take`. All parameters and results are in
+ * text format. Small messages share one slab; a large value becomes a chunk of its own and is not copied, so it must
+ * not change until it is sent.
+ */
+export class MessageEncoder {
+  readonly #slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+  #used = 0;
+  #chunks: Buffer[] = [];
+
+  parse(name: string, text: string): void {
+    const widest = 8 + name.length + MAX_BYTES_PER_CHARACTER * text.length;
+    if (widest > SLAB_BYTES) {
+      const bytes = Buffer.from(text);
+      this.#reserve(6 + name.length);
+      this.#begin(PARSE, 4 + name.length + 1 + bytes.length + 1 + 2);
+      this.#name(name);
+      this.#raw(bytes);
+      this.#reserve(3);
+    } else {
+      this.#reserve(widest);
+      const length = this.#begin(PARSE, 0);
+      this.#name(name);
+      this.#used += this.#slab.write(text, this.#used);
+      this.#patch(length, this.#used - length + 3);
+    }
+    this.#byte(0);
+    this.#int16(0);
+  }
+
+  bind(name: string, values: readonly ParameterValue[]): void {
+    let widest = 13 + name.length;
+    for (const value of values) widest += 4 + maxLengthOf(value);
+    if (widest > SLAB_BYTES) this.#bindLarge(name, values);
+    else this.#bindSmall(name, values, widest);
+  }
+
+  describePortal(): void {
+    this.#constant(DESCRIBE_MESSAGE);
+  }
+
+  execute(): void {
+    this.#constant(EXECUTE_MESSAGE);
+  }
+
+  sync(): void {
+    this.#constant(SYNC_MESSAGE);
+  }
+
+  closeStatement(name: string): void {
+    this.#reserve(7 + name.length);
+    this.#begin(CLOSE, 6 + name.length);
+    this.#byte(STATEMENT);
+    this.#name(name);
+  }
+
+  /** Everything written since the last take, in order. */
+  take(): Buffer[] {
+    this.#spill();
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    return chunks;
+  }
+
+  #bindSmall(name: string, values: readonly ParameterValue[], widest: number): void {
+    this.#reserve(widest);
+    const length = this.#begin(BIND, 0);
+    this.#beginBind(name, values.length);
+    for (const value of values) this.#value(value);
+    this.#int16(0);
+    this.#patch(length, this.#used - length);
+  }
+
+  #bindLarge(name: string, values: readonly ParameterValue[]): void {
+    const encoded = values.map((value) => (typeof value === "string" ? Buffer.from(value) : value));
+    const bytes = encoded.reduce((sum, value) => sum + 4 + (value?.length ?? 0), 0);
+    this.#reserve(10 + name.length);
+    this.#begin(BIND, 12 + name.length + bytes);
+    this.#beginBind(name, values.length);
+    for (const value of encoded) {
+      this.#reserve(4);
+      this.#int32(value === null ? -1 : value.length);
+      if (value) this.#raw(value);
+    }
+    this.#reserve(2);
+    this.#int16(0);
+  }
+
+  #beginBind(name: string, count: number): void {
+    this.#byte(0);
+    this.#name(name);
+    this.#int16(0);
+    this.#int16(count);
+  }
+
+  #value(value: ParameterValue): void {
+    const start = this.#used + 4;
+    if (value === null) this.#int32(-1);
+    else {
+      const length = typeof value === "string" ? this.#slab.write(value, start) : value.copy(this.#slab, start);
+      this.#int32(length);
+      this.#used += length;
+    }
+  }
+
+  #raw(bytes: Buffer): void {
+    if (bytes.length > SLAB_BYTES - this.#used) this.#spill();
+    if (bytes.length > SLAB_BYTES) this.#chunks.push(bytes);
+    else this.#used += bytes.copy(this.#slab, this.#used);
+  }
+
+  #constant(message: Buffer): void {
+    this.#reserve(message.length);
+    const slab = this.#slab;
+    const start = this.#used;
+    for (let index = 0; index < message.length; index++) slab[start + index] = message[index]!;
+    this.#used = start + message.length;
+  }
+
+  /** Writes the type byte and the length; returns the offset of the length. */
+  #begin(type: number, length: number): number {
+    this.#byte(type);
+    this.#int32(length);
+    return this.#used - 4;
+  }
+
+  #patch(at: number, value: number): void {
+    const end = this.#used;
+    this.#used = at;
+    this.#int32(value);
+    this.#used = end;
+  }
+
+  /** Statement names are generated and plain ASCII. */
+  #name(name: string): void {
+    for (let index = 0; index < name.length; index++) this.#byte(name.charCodeAt(index));
+    this.#byte(0);
+  }
+
+  #byte(value: number): void {
+    this.#slab[this.#used++] = value;
+  }
+
+  #int16(value: number): void {
+    const slab = this.#slab;
+    slab[this.#used++] = value >>> 8;
+    slab[this.#used++] = value;
+  }
+
+  #int32(value: number): void {
+    const slab = this.#slab;
+    slab[this.#used++] = value >>> 24;
+    slab[this.#used++] = value >>> 16;
+    slab[this.#used++] = value >>> 8;
+    slab[this.#used++] = value;
+  }
+
+  #reserve(bytes: number): void {
+    if (bytes > SLAB_BYTES - this.#used) this.#spill();
+  }
+
+  /** Copies the slab, because the socket may keep the chunk while the slab is overwritten. */
+  #spill(): void {
+    if (this.#used === 0) return;
+    const chunk = Buffer.allocUnsafe(this.#used);
+    this.#slab.copy(chunk, 0, 0, this.#used);
+    this.#chunks.push(chunk);
+    this.#used = 0;
+  }
+}
+
+function maxLengthOf(value: ParameterValue): number {
+  if (value === null) return 0;
+  return typeof value === "string" ? MAX_BYTES_PER_CHARACTER * value.length : value.length;
+}
 
 const HEADER_BYTES = 5;
 /** Postgres sends no longer message; a longer length means that the stream is out of sync. */
