@@ -32,7 +32,12 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
   const [replication, server, hasTrigger] = await withClient(ownerUrl, async (client) => [
     await readReplicationFacts(client, REALTIME_PUBLICATION),
-    await readServerFacts(client, { catalog, clients, searched: config.extraSearchPath }),
+    await readServerFacts(client, {
+      catalog,
+      clients,
+      searched: config.extraSearchPath,
+      claimsHook: config.claimsHook,
+    }),
     !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
   ]);
   const missingTriggerSql = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);

@@ -6,6 +6,7 @@ import { parseClaims, serializeClaims } from "../identity/claims.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
+import { makeClaimsHook } from "./claims-hook.ts";
 import { type CodeEmailSettings, type CodeEmails, makeCodeEmails } from "./code-emails.ts";
 import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } from "./confirm-password.ts";
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
@@ -67,6 +68,7 @@ type AccountsOptions = {
   readonly asOwner: AsOwner;
   readonly keys: IssuingKeys;
   readonly config: Pick<Config, "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy"> &
+    Partial<Pick<Config, "claimsHook">> &
     Parameters<typeof makeWebAuthn>[0]["config"];
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
@@ -86,6 +88,7 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const flows = makeFlowStates(asOwner);
   const codes = makeOneTimeCodes({ asOwner, keys, flows });
   const codeSettings = options.codeEmails ?? null;
+  const claimsHook = config.claimsHook ? makeClaimsHook(config.claimsHook) : null;
   const sessions = makeSessions(asOwner);
   const webAuthn = makeWebAuthn({ config, siteUrl });
   return {
@@ -94,8 +97,8 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     mfaLogin: makeMfaLogin(loginSteps, keys),
     ...makePasswordConfirmation({ asOwner, passwords, attempts, policy }),
     own: makeOwnAccount(asOwner),
-    tokens: makeTokenPairs({ asOwner, issuer, issue: issuer.issuePair, hasReuseWindow: false }),
-    sessionTokens: makeTokenPairs({ asOwner, issuer, issue: issuer.issueSessionTokens, hasReuseWindow: true }),
+    tokens: makeTokenPairs({ asOwner, issuer, kind: issuer.pairs, claimsHook, hasReuseWindow: false }),
+    sessionTokens: makeTokenPairs({ asOwner, issuer, kind: issuer.sessionTokens, claimsHook, hasReuseWindow: true }),
     sessions,
     readClaims,
     factors: new Factors({ asOwner, passwords, attempts, issuer: jwtIssuer }),

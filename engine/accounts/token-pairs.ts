@@ -9,6 +9,7 @@ import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identi
 import type { IssuingKeys } from "../identity/token-keys.ts";
 import { signToken, TokenError, verifySignature } from "../identity/tokens.ts";
 import { unauthorized } from "../identity/unauthorized.ts";
+import type { ClaimsHook } from "./claims-hook.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import { NO_SIGN_IN_PROOF, type OpenSignIn } from "./login.ts";
 import { decryptText, digestOf, encryptText } from "./random-secrets.ts";
@@ -47,13 +48,15 @@ const ANY_RETRY = digestOf("\0");
 type TokenPairsOptions<T extends TokenPair> = {
   readonly asOwner: AsOwner;
   readonly issuer: TokenIssuer;
-  readonly issue: (claims: SessionClaims, refreshToken: string) => T;
+  readonly kind: PairKind<T>;
+  /** Null if no function changes the claims. */
+  readonly claimsHook?: ClaimsHook | null;
   /** Whether a refresh token that is used again at once gets the same pair, without an Idempotency-Key. */
   readonly hasReuseWindow: boolean;
 };
 
 export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T>): TokenPairs<T> {
-  const { asOwner, issuer, issue, hasReuseWindow } = options;
+  const { asOwner, issuer, hasReuseWindow } = options;
   return {
     async open(client, userId, clientInfo, proof = NO_SIGN_IN_PROOF) {
       const refreshToken = issuer.newRefreshToken(userId);
@@ -65,7 +68,7 @@ export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T
         proof.aal,
         proof.isComplete ?? false,
       ]);
-      return issue(rows[0]!.claims, refreshToken);
+      return issueTokens(client, options, rows[0]!.claims, { refreshToken, method: proof.methods[0] ?? "password" });
     },
 
     async continueSignIn(client, { userId, sessionId }, clientInfo) {
@@ -73,7 +76,7 @@ export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T
       const values = [clientInfoParameter(clientInfo), userId, sessionId, digestOf(refreshToken)];
       const { rows } = await client.query<{ claims: SessionClaims | null }>(CONTINUE_TOKENS, values);
       const { claims } = rows[0]!;
-      return claims && issue(claims, refreshToken);
+      return claims && issueTokens(client, options, claims, { refreshToken, method: claims.amr[0]?.method ?? "totp" });
     },
 
     async refresh(refreshToken, clientInfo, { retryKey } = {}) {
@@ -112,9 +115,10 @@ type TokenRefresh = {
 /** Returns the next pair, or the previous response for a retry; null if the token was used before or has expired. */
 async function rotateToken<T extends TokenPair>(
   client: pg.ClientBase,
-  { issuer, issue, hasReuseWindow }: TokenPairsOptions<T>,
+  options: TokenPairsOptions<T>,
   { userId, refreshToken, retryDigest, clientInfo }: TokenRefresh,
 ): Promise<T | null> {
+  const { issuer, hasReuseWindow } = options;
   const next = issuer.newRefreshToken(userId);
   const usedDigest = digestOf(refreshToken);
   const values = [clientInfoParameter(clientInfo), usedDigest, digestOf(next), retryDigest, hasReuseWindow];
@@ -122,12 +126,25 @@ async function rotateToken<T extends TokenPair>(
   const rotation = rows[0]!;
   if (rotation.outcome === "repeated") return JSON.parse(decryptText(rotation.sealed_answer, refreshToken));
   if (rotation.outcome !== "rotated") return null;
-  const pair = issue(rotation.claims, next);
+  const issued = { refreshToken: next, method: "token_refresh" };
+  const pair = await issueTokens(client, options, rotation.claims, issued);
   if (retryDigest) {
     const encrypted = encryptText(JSON.stringify(pair), refreshToken);
     await client.query(STORE_RETRY_RESPONSE, [usedDigest, retryDigest, encrypted]);
   }
   return pair;
+}
+
+/** Signs what CLAIMS_HOOK returns, in the transaction that stores the refresh token. */
+async function issueTokens<T extends TokenPair>(
+  client: pg.ClientBase,
+  { issuer, kind, claimsHook }: TokenPairsOptions<T>,
+  claims: SessionClaims,
+  { refreshToken, method }: { readonly refreshToken: string; readonly method: string },
+): Promise<T> {
+  const signed = kind.claimsOf(claims);
+  const event = { user_id: claims.id, authentication_method: method, claims: signed };
+  return kind.pairOf(issuer.sign(claimsHook ? await claimsHook(client, event) : signed, refreshToken), claims);
 }
 
 /** The result of `auth.token_claims`. */
@@ -149,6 +166,8 @@ type SessionClaims = TokenClaims & {
   /** The uuid of the account. */
   readonly id: string;
   readonly session_id: string;
+  /** How the user signed in, the latest first. */
+  readonly amr: readonly { readonly method: string }[];
 };
 
 export type TokenPair = {
@@ -162,11 +181,22 @@ export type TokenPair = {
 /** A pair for clients of Supabase Auth. */
 export type SessionTokens = TokenPair & { readonly userId: string; readonly sessionId: string };
 
+type AccessClaims = Readonly<Record<string, unknown>>;
+
+/** What differs between the two kinds of pairs. */
+type PairKind<T extends TokenPair, C extends TokenClaims = SessionClaims> = {
+  /** The claims of the access token. */
+  readonly claimsOf: (claims: C) => AccessClaims;
+  readonly pairOf: (pair: TokenPair, claims: C) => T;
+};
+
 type TokenIssuer = {
   newRefreshToken(userId: string): string;
-  issuePair(claims: TokenClaims, refreshToken: string): TokenPair;
+  readonly pairs: PairKind<TokenPair, TokenClaims>;
   /** The access token has all claims that Supabase Auth signs. */
-  issueSessionTokens(claims: SessionClaims, refreshToken: string): SessionTokens;
+  readonly sessionTokens: PairKind<SessionTokens>;
+  sign(claims: AccessClaims, refreshToken: string): TokenPair;
+  issuePair(claims: TokenClaims, refreshToken: string): TokenPair;
   /** Verifies the signature and returns the user; the database decides whether the token is still valid. */
   readRefreshToken(token: string): { readonly userId: string };
 };
@@ -180,16 +210,34 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
   const { keys, jwtIssuer, jwtAudience, jwtRoleClaim, authSubject: subjects } = options;
   const issuerClaims = { iss: jwtIssuer, ...(jwtAudience !== null && { aud: jwtAudience }) };
 
-  const issuePair = <C extends TokenClaims>(claims: C, refreshToken: string): TokenPair => {
-    const expiring = { ...claims, exp: claims.iat + LIFETIMES.accessToken, ...issuerClaims };
-    return {
-      // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
-      accessToken: signToken(withClaimAt(expiring, jwtRoleClaim, claims.role), keys),
-      refreshToken,
-      expiresIn: LIFETIMES.accessToken,
-      tokenType: "Bearer",
-    };
+  const withExpiry = (claims: TokenClaims) => ({ ...claims, exp: claims.iat + LIFETIMES.accessToken, ...issuerClaims });
+  const userIdOf = ({ sub, user_id }: TokenClaims) => user_id ?? sub;
+  const subjectOf = (claims: SessionClaims) => {
+    if (subjects === null) return {};
+    return subjects === "id" ? { sub: userIdOf(claims) } : { sub: claims.id, user_id: userIdOf(claims) };
   };
+
+  const pairs: TokenIssuer["pairs"] = {
+    claimsOf: ({ sub, user_id, name, role, permissions, iat, required_aal }) => {
+      const optional = { ...(user_id && { user_id }), ...(required_aal && { required_aal }) };
+      return withExpiry({ sub, ...optional, name, role, permissions, iat });
+    },
+    pairOf: (pair) => pair,
+  };
+  const sessionTokens: TokenIssuer["sessionTokens"] = {
+    claimsOf: (all) => {
+      const { id: _id, ...claims } = all;
+      return withExpiry(Object.assign({ aud: "authenticated" }, claims, subjectOf(all)));
+    },
+    pairOf: (pair, claims) => ({ ...pair, userId: userIdOf(claims), sessionId: claims.session_id }),
+  };
+  const sign: TokenIssuer["sign"] = (claims, refreshToken) => ({
+    // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
+    accessToken: signToken(withClaimAt(claims, jwtRoleClaim, String(claims.role)), keys),
+    refreshToken,
+    expiresIn: LIFETIMES.accessToken,
+    tokenType: "Bearer",
+  });
 
   return {
     newRefreshToken(userId) {
@@ -197,17 +245,10 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
       const claims = { sub: userId, type: "refresh", jti: randomUUID(), iat: now, exp: now + LIFETIMES.refreshToken };
       return signToken({ ...claims, ...issuerClaims }, keys);
     },
-    issuePair({ sub, user_id, name, role, permissions, iat, required_aal }, refreshToken) {
-      const optional = { ...(user_id && { user_id }), ...(required_aal && { required_aal }) };
-      return issuePair({ sub, ...optional, name, role, permissions, iat }, refreshToken);
-    },
-    issueSessionTokens({ id, ...claims }, refreshToken) {
-      const { sub, session_id: sessionId } = claims;
-      const userId = claims.user_id ?? sub;
-      const subject = subjects === null ? {} : subjects === "id" ? { sub: userId } : { sub: id, user_id: userId };
-      const pair = issuePair({ aud: "authenticated", ...claims, ...subject }, refreshToken);
-      return { ...pair, userId, sessionId };
-    },
+    pairs,
+    sessionTokens,
+    sign,
+    issuePair: (claims, refreshToken) => sign(pairs.claimsOf(claims), refreshToken),
     readRefreshToken(token) {
       const { sub, type } = verifyRefreshToken(token, keys);
       if (type !== "refresh" || typeof sub !== "string") {

@@ -3,6 +3,7 @@ import {
   domainName,
   email,
   flag,
+  functionName,
   headerName,
   httpUrl,
   integer,
@@ -86,6 +87,11 @@ export const ACCOUNT_SETTINGS = {
     integer(0),
     "10000",
     "Number of verified tokens in the cache.",
+  ),
+  claimsHook: optional(
+    "CLAIMS_HOOK",
+    functionName,
+    "SQL function, `schema.name`, that gets the claims of each access token before it is signed and returns them, as Supabase's custom access token hook ([more](sign-in.md#a-function-for-claims)).",
   ),
   passwordPolicy: withDefault(
     "PASSWORD_POLICY",

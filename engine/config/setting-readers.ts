@@ -199,6 +199,12 @@ export const keySetUrl: SettingReader<string> = (value) => {
   return value;
 };
 
+/** A function with its schema; names that must be quoted are not supported. */
+export const functionName: SettingReader<string> = (value) => {
+  if (!/^[a-z_][a-z0-9_$]*\.[a-z_][a-z0-9_$]*$/.test(value)) throw new Error("a function such as public.access_claims");
+  return value;
+};
+
 export const smtpUrl: SettingReader<string> = (value) => {
   const { protocol, hostname } = URL.parse(value) ?? {};
   if (!hostname || !/^smtps?:$/.test(protocol ?? ""))

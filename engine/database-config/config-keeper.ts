@@ -202,11 +202,15 @@ async function callPreConfig(client: pg.Client, name: string): Promise<[string, 
   return rows.flatMap(({ name, value }) => (value === null ? [] : [[name, value]]));
 }
 
-type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "schemas" | "extraSearchPath">;
+type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "claimsHook" | "schemas" | "extraSearchPath">;
 
 /** Warnings about functions that settings name but that do not exist. They may be created later, so this is no error. */
 export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
-  const functions = { PGRST_DB_PRE_REQUEST: config.preRequest, PGRST_DB_ROOT_SPEC: config.rootSpec };
+  const functions = {
+    PGRST_DB_PRE_REQUEST: config.preRequest,
+    PGRST_DB_ROOT_SPEC: config.rootSpec,
+    CLAIMS_HOOK: config.claimsHook,
+  };
   const exists = async (name: string) => {
     const [schema, ...rest] = name.split(".");
     const searchedSchemas = rest.length > 0 ? [schema] : [...config.schemas, ...config.extraSearchPath, "pg_catalog"];

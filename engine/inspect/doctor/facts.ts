@@ -1,4 +1,5 @@
 import pg from "pg";
+import { CLAIMS_HOOK_ROLE } from "../../accounts/claims-hook.ts";
 import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
 import type { Config } from "../../config/config.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
@@ -68,6 +69,21 @@ type ServerFacts = {
   readonly spareSlots: { readonly slots: number; readonly senders: number };
   /** SECURITY DEFINER functions in other schemas without a fixed search_path. */
   readonly looseDefiners: readonly { readonly signature: string; readonly owner: string }[];
+  /** The function of CLAIMS_HOOK; null if there is none. */
+  readonly claimsHook: ClaimsHookFacts | null;
+};
+
+export type ClaimsHookFacts = {
+  readonly name: string;
+  readonly role: string;
+  /** Whether there is a function of one jsonb argument that returns jsonb. */
+  readonly exists: boolean;
+  /** Whether the role of hooks may execute it. */
+  readonly isExecutable: boolean;
+  /** Whether the owner may become the role of hooks. */
+  readonly isRoleUsable: boolean;
+  /** The roles of callers that may execute it too. */
+  readonly callers: readonly string[];
 };
 
 export type ReplicaFacts = {
@@ -141,15 +157,31 @@ const LOOSE_DEFINERS = `
     and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
   order by 1`;
 
+const CLAIMS_HOOK_SQL = `
+  select function.oid is not null as exists,
+    coalesce(has_schema_privilege(hook.oid, function.pronamespace, 'usage') and has_function_privilege(hook.oid, function.oid, 'execute'), false)
+      as "isExecutable",
+    coalesce(pg_has_role(session_user, hook.oid, 'member'), false) as "isRoleUsable",
+    array(
+      select rolname::text from pg_roles where rolname = any ($3)
+        and has_schema_privilege(pg_roles.oid, function.pronamespace, 'usage') and has_function_privilege(pg_roles.oid, function.oid, 'execute')
+      order by rolname
+    ) as callers
+  from (values (1)) as one
+  left join pg_roles as hook on hook.rolname = $2
+  left join pg_proc as function on function.oid = to_regprocedure($1 || '(jsonb)') and function.prorettype = 'jsonb'::regtype`;
+
 type ServerFactsRequest = {
   readonly catalog: Catalog;
   readonly clients: readonly string[];
   readonly searched: readonly string[];
+  /** The function of CLAIMS_HOOK. */
+  readonly claimsHook: string | null;
 };
 
 export async function readServerFacts(
   owner: pg.ClientBase,
-  { catalog, clients, searched }: ServerFactsRequest,
+  { catalog, clients, searched, claimsHook }: ServerFactsRequest,
 ): Promise<ServerFacts> {
   const exposed = exposedSchemas(catalog).map(({ name }) => name);
   const query = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
@@ -164,7 +196,21 @@ export async function readServerFacts(
       LOOSE_DEFINERS,
       exposed.map((name) => quotedName(name)),
     ),
+    claimsHook: claimsHook === null ? null : await readClaimsHook(owner, claimsHook, clients),
   };
+}
+
+async function readClaimsHook(
+  owner: pg.ClientBase,
+  name: string,
+  clients: readonly string[],
+): Promise<ClaimsHookFacts> {
+  const { rows } = await owner.query<Omit<ClaimsHookFacts, "name" | "role">>(CLAIMS_HOOK_SQL, [
+    quotedName(...name.split(".")),
+    CLAIMS_HOOK_ROLE,
+    clients,
+  ]);
+  return { name, role: CLAIMS_HOOK_ROLE, ...rows[0]! };
 }
 
 const REPLICA_SQL = `select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback`;

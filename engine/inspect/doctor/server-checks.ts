@@ -25,7 +25,37 @@ export function serverFindings({ server, missingTriggerSql }: DoctorFacts): Doct
     ...server.openSchemas.map(openSchemaFinding),
     ...server.slots.flatMap(slotFindings),
     ...spareSlotFindings(server.spareSlots),
+    ...claimsHookFindings(server),
   ];
+}
+
+/** The function of CLAIMS_HOOK, which runs at each sign-in. */
+function claimsHookFindings({ claimsHook }: DoctorFacts["server"]): DoctorFinding[] {
+  if (!claimsHook) return [];
+  const { name, role, exists, isExecutable, isRoleUsable, callers } = claimsHook;
+  if (!exists) {
+    const problem = `Nobody can sign in: CLAIMS_HOOK names ${name}(jsonb), which does not exist or does not return jsonb.`;
+    return [{ kind: "danger", problem, fix: "Unset CLAIMS_HOOK, or create the function." }];
+  }
+  const findings: DoctorFinding[] = [];
+  if (!isRoleUsable) {
+    const problem = `Nobody can sign in: the owner cannot become ${role}, which runs the function of CLAIMS_HOOK.`;
+    findings.push({ kind: "danger", problem, fix: `grant ${role} to current_user;  -- as a superuser` });
+  } else if (!isExecutable) {
+    const problem = `Nobody can sign in: ${role} may not execute ${name}(jsonb), which CLAIMS_HOOK names.`;
+    const schema = name.split(".")[0]!;
+    const fix = `grant usage on schema ${schema} to ${role}; grant execute on function ${name}(jsonb) to ${role};`;
+    findings.push({ kind: "danger", problem, fix });
+  }
+  if (callers.length > 0) {
+    const problem = `Callers may execute ${name}(jsonb), which CLAIMS_HOOK names (${callers.join(", ")}): it may reveal other users' claims.`;
+    findings.push({
+      kind: "advice",
+      problem,
+      fix: `revoke execute on function ${name}(jsonb) from public, ${callers.map((each) => quotedName(each)).join(", ")};`,
+    });
+  }
+  return findings;
 }
 
 function triggerFinding(sql: string): DoctorFinding {

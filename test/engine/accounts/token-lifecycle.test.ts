@@ -24,7 +24,7 @@ beforeAll(async () => {
   pools = [newPool(), newPool()];
   const issuer = makeTokenIssuer({ ...CONFIG, keys: KEYS });
   gateways = pools.map((pool) =>
-    makeTokenPairs({ asOwner: lender(pool), issuer, issue: issuer.issuePair, hasReuseWindow: false }),
+    makeTokenPairs({ asOwner: lender(pool), issuer, kind: issuer.pairs, hasReuseWindow: false }),
   );
 });
 afterAll(async () => {

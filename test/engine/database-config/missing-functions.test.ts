@@ -18,7 +18,13 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const missing = (preRequest: string | null, rootSpec: string | null = null) =>
-  findMissingFunctions(asOwner, { preRequest, rootSpec, schemas: ["public"], extraSearchPath: ["extensions"] });
+  findMissingFunctions(asOwner, {
+    preRequest,
+    rootSpec,
+    claimsHook: null,
+    schemas: ["public"],
+    extraSearchPath: ["extensions"],
+  });
 
 test.each([null, "settings.check_caller", "root", "public.root"])("%s exists, or is not set", async (name) => {
   expect(await missing(name, name)).toEqual([]);

@@ -38,7 +38,7 @@ async function newFamily(userId: string): Promise<TokenPair> {
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
   const asOwner = lender(gateways.owner);
   const issuer = makeTokenIssuer({ ...CONFIG, keys });
-  const tokens = makeTokenPairs({ asOwner, issuer, issue: issuer.issuePair, hasReuseWindow: false });
+  const tokens = makeTokenPairs({ asOwner, issuer, kind: issuer.pairs, hasReuseWindow: false });
   return inOwnerTransaction(asOwner, (client) => tokens.open(client, userId, from()));
 }
 

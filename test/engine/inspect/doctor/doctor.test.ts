@@ -78,7 +78,12 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
     const { catalog } = await loadCatalog(owner, options);
     const login = await withClient(loginUrl, (client) => readLoginFacts(client, { catalog }));
     const clients = ["anon", "authenticated"];
-    const server = await readServerFacts(owner, { catalog, clients, searched: ["shared"] });
+    const server = await readServerFacts(owner, {
+      catalog,
+      clients,
+      searched: ["shared"],
+      claimsHook: config.claimsHook,
+    });
     // Slots are the server's, which the tests share.
     const own = { ...server, slots: [], spareSlots: { slots: 5, senders: 5 } };
     const stream = await readReplicationFacts(owner, "watched");
@@ -265,6 +270,29 @@ describe("runChecks", () => {
     });
   });
 
+  test("reports that nobody can sign in by the function of CLAIMS_HOOK, and who else may execute it", async () => {
+    const problems = async (body: string) => {
+      await withClient(well.ownerUrl, (client) => client.query(body));
+      const found = await examined(well, { CLAIMS_HOOK: "hooks.claims" });
+      return found.map(({ problem: what, fix }) => [what, fix]);
+    };
+    expect(await problems("create schema hooks")).toEqual([
+      [expect.stringContaining("hooks.claims(jsonb), which does not exist"), expect.any(String)],
+    ]);
+    const create = "create function hooks.claims(event jsonb) returns jsonb language sql as 'select event'";
+    const [[problem, fix] = []] = await problems(`${create}; revoke execute on function hooks.claims from public`);
+    expect(problem).toBe(
+      "Nobody can sign in: supabase_auth_admin may not execute hooks.claims(jsonb), which CLAIMS_HOOK names.",
+    );
+    expect(await problems(fix!)).toEqual([]);
+    const [[open, close] = []] = await problems(
+      "grant usage on schema hooks to anon; grant execute on function hooks.claims to anon",
+    );
+    expect(open).toMatch(/^Callers may execute hooks\.claims\(jsonb\), .* \(anon\)/);
+    expect(await problems(close!)).toEqual([]);
+    await problems("drop schema hooks cascade");
+  });
+
   test("reports problems of the server, roles, connections and replicas", async () => {
     const facts = await factsOf(well);
     const server = {
@@ -348,7 +376,7 @@ describe("runChecks", () => {
       const name = `idle_${Date.now()}`;
       const slots = async () => {
         const { catalog } = await factsOf(well);
-        return (await readServerFacts(owner, { catalog, clients: [], searched: [] })).slots;
+        return (await readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null })).slots;
       };
       await owner.query("select pg_create_physical_replication_slot($1, true)", [name]);
       expect(await slots()).toContainEqual({ name, isActive: false, isLost: false, retainedBytes: expect.any(Number) });

@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from "node:util";
+import pg from "pg";
+import { ApiError, type ErrorKind } from "../errors.ts";
+import { isJsonObject } from "../json/json-values.ts";
+import { quotedName } from "../pg-client/quoted-name.ts";
+
+type JsonClaims = Readonly<Record<string, unknown>>;
+
+/** What the hook is told, as Supabase's custom access token hook. */
+export type ClaimsHookEvent = {
+  /** The uuid of the account. */
+  readonly user_id: string;
+  /** How the user signed in, or `token_refresh`. */
+  readonly authentication_method: string;
+  /** The claims of the access token, before it is signed. */
+  readonly claims: JsonClaims;
+};
+
+/** Calls the SQL function of CLAIMS_HOOK in the transaction that issues a token, and returns the claims to sign. */
+export type ClaimsHook = (client: pg.ClientBase, event: ClaimsHookEvent) => Promise<JsonClaims>;
+
+/** Supabase's role for hooks. It has no privileges of its own, so that the function gets only what is granted to it. */
+export const CLAIMS_HOOK_ROLE = "supabase_auth_admin";
+const TIMEOUT_MS = 2_000;
+/** Tokens are sent in a header. */
+const MAX_CLAIMS_LENGTH = 8_192;
+
+/** Claims that must stay, with a value of the same type. */
+const REQUIRED: readonly string[] = ["aud", "email", "phone"];
+/** Claims that identify the user and the sign-in. */
+const FIXED: readonly string[] = [
+  ...["sub", "user_id", "iss", "iat", "type"],
+  ...["session_id", "aal", "required_aal", "amr", "is_anonymous"],
+];
+
+const ENTER = `
+  select current_setting('statement_timeout') as timeout, set_config('statement_timeout', '${TIMEOUT_MS}', true),
+    set_config('role', '${CLAIMS_HOOK_ROLE}', true)`;
+const LEAVE = "select set_config('role', 'none', true), set_config('statement_timeout', $1, true)";
+
+const KINDS: Readonly<Record<number, ErrorKind>> = {
+  400: "invalid",
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "notFound",
+  409: "conflict",
+  422: "invalid",
+  429: "rateLimited",
+};
+
+export function makeClaimsHook(functionName: string): ClaimsHook {
+  const call = `select ${quotedName(...functionName.split("."))}($1::jsonb) as result`;
+  return async (client, event) => {
+    const result = await callAsHookRole(client, call, event);
+    if (!isJsonObject(result)) throw invalidResult("it is not a JSON object");
+    if (isJsonObject(result.error)) throw rejection(result.error);
+    const { claims } = result;
+    if (!isJsonObject(claims)) throw invalidResult("it has no claims");
+    const fault = findFault(event.claims, claims);
+    if (fault !== null) throw invalidResult(fault);
+    return claims;
+  };
+}
+
+async function callAsHookRole(client: pg.ClientBase, call: string, event: ClaimsHookEvent): Promise<unknown> {
+  try {
+    const { rows: before } = await client.query<{ timeout: string }>(ENTER);
+    const { rows } = await client.query<{ result: unknown }>(call, [JSON.stringify(event)]);
+    await client.query(LEAVE, [before[0]!.timeout]);
+    return rows[0]!.result;
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    throw new ApiError("internal", "CLAIMS_HOOK_FAILED", "The function of CLAIMS_HOOK failed.", { cause: error });
+  }
+}
+
+/** Null if the claims may be signed. */
+function findFault(before: JsonClaims, after: JsonClaims): string | null {
+  const changed = FIXED.find((name) => !isDeepStrictEqual(before[name], after[name]));
+  if (changed !== undefined) return `it changes the claim ${changed}`;
+  const missing = REQUIRED.find((name) => before[name] !== undefined && typeof after[name] !== typeof before[name]);
+  if (missing !== undefined) return `it lacks the claim ${missing}`;
+  if (typeof after.role !== "string" || after.role === "") return "the claim role is not the name of a role";
+  if (!Number.isInteger(after.exp) || Number(after.exp) > Number(before.exp)) return "it extends the claim exp";
+  return JSON.stringify(after).length > MAX_CLAIMS_LENGTH ? `it has more than ${MAX_CLAIMS_LENGTH} characters` : null;
+}
+
+function rejection({ http_code: status, message }: JsonClaims): ApiError {
+  const text = typeof message === "string" && message !== "" ? message : "The sign-in was refused.";
+  return new ApiError(KINDS[Number(status)] ?? "internal", "CLAIMS_HOOK_REJECTED", text);
+}
+
+function invalidResult(fault: string): ApiError {
+  const message = `The result of CLAIMS_HOOK cannot be used: ${fault}.`;
+  return new ApiError("internal", "CLAIMS_HOOK_FAILED", message, { cause: new Error(message) });
+}
