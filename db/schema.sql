@@ -620,6 +620,7 @@ create table auth.token_sessions (
   tag text,
   factor_id uuid,
   requires_factor boolean default false not null,
+  kept_at timestamp with time zone,
   constraint token_sessions_pkey PRIMARY KEY (id),
   constraint token_sessions_aal_check CHECK (((aal >= 1) AND (aal <= 3))),
   constraint token_sessions_amr_check CHECK ((jsonb_typeof(amr) = 'array'::text)),
@@ -636,6 +637,7 @@ comment on column auth.token_sessions.aal is 'The authenticator assurance level:
 comment on column auth.token_sessions.amr is 'How the user signed in: [{"method": "password", "timestamp": 1700000000}], the latest first.';
 comment on column auth.token_sessions.factor_id is 'The second factor that was proved.';
 comment on column auth.token_sessions.id is 'The claim session_id, and the family_id of the refresh tokens.';
+comment on column auth.token_sessions.kept_at is 'The end of all access tokens of the user (tokens_valid_from) that this sign-in was exempted from; null if there was none.';
 comment on column auth.token_sessions.requires_factor is 'The account requires a second factor that this sign-in has not proved yet: until then, its tokens act at /auth/v1 only.';
 comment on table auth.token_sessions is 'Sign-ins by tokens: one row per family of refresh tokens.';
 
@@ -1734,18 +1736,18 @@ end;
 $function$;
 comment on function auth.change_email(bytea,auth.client_info) is 'Spends the token and changes the address, which is verified by that. Null: the token is invalid.';
 
--- function auth.change_password(bigint,text,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.change_password(user_id bigint, new_hash text, client_info auth.client_info)
+-- function auth.change_password(bigint,text,auth.client_info,uuid)
+CREATE OR REPLACE FUNCTION auth.change_password(user_id bigint, new_hash text, client_info auth.client_info, kept_session uuid DEFAULT NULL::uuid)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.set_password(change_password.user_id, new_hash);
+  perform auth.set_password(change_password.user_id, new_hash, kept_session);
   perform auth.log_event('password.changed', change_password.user_id, client_info);
 end;
 $function$;
-comment on function auth.change_password(bigint,text,auth.client_info) is 'Sets the password of a user who has confirmed the old one in this transaction, and ends the user''s other sign-ins.';
+comment on function auth.change_password(bigint,text,auth.client_info,uuid) is 'Sets the password of a user who may do that in this transaction, and ends the user''s other sign-ins.';
 
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
@@ -2241,8 +2243,8 @@ end;
 $function$;
 comment on function auth.end_other_sign_ins(bigint,bytea,auth.client_info) is 'Ends all sign-ins of the user except this session.';
 
--- function auth.end_sign_ins(bigint)
-CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint)
+-- function auth.end_sign_ins(bigint,uuid)
+CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint, kept_session uuid DEFAULT NULL::uuid)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2250,11 +2252,14 @@ AS $function$
 begin
   perform auth.end_access_tokens(end_sign_ins.user_id);
   delete from auth.sessions where sessions.user_id = end_sign_ins.user_id;
-  update auth.refresh_tokens set revoked_at = now()
-    where refresh_tokens.user_id = end_sign_ins.user_id and revoked_at is null;
+  update auth.refresh_tokens as token set revoked_at = now()
+    where token.user_id = end_sign_ins.user_id and token.revoked_at is null and token.family_id is distinct from kept_session;
+  update auth.token_sessions as session set kept_at = account.tokens_valid_from
+    from auth.users as account
+    where session.id = kept_session and session.user_id = end_sign_ins.user_id and account.user_id = session.user_id;
 end;
 $function$;
-comment on function auth.end_sign_ins(bigint) is 'Ends all sign-ins of the user. The caller has locked the account.';
+comment on function auth.end_sign_ins(bigint,uuid) is 'Ends all sign-ins of the user, except one by tokens. The caller has locked the account.';
 
 -- function auth.end_token_family(bigint,uuid,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.end_token_family(user_id bigint, family_id uuid, client_info auth.client_info)
@@ -2543,6 +2548,19 @@ CREATE OR REPLACE FUNCTION auth.jwt()
 RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb;
 grant execute on function auth.jwt() to anon, authenticated, service_role;
 comment on function auth.jwt() is 'The claims of the caller''s token; null without a token.';
+
+-- function auth.kept_token_sessions(uuid[])
+CREATE OR REPLACE FUNCTION auth.kept_token_sessions(session_ids uuid[])
+ RETURNS TABLE(id uuid, kept_at bigint)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT session.id,
+     (EXTRACT(epoch FROM session.kept_at))::bigint AS "extract"
+    FROM auth.token_sessions session
+   WHERE ((session.id = ANY (kept_token_sessions.session_ids)) AND (session.kept_at IS NOT NULL));
+END;
+comment on function auth.kept_token_sessions(uuid[]) is 'Those of these sign-ins by tokens that were kept when the others of the user ended, and the moment.';
 
 -- function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, left_at timestamp with time zone, client_info auth.client_info)
@@ -3416,7 +3434,7 @@ begin
     where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
   return auth.token_claims(session_claims.user_id) || jsonb_build_object(
     'id', v_account.id,
-    'email', coalesce(v_account.email, ''),
+    'email', case when v_account.is_anonymous then '' else coalesce(v_account.email, '') end,
     'phone', coalesce(v_account.phone, ''),
     'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
       'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id
@@ -3451,8 +3469,8 @@ end;
 $function$;
 comment on function auth.set_metadata(bigint,jsonb,jsonb) is 'Changes the given keys of the metadata and removes those that are null. Null: none.';
 
--- function auth.set_password(bigint,text)
-CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text)
+-- function auth.set_password(bigint,text,uuid)
+CREATE OR REPLACE FUNCTION auth.set_password(user_id bigint, new_hash text, kept_session uuid DEFAULT NULL::uuid)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3460,7 +3478,7 @@ AS $function$
 begin
   update auth.users as account set password_hash = new_hash, password_changed_at = clock_timestamp()
     where account.user_id = set_password.user_id;
-  perform auth.end_sign_ins(set_password.user_id);
+  perform auth.end_sign_ins(set_password.user_id, kept_session);
   delete from auth.mail_tokens
     where mail_tokens.user_id = set_password.user_id and purpose not in ('verify', 'signup', 'invite');
   delete from auth.flow_states where flow_states.user_id = set_password.user_id;
@@ -3469,7 +3487,7 @@ begin
   delete from auth.federation_codes where federation_codes.user_id = set_password.user_id;
 end;
 $function$;
-comment on function auth.set_password(bigint,text) is 'Sets the password and ends all sign-ins of the user. The caller has locked the account.';
+comment on function auth.set_password(bigint,text,uuid) is 'Sets the password and ends all sign-ins of the user, except one by tokens. The caller has locked the account.';
 
 -- function auth.set_users_access(text)
 CREATE OR REPLACE FUNCTION auth.set_users_access(access text)
@@ -3521,13 +3539,11 @@ CREATE OR REPLACE FUNCTION auth.sign_out(user_id bigint, session_id uuid, scope 
 AS $function$
 begin
   perform auth.lock_account(sign_out.user_id);
-  if scope = 'global' then
-    perform auth.end_sign_ins(sign_out.user_id);
-  else
+  if scope = 'local' then
     update auth.refresh_tokens as token set revoked_at = now()
-      where token.user_id = sign_out.user_id and token.revoked_at is null
-        and (token.family_id = sign_out.session_id) = (scope = 'local');
-    delete from auth.sessions where sessions.user_id = sign_out.user_id and scope = 'others';
+      where token.user_id = sign_out.user_id and token.revoked_at is null and token.family_id = sign_out.session_id;
+  else
+    perform auth.end_sign_ins(sign_out.user_id, case scope when 'others' then session_id end);
   end if;
   perform auth.log_event('account.signed_out', sign_out.user_id, client_info, jsonb_build_object('scope', scope));
 end;
@@ -4027,6 +4043,86 @@ BEGIN ATOMIC
     FROM live;
 END;
 comment on function auth.use_session(bytea,integer) is 'The user and claims of a session. No row: it has ended.';
+
+-- function auth.user_factors(auth.users)
+CREATE OR REPLACE FUNCTION auth.user_factors(account auth.users)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'id', factor.id,
+    'friendly_name', factor.friendly_name,
+    'factor_type', factor.factor_type,
+    'status', case factor.state when 'enabled' then 'verified' else 'unverified' end,
+    'created_at', factor.created_at,
+    'updated_at', factor.updated_at,
+    'last_challenged_at', factor.last_challenged_at
+  ) order by factor.created_at, factor.id), '[]')
+  from auth.mfa_factors as factor where factor.user_id = account.user_id;
+$function$;
+comment on function auth.user_factors(auth.users) is 'The second factors of the user, as clients of Supabase Auth read them.';
+
+-- function auth.user_identities(auth.users)
+CREATE OR REPLACE FUNCTION auth.user_identities(account auth.users)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'identity_id', identity.identity_id,
+    'id', identity.subject,
+    'user_id', account.id,
+    'identity_data', jsonb_build_object(
+      'sub', identity.subject, 'email', account.email, 'email_verified', identity.is_verified, 'phone_verified', false
+    ),
+    'provider', identity.provider,
+    'last_sign_in_at', identity.last_sign_in_at,
+    'created_at', identity.created_at,
+    'updated_at', coalesce(identity.last_sign_in_at, identity.created_at),
+    'email', account.email
+  ) order by identity.created_at, identity.provider), '[]')
+  from (
+    select md5('email ' || account.id)::uuid as identity_id, account.id::text as subject, 'email' as provider,
+      account.email_confirmed_at is not null as is_verified, account.last_sign_in_at, account.created_at
+    where account.email is not null and not account.is_anonymous
+      and (account.password_hash is not null or not exists (
+        select from auth.identities as linked where linked.user_id = account.user_id
+      ))
+    union all
+    select md5(linked.issuer || ' ' || linked.subject)::uuid, linked.subject, providers.name,
+      linked.is_vouched, linked.last_used_at, linked.created_at
+    from auth.identities as linked
+    join auth.providers on providers.issuer = linked.issuer
+    where linked.user_id = account.user_id
+  ) as identity;
+$function$;
+comment on function auth.user_identities(auth.users) is 'How the user can sign in, as clients of Supabase Auth read it.';
+
+-- function auth.user_json(bigint)
+CREATE OR REPLACE FUNCTION auth.user_json(user_id bigint)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (jsonb_strip_nulls(jsonb_build_object('id', account.id, 'aud', 'authenticated', 'role', COALESCE(( SELECT user_roles.role
+            FROM auth.user_roles
+           WHERE (user_roles.user_id = account.user_id)), 'authenticated'::text), 'email',
+         CASE
+             WHEN account.is_anonymous THEN ''::text
+             ELSE COALESCE(account.email, ''::text)
+         END, 'email_confirmed_at', account.email_confirmed_at, 'new_email', auth.pending_email(account.user_id), 'email_change_sent_at', sent.email_change, 'confirmation_sent_at', sent.confirmation, 'recovery_sent_at', sent.recovery, 'phone', COALESCE(account.phone, ''::text), 'phone_confirmed_at', account.phone_confirmed_at, 'confirmed_at', LEAST(account.email_confirmed_at, account.phone_confirmed_at), 'invited_at', account.invited_at, 'last_sign_in_at', account.last_sign_in_at, 'created_at', account.created_at, 'updated_at', account.updated_at, 'banned_until', account.banned_until, 'deleted_at', account.deleted_at, 'is_anonymous', account.is_anonymous, 'is_sso_user', NULLIF(account.is_sso_user, false))) || jsonb_build_object('app_metadata', (account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object('provider', (auth.providers_of(account.user_id) -> 0), 'providers', auth.providers_of(account.user_id)))), 'user_metadata', account.raw_user_meta_data, 'identities', auth.user_identities(account.*), 'factors', auth.user_factors(account.*)))
+    FROM (auth.users account
+      CROSS JOIN LATERAL ( SELECT max(token.created_at) FILTER (WHERE (token.purpose = ANY (ARRAY['email_change_new'::text, 'email_change_current'::text]))) AS email_change,
+             max(token.created_at) FILTER (WHERE (token.purpose = ANY (ARRAY['signup'::text, 'verify'::text]))) AS confirmation,
+             max(token.created_at) FILTER (WHERE (token.purpose = ANY (ARRAY['recovery'::text, 'reset'::text]))) AS recovery
+            FROM auth.mail_tokens token
+           WHERE (token.user_id = account.user_id)) sent)
+   WHERE (account.user_id = user_json.user_id);
+END;
+comment on function auth.user_json(bigint) is 'The user as clients of Supabase Auth read it; null without such an account.';
 
 -- function auth.username_fault(text,text)
 CREATE OR REPLACE FUNCTION auth.username_fault(username text, email text)

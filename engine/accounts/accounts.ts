@@ -12,7 +12,15 @@ import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } f
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
 import { Factors } from "./factors.ts";
 import { type FlowStates, makeFlowStates } from "./flow-states.ts";
-import { type MfaLogin, makeLogin, makeLoginSteps, makeMfaLogin, type OpenSignIn, type PerformLogin } from "./login.ts";
+import {
+  type MfaLogin,
+  makeLogin,
+  makeLoginSteps,
+  makeMfaLogin,
+  makePasswordLogin,
+  type OpenSignIn,
+  type PerformLogin,
+} from "./login.ts";
 import { LoginAttempts } from "./login-attempts.ts";
 import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
 import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
@@ -23,6 +31,7 @@ import { makeRegistration, type Registration } from "./registration.ts";
 import { makeSecondFactors, type SecondFactors } from "./second-factors.ts";
 import { makeSessions, type Sessions } from "./sessions.ts";
 import { makeTokenIssuer, makeTokenPairs, type SessionTokens, type TokenPairs } from "./token-pairs.ts";
+import { makeUpdateUser, type UpdateUser } from "./update-user.ts";
 import { SESSION_CLAIM } from "./validate-claims.ts";
 import { makeWebAuthn } from "./webauthn.ts";
 
@@ -39,10 +48,12 @@ const HAS_ACCOUNTS = `
  */
 export type Accounts = Registration & {
   readonly login: PerformLogin;
+  readonly passwordLogin: PerformLogin;
   readonly mfaLogin: MfaLogin;
   readonly confirmPassword: ConfirmPassword;
   readonly changePassword: ChangePassword;
   readonly own: OwnAccount;
+  readonly updateUser: UpdateUser;
   readonly tokens: TokenPairs;
   /** Tokens for clients of Supabase Auth. */
   readonly sessionTokens: TokenPairs<SessionTokens>;
@@ -67,7 +78,10 @@ export type Accounts = Registration & {
 type AccountsOptions = {
   readonly asOwner: AsOwner;
   readonly keys: IssuingKeys;
-  readonly config: Pick<Config, "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy"> &
+  readonly config: Pick<
+    Config,
+    "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy" | "autoConfirm" | "passwordReauthentication"
+  > &
     Partial<Pick<Config, "claimsHook">> &
     Parameters<typeof makeWebAuthn>[0]["config"];
   readonly passwords?: Passwords;
@@ -90,13 +104,27 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const codeSettings = options.codeEmails ?? null;
   const claimsHook = config.claimsHook ? makeClaimsHook(config.claimsHook) : null;
   const sessions = makeSessions(asOwner);
+  const codeEmails =
+    emailQueue && codeSettings
+      ? makeCodeEmails({ ...codeSettings, asOwner, codes, flows, emailQueue, serviceUrl: siteUrl })
+      : null;
   const webAuthn = makeWebAuthn({ config, siteUrl });
   return {
     ...makeRegistration({ asOwner, passwords, policy, emails }),
     login: makeLogin(loginSteps),
+    passwordLogin: makePasswordLogin(loginSteps),
     mfaLogin: makeMfaLogin(loginSteps, keys),
     ...makePasswordConfirmation({ asOwner, passwords, attempts, policy }),
     own: makeOwnAccount(asOwner),
+    updateUser: makeUpdateUser({
+      asOwner,
+      passwords,
+      policy,
+      codes,
+      codeEmails,
+      autoConfirm: config.autoConfirm,
+      requiresCode: config.passwordReauthentication,
+    }),
     tokens: makeTokenPairs({ asOwner, issuer, kind: issuer.pairs, claimsHook, hasReuseWindow: false }),
     sessionTokens: makeTokenPairs({ asOwner, issuer, kind: issuer.sessionTokens, claimsHook, hasReuseWindow: true }),
     sessions,
@@ -108,10 +136,7 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     emails,
     codes,
     flows,
-    codeEmails:
-      emailQueue && codeSettings
-        ? makeCodeEmails({ ...codeSettings, asOwner, codes, flows, emailQueue, serviceUrl: siteUrl })
-        : null,
+    codeEmails,
     apiKeys: makeApiKeys(asOwner),
     attempts,
   };

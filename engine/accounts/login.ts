@@ -86,7 +86,12 @@ type LoginSteps = {
   finish<T>(attempt: LoginAttempt, factors: SubmittedFactors, open: OpenSignIn<T>): Promise<LoginResult<T>>;
 };
 
-type SubmittedFactors = { readonly code: LoginCredentials["code"]; readonly password: string | null };
+type SubmittedFactors = {
+  readonly code: LoginCredentials["code"];
+  readonly password: string | null;
+  /** Whether the user may be signed in before a second factor is verified. */
+  readonly isCodeOptional?: boolean;
+};
 type LoginResult<T> =
   | { readonly outcome: "passed"; readonly opened: T }
   | { readonly outcome: Exclude<LoginOutcome, "passed"> };
@@ -123,15 +128,15 @@ export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts:
       return beginAttempt(username, (attempt) => attempts.hasPassword(attempt, password), clientInfo);
     },
     resume: beginAttempt,
-    async finish(attempt, { code, password }, open) {
+    async finish(attempt, { code, password, isCodeOptional = false }, open) {
       const proof = await proofOf(attempt, code);
       const newHash = password === null ? null : await upgradedHash(attempt, password);
       return inOwnerTransaction(asOwner, async (client) => {
         const outcome = await passLogin(client, attempt, proof);
-        if (outcome !== "passed") return { outcome };
+        if (outcome !== "passed" && !(outcome === "code_missing" && isCodeOptional)) return { outcome };
         if (newHash) await storeUpgradedHash(client, attempt, newHash);
         const signIn: SignInProof = proof === NO_PROOF ? PASSWORD_PROOF : { methods: ["totp", "password"], aal: 2 };
-        return { outcome, opened: await open(client, attempt.userId!, attempt.clientInfo, signIn) };
+        return { outcome: "passed", opened: await open(client, attempt.userId!, attempt.clientInfo, signIn) };
       });
     },
   };
@@ -141,6 +146,14 @@ export function makeLogin({ begin, finish }: LoginSteps): PerformLogin {
   return async ({ username, password, code }, clientInfo, open) => {
     const attempt = await begin({ username, password }, clientInfo);
     return resultOrThrow(await finish(attempt, { code, password }, open));
+  };
+}
+
+/** By the password alone. What the tokens of an account with a second factor may do before it is verified depends on AUTH_AAL1_ACCESS. */
+export function makePasswordLogin({ begin, finish }: LoginSteps): PerformLogin {
+  return async ({ username, password }, clientInfo, open) => {
+    const attempt = await begin({ username, password }, clientInfo);
+    return resultOrThrow(await finish(attempt, { code: null, password, isCodeOptional: true }, open));
   };
 }
 

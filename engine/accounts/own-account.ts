@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
@@ -40,9 +41,17 @@ export type LinkedProvider = {
   readonly lastUsedAt: Date | null;
 };
 
+/** The user as clients of Supabase Auth read it, written by SQL. */
+export type UserJson = Readonly<Record<string, unknown>> & {
+  readonly id: string;
+  /** Missing until an address or a number is confirmed. */
+  readonly confirmed_at?: string;
+};
+
 /** What users see and change of their own accounts; each function concerns the rows of that user only. */
 export type OwnAccount = {
   read(userId: string): Promise<AccountSummary>;
+  readJson(userId: string): Promise<UserJson>;
   rename(userId: string, name: string): Promise<void>;
   /** `session` is the id of the current session. */
   signIns(userId: string, session: string): Promise<SignIn[]>;
@@ -85,6 +94,7 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
       if (!rows[0]) throw accountRequired();
       return rows[0];
     },
+    readJson: (userId) => asOwner((client) => readUserJson(client, userId)),
     async rename(userId, name) {
       await inOwnerTransaction(asOwner, (client) => client.query("select auth.rename_user($1, $2)", [userId, name]));
     },
@@ -111,9 +121,7 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
       await callFor(`auth.sign_out($2, $3, $4, ${CLIENT_INFO_SQL})`, clientInfo, userId, sessionId, scope);
     },
     async setUserMetadata(userId, metadata) {
-      await inOwnerTransaction(asOwner, (client) =>
-        client.query("select auth.set_metadata($1, $2, null)", [userId, JSON.stringify(metadata)]),
-      );
+      await inOwnerTransaction(asOwner, (client) => setUserMetadata(client, userId, metadata));
     },
     async linkedProviders(userId) {
       const { rows } = await asOwner((client) => client.query<LinkedProvider>(LIST_PROVIDERS, [userId]));
@@ -124,6 +132,27 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
       if (!(await callFor<boolean>(call, clientInfo, userId, provider))) throw gone("This provider is not linked.");
     },
   };
+}
+
+/** Throws if the user has no account here. */
+export async function readUserJson(client: pg.ClientBase, userId: string): Promise<UserJson> {
+  const { rows } = await client.query<{ user: UserJson | null }>("select auth.user_json($1) as user", [userId]);
+  if (!rows[0]?.user) throw accountRequired();
+  return rows[0].user;
+}
+
+/** Changes the given keys, and removes those that are null. */
+export async function setUserMetadata(client: pg.ClientBase, userId: string, metadata: object): Promise<void> {
+  await client.query("select auth.set_metadata($1, $2, null)", [userId, JSON.stringify(metadata)]);
+}
+
+/** Counts the address of the user as confirmed without an e-mail. */
+export async function confirmAddress(client: pg.ClientBase, userId: string): Promise<void> {
+  await client.query("update auth.users set email_confirmed_at = now() where user_id = $1", [userId]);
+}
+
+export async function markAnonymous(client: pg.ClientBase, userId: string): Promise<void> {
+  await client.query("update auth.users set is_anonymous = true where user_id = $1", [userId]);
 }
 
 function gone(message: string): ApiError {

@@ -4,7 +4,12 @@ import type { Config } from "../config/config.ts";
 import { ApiError, type FieldError } from "../errors.ts";
 
 type CharacterClass = { readonly name: string; readonly pattern: RegExp };
-type PolicyRules = { readonly minLength: number; readonly required: readonly CharacterClass[] };
+type PolicyRules = {
+  readonly minLength: number;
+  readonly required: readonly CharacterClass[];
+  /** Whether common passwords and the user's own name are accepted. */
+  readonly acceptsGuessable?: boolean;
+};
 export type PasswordPolicy = Config["passwordPolicy"];
 
 const UPPER = { name: "an upper-case letter", pattern: /\p{Lu}/u };
@@ -14,6 +19,7 @@ const SPECIAL = { name: "a special character", pattern: /[^\p{L}\p{N}]/u };
 
 const POLICIES: Readonly<Record<PasswordPolicy, PolicyRules>> = {
   standard: { minLength: 8, required: [UPPER, LOWER, DIGIT] },
+  minimal: { minLength: 6, required: [], acceptsGuessable: true },
   strict: { minLength: 12, required: [UPPER, LOWER, DIGIT, SPECIAL] },
 };
 
@@ -30,7 +36,8 @@ type PasswordCheck = {
 /** Describes the policy to a user who chooses a password. */
 export function describePolicy(policy: PasswordPolicy): string {
   const { minLength, required } = POLICIES[policy];
-  return `At least ${minLength} characters, among them ${required.map(({ name }) => name).join(", ")}.`;
+  const among = required.length === 0 ? "" : `, among them ${required.map(({ name }) => name).join(", ")}`;
+  return `At least ${minLength} characters${among}.`;
 }
 
 /** Throws if a new password does not meet the policy, with all faults. */
@@ -48,14 +55,16 @@ export function findPasswordFaults(
   password: string,
   { policy, field, personalWords: words = [] }: PasswordCheck,
 ): FieldError[] {
-  const { minLength, required } = POLICIES[policy];
+  const { minLength, required, acceptsGuessable = false } = POLICIES[policy];
   const missing = required.filter(({ pattern }) => !pattern.test(password)).map(({ name }) => name);
   const faults = [
     ...([...password].length < minLength ? [`Use at least ${minLength} characters.`] : []),
     ...(isTooLong(password) ? [TOO_LONG] : []),
     ...(missing.length > 0 ? [`Use ${missing.join(", ")} as well.`] : []),
-    ...(isPersonalWord(password, words) ? ["Use something else than your name or address."] : []),
-    ...(isCommon(password) ? ["Many people use this password; choose one that is yours alone."] : []),
+    ...(!acceptsGuessable && isPersonalWord(password, words) ? ["Use something else than your name or address."] : []),
+    ...(!acceptsGuessable && isCommon(password)
+      ? ["Many people use this password; choose one that is yours alone."]
+      : []),
   ];
   return faults.map((message) => ({ field, message }));
 }

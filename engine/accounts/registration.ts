@@ -13,18 +13,21 @@ export type NewAccount = {
   /** The default is the e-mail address. */
   readonly username?: string | null | undefined;
   readonly age?: number | null | undefined;
-  readonly password: string;
+  /** Null for an account that is used without one. */
+  readonly password: string | null;
 };
 
 /** The row of the users table. */
 export type UserRow = Readonly<Record<string, unknown>> & { readonly id: number };
 
+type Register = <T>(account: NewAccount, clientInfo: ClientInfo, open: OpenSignIn<T>) => Promise<Registered<T>>;
+type Registered<T> = { readonly user: UserRow; readonly opened: T };
+
 export type Registration = {
-  register<T>(
-    account: NewAccount,
-    clientInfo: ClientInfo,
-    open: OpenSignIn<T>,
-  ): Promise<{ readonly user: UserRow; readonly opened: T }>;
+  /** Also sends an e-mail to verify the address, if this deployment sends e-mails. */
+  readonly register: Register;
+  /** Without an e-mail. */
+  readonly createAccount: Register;
   /** All faults of the fields that are present. */
   findRegistrationFaults(account: Partial<NewAccount>): Promise<readonly FieldError[]>;
 };
@@ -45,24 +48,29 @@ export function makeRegistration({ asOwner, passwords, policy, emails }: Registr
     return [...accountFaults, ...passwordFaultsOf(account)];
   };
 
+  const createAccount: Register = async (account, clientInfo, open) => {
+    // Checked before hashing, which is expensive.
+    const passwordFaults = passwordFaultsOf(account);
+    if (passwordFaults.length > 0) {
+      const faults = await findFaults(account);
+      throw faults.length > passwordFaults.length ? validationError(faults) : passwordRejected(passwordFaults);
+    }
+    const hash = account.password === null ? null : await passwords.hash(account.password);
+    return inOwnerTransaction(asOwner, async (client) => {
+      const user = await insertAccount(client, account, hash, clientInfo);
+      return { user, opened: await open(client, String(user.id), clientInfo, PASSWORD_PROOF) };
+    }).catch(async (error) => {
+      if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
+      const faults = await findFaults(account);
+      throw faults.length > 1 ? validationError(faults) : error;
+    });
+  };
+
   return {
     findRegistrationFaults: findFaults,
+    createAccount,
     async register(account, clientInfo, open) {
-      // Checked before hashing, which is expensive.
-      const passwordFaults = passwordFaultsOf(account);
-      if (passwordFaults.length > 0) {
-        const faults = await findFaults(account);
-        throw faults.length > passwordFaults.length ? validationError(faults) : passwordRejected(passwordFaults);
-      }
-      const hash = await passwords.hash(account.password);
-      const registered = await inOwnerTransaction(asOwner, async (client) => {
-        const user = await insertAccount(client, account, hash, clientInfo);
-        return { user, opened: await open(client, String(user.id), clientInfo, PASSWORD_PROOF) };
-      }).catch(async (error) => {
-        if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
-        const faults = await findFaults(account);
-        throw faults.length > 1 ? validationError(faults) : error;
-      });
+      const registered = await createAccount(account, clientInfo, open);
       emails?.sendVerification(String(registered.user.id), clientInfo);
       return registered;
     },
@@ -94,7 +102,7 @@ function validationError(details: readonly FieldError[]): ApiError {
 async function insertAccount(
   client: pg.ClientBase,
   { name, email, age, username }: NewAccount,
-  hash: string,
+  hash: string | null,
   clientInfo: ClientInfo,
 ): Promise<UserRow> {
   const { rows } = await client.query<{ row: UserRow }>(

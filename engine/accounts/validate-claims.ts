@@ -41,15 +41,25 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     max: MAX_CACHED,
   });
 
+  /** By the id of the session and the moment before which tokens of the account ended. */
+  const isKept = cacheLookups(makeKeptSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
   const hasEnded = cacheLookups(makeEndedSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
 
   const validateAccount: ValidateClaims = (claims) => {
     const userId = readUserId(claims);
     if (userId === null) return null;
     const state = stateOf(userId);
-    return state instanceof Promise
-      ? state.then((account) => rejectionOf(claims, account))
-      : rejectionOf(claims, state);
+    return state instanceof Promise ? state.then((account) => judge(claims, account)) : judge(claims, state);
+  };
+
+  /** A sign-in that ends all others keeps its own access token. */
+  const judge = (claims: Claims, state: AccountState | null): ReturnType<ValidateClaims> => {
+    const rejection = rejectionOf(claims, state);
+    const { session_id: sessionId } = claims;
+    if (rejection?.code !== "TOKEN_EXPIRED" || !isSessionId(sessionId)) return rejection;
+    const kept = isKept(`${sessionId} ${state!.tokens_valid_from}`);
+    if (kept instanceof Promise) return kept.then((found) => (found ? null : rejection));
+    return kept ? null : rejection;
   };
 
   const validateSession = async (claims: Claims, digest: string): Promise<ApiError | null> => {
@@ -69,10 +79,12 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   return (claims) => {
     const { [SESSION_CLAIM]: digest, session_id: sessionId } = claims;
     if (typeof digest === "string") return validateSession(claims, digest);
-    return typeof sessionId === "string" && isUuid(sessionId)
-      ? validateTokenSession(claims, sessionId)
-      : validateAccount(claims);
+    return isSessionId(sessionId) ? validateTokenSession(claims, sessionId) : validateAccount(claims);
   };
+}
+
+function isSessionId(claim: unknown): claim is string {
+  return typeof claim === "string" && isUuid(claim);
 }
 
 function sessionEnded(): ApiError {
@@ -90,6 +102,19 @@ function makeEndedSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUp
   return async (sessionIds) => {
     const rows = await queryAsOwner([sessionIds]);
     return new Map(rows.map(({ id }) => [id, true]));
+  };
+}
+
+function makeKeptSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
+  const queryAsOwner = makeOwnerFunction<{ id: string; kept_at: string }>({
+    asOwner,
+    text: "select * from auth.kept_token_sessions($1)",
+    log,
+    warning: "sessions that were kept are not recognized: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (keys) => {
+    const rows = await queryAsOwner([keys.map((key) => key.split(" ", 1)[0]!)]);
+    return new Map(rows.map(({ id, kept_at }) => [`${id} ${kept_at}`, true]));
   };
 }
 

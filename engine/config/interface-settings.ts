@@ -95,9 +95,9 @@ export const ACCOUNT_SETTINGS = {
   ),
   passwordPolicy: withDefault(
     "PASSWORD_POLICY",
-    oneOf("standard", "strict"),
+    oneOf("minimal", "standard", "strict"),
     "standard",
-    "`standard`: 8 characters with upper case, lower case and a digit. `strict`: 12 characters, and a special character.",
+    "`standard`: 8 characters with upper case, lower case and a digit. `strict`: 12 characters, and a special character. `minimal`: any 6 characters, the default of Supabase; passwords that are easy to guess are accepted.",
   ),
   usersAccess: optional(
     "USERS_ACCESS",
@@ -143,6 +143,12 @@ export const ACCOUNT_SETTINGS = {
     oneOf("auth", "full"),
     "auth",
     "What the tokens of a sign-in at /auth/v1 may do whose account requires a second factor that was not verified yet. `auth`: only requests to /auth/v1. `full`: everything, as at Supabase, where policies check the claim `aal`.",
+  ),
+  passwordReauthentication: withDefault(
+    "AUTH_PASSWORD_REAUTHENTICATION",
+    flag,
+    "true",
+    "Whether a user who signed in more than a day ago needs a code from an e-mail (`nonce`) to change the password at /auth/v1/user.",
   ),
   adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of the first administrator, created at the first start."),
   adminPassword: secret("ADMIN_PASSWORD", text, "Password of the first administrator."),

@@ -2,10 +2,12 @@ import type { Accounts } from "../../engine/accounts/accounts.ts";
 import type { Federation } from "../../engine/accounts/federation/federation.ts";
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import type { Config } from "../../engine/config/config.ts";
+import { ApiError } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../http/response.ts";
@@ -56,20 +58,45 @@ export async function authenticateBearer(
   if (!/^bearer\s+\S/i.test(authorization ?? "")) {
     throw authError(401, "no_authorization", "This endpoint requires a valid Bearer token");
   }
-  const caller = await authenticator.authenticate({ authorization: authorization! });
+  const caller = await authenticate(authenticator, authorization!);
   request.admit(caller);
   return caller;
+}
+
+/** The reasons why the account or the session of a valid token is not accepted. */
+const REJECTIONS: Readonly<Record<string, () => HttpError>> = {
+  "The account is disabled": () => authError(403, "user_banned", "User is banned"),
+  "The account was deleted": () => authError(403, "user_not_found", "User from sub claim in JWT does not exist"),
+  "The session has ended": sessionNotFound,
+};
+
+async function authenticate(authenticator: Authenticator, authorization: string): Promise<Caller> {
+  try {
+    return await authenticator.authenticate({ authorization });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== "unauthenticated") throw error;
+    const reject = REJECTIONS[error.tableMessage ?? ""];
+    throw reject ? reject() : authError(403, "bad_jwt", `invalid JWT: ${error.message}`);
+  }
+}
+
+function sessionNotFound(): HttpError {
+  return authError(403, "session_not_found", "Session from session_id claim in JWT does not exist");
 }
 
 /** Requires the access token of a user. */
 export async function authenticateUser(
   request: AuthRequest,
-  services: Pick<AuthV1Services, "authenticator">,
+  services: Pick<AuthV1Services, "authenticator" | "accounts">,
 ): Promise<SignedInUser> {
   const caller = await authenticateBearer(request, services);
-  const { sub, session_id: sessionId } = caller.claims;
+  const { sub, session_id: claim } = caller.claims;
   if (sub === undefined) throw authError(403, "bad_jwt", "invalid claim: missing sub claim");
-  return { userId: userIdOf(caller.claims), sessionId: typeof sessionId === "string" ? sessionId : null, caller };
+  const userId = userIdOf(caller.claims);
+  const sessionId = typeof claim === "string" ? claim : null;
+  // A session that has just ended may still be accepted for a few seconds, but not here.
+  if (sessionId !== null && !(await services.accounts.own.hasTokenSession(userId, sessionId))) throw sessionNotFound();
+  return { userId, sessionId, caller };
 }
 
 /** Enough for user metadata. The caller may not be authenticated yet. */

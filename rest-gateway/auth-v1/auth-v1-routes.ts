@@ -3,6 +3,7 @@ import { methodNotAllowed, notFound, toHttpError } from "../../http/http-error.t
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { authenticateTableCaller } from "../table/authenticate.ts";
+import { accountRoutes } from "./account-routes.ts";
 import type { AuthRouteHandler, AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
 import { settingsRoutes } from "./settings-routes.ts";
@@ -18,6 +19,7 @@ export function authV1Handler(services: AuthV1Services): GatewayHandler {
   const findRoute = makeRouteFinder({
     ...settingsRoutes(services),
     ...tokenRoutes(services),
+    ...accountRoutes(services),
   });
   const { requireApiKey } = services.config;
   return async (request) => {

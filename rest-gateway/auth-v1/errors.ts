@@ -141,27 +141,38 @@ type TranslatedError = {
 function translate(error: HttpError): TranslatedError {
   const { status, message, code, beside } = error;
   if (/^[a-z_]+$/.test(code)) return { status, code, message, extra: beside };
-  const reasons = weakPasswordReasons(error);
-  if (reasons) return { status: 422, code: "weak_password", message, extra: { weak_password: { reasons } } };
+  const weak = readWeakPassword(error);
+  if (weak) {
+    const extra = { weak_password: { reasons: weak.reasons } };
+    return { status: 422, code: "weak_password", message: weak.message, extra };
+  }
   const translation = TRANSLATIONS[errorCodeOf(error)];
   if (!translation) return { status, code: "unexpected_failure", message, extra: {} };
   const [ownStatus, name, text = message] = translation;
   return { status: ownStatus, code: name, message: text, extra: {} };
 }
 
-type WeakPasswordReason = "length" | "characters" | "pwned";
+type WeakPassword = { readonly message: string; readonly reasons: readonly ("length" | "characters" | "pwned")[] };
 
 /** Null unless the error is about a new password alone. */
-function weakPasswordReasons(error: HttpError): readonly WeakPasswordReason[] | null {
+function readWeakPassword(error: HttpError): WeakPassword | null {
   if (errorCodeOf(error) !== "VALIDATION_ERROR") return null;
   const faults = fieldErrorsOf(error);
-  if (faults.length === 0 || !faults.every(({ field }) => /^(new)?password$/i.test(field))) return null;
-  return [...new Set(faults.map(({ message }) => reasonOf(message)))];
+  if (faults.length === 0 || !faults.every(({ field }) => field === "password")) return null;
+  const words = faults.map(({ message }) => weaknessOf(message));
+  return {
+    message: words.map((word) => word.message).join(" "),
+    reasons: [...new Set(words.map((word) => word.reason))],
+  };
 }
 
-function reasonOf(fault: string): WeakPasswordReason {
-  if (/\bat (least|most)\b/.test(fault)) return "length";
-  return /\bas well\b/.test(fault) ? "characters" : "pwned";
+/** GoTrue's words for what the password policy says. */
+function weaknessOf(fault: string): { readonly message: string; readonly reason: WeakPassword["reasons"][number] } {
+  const [, bound] = /^Use (at (?:least|most) .*)$/.exec(fault) ?? [];
+  if (bound !== undefined) return { message: `Password should be ${bound}`, reason: "length" };
+  const [, missing] = /^Use (.*) as well\.$/.exec(fault) ?? [];
+  if (missing !== undefined) return { message: `Password should contain ${missing}.`, reason: "characters" };
+  return { message: `Password is known to be weak and easy to guess. ${fault}`, reason: "pwned" };
 }
 
 function readApiVersion(header: string | readonly string[] | undefined): string | null {

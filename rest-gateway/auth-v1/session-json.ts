@@ -1,7 +1,21 @@
-import type { TokenPair } from "../../engine/accounts/token-pairs.ts";
+import type { Accounts } from "../../engine/accounts/accounts.ts";
+import type { OpenSignIn } from "../../engine/accounts/login.ts";
+import { readUserJson, type UserJson } from "../../engine/accounts/own-account.ts";
+import type { SessionTokens } from "../../engine/accounts/token-pairs.ts";
 
-/** A session as auth-js stores it; `user` is the user's JSON. */
-export function toSessionJson({ accessToken, refreshToken, expiresIn }: TokenPair, user: object): object {
+/** A sign-in by tokens, with the user as clients store it. */
+export type AuthSession = { readonly tokens: SessionTokens; readonly user: UserJson };
+
+/** Creates the session in the transaction that verified the sign-in. */
+export function makeOpenAuthSession({ sessionTokens }: Pick<Accounts, "sessionTokens">): OpenSignIn<AuthSession> {
+  return async (client, userId, clientInfo, proof) => {
+    const tokens = await sessionTokens.open(client, userId, clientInfo, proof);
+    return { tokens, user: await readUserJson(client, userId) };
+  };
+}
+
+/** A session as auth-js stores it. */
+export function toSessionJson({ tokens: { accessToken, refreshToken, expiresIn }, user }: AuthSession): object {
   return {
     access_token: accessToken,
     token_type: "bearer",

@@ -1,15 +1,77 @@
-import type { AuthRouteHandler, AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
-import { authError } from "./errors.ts";
+import type { OpenSignIn } from "../../engine/accounts/login.ts";
+import { readUserJson } from "../../engine/accounts/own-account.ts";
+import type { SessionTokens } from "../../engine/accounts/token-pairs.ts";
+import { ApiError } from "../../engine/errors.ts";
+import { clientInfoOf } from "../http/request.ts";
+import { jsonResponse } from "../http/response.ts";
+import {
+  type AuthRequest,
+  type AuthRouteHandler,
+  type AuthV1Routes,
+  type AuthV1Services,
+  readJsonBody,
+  readText,
+} from "./auth-v1-request.ts";
+import { authError, validationFailed } from "./errors.ts";
+import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
 /** Exchanges what proves a sign-in for a session. */
-export function tokenRoutes(_services: AuthV1Services): AuthV1Routes {
-  const grants: Readonly<Record<string, AuthRouteHandler>> = {};
+export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
+  const grants: Readonly<Record<string, AuthRouteHandler>> = {
+    password: passwordGrant(services),
+    refresh_token: refreshGrant(services),
+  };
   return {
     "POST /token": (request) => {
       const type = request.query.get("grant_type") ?? "";
       const grant = Object.hasOwn(grants, type) ? grants[type]! : null;
-      if (grant === null) throw authError(400, "validation_failed", `Unsupported grant_type: "${type}"`);
+      if (grant === null) throw validationFailed(`Unsupported grant_type: "${type}"`);
       return grant(request);
     },
   };
+}
+
+function passwordGrant({ accounts, config }: AuthV1Services): AuthRouteHandler {
+  const openSession = makeOpenAuthSession(accounts);
+  /** Null for an address that is not confirmed. */
+  const openConfirmed: OpenSignIn<AuthSession | null> = async (client, userId, ...signIn) => {
+    const isConfirmed = config.autoConfirm || (await readUserJson(client, userId)).confirmed_at !== undefined;
+    return isConfirmed ? openSession(client, userId, ...signIn) : null;
+  };
+  return async (request) => {
+    const body = await readJsonBody(request);
+    const [email, phone, password] = [readText(body, "email"), readText(body, "phone"), readText(body, "password")];
+    if (email !== "" && phone !== "") {
+      throw validationFailed("Only an email address or phone number should be provided on login.");
+    }
+    if (email === "" && phone === "") throw validationFailed("missing email or phone");
+    const username = email === "" ? phone : email;
+    const session = await accounts.passwordLogin({ username, password }, clientInfoOf(request), openConfirmed);
+    if (session === null) throw authError(400, "email_not_confirmed", "Email not confirmed");
+    return jsonResponse(200, toSessionJson(session));
+  };
+}
+
+function refreshGrant({ accounts: { sessionTokens, own } }: AuthV1Services): AuthRouteHandler {
+  const refresh = async (request: AuthRequest, refreshToken: string): Promise<SessionTokens> => {
+    try {
+      return await sessionTokens.refresh(refreshToken, clientInfoOf(request));
+    } catch (error) {
+      throw error instanceof ApiError ? refreshError(error) : error;
+    }
+  };
+  return async (request) => {
+    const refreshToken = readText(await readJsonBody(request), "refresh_token");
+    if (refreshToken === "") throw validationFailed("refresh_token required");
+    const tokens = await refresh(request, refreshToken);
+    return jsonResponse(200, toSessionJson({ tokens, user: await own.readJson(tokens.userId) }));
+  };
+}
+
+/** A token that was exchanged before has the claims of one: its signature is right, unlike that of any other text. */
+function refreshError(error: ApiError): ApiError {
+  if (error.kind !== "unauthenticated" && error.kind !== "invalid") return error;
+  return error.tableMessage === "JWT expired"
+    ? authError(400, "refresh_token_already_used", "Invalid Refresh Token: Already Used")
+    : authError(400, "refresh_token_not_found", "Invalid Refresh Token: Refresh Token Not Found");
 }

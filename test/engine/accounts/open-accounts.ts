@@ -22,6 +22,8 @@ export const CONFIG = {
   jwtRoleClaim: ["role"],
   authSubject: null,
   passwordPolicy: "standard",
+  autoConfirm: false,
+  passwordReauthentication: true,
   signInRedirects: [],
   webauthnRpId: null,
   webauthnOrigins: [],

@@ -2,13 +2,11 @@ create or replace function auth.sign_out(user_id bigint, session_id uuid, scope 
 returns void as $$
 begin
   perform auth.lock_account(sign_out.user_id);
-  if scope = 'global' then
-    perform auth.end_sign_ins(sign_out.user_id);
-  else
+  if scope = 'local' then
     update auth.refresh_tokens as token set revoked_at = now()
-      where token.user_id = sign_out.user_id and token.revoked_at is null
-        and (token.family_id = sign_out.session_id) = (scope = 'local');
-    delete from auth.sessions where sessions.user_id = sign_out.user_id and scope = 'others';
+      where token.user_id = sign_out.user_id and token.revoked_at is null and token.family_id = sign_out.session_id;
+  else
+    perform auth.end_sign_ins(sign_out.user_id, case scope when 'others' then session_id end);
   end if;
   perform auth.log_event('account.signed_out', sign_out.user_id, client_info, jsonb_build_object('scope', scope));
 end;

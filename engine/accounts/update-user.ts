@@ -1,0 +1,166 @@
+import type pg from "pg";
+import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import type { CodeEmails, CodeRequest } from "./code-emails.ts";
+import type { OneTimeCodes } from "./one-time-codes.ts";
+import { setUserMetadata } from "./own-account.ts";
+import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
+import type { Passwords } from "./passwords.ts";
+
+/** What a signed-in user changes without the current password; absent members stay. */
+export type UserChanges = {
+  readonly metadata: object | null;
+  readonly email: string | null;
+  readonly password: string | null;
+  /** A code that was sent to the user, for a new password. */
+  readonly code: string | null;
+};
+
+export type UpdatingUser = { readonly userId: string; readonly sessionId: string | null };
+
+export type UpdateOutcome =
+  | "updated"
+  | "address_invalid"
+  | "address_missing"
+  | "address_taken"
+  | "code_required"
+  | "code_wrong"
+  | "no_emails"
+  | "same_password";
+
+/**
+ * Applies all changes or none. A new address is used when the links that are sent to it have confirmed it; a new password ends
+ * all other sign-ins.
+ */
+export type UpdateUser = (
+  user: UpdatingUser,
+  changes: UserChanges,
+  request: CodeRequest,
+  clientInfo: ClientInfo,
+) => Promise<UpdateOutcome>;
+
+type UpdateUserOptions = {
+  readonly asOwner: AsOwner;
+  readonly passwords: Passwords;
+  readonly policy: PasswordPolicy;
+  readonly codes: OneTimeCodes;
+  /** Null if this deployment sends no e-mails. */
+  readonly codeEmails: CodeEmails | null;
+  /** Whether addresses count as confirmed without an e-mail. */
+  readonly autoConfirm: boolean;
+  /** Whether a user who signed in more than a day ago needs a code for a new password. */
+  readonly requiresCode: boolean;
+};
+
+type AccountRow = {
+  readonly email: string | null;
+  readonly password_hash: string | null;
+  readonly is_anonymous: boolean;
+  readonly is_confirmed: boolean;
+  readonly is_recent: boolean;
+  readonly metadata: Readonly<Record<string, unknown>>;
+};
+
+/** In a session of the documented routes, whose tokens name none, a code is required. */
+const READ_ACCOUNT = `
+  select account.email, account.password_hash, account.is_anonymous, account.raw_user_meta_data as metadata,
+    account.email_confirmed_at is not null as is_confirmed,
+    exists (
+      select from auth.token_sessions as session
+      where session.id = $2 and session.user_id = account.user_id and session.created_at > now() - interval '1 day'
+    ) as is_recent
+  from auth.users as account where account.user_id = $1`;
+const CHANGE_PASSWORD = `select auth.change_password($2, $3, ${CLIENT_INFO_SQL}, $4)`;
+const APPLY_EMAIL_CHANGE = `select auth.apply_email_change($2, $3, ${CLIENT_INFO_SQL})`;
+const CHECK_ADDRESS = `
+  select exists (select from auth.account_faults(null, $1, null, null) as fault where fault.field = 'email') as is_invalid,
+    exists (select from auth.users as account where lower(account.email) = lower($1) and account.user_id <> $2) as is_taken`;
+
+class Refusal extends Error {
+  readonly outcome: Exclude<UpdateOutcome, "updated">;
+
+  constructor(outcome: Exclude<UpdateOutcome, "updated">) {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+export function makeUpdateUser(options: UpdateUserOptions): UpdateUser {
+  const { asOwner } = options;
+  return async (user, changes, request, clientInfo) => {
+    try {
+      const passwordHash = await prepareNewPassword(options, user, changes, clientInfo);
+      const sendEmails = await inOwnerTransaction(asOwner, async (client) => {
+        await client.query("select auth.lock_account($1)", [user.userId]);
+        if (changes.metadata) await setUserMetadata(client, user.userId, changes.metadata);
+        if (passwordHash !== null) {
+          await client.query(CHANGE_PASSWORD, [
+            clientInfoParameter(clientInfo),
+            user.userId,
+            passwordHash,
+            user.sessionId,
+          ]);
+        }
+        return changes.email === null ? null : changeAddress(options, client, user, changes.email, request, clientInfo);
+      });
+      sendEmails?.();
+      return "updated";
+    } catch (error) {
+      if (error instanceof Refusal) return error.outcome;
+      throw error;
+    }
+  };
+}
+
+/** The hash of the new password; null without one. */
+async function prepareNewPassword(
+  { asOwner, passwords, policy, codes, requiresCode }: UpdateUserOptions,
+  { userId, sessionId }: UpdatingUser,
+  { password, code, email: newEmail }: UserChanges,
+  clientInfo: ClientInfo,
+): Promise<string | null> {
+  if (password === null) return null;
+  const account = await asOwner((client) => readAccount(client, userId, sessionId));
+  const { email, password_hash: current, is_anonymous: isAnonymous, is_recent: isRecent } = account;
+  if (isAnonymous && newEmail === null) throw new Refusal("address_missing");
+  checkNewPassword(password, { policy, field: "password", personalWords: [email] });
+  if (requiresCode && !isRecent && !isAnonymous) {
+    if (code === null) throw new Refusal("code_required");
+    if (!(await codes.useReauthentication(userId, code, clientInfo))) throw new Refusal("code_wrong");
+  }
+  if (current !== null && (await passwords.matches(current, password))) throw new Refusal("same_password");
+  return passwords.hash(password);
+}
+
+/** Returns what sends the e-mails, after the transaction. */
+async function changeAddress(
+  { codeEmails, autoConfirm }: UpdateUserOptions,
+  client: pg.ClientBase,
+  { userId, sessionId }: UpdatingUser,
+  newEmail: string,
+  request: CodeRequest,
+  clientInfo: ClientInfo,
+): Promise<(() => void) | null> {
+  const {
+    email,
+    is_anonymous: isAnonymous,
+    is_confirmed: isConfirmed,
+    metadata,
+  } = await readAccount(client, userId, sessionId);
+  if (email?.toLowerCase() === newEmail.toLowerCase()) return null;
+  const { rows } = await client.query<{ is_invalid: boolean; is_taken: boolean }>(CHECK_ADDRESS, [newEmail, userId]);
+  if (rows[0]!.is_invalid) throw new Refusal("address_invalid");
+  if (rows[0]!.is_taken) throw new Refusal("address_taken");
+  if (autoConfirm) {
+    await client.query(APPLY_EMAIL_CHANGE, [clientInfoParameter(clientInfo), userId, newEmail]);
+    return null;
+  }
+  if (!codeEmails) throw new Refusal("no_emails");
+  const currentEmail = isAnonymous || !isConfirmed ? null : email;
+  return codeEmails.beginEmailChange(client, { userId, currentEmail, newEmail, metadata }, request);
+}
+
+async function readAccount(client: pg.ClientBase, userId: string, sessionId: string | null): Promise<AccountRow> {
+  const { rows } = await client.query<AccountRow>(READ_ACCOUNT, [userId, sessionId]);
+  return rows[0]!;
+}

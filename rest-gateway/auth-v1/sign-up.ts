@@ -1,0 +1,173 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import type { CodeRequest } from "../../engine/accounts/code-emails.ts";
+import type { OpenSignIn } from "../../engine/accounts/login.ts";
+import {
+  confirmAddress,
+  markAnonymous,
+  readUserJson,
+  setUserMetadata,
+  type UserJson,
+} from "../../engine/accounts/own-account.ts";
+import type { NewAccount, Registration } from "../../engine/accounts/registration.ts";
+import { clientInfoOf } from "../http/request.ts";
+import { type GatewayResponse, jsonResponse } from "../http/response.ts";
+import {
+  type AuthRequest,
+  type AuthRouteHandler,
+  type AuthV1Services,
+  type JsonBody,
+  readJsonBody,
+  readObject,
+  readText,
+} from "./auth-v1-request.ts";
+import { readCodeRequest, requireCodeEmails } from "./code-request.ts";
+import { authError, validationFailed } from "./errors.ts";
+import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+
+/** Creates accounts: with an e-mail address and a password, or anonymous ones without both. */
+export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
+  const { config, limitExpensive } = services;
+  const signUpAnonymously = anonymousSignUp(services);
+  const signUpByEmail = emailSignUp(services);
+  return async (request) => {
+    const body = await readJsonBody(request);
+    const [email, phone, password] = [readText(body, "email"), readText(body, "phone"), readText(body, "password")];
+    if (!config.signUps) throw authError(422, "signup_disabled", "Signups not allowed for this instance");
+    const data = readObject(body, "data") ?? {};
+    if (email === "" && phone === "" && password === "") {
+      if (!config.anonymousSignIns) {
+        throw authError(422, "anonymous_provider_disabled", "Anonymous sign-ins are disabled");
+      }
+      await limitExpensive(request);
+      return signUpAnonymously(request, data);
+    }
+    if (password === "") throw validationFailed("Signup requires a valid password");
+    if (email !== "" && phone !== "") {
+      throw validationFailed("Only an email address or phone number should be provided on signup.");
+    }
+    if (phone !== "") throw authError(400, "phone_provider_disabled", "Phone signups are disabled");
+    if (email === "") throw validationFailed("To signup, please provide your email");
+    await limitExpensive(request);
+    return signUpByEmail(request, {
+      email: email.toLowerCase(),
+      password,
+      data,
+      codeRequest: readCodeRequest(services, request, body),
+    });
+  };
+}
+
+/** A domain without mail (RFC 6761): each row of users has an address, also that of an anonymous account. */
+const ANONYMOUS_DOMAIN = "anonymous.invalid";
+
+function anonymousSignUp({ accounts }: AuthV1Services) {
+  const openSession = makeOpenAuthSession(accounts);
+  const open: (data: JsonBody) => OpenSignIn<AuthSession> = (data) => async (client, userId, clientInfo) => {
+    await markAnonymous(client, userId);
+    await setUserMetadata(client, userId, data);
+    return openSession(client, userId, clientInfo, { methods: ["anonymous"], aal: 1 });
+  };
+  return async (request: AuthRequest, data: JsonBody): Promise<GatewayResponse> => {
+    const account = { name: "Anonymous", email: `${randomUUID()}@${ANONYMOUS_DOMAIN}`, password: null };
+    const { opened } = await accounts.createAccount(account, clientInfoOf(request), open(data));
+    return jsonResponse(200, toSessionJson(opened));
+  };
+}
+
+type EmailSignUp = {
+  readonly email: string;
+  readonly password: string;
+  readonly data: JsonBody;
+  readonly codeRequest: CodeRequest;
+};
+
+function emailSignUp(services: AuthV1Services) {
+  const { accounts, config } = services;
+  const openSession = makeOpenAuthSession(accounts);
+
+  /** Null if the address has an account. */
+  const create = async <T>(
+    request: AuthRequest,
+    account: NewAccount,
+    data: JsonBody,
+    open: OpenSignIn<T>,
+  ): Promise<T | null> => {
+    const openNew: OpenSignIn<T> = async (client, userId, ...signIn) => {
+      await setUserMetadata(client, userId, data);
+      if (config.autoConfirm) await confirmAddress(client, userId);
+      return open(client, userId, ...signIn);
+    };
+    try {
+      return (await accounts.createAccount(account, clientInfoOf(request), openNew)).opened;
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === "TAKEN") return null;
+      throw error;
+    }
+  };
+
+  return async (request: AuthRequest, signUp: EmailSignUp): Promise<GatewayResponse> => {
+    const { email, data, codeRequest } = signUp;
+    const account = await chooseName(accounts.findRegistrationFaults, signUp);
+    if (config.autoConfirm) {
+      const session = await create(request, account, data, openSession);
+      if (session === null) throw authError(422, "user_already_exists", "User already registered");
+      return jsonResponse(200, toSessionJson(session));
+    }
+    const codeEmails = requireCodeEmails(accounts);
+    const user = await create(request, account, data, readUserJson);
+    await codeEmails.requestConfirmation(email, codeRequest, clientInfoOf(request));
+    return jsonResponse(200, {
+      ...(user ?? imaginaryUser(email, data)),
+      confirmation_sent_at: new Date().toISOString(),
+    });
+  };
+}
+
+const MAX_NAME_LENGTH = 200;
+
+/** The name is the one of the metadata, if it is acceptable, or else the part of the address before the @. */
+async function chooseName(
+  findFaults: Registration["findRegistrationFaults"],
+  { email, password, data }: EmailSignUp,
+): Promise<NewAccount> {
+  const [localPart = email] = email.split("@");
+  const chosen = [data.name, data.full_name].find((name) => typeof name === "string" && name.trim() !== "");
+  const account = { name: String(chosen ?? localPart).slice(0, MAX_NAME_LENGTH), email, password };
+  const faults = await findFaults({ name: account.name, email });
+  if (faults.some(({ field }) => field === "email")) {
+    throw validationFailed("Unable to validate email address: invalid format");
+  }
+  return faults.length === 0 ? account : { ...account, name: localPart };
+}
+
+/** What a sign-up with an address that has an account returns, so that it does not tell that there is one. */
+function imaginaryUser(email: string, data: JsonBody): UserJson {
+  const id = randomUUID();
+  const now = new Date().toISOString();
+  const identity = {
+    identity_id: randomUUID(),
+    id,
+    user_id: id,
+    identity_data: { sub: id, email, email_verified: false, phone_verified: false },
+    provider: "email",
+    last_sign_in_at: null,
+    created_at: now,
+    updated_at: now,
+    email,
+  };
+  return {
+    id,
+    aud: "authenticated",
+    role: "authenticated",
+    email,
+    phone: "",
+    created_at: now,
+    updated_at: now,
+    is_anonymous: false,
+    app_metadata: { provider: "email", providers: ["email"] },
+    user_metadata: data,
+    identities: [identity],
+    factors: [],
+  };
+}
