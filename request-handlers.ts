@@ -34,14 +34,14 @@ import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
 import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
-import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/routes.ts";
+import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/document.ts";
 import { errorReferenceRoutes, makeErrorPage } from "./rest-gateway/pages/error-page.ts";
 import { startPageLinks, startPageRoutes } from "./rest-gateway/pages/start-page.ts";
 import { makeResourceInterface } from "./rest-gateway/resource/dialect.ts";
 import { parseAddress } from "./rest-gateway/resource/parse/address.ts";
 import { negotiateVersion, type ReadVersions } from "./rest-gateway/resource/versions.ts";
 import { makeTableInterface } from "./rest-gateway/table/dialect.ts";
-import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-request.ts";
+import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-queue.ts";
 import { makeTaskRoutes } from "./rest-gateway/tasks/task-routes.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 

@@ -46,10 +46,15 @@ import {
   reloadCertificate,
   serverUrl,
 } from "./rest-gateway/http/server.ts";
-import { warnOfDisplacedTables } from "./rest-gateway/resource/table-addresses.ts";
+import { warnOfDisplacedTables } from "./rest-gateway/resource/collections.ts";
 import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions.ts";
-import { maintainTasks, makeQueueTask, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-queue.ts";
-import type { QueueTask } from "./rest-gateway/tasks/task-request.ts";
+import {
+  maintainTasks,
+  makeQueueTask,
+  makeTaskList,
+  makeTaskRunner,
+  type QueueTask,
+} from "./rest-gateway/tasks/task-queue.ts";
 import { serviceMetrics } from "./service-metrics.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 

@@ -19,8 +19,7 @@ import type { PostgresUrls } from "../engine/postgres/served-postgres.ts";
 import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
 import type { OmittedObject } from "../plugins/omitted-objects.ts";
 import type { GraphqlTableNames } from "../plugins/table.ts";
-import { collectionsOf } from "../rest-gateway/resource/collections.ts";
-import { displacedTables, tableAddresses } from "../rest-gateway/resource/table-addresses.ts";
+import { collectionsOf, displacedTables, tableAddresses } from "../rest-gateway/resource/collections.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";
 

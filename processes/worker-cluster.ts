@@ -6,13 +6,12 @@ import { retryDelay } from "../engine/concurrency/retry-delay.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
 import { bringUpToDate } from "../engine/migrate/migrate.ts";
 import type { Logger } from "../engine/output/log.ts";
-import { startPostgres } from "../engine/postgres/served-postgres.ts";
+import { type ServedPostgres, startPostgres } from "../engine/postgres/served-postgres.ts";
 import type { ServiceOperations } from "../rest-gateway/http/admin.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { checkListenAddress } from "../rest-gateway/http/server.ts";
 import type { RunningService, ServiceOptions } from "../service.ts";
 import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
-import { isReport, type WorkerMessage, type WorkerOptions, type WorkerQuery } from "./worker-messages.ts";
 
 const MIN_RESTART_DELAY_MS = 250;
 const MAX_RESTART_DELAY_MS = 30_000;
@@ -255,4 +254,39 @@ export class ManagedWorker {
 
 function throwEndedEarly(reason: string): never {
   throw new Error(`A worker exited before it was serving (${reason}); see its output above.`);
+}
+
+/** A message from the primary to a worker. */
+export type WorkerMessage =
+  | ({ readonly kind: "serve"; readonly worker: number } & WorkerOptions)
+  /** Why fewer workers than configured are serving; null if all are. */
+  | { readonly kind: "shortage"; readonly fault: string | null }
+  /** Asks for the worker's state, for an operator. */
+  | { readonly kind: "query"; readonly id: number; readonly name: WorkerQuery }
+  | { readonly kind: "stop"; readonly departure: DrainMode };
+
+/** How a worker is started. */
+export type WorkerOptions = {
+  readonly config: Config;
+  readonly postgres: PostgresAccess;
+  /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
+  readonly schemaPatienceMs?: number;
+};
+
+export type WorkerQuery = keyof ServiceOperations;
+
+/** A message from a worker to the primary. */
+export type WorkerReport =
+  /** The worker serves at this address. */
+  | { readonly kind: "serving"; readonly url: string }
+  /** The answer to a query; undefined if it failed. */
+  | { readonly kind: "reply"; readonly id: number; readonly answer: unknown };
+
+/** How to reach Postgres, without the right to stop it. */
+export type PostgresAccess = Omit<ServedPostgres, "close">;
+
+/** Other libraries use the same channel. */
+export function isReport(message: unknown): message is WorkerReport {
+  const kind = (message as Partial<WorkerReport> | null)?.kind;
+  return kind === "serving" || kind === "reply";
 }

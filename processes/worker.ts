@@ -2,7 +2,7 @@ import { makeLogger } from "../engine/output/log.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { type Service, startService } from "../service.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
-import type { WorkerMessage, WorkerReport } from "./worker-messages.ts";
+import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
 
 keepYoungGenerationMemory();
 let service: Service | null = null;

@@ -8,14 +8,14 @@ import {
   type DatabaseLog,
   type PoolName,
 } from "./connection-pools.ts";
-import { isUnanswered } from "./database-errors.ts";
 import {
   type BlockedStatement,
   describeLock,
   findBlockingLock,
   isLockTimeout,
+  isUnanswered,
   RecentLockTimeouts,
-} from "./lock-timeouts.ts";
+} from "./database-errors.ts";
 import { StatementObservation, type StatementObserver } from "./observe-statements.ts";
 import { OwnerPool } from "./owner-pool.ts";
 import {

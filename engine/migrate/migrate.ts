@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
 import { withClient } from "../pg-client/with-client.ts";
-import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
+import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {
   committedMigrations,
@@ -13,7 +13,6 @@ import {
   type MigrationHistory,
   releaseHistories,
 } from "./committed-migrations.ts";
-import { findErrorOffset, MigrationError } from "./migration-error.ts";
 import {
   explainDivergence,
   type MigrationState,

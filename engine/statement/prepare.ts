@@ -21,7 +21,7 @@ import type {
   SelectItem,
 } from "./intent.ts";
 import { bindValues, bindValuesInSteps } from "./plan/bind-parameters.ts";
-import { isJsonObject } from "./plan/find-routine.ts";
+import { isJsonObject } from "./plan/find-target.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planIntent } from "./plan/plan-intent.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";

@@ -26,7 +26,7 @@ import { makePreset } from "../preset.ts";
 import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
-import { makeExplorer } from "./explorer.ts";
+import { makeExplorer, sampleQuery, sampleTablesQuery } from "./explorer.ts";
 import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
 import { makeIntrospectionAccess } from "./introspection-access.ts";
 import {
@@ -39,7 +39,6 @@ import { readCredentials } from "./parse-request.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-client.ts";
 import { privilegesOf } from "./role-schemas.ts";
-import { sampleQuery, sampleTablesQuery } from "./sample-query.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
 import { GraphqlSockets } from "./socket/sockets.ts";
 

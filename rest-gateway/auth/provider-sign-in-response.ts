@@ -2,8 +2,7 @@ import type { SignInResult } from "../../engine/accounts/federation/federated-si
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { setSessionCookie } from "../../http/credentials.ts";
 import { errorHeaders, HttpError } from "../../http/http-error.ts";
-import { prefersHtml } from "../http/content-negotiation.ts";
-import type { GatewayRequest } from "../http/request.ts";
+import { type GatewayRequest, prefersHtml } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
 import { alert, type RejectedForm, renderForm } from "./form-page.ts";

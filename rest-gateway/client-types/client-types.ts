@@ -11,7 +11,7 @@ import {
   type EnumType,
   type TypeAttribute,
 } from "../../engine/catalog/types.ts";
-import { isCallable } from "../../engine/statement/plan/find-routine.ts";
+import { isCallable } from "../../engine/statement/plan/find-target.ts";
 import { POSTGREST_VERSION } from "../openapi/swagger/document.ts";
 
 /** The exposed schemas as the type for `createClient<Database>()` of supabase-js. */
@@ -22,10 +22,10 @@ export function toClientTypes(catalog: Catalog): string {
     `__InternalSupabase: { PostgrestVersion: "${POSTGREST_VERSION}" };`,
     ...exposed.map((schema) => schemaType(schema, catalog, textOf)),
   ];
+  // The name that the documentation of supabase-js uses.
+  const databaseType = `export type Database = {\n${indented(members.join("\n"))}\n};`;
   return `${JSON_TYPE}
-export type Database = {
-${indented(members.join("\n"))}
-};
+${databaseType}
 
 ${shorthands(exposed[0]!.name)}`;
 }

@@ -5,8 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGunzip, createGzip, gunzip } from "node:zlib";
 import { isJsonObject } from "../../engine/json/json-values.ts";
-import { readMediaRanges } from "../http/content-negotiation.ts";
-import type { GatewayRequest } from "../http/request.ts";
+import { type GatewayRequest, readMediaRanges } from "../http/request.ts";
 import type { BodyStream, GatewayResponse, ResponseBody } from "../http/response.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -28,7 +28,7 @@ import {
   type RunIntent,
 } from "../pipeline.ts";
 import { makeStatementContexts } from "../statement-context.ts";
-import type { QueueTask, TaskHandler } from "../tasks/task-request.ts";
+import type { QueueTask, TaskHandler } from "../tasks/task-queue.ts";
 import { collectionsOf } from "./collections.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";

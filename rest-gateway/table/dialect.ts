@@ -25,11 +25,11 @@ import {
   type ReadyResponse,
 } from "../pipeline.ts";
 import { makeStatementContexts } from "../statement-context.ts";
-import type { QueueTask, TaskHandler } from "../tasks/task-request.ts";
+import type { QueueTask, TaskHandler } from "../tasks/task-queue.ts";
 import { authenticateTableCaller } from "./authenticate.ts";
 import { toTableError, visibleColumnHint } from "./explain-error.ts";
 import { NO_BODY, type ParsedBody, parseBody } from "./parse/body.ts";
-import { parseContentType } from "./parse/media-type.ts";
+import { parseContentType } from "./parse/headers.ts";
 import { queryWithoutApiKey } from "./parse/query-string.ts";
 import {
   hasRequestBody,

@@ -4,7 +4,7 @@ import { HttpError } from "../../http/http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse, type ResponseBody } from "../http/response.ts";
 import { dispatchMethod } from "../http/router.ts";
-import { visibleTaskOwnerOf } from "./task-request.ts";
+import { visibleTaskOwnerOf } from "./task-queue.ts";
 
 type TaskRoutesOptions = {
   readonly asOwner: AsOwner;

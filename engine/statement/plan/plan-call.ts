@@ -11,7 +11,7 @@ import {
   findRowRoutine,
   isJsonObject,
   withoutRowArgument,
-} from "./find-routine.ts";
+} from "./find-target.ts";
 import { cursorNotPossible, planCallPage } from "./keyset-page.ts";
 import { type BodyPlan, negotiateFormat } from "./negotiate-format.ts";
 import type { CallPlan, PlanOptions, RowCountGuard, TotalPlan } from "./plan.ts";

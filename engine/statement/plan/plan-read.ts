@@ -1,6 +1,6 @@
 import type { CatalogTable } from "../../catalog/tables.ts";
 import { ALL_COLUMNS, type CountMethod, type ReadIntent, type ResponseOptions, type SelectItem } from "../intent.ts";
-import { findTable } from "./find-table.ts";
+import { findTable } from "./find-target.ts";
 import { planReadPage } from "./keyset-page.ts";
 import { negotiateFormat } from "./negotiate-format.ts";
 import type { PlanOptions, ReadPlan, TotalPlan } from "./plan.ts";

@@ -3,7 +3,7 @@ import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
 import { baseTypeOf, type DataType } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
 import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
-import { findTable } from "./find-table.ts";
+import { findTable } from "./find-target.ts";
 import { negotiateFormat } from "./negotiate-format.ts";
 import {
   type ArrayElementPlan,

@@ -2,7 +2,7 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import type { ColumnPair, Relationship } from "../../catalog/relationships.ts";
 import type { CatalogTable } from "../../catalog/tables.ts";
 import { ApiError } from "../../errors.ts";
-import { mayNameTable, suggestName } from "./find-table.ts";
+import { mayNameTable, suggestName } from "./find-target.ts";
 import { chooseAlias, operatorSchemaOf, type SelectScope, tableScope, typeOfField, useColumn } from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";
 

@@ -5,8 +5,7 @@ import { fieldNamed, filterNames, RESERVED_PARAMETERS } from "../../resource/par
 import { componentRef } from "../components.ts";
 import { type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
 import components from "./components.json" with { type: "json" };
-import { type PathItem, type PathOperation, resourceErrorRefs, withoutAbsent } from "./responses.ts";
-import { rowSchemaRef } from "./row-schemas.ts";
+import { type PathItem, type PathOperation, resourceErrorRefs, rowSchemaRef, withoutAbsent } from "./components.ts";
 
 /** The path of a collection and the prefix of its operation ids. */
 type OperationPlace = { readonly path: string; readonly id: string; readonly parameters: readonly object[] };

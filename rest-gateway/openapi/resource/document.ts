@@ -1,13 +1,27 @@
 import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
 import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
+import type { Config } from "../../../engine/config/config.ts";
+import type { Caller } from "../../../engine/identity/caller.ts";
 import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
+import { HttpError } from "../../../http/http-error.ts";
+import { matchesTag } from "../../../http/tagged-content.ts";
 import { publicBaseUrl } from "../../http/paths.ts";
-import { isPathUnder } from "../../http/request.ts";
-import { type Collection, type Collections, isVisibleCollection, makeCollections } from "../../resource/collections.ts";
+import { type GatewayRequest, isPathUnder } from "../../http/request.ts";
+import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
+import type { GatewayRoutes } from "../../http/router.ts";
+import {
+  type Collection,
+  type Collections,
+  collectionsOf,
+  isVisibleCollection,
+  makeCollections,
+} from "../../resource/collections.ts";
+import { validationError } from "../../resource/errors.ts";
+import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions.ts";
 import { TASKS_COLLECTION } from "../../tasks/task-routes.ts";
 import { type JsonSchema, makeSchemaOfType } from "../json-schema.ts";
 import { viewSchema } from "../visible-schema.ts";
-import type { OpenApiDocument } from "../written-document.ts";
+import { DocumentCache, documentResponse, type OpenApiDocument, writeDocument } from "../written-document.ts";
 import { collectionPaths } from "./collection-paths.ts";
 import components from "./components.json" with { type: "json" };
 import {
@@ -17,12 +31,12 @@ import {
   type ResourceErrorStatus,
   resourceErrorRefs,
   resourceErrorResponses,
-} from "./responses.ts";
-import { rowSchemas } from "./row-schemas.ts";
+  rowSchemas,
+} from "./components.ts";
 import described from "./service-paths.json" with { type: "json" };
 
 /** The OpenAPI 3.1 document of the plain REST interface and of sign-in. */
-export async function makeResourceDocument({
+async function makeResourceDocument({
   catalog,
   role,
   version,
@@ -92,7 +106,7 @@ function withNested(visible: readonly Collection[], collections: Collections): R
 }
 
 /** Limits a document to some collections, by name or by schema. */
-export type DocumentFilter = { readonly names: readonly string[] } | { readonly schema: string };
+type DocumentFilter = { readonly names: readonly string[] } | { readonly schema: string };
 
 /** One version of the interface, as one role sees it. */
 type ResourceDocumentOptions = {
@@ -166,4 +180,101 @@ function jsonContent(schema: JsonSchema) {
 
 function hasRequiredField({ required }: JsonSchema): boolean {
   return Array.isArray(required) && required.length > 0;
+}
+
+type ResourceOpenApiOptions = {
+  readonly config: Pick<Config, "errorBody" | "publicUrl">;
+  readonly catalog: () => Catalog;
+  readonly versions: ReadVersions;
+  readonly identify: (request: GatewayRequest) => Caller | Promise<Caller>;
+  /** The routes besides collections. */
+  readonly routes: GatewayRoutes;
+  /** Prefixes of routes that resolve the rest of the path themselves. */
+  readonly folders: readonly string[];
+  readonly hasTasks: boolean;
+};
+
+type DocumentAudience = { readonly role: string; readonly version: number };
+
+export const OPENAPI_PATH = "/openapi.json";
+
+/** `GET /openapi.json?version=2`: cached by catalog, role and version. */
+export function openApiRoutes({
+  config,
+  catalog,
+  versions,
+  identify,
+  routes,
+  folders,
+  hasTasks,
+}: ResourceOpenApiOptions): GatewayRoutes {
+  const documents = new DocumentCache();
+  const addresses = new Set(Object.keys(routes));
+
+  const respond = async (request: GatewayRequest): Promise<GatewayResponse<ResponseBody>> => {
+    const { role } = await identify(request);
+    const { number: version, status } = chooseDocumentVersion(request, await versions());
+    const isDeprecated = status === "deprecated";
+    const current = catalog();
+    const common = { catalog: current, role, version, isDeprecated };
+    const { errorBody, publicUrl } = config;
+    const filter = readDocumentFilter(request, current, { role, version });
+    const options = { ...common, errorBody, publicUrl, routes: addresses, folders, hasTasks, filter };
+    const make = async () => writeDocument(await makeResourceDocument(options));
+    const document = await documents.get(JSON.stringify([role, version, isDeprecated, filter]), current.version, make);
+    const tag = `"${document.digest}"`;
+    const headers = {
+      "Content-Type": "application/json; charset=utf-8",
+      // Weak, because compressed and plain responses share it.
+      ETag: `W/${tag}`,
+      "Cache-Control": "no-cache",
+      Vary: "Authorization, Cookie, X-API-Key",
+    };
+    if (matchesTag(request.headers["if-none-match"], tag)) return { status: 304, headers, body: null };
+    return documentResponse(document, request, headers);
+  };
+  return { [OPENAPI_PATH]: { GET: respond } };
+}
+
+/**
+ * Parses `?table=films&table=actors` or `?schema=shop`. Throws for names that do not exist or are invisible to the
+ * role.
+ */
+function readDocumentFilter(
+  { rawQuery }: GatewayRequest,
+  catalog: Catalog,
+  audience: DocumentAudience,
+): DocumentFilter | null {
+  const parameters = new URLSearchParams(rawQuery);
+  const names = [...new Set(parameters.getAll("table"))].sort();
+  if (names.length > 0) {
+    const collections = collectionsOf(catalog, audience);
+    for (const name of names) {
+      const collection = collections.find(name);
+      if (!collection || !isVisibleCollection(collection)) throw unknownName("table", name);
+    }
+    return { names };
+  }
+  const schema = parameters.get("schema");
+  if (schema === null) return null;
+  if (!exposedSchemas(catalog).some(({ name }) => name === schema)) throw unknownName("schema", schema);
+  return { schema };
+}
+
+function unknownName(field: string, name: string): HttpError {
+  return validationError([{ field, message: `There is none called ${JSON.stringify(name)}.` }]);
+}
+
+/** The requested version, if it is not retired. */
+function chooseDocumentVersion({ rawQuery }: GatewayRequest, versions: readonly ApiVersion[]): ApiVersion {
+  const served = versions.filter(({ status }) => status !== "retired");
+  const requested = new URLSearchParams(rawQuery).get("version");
+  const version =
+    requested === null ? defaultVersion(versions) : served.find(({ number }) => String(number) === requested);
+  if (version) return version;
+  const message =
+    requested === null ? "All versions are retired." : `Version ${JSON.stringify(requested)} has no document.`;
+  throw new HttpError(400, "UNSUPPORTED_VERSION", message, {
+    beside: { supportedVersions: served.map(({ number }) => number) },
+  });
 }

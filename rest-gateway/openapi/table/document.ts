@@ -3,9 +3,15 @@ import { makeSchemaOfType } from "../json-schema.ts";
 import { type TableDocumentOptions, viewSchema } from "../visible-schema.ts";
 import type { OpenApiDocument } from "../written-document.ts";
 import components from "./components.json" with { type: "json" };
-import { EMPTY_RESPONSE, rowFilters, sharedParameters, tableErrorResponses, tableResponses } from "./components.ts";
+import {
+  EMPTY_RESPONSE,
+  makeRowSchemas,
+  rowFilters,
+  sharedParameters,
+  tableErrorResponses,
+  tableResponses,
+} from "./components.ts";
 import { routinePaths } from "./routine-paths.ts";
-import { makeRowSchemas } from "./row-schemas.ts";
 import { tablePaths } from "./table-paths.ts";
 
 /** The table interface in OpenAPI 3.1. */

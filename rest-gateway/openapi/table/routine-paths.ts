@@ -10,11 +10,11 @@ import {
   EMPTY_RESPONSE_REF,
   profileRefs,
   RESERVED_NAMES,
+  rowRef,
   sharedRefs,
   type TableErrorStatus,
   tableErrorRefs,
 } from "./components.ts";
-import { rowRef } from "./row-schemas.ts";
 
 type RoutineContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog; readonly typeSchema: SchemaOfType };
 type RoutineOperation = { readonly [key: string]: unknown };

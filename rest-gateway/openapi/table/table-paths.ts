@@ -7,12 +7,12 @@ import {
   EMPTY_RESPONSE_REF,
   profileRefs,
   rowFilterRefs,
+  rowRef,
   rowsRef,
   sharedRefs,
   tableErrorRefs,
   writtenRef,
 } from "./components.ts";
-import { rowRef } from "./row-schemas.ts";
 
 const ERRORS = {
   read: tableErrorRefs(300, 400, 401, 403, 406, 416),

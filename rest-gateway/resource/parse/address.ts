@@ -1,12 +1,10 @@
 import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.ts";
-import type { GatewayRequest } from "../../http/request.ts";
-import type { Collection, Collections, RowAction } from "../collections.ts";
+import { decodeSchemaName, type GatewayRequest, profileHeader } from "../../http/request.ts";
+import { type Collection, type Collections, type RowAction, tableAddresses } from "../collections.ts";
 import { invalidIdError, rowNotFound } from "../errors.ts";
 import { type CollectionField, toAddressName } from "../fields.ts";
 import type { NestedCollection } from "../relations.ts";
-import { tableAddresses } from "../table-addresses.ts";
 import { characterFault, isOutOfRange, textFault } from "./values.ts";
 
 const MAX_LEVELS = 3;

@@ -5,7 +5,7 @@ import { OPEN_BRACE, OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } fro
 import type { CallArgument, JsonValueSpans, ResponseFormat, RowPayload } from "../../../engine/statement/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { csvToJson } from "./csv.ts";
-import { parseContentType } from "./media-type.ts";
+import { parseContentType } from "./headers.ts";
 import { parseForm, type UrlParameter } from "./query-string.ts";
 
 const EMPTY_PAYLOAD: RowPayload = { json: Buffer.from("[]"), columns: [], isArray: true };

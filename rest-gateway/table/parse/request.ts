@@ -10,10 +10,9 @@ import type {
 } from "../../../engine/statement/intent.ts";
 import { cursorNotPossible } from "../../../engine/statement/plan/keyset-page.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { decodeSchemaName, profileHeader } from "../../http/content-negotiation.ts";
+import { decodeSchemaName, profileHeader } from "../../http/request.ts";
 import { type ParsedBody, parseArgument, parseRows } from "./body.ts";
-import { parseAccept } from "./media-type.ts";
-import { type PreferenceRules, type Preferences, parsePreferences } from "./preferences.ts";
+import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
 import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";
 import { decodePercent, parseQueryString, readTableApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
 import { parseRanges } from "./row-range.ts";

@@ -13,7 +13,7 @@ import type { RunResult } from "../../../engine/statement/run.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { TABLE_PREFIX } from "../../http/paths.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
-import type { Preferences } from "../parse/preferences.ts";
+import type { Preferences } from "../parse/headers.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";
 import { formatCursor, isCursor } from "../parse/row-range.ts";

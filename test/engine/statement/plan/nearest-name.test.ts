@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { suggestName } from "../../../../engine/statement/plan/find-table.ts";
+import { suggestName } from "../../../../engine/statement/plan/find-target.ts";
 
 const TABLES = ["directors", "roles", "actors", "films", "film_sets", "naïve"];
 const anything = () => true;

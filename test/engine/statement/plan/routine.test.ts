@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ApiError } from "../../../../engine/errors.ts";
 import type { CallIntent } from "../../../../engine/statement/intent.ts";
-import { findRoutine } from "../../../../engine/statement/plan/find-routine.ts";
+import { findRoutine } from "../../../../engine/statement/plan/find-target.ts";
 import { call, post } from "../intents.ts";
 import { catalog } from "../planner.ts";
 

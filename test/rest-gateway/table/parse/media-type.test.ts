@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ExplainOption, ResponseFormat } from "../../../../engine/statement/intent.ts";
-import { parseAccept, parseContentType, parseMediaType } from "../../../../rest-gateway/table/parse/media-type.ts";
+import { parseAccept, parseContentType, parseMediaType } from "../../../../rest-gateway/table/parse/headers.ts";
 
 const named = (type: string): ResponseFormat => ({ kind: "media", type });
 const json = named("application/json");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Preferences, parsePreferences } from "../../../../rest-gateway/table/parse/preferences.ts";
+import { type Preferences, parsePreferences } from "../../../../rest-gateway/table/parse/headers.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
 const NONE: Preferences = {

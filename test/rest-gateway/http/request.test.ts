@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { prefersHtml, readMediaRanges } from "../../../rest-gateway/http/content-negotiation.ts";
+import { prefersHtml, readMediaRanges } from "../../../rest-gateway/http/request.ts";
 
 describe("readMediaRanges", () => {
   test.each([
