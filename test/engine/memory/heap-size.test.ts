@@ -27,7 +27,7 @@ test.each([
   ["texts", `[${many(50_000, (nth) => `"text ${nth}"`)}]`],
 ])("many %s take no more than was estimated, and at least a quarter of it", (_what, text) => {
   const estimate = heapSize(JSON.parse(text));
-  const real = measured(text, Math.ceil(4_000_000 / text.length));
+  const real = measured(text, Math.ceil(1_500_000 / text.length));
   expect(real).toBeLessThan(estimate * 1.1);
   expect(real).toBeGreaterThan(estimate / 4);
 });
