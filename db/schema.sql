@@ -3920,8 +3920,8 @@ end;
 $function$;
 comment on function auth.use_mail_code(text,bytea,text[],auth.client_info) is 'Spends a code of six digits and locks the account: passed, half, or why not: expired, disabled, or wait for some seconds.';
 
--- function auth.use_mail_link(bytea,text[],auth.client_info)
-CREATE OR REPLACE FUNCTION auth.use_mail_link(token_hash bytea, purposes text[], client_info auth.client_info, OUT outcome text, OUT user_id bigint, OUT purpose text, OUT flow_id uuid)
+-- function auth.use_mail_link(bytea,text[],boolean,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.use_mail_link(token_hash bytea, purposes text[], needs_flow boolean, client_info auth.client_info, OUT outcome text, OUT user_id bigint, OUT purpose text, OUT flow_id uuid)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3943,7 +3943,7 @@ begin
     outcome := 'expired';
   elsif auth.is_disabled(v_account) then
     outcome := 'disabled';
-  elsif v_token.is_pkce and v_token.flow_id is null then
+  elsif needs_flow and v_token.is_pkce and v_token.flow_id is null then
     outcome := 'flow_expired';
   else
     outcome := auth.confirm_mail_code(v_token, v_account, client_info);
@@ -3953,7 +3953,7 @@ begin
   end if;
 end;
 $function$;
-comment on function auth.use_mail_link(bytea,text[],auth.client_info) is 'Spends a link and locks the account: passed, half, or why not: expired, disabled, or the sign-in that it belongs to has expired.';
+comment on function auth.use_mail_link(bytea,text[],boolean,auth.client_info) is 'Spends a link and locks the account: passed, half, or why not: expired, disabled, or the sign-in that it belongs to has expired.';
 
 -- function auth.use_message(text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION auth.use_message(issuer text, message_id text, expires_at timestamp with time zone)

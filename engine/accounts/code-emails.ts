@@ -50,6 +50,7 @@ export type CodeEmails = {
   beginInvitation(client: pg.ClientBase, invited: CodeUser, request: CodeRequest): Promise<() => void>;
   /** A link that is not sent. In a transaction that has locked the account. */
   makeLink(client: pg.ClientBase, link: NewLink, request: CodeRequest): Promise<MailLink>;
+  hasAccount(email: string): Promise<boolean>;
   /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
   count(kind: string, address: string): Promise<void>;
 };
@@ -102,6 +103,7 @@ type Recipient = {
   readonly new_email: string | null;
 };
 
+const HAS_ACCOUNT = "select exists (select from auth.users where lower(email) = lower($1))";
 const FIND_RECIPIENT = "select * from auth.code_recipient($1)";
 const REGISTER = `select (auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL})).id as id`;
 const SET_METADATA = "update auth.users set raw_user_meta_data = $2 where user_id = $1";
@@ -223,6 +225,11 @@ class QueuedCodeEmails implements CodeEmails {
     const secrets = await this.#options.codes.add(client, code);
     const { type } = MAILS[purpose];
     return { ...secrets, type, url: this.#linkTo(secrets.token, type, redirectTo) };
+  }
+
+  async hasAccount(email: string) {
+    const { rows } = await this.#options.asOwner((client) => client.query<{ exists: boolean }>(HAS_ACCOUNT, [email]));
+    return rows[0]!.exists;
   }
 
   async count(kind: string, address: string) {

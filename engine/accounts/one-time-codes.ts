@@ -62,15 +62,17 @@ type CodeOutcome = {
 export type OneTimeCodes = {
   /** In a transaction that has locked the account. A new one ends the previous one of this purpose. */
   add(client: pg.ClientBase, code: NewCode): Promise<MailSecrets>;
-  useLink<T>(
-    token: string,
-    purposes: readonly CodePurpose[],
-    clientInfo: ClientInfo,
-    open: OpenSignIn<T>,
-  ): Promise<CodeResult<T>>;
+  useLink<T>(link: OpenedLink, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
   useCode<T>(entered: EnteredCode, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
   /** Whether it is the code that the signed-in user was sent to confirm a change with. It is spent. */
   useReauthentication(userId: string, code: string, clientInfo: ClientInfo): Promise<boolean>;
+};
+
+type OpenedLink = {
+  readonly token: string;
+  readonly purposes: readonly CodePurpose[];
+  /** Whether the result is part of a URL: then it is the code for tokens that the client asked for. */
+  readonly isRedirect: boolean;
 };
 
 type EnteredCode = {
@@ -83,7 +85,7 @@ type EnteredCode = {
 type OneTimeCodesOptions = { readonly asOwner: AsOwner; readonly keys: IssuingKeys; readonly flows: FlowStates };
 
 const ADD_CODE = "select auth.add_mail_code($1, $2, $3, $4, $5, $6, $7, $8)";
-const USE_LINK = `select * from auth.use_mail_link($2, $3, ${CLIENT_INFO_SQL})`;
+const USE_LINK = `select * from auth.use_mail_link($2, $3, $4, ${CLIENT_INFO_SQL})`;
 const USE_CODE = `select * from auth.use_mail_code($2, $3, $4, ${CLIENT_INFO_SQL})`;
 const USE_REAUTHENTICATION = `select auth.use_reauthentication($2, $3, ${CLIENT_INFO_SQL}) as used`;
 
@@ -121,11 +123,11 @@ export function makeOneTimeCodes({ asOwner, keys, flows }: OneTimeCodesOptions):
       return { token, code };
     },
 
-    useLink(token, purposes, clientInfo, open) {
+    useLink({ token, purposes, isRedirect }, clientInfo, open) {
       return inOwnerTransaction(asOwner, async (client) => {
-        const values = [clientInfoParameter(clientInfo), digestOf(token), purposes];
+        const values = [clientInfoParameter(clientInfo), digestOf(token), purposes, isRedirect];
         const { rows } = await client.query<CodeOutcome>(USE_LINK, values);
-        return finish(client, rows[0]!, clientInfo, open);
+        return finish(client, isRedirect ? rows[0]! : { ...rows[0]!, flow_id: null }, clientInfo, open);
       });
     },
 

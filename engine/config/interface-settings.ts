@@ -108,7 +108,7 @@ export const ACCOUNT_SETTINGS = {
     "SIGN_IN_REDIRECTS",
     redirectTargets,
     "",
-    "URLs, separated by commas, to which a federated sign-in may redirect, in addition to those of this service; `/*` at the end allows all paths below.",
+    "URLs, separated by commas, to which a federated sign-in and the links in e-mails of /auth/v1 may redirect, in addition to those of this service and of SITE_URL; `/*` at the end allows all paths below.",
   ),
   signUps: withDefault(
     "AUTH_SIGN_UPS",
@@ -174,7 +174,7 @@ export const MAIL_SETTINGS = {
   applicationUrl: optional(
     "SITE_URL",
     httpUrl,
-    "URL of the application. Links in e-mails of /auth/v1 and federated sign-ins of /auth/v1 redirect there unless the request names another allowed URL. Unset: PUBLIC_URL.",
+    "URL of the application. Links in e-mails of /auth/v1 and federated sign-ins of /auth/v1 redirect there unless the request names another allowed URL. Unset: that of this service.",
   ),
   mailInterval: withDefault(
     "MAIL_INTERVAL_SECONDS",

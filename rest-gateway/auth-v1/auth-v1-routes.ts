@@ -6,6 +6,7 @@ import { authenticateTableCaller } from "../table/authenticate.ts";
 import { accountRoutes } from "./account-routes.ts";
 import type { AuthRouteHandler, AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
+import { mailRoutes } from "./mail-routes.ts";
 import { settingsRoutes } from "./settings-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
@@ -19,6 +20,7 @@ export function authV1Handler(services: AuthV1Services): GatewayHandler {
   const findRoute = makeRouteFinder({
     ...settingsRoutes(services),
     ...tokenRoutes(services),
+    ...mailRoutes(services),
     ...accountRoutes(services),
   });
   const { requireApiKey } = services.config;

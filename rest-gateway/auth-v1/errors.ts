@@ -112,6 +112,7 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   PERMISSION_DENIED: [403, "not_admin"],
   INVALID_JSON: [400, "bad_json", "Could not parse request body as JSON"],
   RATE_LIMITED: [429, "over_request_rate_limit"],
+  EMAIL_RATE_LIMITED: [429, "over_email_send_rate_limit"],
   RESOURCE_NOT_FOUND: [404, "not_found"],
   RESOURCE_CONFLICT: [422, "user_already_exists", "User already registered"],
   VALIDATION_ERROR: [400, "validation_failed"],
@@ -121,7 +122,7 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
 
 /** The error response as GoTrue words it, by the version of the interface that the client asks for. */
 export function toAuthErrorResponse(error: HttpError, { headers }: Pick<GatewayRequest, "headers">): GatewayResponse {
-  const { status, code, message, extra } = translate(error);
+  const { status, code, message, extra } = translateError(error);
   const version = readApiVersion(headers[API_VERSION_HEADER]);
   const ownHeaders = { ...COMMON_HEADERS, ...errorHeaders(error) };
   if (version === null || version < NAMED_CODES_SINCE) {
@@ -138,7 +139,7 @@ type TranslatedError = {
   readonly extra: object;
 };
 
-function translate(error: HttpError): TranslatedError {
+export function translateError(error: HttpError): TranslatedError {
   const { status, message, code, beside } = error;
   if (/^[a-z_]+$/.test(code)) return { status, code, message, extra: beside };
   const weak = readWeakPassword(error);

@@ -13,6 +13,7 @@ import {
   readText,
 } from "./auth-v1-request.ts";
 import { authError, validationFailed } from "./errors.ts";
+import { pkceGrant } from "./mail-routes.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
 /** Exchanges what proves a sign-in for a session. */
@@ -20,6 +21,7 @@ export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
   const grants: Readonly<Record<string, AuthRouteHandler>> = {
     password: passwordGrant(services),
     refresh_token: refreshGrant(services),
+    pkce: pkceGrant(services),
   };
   return {
     "POST /token": (request) => {

@@ -21,7 +21,7 @@ function send({ userId, email }: Person, purpose: CodePurpose, mail: Mail = {}):
 }
 
 const useLink = (token: string, ...purposes: CodePurpose[]) =>
-  opened.accounts.codes.useLink(token, purposes, from(), opened.accounts.tokens.open);
+  opened.accounts.codes.useLink({ token, purposes, isRedirect: true }, from(), opened.accounts.tokens.open);
 const useCode = (address: string, code: string, ...purposes: CodePurpose[]) =>
   opened.accounts.codes.useCode({ address, code, purposes }, from(), opened.accounts.tokens.open);
 const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, "0");
@@ -259,6 +259,14 @@ describe("a sign-in that ends with a code for tokens", () => {
     const kinds = [];
     for (const code of codes) kinds.push((await exchange(code)).kind);
     expect(kinds).toEqual(["expired", "absent", "disabled"]);
+  });
+
+  test("is not needed by a page of the application that uses the link", async () => {
+    const person = await newPerson(opened);
+    const { token } = await send(person, "magiclink", { flowId: await beginFlow(person, s256) });
+    const link = { token, purposes: ["magiclink"], isRedirect: false } as const;
+    const result = await opened.accounts.codes.useLink(link, from(), opened.accounts.tokens.open);
+    expect(result).toMatchObject({ kind: "opened" });
   });
 
   test("cannot be completed by a link once it has expired", async () => {

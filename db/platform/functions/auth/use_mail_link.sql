@@ -1,5 +1,5 @@
 create or replace function auth.use_mail_link(
-  token_hash bytea, purposes text[], client_info auth.client_info,
+  token_hash bytea, purposes text[], needs_flow boolean, client_info auth.client_info,
   out outcome text, out user_id bigint, out purpose text, out flow_id uuid
 ) as $$
 declare
@@ -19,7 +19,7 @@ begin
     outcome := 'expired';
   elsif auth.is_disabled(v_account) then
     outcome := 'disabled';
-  elsif v_token.is_pkce and v_token.flow_id is null then
+  elsif needs_flow and v_token.is_pkce and v_token.flow_id is null then
     outcome := 'flow_expired';
   else
     outcome := auth.confirm_mail_code(v_token, v_account, client_info);
