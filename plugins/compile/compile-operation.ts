@@ -7,6 +7,7 @@ import {
   type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLSchema,
+  GraphQLString,
   type OperationDefinitionNode,
   OperationTypeNode,
   type SelectionSetNode,
@@ -47,8 +48,10 @@ import { compileRowWrite, type RowWrite } from "./row-write.ts";
 import { type Field, itemTypeOf, objectTypeOf, SelectionReader, selectionsOf } from "./selection-reader.ts";
 import { orNull, spellValue, textLiteral } from "./spell-value.ts";
 
-/** One statement that returns the text of `data`. */
-export type CompiledOperation = CompiledStatement & {
+/** A query, or one field of a mutation: a statement that returns the text of these fields of `data`. */
+export type CompiledStep = CompiledStatement & {
+  /** The document for Grafast, when it must repeat the step. */
+  readonly document: DocumentNode;
   /** The call of a mutation's function, or the write of a row, sent first in the same transaction. */
   readonly before: CompiledStatement | null;
   /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
@@ -57,6 +60,9 @@ export type CompiledOperation = CompiledStatement & {
   readonly holdsJson: boolean;
   readonly rootFields: readonly RootField[];
 };
+
+/** Run one after the other. Each field of a mutation is a transaction of its own. */
+export type CompiledOperation = readonly CompiledStep[];
 
 export type CompiledStatement = {
   readonly text: string;
@@ -67,6 +73,8 @@ export type RootField = {
   readonly key: string;
   readonly nodes: readonly FieldNode[];
   readonly type: GraphQLOutputType;
+  /** The value of `__typename`, which does not fail. */
+  readonly constant?: string;
 };
 
 /** Deeper statements take Postgres longer to plan than Grafast takes. */
@@ -87,20 +95,52 @@ type CompileOptions = {
 };
 
 /** Throws NotCompiled for an operation that has a field without a source, or a value that SQL cannot spell. */
-export function compileOperation({ schema, document, operation, variables, fixed }: CompileOptions): CompiledOperation {
+export function compileOperation(options: CompileOptions): CompiledOperation {
+  const { schema, document, operation, variables, fixed } = options;
   if (operation.operation === OperationTypeNode.SUBSCRIPTION) throw new NotCompiled("subscription", "");
   const type = schema.getRootType(operation.operation)!;
   const values = new OperationValues(variables, fixed);
-  const compiler = new OperationCompiler(new SelectionReader(schema, document, values), values);
-  const rootFields: RootField[] = [];
-  const data = compiler.root(type, operation.selectionSet, rootFields);
-  if (rootFields.length === 0) throw new NotCompiled("introspection", "It reads nothing of the database.");
-  // Each mutation is a transaction of its own.
-  if (type === schema.getMutationType() && rootFields.length !== 1) throw new NotCompiled("mutation", "several fields");
-  const { call, write, holdsJson } = compiler;
-  const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
-  const before = write ? write.before : call;
-  return { ...statement, before: before && toStatement(before), write, holdsJson, rootFields };
+  const selections = new SelectionReader(schema, document, values);
+  const fields = [...selections.fieldsOf(type, [operation.selectionSet])];
+  if (fields.every(([, nodes]) => isTypename(nodes))) {
+    throw new NotCompiled("introspection", "It reads nothing of the database.");
+  }
+  const compileStep = (own: readonly SelectedField[], whole: DocumentNode): CompiledStep => {
+    const compiler = new OperationCompiler(selections, values);
+    const rootFields: RootField[] = [];
+    const data = compiler.root(type, own, rootFields);
+    const { call, write, holdsJson } = compiler;
+    const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
+    const before = write ? write.before : call;
+    return { ...statement, document: whole, before: before && toStatement(before), write, holdsJson, rootFields };
+  };
+  if (type !== schema.getMutationType()) return [compileStep(fields, document)];
+  const groups = oneFieldEach(fields);
+  if (groups.length === 1) return [compileStep(fields, document)];
+  return groups.map((own) => compileStep(own, withFields(options, own)));
+}
+
+type SelectedField = readonly [key: string, nodes: readonly FieldNode[]];
+
+/** With each field the `__typename` before it, and with the last one those after it. */
+function oneFieldEach(fields: readonly SelectedField[]): SelectedField[][] {
+  const groups: SelectedField[][] = [[]];
+  for (const field of fields) {
+    if (!isTypename(field[1]) && groups.at(-1)!.some(([, nodes]) => !isTypename(nodes))) groups.push([]);
+    groups.at(-1)!.push(field);
+  }
+  return groups;
+}
+
+function isTypename(nodes: readonly FieldNode[]): boolean {
+  return nodes[0]!.name.value === "__typename";
+}
+
+/** The document with these fields of the operation only. */
+function withFields({ document, operation }: CompileOptions, fields: readonly SelectedField[]): DocumentNode {
+  const selections = fields.flatMap(([, nodes]) => nodes);
+  const own = { ...operation, selectionSet: { ...operation.selectionSet, selections } };
+  return { ...document, definitions: document.definitions.map((each) => (each === operation ? own : each)) };
 }
 
 function toStatement(whole: SQL): CompiledStatement {
@@ -130,11 +170,13 @@ class OperationCompiler {
     this.#values = values;
   }
 
-  root(type: GraphQLObjectType, selections: SelectionSetNode, fields: RootField[]): SQL {
-    return this.#objectOf(type, [selections], (field, nodes, key) => {
-      fields.push({ key, nodes, type: field.type });
-      return this.#field(type, field, nodes, null);
-    });
+  root(type: GraphQLObjectType, selected: readonly SelectedField[], fields: RootField[]): SQL {
+    for (const [key, nodes] of selected) {
+      const field = type.getFields()[nodes[0]!.name.value];
+      if (field) fields.push({ key, nodes, type: field.type });
+      else fields.push({ key, nodes, type: GraphQLString, constant: type.name });
+    }
+    return this.#objectOfFields(type, selected, (field, nodes) => this.#field(type, field, nodes, null));
   }
 
   /** A JSON object with the selected fields, as text; never null. */
@@ -145,14 +187,22 @@ class OperationCompiler {
   #objectOf(
     type: GraphQLObjectType,
     selections: readonly SelectionSetNode[],
-    spell: (field: Field, nodes: readonly FieldNode[], key: string) => SQL,
+    spell: (field: Field, nodes: readonly FieldNode[]) => SQL,
   ): SQL {
-    const pieces = [...this.#selections.fieldsOf(type, selections)].flatMap(([key, nodes], index) => {
+    return this.#objectOfFields(type, [...this.#selections.fieldsOf(type, selections)], spell);
+  }
+
+  #objectOfFields(
+    type: GraphQLObjectType,
+    fields: readonly SelectedField[],
+    spell: (field: Field, nodes: readonly FieldNode[]) => SQL,
+  ): SQL {
+    const pieces = fields.flatMap(([key, nodes], index) => {
       const name = nodes[0]!.name.value;
       const opening = `${index === 0 ? "{" : ","}"${key}":`;
-      if (name === "__typename") return [textLiteral(`${opening}"${type.name}"`)];
+      if (isTypename(nodes)) return [textLiteral(`${opening}"${type.name}"`)];
       if (name.startsWith("__")) throw new NotCompiled("introspection", name);
-      return [textLiteral(opening), spell(type.getFields()[name]!, nodes, key)];
+      return [textLiteral(opening), spell(type.getFields()[name]!, nodes)];
     });
     if (pieces.length === 0) return textLiteral("{}");
     return concatenate([...pieces, textLiteral("}")]);

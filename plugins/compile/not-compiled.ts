@@ -10,6 +10,7 @@ export type NotCompiledReason =
   | "argument"
   | "directive"
   | "size"
+  | "limit"
   | "refused";
 
 /** Thrown for an operation that is not made of what the compiler knows. */

@@ -9,16 +9,48 @@ import {
 } from "grafast/graphql";
 import { RecentMap } from "../../engine/cache/recent-map.ts";
 import type { Statement } from "../../engine/database/statement.ts";
-import { type CompiledOperation, type CompiledStatement, compileOperation } from "./compile-operation.ts";
+import {
+  type CompiledOperation,
+  type CompiledStatement,
+  type CompiledStep,
+  compileOperation,
+} from "./compile-operation.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { bindParameters, type CoercedVariables, presenceOf } from "./operation-values.ts";
 
-/** A compiled operation with the values of one request. */
-export type BoundOperation = {
-  readonly compiled: CompiledOperation;
+/** A step of a compiled operation with the values of one request. */
+export type BoundStep = {
+  readonly step: CompiledStep;
   readonly statement: Statement;
   readonly before: Statement | undefined;
 };
+
+export type BoundOperation = { readonly plan: OperationPlan; readonly steps: readonly BoundStep[] };
+
+/** A compiled operation, for the same combination of variables. */
+class OperationPlan {
+  readonly compiled: CompiledOperation;
+  #requestsForGrafast = 0;
+
+  constructor(compiled: CompiledOperation) {
+    this.compiled = compiled;
+  }
+
+  /** The statement has exceeded a limit that holds for each field of the operation: Grafast runs the next requests at once. */
+  noteExceededLimit(): void {
+    this.#requestsForGrafast = REQUESTS_AFTER_LIMIT;
+  }
+
+  /** Throws NotCompiled when Grafast runs this request. */
+  checkLimit(): void {
+    if (this.#requestsForGrafast === 0) return;
+    this.#requestsForGrafast--;
+    throw new NotCompiled("limit", "The statement for all fields has exceeded a limit.");
+  }
+}
+
+/** A statement that has exceeded a limit is tried again after so many requests, whose values may be others. */
+export const REQUESTS_AFTER_LIMIT = 100;
 
 /** Per operation: each number of rows, and each combination of given variables, has a statement of its own. */
 const MAX_STATEMENTS = 32;
@@ -37,7 +69,7 @@ export class OperationPlans {
   readonly #variableTypes: readonly (readonly [name: string, type: GraphQLInputType])[];
   /** Variables whose values are part of the text. */
   readonly #fixed = new Set<string>();
-  readonly #plans = new RecentMap<string, CompiledOperation | NotCompiled>(2 * MAX_STATEMENTS);
+  readonly #plans = new RecentMap<string, OperationPlan | NotCompiled>(2 * MAX_STATEMENTS);
 
   constructor(options: OperationPlansOptions) {
     this.#options = options;
@@ -51,15 +83,11 @@ export class OperationPlans {
   /** Throws NotCompiled when Grafast must run the operation, which also explains values that are not acceptable. */
   bind(inputs: CoercedVariables): BoundOperation {
     const variables = this.#coerce(inputs);
-    const compiled = this.#find(variables);
-    if (compiled instanceof NotCompiled) throw compiled;
+    const plan = this.#find(variables);
+    if (plan instanceof NotCompiled) throw plan;
+    plan.checkLimit();
     try {
-      const { before } = compiled;
-      return {
-        compiled,
-        statement: bindStatement(compiled, variables),
-        before: before === null ? undefined : bindStatement(before, variables),
-      };
+      return { plan, steps: plan.compiled.map((step) => bindStep(step, variables)) };
     } catch (error) {
       throw asNotCompiled(error);
     }
@@ -75,23 +103,23 @@ export class OperationPlans {
     return coerced;
   }
 
-  #find(variables: CoercedVariables): CompiledOperation | NotCompiled {
+  #find(variables: CoercedVariables): OperationPlan | NotCompiled {
     const found = this.#plans.get(this.#keyOf(variables));
     if (found) return found;
     const known = this.#fixed.size;
-    const compiled = this.#compile(variables);
+    const plan = this.#compile(variables);
     // Keys of fewer values do not tell statements apart.
     if (this.#fixed.size > known) this.#plans.clear();
-    this.#plans.set(this.#keyOf(variables), compiled);
-    return compiled;
+    this.#plans.set(this.#keyOf(variables), plan);
+    return plan;
   }
 
-  #compile(variables: CoercedVariables): CompiledOperation | NotCompiled {
+  #compile(variables: CoercedVariables): OperationPlan | NotCompiled {
     const { schema, document, operation, reserve } = this.#options;
     try {
       const compiled = compileOperation({ schema, document, operation, variables, fixed: this.#fixed });
-      reserve(compiled.text.length + (compiled.before?.text.length ?? 0));
-      return compiled;
+      for (const { text, before } of compiled) reserve(text.length + (before?.text.length ?? 0));
+      return new OperationPlan(compiled);
     } catch (error) {
       return asNotCompiled(error);
     }
@@ -105,6 +133,15 @@ export class OperationPlans {
     });
     return parts.join();
   }
+}
+
+function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {
+  const { before } = step;
+  return {
+    step,
+    statement: bindStatement(step, variables),
+    before: before === null ? undefined : bindStatement(before, variables),
+  };
 }
 
 function bindStatement({ text, parameters }: CompiledStatement, variables: CoercedVariables): Statement {

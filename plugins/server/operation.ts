@@ -27,7 +27,7 @@ import type { OperationVariables } from "./exact-numbers.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
-import { runCompiled } from "./run-compiled.ts";
+import { type CompiledRunOptions, runCompiled } from "./run-compiled.ts";
 import { type GrafastResults, SubscriptionResults } from "./subscription-delivery.ts";
 
 /** The parameters of a GraphQL request, over HTTP or WebSocket. */
@@ -222,22 +222,25 @@ async function runBound(
 ): Promise<OperationOutcome> {
   const { memory, context, requestInfo } = request;
   const { signal, asText = false, requestId } = requestInfo;
+  const options: CompiledRunOptions = {
+    database: dependencies.database,
+    context,
+    signal,
+    budget: memory.rowBudget(),
+    admit: (bytes) => memory.admitBytes(bytes),
+    asText,
+  };
   try {
-    const result = await runCompiled(bound, {
-      database: dependencies.database,
-      context,
-      signal,
-      budget: memory.rowBudget(),
-      admit: (bytes) => memory.admitBytes(bytes),
-      asText,
+    const result = await runCompiled(bound, options, async ({ document }, reason) => {
+      noteNotCompiled(dependencies.compilation, requestId, reason);
+      memory.endExecution();
+      const outcome = await runByGrafast(dependencies, { ...request, args: { ...request.args, document } });
+      return (outcome as Extract<OperationOutcome, { kind: "result" }>).result;
     });
     return { kind: "result", result };
-  } catch (error) {
-    noteNotCompiled(dependencies.compilation, requestId, error);
   } finally {
     memory.endExecution();
   }
-  return runByGrafast(dependencies, request);
 }
 
 function runByGrafast(

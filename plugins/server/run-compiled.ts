@@ -1,4 +1,4 @@
-import { GraphQLError, isNonNullType } from "grafast/graphql";
+import { type ExecutionResult, GraphQLError, isNonNullType } from "grafast/graphql";
 import pg from "pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
@@ -12,9 +12,9 @@ import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
-import type { CompiledOperation, RootField } from "../compile/compile-operation.ts";
+import type { CompiledStep, RootField } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
-import type { BoundOperation } from "../compile/operation-plans.ts";
+import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
 
 export type CompiledRunOptions = {
   readonly database: Database;
@@ -27,45 +27,88 @@ export type CompiledRunOptions = {
 };
 
 type CompiledResult = {
-  readonly data: string | Buffer | Record<string, unknown> | null;
-  readonly errors?: readonly GraphQLError[];
+  readonly data?: ExecutionResult["data"] | string | Buffer;
+  readonly errors?: readonly GraphQLError[] | undefined;
 };
 
-/** Runs the one statement of an operation. Throws NotCompiled for an error that Grafast assigns to fields when it repeats the operation. */
+/** Runs the step by Grafast, because of an error that Grafast assigns to fields. */
+type RepeatStep = (step: CompiledStep, reason: NotCompiled) => Promise<CompiledResult>;
+
+/** Runs the steps of an operation one after the other. */
 export async function runCompiled(
-  { compiled, statement, before }: BoundOperation,
+  { plan, steps }: BoundOperation,
   options: CompiledRunOptions,
+  repeat: RepeatStep,
 ): Promise<CompiledResult> {
-  const { database, context, signal, budget, admit, asText } = options;
-  const readOnly = before === undefined && compiled.write === null;
+  const runOne = async (bound: BoundStep): Promise<CompiledResult> => {
+    try {
+      return await runStep(bound, options);
+    } catch (error) {
+      if (!(error instanceof NotCompiled)) throw error;
+      if (error.reason === "limit") plan.noteExceededLimit();
+      return repeat(bound.step, error);
+    }
+  };
+  const [first] = steps;
+  if (steps.length === 1) return runOne(first!);
+  const results: CompiledResult[] = [];
+  for (const step of steps) results.push(await runOne(step));
+  return mergeResults(results, options.asText);
+}
+
+/** Fields of `data` from several steps. Where one has none `data` is null, and Grafast reports no errors of fields after it. */
+function mergeResults(results: readonly CompiledResult[], asText: boolean): CompiledResult {
+  const failed = results.findIndex(({ data }) => data == null);
+  if (failed >= 0) return { data: null, errors: results.slice(0, failed + 1).flatMap(({ errors = [] }) => errors) };
+  const all = results.flatMap(({ errors = [] }) => errors);
+  const errors = all.length > 0 ? { errors: all } : {};
+  if (!asText) return { data: Object.assign({}, ...results.map(({ data }) => data)), ...errors };
+  const texts = results.map(({ data }) => {
+    const text = typeof data === "string" || Buffer.isBuffer(data) ? String(data) : JSON.stringify(data);
+    return text.slice(1, -1);
+  });
+  return { data: `{${texts.join()}}`, ...errors };
+}
+
+/** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */
+async function runStep(
+  { step, statement, before }: BoundStep,
+  { database, context, signal, budget, admit, asText }: CompiledRunOptions,
+): Promise<CompiledResult> {
+  const readOnly = before === undefined && step.write === null;
   try {
     const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
     const { rows } = await database.run(context, statement, runOptions);
     const data = rows[0]?.[0];
     // The write is committed, whatever its triggers have done instead.
-    if (data == null) return failedResult(compiled.rootFields, compiled.write!.noRowError!());
+    if (data == null) return failedResult(step.rootFields, step.write!.noRowError!());
     const admitted = admit(data.length);
     if (admitted) await admitted;
     if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
-    return { data: compiled.holdsJson ? JSON.stringify(parseJsonExactly(String(data))) : data };
+    return { data: step.holdsJson ? JSON.stringify(parseJsonExactly(String(data))) : data };
   } catch (error) {
-    if (mayBeRepeated(error, compiled)) {
-      throw new NotCompiled("refused", error instanceof Error ? error.message : String(error));
+    if (mayBeRepeated(error, step)) {
+      const reason = exceedsLimit(error) ? "limit" : "refused";
+      throw new NotCompiled(reason, error instanceof Error ? error.message : String(error));
     }
-    return failedResult(compiled.rootFields, error as Error);
+    return failedResult(step.rootFields, error as Error);
   }
 }
 
+function exceedsLimit(error: unknown): boolean {
+  return isQueryCanceled(error) || isResponseTooLarge(error);
+}
+
 /** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
-function mayBeRepeated(error: unknown, compiled: CompiledOperation): boolean {
-  const { before, write, rootFields } = compiled;
+function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
+  const { before, write, rootFields } = step;
   const readOnly = before === null && write === null;
   // Grafast reads each field with a statement of its own, so only some of several exceed a limit.
-  if (isQueryCanceled(error) || isResponseTooLarge(error)) return readOnly && rootFields.length > 1;
+  if (exceedsLimit(error)) return readOnly && rootFields.filter(({ constant }) => constant === undefined).length > 1;
   // Postgres does not answer.
   if (error instanceof ApiError) return false;
   // Other errors of a mutation come from its function, from the write of its row, or after the commit.
-  if (!readOnly) return error instanceof pg.DatabaseError && !hasWriteFailed(error, compiled);
+  if (!readOnly) return error instanceof pg.DatabaseError && !hasWriteFailed(error, step);
   // The client has left.
   return !(error instanceof Error && error.name === "AbortError");
 }
@@ -74,7 +117,7 @@ function mayBeRepeated(error: unknown, compiled: CompiledOperation): boolean {
 const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
 
 /** Whether a mutation's function, or the write of a row, has failed as it would by Grafast. */
-function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledOperation): boolean {
+function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
   if (write === null) return error instanceof PrecedingStatementError;
   const isOfWrite = before === null || error instanceof PrecedingStatementError;
   return isOfWrite && !(error instanceof ContextError) && !STATEMENT_ERRORS.test(error.code ?? "");
@@ -82,9 +125,15 @@ function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledOper
 
 /** The error is one of each field, as if each had a statement of its own. */
 function failedResult(fields: readonly RootField[], originalError: Error): CompiledResult {
-  const errors = fields.map(
+  const failed = fields.filter(({ constant }) => constant === undefined);
+  const whole = failed.findIndex(({ type }) => isNonNullType(type));
+  const isWhole = whole >= 0;
+  const reported = isWhole ? failed.slice(0, whole + 1) : failed;
+  const errors = reported.map(
     ({ key, nodes }) => new GraphQLError(originalError.message, { nodes, path: [key], originalError }),
   );
-  const isWhole = fields.some(({ type }) => isNonNullType(type));
-  return { data: isWhole ? null : Object.fromEntries(fields.map(({ key }) => [key, null])), errors };
+  return {
+    data: isWhole ? null : Object.fromEntries(fields.map(({ key, constant = null }) => [key, constant])),
+    errors,
+  };
 }

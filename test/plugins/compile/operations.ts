@@ -54,10 +54,11 @@ export function operationsOf(
   return fc.gen().map((choose) => new OperationWriter(choose, pool, cursors).write(schema.getQueryType()!));
 }
 
-/** Mutations of one field. */
+/** Mutations of one field or of several. */
 export function mutationsOf(schema: GraphQLSchema, pool: ValuePool): fc.Arbitrary<GeneratedOperation> {
   return fc.gen().map((choose) => {
-    return new OperationWriter(choose, pool, new Map()).write(schema.getMutationType()!, "mutation", 1);
+    const writer = new OperationWriter(choose, pool, new Map());
+    return writer.write(schema.getMutationType()!, "mutation", choose(fc.constantFrom, 1, 1, 1, 2, 3));
   });
 }
 

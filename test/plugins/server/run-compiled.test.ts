@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
+import { REQUESTS_AFTER_LIMIT } from "../../../plugins/compile/operation-plans.ts";
 import { collectGarbage } from "../../collect-garbage.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
@@ -27,7 +28,19 @@ const ROWS = `
   create table public.deep (id int generated always as identity primary key, value json not null);
   create function public.create_deep() returns public.deep language sql volatile security definer
     as $$ insert into public.deep (value) values ((repeat('[', 6000) || repeat(']', 6000))::json) returning * $$;
+  create table public.steps (id int primary key, txid bigint not null default txid_current(), name text not null default 'made');
+  create function public.take_step(number int, fails boolean default false) returns public.steps language plpgsql volatile security definer as $$
+    declare made public.steps; begin
+      insert into public.steps values (number) returning * into made;
+      if fails then raise exception 'Step % fails.', number using errcode = 'P0001'; end if;
+      return made;
+    end $$;
+  create function public.steps_before(step public.steps) returns int language sql stable security definer
+    as 'select count(*)::int from public.steps where id < step.id';
+  create function public.count_steps() returns int language sql volatile security definer as 'select count(*)::int from public.steps';
   grant usage on schema public to anon;
+  grant select, insert, delete on public.steps to anon;
+  grant execute on function public.take_step, public.steps_before, public.count_steps to anon;
   grant select on public.changing, public.deep, public.things, public.listed to anon;
   grant execute on function public.slow, public.failing, public.numbers, public.create_deep, public.wide_name to anon;
 `;
@@ -173,6 +186,64 @@ describe("a mutation", () => {
   });
 });
 
+describe("several mutations", () => {
+  /** The same answers by both services, on the same rows. */
+  const sameChange = async (query: string, request?: Request) => {
+    const answers = [];
+    for (const { ask, sql } of [plain, compiling]) {
+      await sql("delete from public.steps");
+      const { data, errors } = await ask(query, request);
+      answers.push({ data, errors, rows: await sql("select id, name from public.steps order by id") });
+    }
+    expect(answers[1]).toEqual(answers[0]);
+    return answers[1]!;
+  };
+
+  test("are compiled, and run one after the other in transactions of their own", async () => {
+    const ways = await waysOf(async () => {
+      const { data } = await sameChange(
+        `mutation ($id: Int!) { __typename first: takeStep(input: { number: $id }) { id before }
+        createStep(input: { id: "2", txid: "7" }) { id name } again: __typename countSteps second: takeStep(input: { number: 3 }) { id before } last: __typename }`,
+        {
+          variables: { id: 1 },
+        },
+      );
+      expect(Object.entries(data)).toEqual([
+        ["__typename", "Mutation"],
+        ["first", { id: "1", before: 0 }],
+        ["createStep", { id: "2", name: "made" }],
+        ["again", "Mutation"],
+        ["countSteps", 2],
+        ["second", { id: "3", before: 2 }],
+        ["last", "Mutation"],
+      ]);
+    });
+    expect(ways).toEqual({ compiled: 1 });
+    const rows = await compiling.sql<{ txid: string }>("select distinct txid from public.steps");
+    expect(rows).toHaveLength(3);
+  });
+
+  test("run although one before has failed, and have its error", async () => {
+    const ways = await waysOf(async () => {
+      const { data, errors, rows } = await sameChange(
+        "mutation { a: takeStep(input: { number: 1 }) { id } b: takeStep(input: { number: 2, fails: true }) { id } c: takeStep(input: { number: 3 }) { id } d: takeStep(input: { number: 3 }) { id } }",
+      );
+      expect({ data, rows }).toMatchObject({ data: null, rows: [{ id: 1 }, { id: 3 }] });
+      expect(errors).toMatchObject([{ message: "Step 2 fails.", path: ["b"] }]);
+    });
+    expect(ways).toEqual({ compiled: 1 });
+  });
+
+  test("leave only those to Grafast whose result cannot be read", async () => {
+    const query = "mutation { deleteStep(id: 9) createDeep { value } countSteps }";
+    const ways = await waysOf(async () => {
+      const { errors } = await compiling.ask(query);
+      expect(errors).toMatchObject([{ path: ["createDeep"] }]);
+    });
+    expect(ways).toEqual({ compiled: 1 });
+  });
+});
+
 describe("limits hold for compiled operations", () => {
   test("of aliases", async () => {
     const aliases = Array.from({ length: 1001 }, (_, index) => `a${index}: name`).join(" ");
@@ -195,6 +266,18 @@ describe("limits hold for compiled operations", () => {
     expect(slow.data).toEqual({ slow: null, thing: { name: "thing 1" } });
     const large = await sameAnswer("{ a: wideName b: wideName c: thing(id: 1) { name } large: wideName(times: 1000) }");
     expect(large.data).toMatchObject({ c: { name: "thing 1" }, large: null });
+  });
+
+  test("and the next requests are left to Grafast at once, until the statement is tried again", async () => {
+    const query = "query ($times: Int) { left: wideName(times: $times) thing(id: 1) { name } }";
+    const askWith = (times: number) => sameAnswer(query, { variables: { times } });
+    expect(await waysOf(() => askWith(1000))).toEqual({ compiled: 1, limit: 1 });
+    const requests = Array.from({ length: REQUESTS_AFTER_LIMIT }, () => () => askWith(1));
+    const ways = await waysOf(async () => {
+      for (const request of requests) expect((await request()).data.thing).toEqual({ name: "thing 1" });
+    });
+    expect(ways).toEqual({ limit: REQUESTS_AFTER_LIMIT });
+    expect(await waysOf(() => askWith(1))).toEqual({ compiled: 1 });
   });
 
   test("of the size of a response", async () => {
