@@ -44,10 +44,11 @@ function withTextCast<Time extends Codec>(codec: Time, asText: (time: SQL) => SQ
   return { ...codec, castFromPg: asText, listCastFromPg: castListItems(asText) };
 }
 
-/** `0000_00_02_00_00_-01.-250000`: the parts as to_char formats them, each with its own sign, even the fraction. */
+/** `0000_00_02_00_00_-01.-99608`: the parts as to_char formats them, each with its own sign, which takes the place of a zero of the fraction. */
 function parseInterval(text: string) {
   const [years, months, days, hours, minutes, seconds = ""] = text.split("_");
-  const size = Number(seconds.replaceAll("-", ""));
+  const [whole = "", fraction = ""] = seconds.replaceAll("-", "").split(".");
+  const size = Number(`${whole}.${fraction.padStart(6, "0")}`);
   return {
     years: Number(years),
     months: Number(months),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseIsoTime, toIsoTime } from "../../plugins/time-codecs.ts";
+import { parseIsoTime, TIME_CODECS, toIsoTime } from "../../plugins/time-codecs.ts";
 
 describe("a time", () => {
   test.each([
@@ -43,4 +43,16 @@ describe("a time", () => {
       expect(parseIsoTime(text)).toBeNull();
     },
   );
+});
+
+describe("the seconds of an interval", () => {
+  test.each([
+    ["0000_00_00_00_00_42.099608", 42.099608],
+    ["0000_00_00_00_00_-42.-99608", -42.099608],
+    ["0000_00_00_00_00_-36.-00326", -36.000326],
+    ["0000_00_00_00_00_00.-250000", -0.25],
+    ["0000_00_00_00_00_-59.-999999", -59.999999],
+  ])("that to_char writes as %s are %d", (text, seconds) => {
+    expect(TIME_CODECS.interval.fromPg(text)).toMatchObject({ minutes: 0, seconds });
+  });
 });
