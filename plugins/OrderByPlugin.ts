@@ -2,7 +2,7 @@ import { isEnumCodec } from "@dataplan/pg";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { baseCodecOf } from "./codecs.ts";
-import { assignUniqueNames } from "./name-claims.ts";
+import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import { isTable, type PgRelation, type PgTable } from "./table.ts";
 import { mayFollowRelation, mayUse, withVisibility } from "./VisibilityPlugin.ts";
@@ -49,7 +49,7 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
       init: {
         after: ["PgCodecs", "QuickTablesPlugin", "FiltersPlugin", "WherePlugin"],
         callback(_, build) {
-          const direction = freeName(build, "SortDirection");
+          const direction = freeTypeName(build, "SortDirection");
           orderTypeNamesOf(build).set(null, direction);
           build.registerEnumType(
             direction,
@@ -88,10 +88,6 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
 
 const orderTypeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable | null, string>());
 
-function freeName(build: GraphileBuild.Build, preferred: string): string {
-  return build.getTypeMetaByName(preferred) === null ? preferred : freeName(build, `${preferred}_`);
-}
-
 /** Null if no column has an order. */
 export function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
   if (sortableColumnsOf(table, build).length === 0) return null;
@@ -100,7 +96,7 @@ export function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
 
 function registerOrderType(build: GraphileBuild.Build, table: PgTable): void {
   const { inflection } = build;
-  const name = freeName(build, inflection.inputType(`${inflection.tableType(table.codec)}OrderBy`));
+  const name = freeTypeName(build, inflection.inputType(`${inflection.tableType(table.codec)}OrderBy`));
   orderTypeNamesOf(build).set(table, name);
   build.registerInputObjectType(
     name,

@@ -5,7 +5,7 @@ import type {} from "graphile-build-pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { functionsOfType } from "./FunctionsFirstPlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
-import { assignUniqueNames } from "./name-claims.ts";
+import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import {
   bindWithCodec,
@@ -132,8 +132,7 @@ function registerInput(
   preferred: string,
   spec: () => { description: string; fields: () => Record<string, GraphQLInputFieldConfig> },
 ): void {
-  let name = preferred;
-  while (build.getTypeMetaByName(name) !== null) name += "_";
+  const name = freeTypeName(build, preferred);
   typeNamesOf(build).set(preferred, name);
   build.registerInputObjectType(name, { isRowCondition: true }, spec, "WherePlugin");
 }

@@ -253,6 +253,11 @@ type NameClaim = {
   readonly rename: (name: string) => void;
 };
 
+/** The name of a type that a plugin adds: those of the database and of other plugins are taken. */
+export function freeTypeName(build: GraphileBuild.Build, preferred: string): string {
+  return build.getTypeMetaByName(preferred) === null ? preferred : freeTypeName(build, `${preferred}_`);
+}
+
 /** Assigns names in order; a later claim is renamed until none of its derived names is taken. */
 export function assignUniqueNames(
   claims: readonly NameClaim[],
