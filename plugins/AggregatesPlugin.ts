@@ -11,7 +11,9 @@ import type { GraphQLObjectType, GraphQLOutputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { baseCodecOf } from "./codecs.ts";
+import { withSource } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
+import { freeTypeName } from "./name-claims.ts";
 import { sortableColumnsOf } from "./OrderByPlugin.ts";
 import { type Codec, isTable, outputTypeOf, type PgTable } from "./table.ts";
 import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
@@ -89,11 +91,15 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
         const type = table && aggregatesTypeOf(build, table);
         if (!type) return fields;
         const { GraphQLList, GraphQLNonNull } = build.graphql;
-        const aggregates = fieldWithHooks({ fieldName: "aggregates" }, () => ({
-          type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(type))),
-          description: "Aggregates of all rows of the connection: one item, or one for each group.",
-          plan: ($connection) => planAggregates($connection as Step, build.options.maxPageSize!),
-        }));
+        const maxPageSize = build.options.maxPageSize!;
+        const aggregates = fieldWithHooks({ fieldName: "aggregates" }, () => {
+          const field: AggregateField = {
+            type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(type))),
+            description: "Aggregates of all rows of the connection: one item, or one for each group.",
+            plan: ($connection) => planAggregates($connection, maxPageSize),
+          };
+          return withSource(field, { kind: "aggregates", maxPageSize });
+        });
         return build.extend(fields, { aggregates }, `Adding aggregates to ${Self.name}`);
       },
     },
@@ -129,37 +135,35 @@ function aggregatesTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLOb
   return name === undefined ? null : (build.getOutputTypeByName(name) as GraphQLObjectType);
 }
 
-function freeName(build: GraphileBuild.Build, preferred: string): string {
-  return build.getTypeMetaByName(preferred) === null ? preferred : freeName(build, `${preferred}_`);
-}
-
 function registerAggregateTypes(build: GraphileBuild.Build, table: PgTable): void {
   const tableType = build.inflection.tableType(table.codec);
   const parts = (Object.keys(DESCRIPTIONS) as AggregatesPart[]).map((name) => {
-    const type = freeName(build, `${tableType}${name[0]!.toUpperCase()}${name.slice(1)}`);
+    const type = freeTypeName(build, `${tableType}${name[0]!.toUpperCase()}${name.slice(1)}`);
     register(build, type, DESCRIPTIONS[name], () => columnFields(build, table, name));
     return { name, type };
   });
-  const name = freeName(build, `${tableType}Aggregates`);
+  const name = freeTypeName(build, `${tableType}Aggregates`);
   typeNamesOf(build).set(tableType, name);
   register(build, name, `Aggregates of \`${tableType}\` rows.`, () => {
     const { GraphQLNonNull } = build.graphql;
     const count = new GraphQLNonNull(outputTypeOf(build, TYPES.bigint)!);
+    const countField: AggregateField = {
+      type: count,
+      description: "The number of rows.",
+      plan: ($row) => ($row as Rows).select(COUNT, TYPES.bigint as PgCodec),
+    };
     const fields: Record<string, AggregateField> = {
-      count: {
-        type: count,
-        description: "The number of rows.",
-        plan: ($row) => ($row as Rows).select(sql`count(*)`, TYPES.bigint as PgCodec),
-      },
+      count: withSource(countField, { kind: "aggregate", value: () => COUNT, codec: TYPES.bigint, isGroup: false }),
     };
     for (const part of parts) {
       if (columnsOf(build, table, part.name).length === 0) continue;
       const type = build.getOutputTypeByName(part.type);
-      fields[part.name] = {
+      const field: AggregateField = {
         type: new GraphQLNonNull(type),
         description: DESCRIPTIONS[part.name],
         plan: ($row) => $row,
       };
+      fields[part.name] = withSource(field, { kind: "aggregates part" });
     }
     return fields;
   });
@@ -212,7 +216,13 @@ function columnFields(
         type: build.graphql.getNullableType(outputTypeOf(build, result)!) as GraphQLOutputType,
         plan: ($row) => planAggregate($row as Rows, aggregate, column, result),
       };
-      return [name, withVisibility(field, mayUse("select", table, [column]))];
+      const source = {
+        kind: "aggregate",
+        value: (row: SQL) => aggregateSql(row, aggregate, column),
+        codec: result,
+        isGroup: aggregate === "group",
+      } as const;
+      return [name, withVisibility(withSource(field, source), mayUse("select", table, [column]))];
     }),
   );
 }
@@ -224,12 +234,15 @@ const AGGREGATE_FUNCTIONS: Readonly<Record<Exclude<AggregatesPart, "group">, SQL
   max: sql`max`,
 };
 
+const COUNT = sql`count(*)`;
+
+function aggregateSql(row: SQL, aggregate: AggregatesPart, column: string): SQL {
+  const value = sql`${row}.${sql.identifier(column)}`;
+  return aggregate === "group" ? value : sql`${AGGREGATE_FUNCTIONS[aggregate]}(${value})`;
+}
+
 function planAggregate($row: Rows, aggregate: AggregatesPart, column: string, codec: Codec): Step {
   const $rows = $row.getClassStep();
-  const value = sql`${$rows.alias}.${sql.identifier(column)}`;
-  if (aggregate === "group") {
-    groupsOf($rows).push({ column, codec });
-    return $row.select(value, codec as PgCodec);
-  }
-  return $row.select(sql`${AGGREGATE_FUNCTIONS[aggregate]}(${value})`, codec as PgCodec);
+  if (aggregate === "group") groupsOf($rows).push({ column, codec });
+  return $row.select(aggregateSql($rows.alias, aggregate, column), codec as PgCodec);
 }

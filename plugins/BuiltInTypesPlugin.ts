@@ -23,6 +23,8 @@ const CODECS = {
   line: { ...TYPES.line, fromPg: parseLine },
 } satisfies Readonly<Record<string, Codec>>;
 
+export const LINE_CODEC: Codec = CODECS.line;
+
 const LIST_CODECS: Readonly<Record<string, Codec>> = {
   _money: listOfCodec(CODECS.money, { name: "money[]" }),
   _tsvector: listOfCodec(CODECS.tsvector, { name: "tsvector[]" }),

@@ -30,12 +30,29 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
   },
 };
 
+/** The scopes of types whose values are objects in GraphQL. */
+const VALUE_TYPES = [
+  "isPgIntervalType",
+  "isPgRangeType",
+  "isPgRangeBoundType",
+  "isPgPointType",
+  "isPgLineType",
+  "isPgLineSegmentType",
+  "isPgBoxType",
+  "isPgPathType",
+  "isPgPolygonType",
+  "isPgCircleType",
+] as const;
+
 function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
   const { fieldName, pgCodec, pgFieldAttribute, pgRelationDetails, isConnectionType, isConnectionEdgeType } = scope;
   if (scope.isRootMutation || scope.isRootSubscription || fieldName === undefined) return null;
   if (isConnectionType || isConnectionEdgeType || scope.isPageInfo) {
     const part = toPagePart(fieldName);
     return part && { kind: "page", part };
+  }
+  if (VALUE_TYPES.some((type) => (scope as Readonly<Record<string, unknown>>)[type])) {
+    return { kind: "member", member: fieldName };
   }
   if (pgFieldAttribute) {
     const attributes: Readonly<Record<string, object>> = pgCodec?.attributes ?? {};

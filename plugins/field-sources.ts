@@ -44,6 +44,20 @@ export type FieldSource =
       /** The error where no row was written; null when the field then is false. */
       readonly noRowError: ((table: PgTable) => Error) | null;
     }
+  /** Aggregates of all rows of the connection. */
+  | { readonly kind: "aggregates"; readonly maxPageSize: number }
+  /** Aggregates of one kind, of the same rows. */
+  | { readonly kind: "aggregates part" }
+  /** One value of a group of rows. */
+  | {
+      readonly kind: "aggregate";
+      readonly value: (row: SQL) => SQL;
+      readonly codec: Codec;
+      /** The rows are grouped by it. */
+      readonly isGroup: boolean;
+    }
+  /** A part of an interval, a range or a geometric value. */
+  | { readonly kind: "member"; readonly member: string }
   /** A field of the types that every connection has. */
   | { readonly kind: "page"; readonly part: PagePart };
 

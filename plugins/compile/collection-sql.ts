@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { TYPES } from "@dataplan/pg";
+import { generatePgParameterAnalysis, type PgSelectArgumentDigest, pgFromExpressionRuntime, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
-import type { PagePart } from "../field-sources.ts";
+import type { FunctionArgument, PagePart } from "../field-sources.ts";
 import { type OrderSql, orderExpressionsOf, type RowOrder } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
 import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { type CoercedVariables, type InputValue, parameterOf } from "./operation-values.ts";
+import { ABSENT, type CoercedVariables, type InputValue, parameterOf, parameterSql } from "./operation-values.ts";
 import { quoted, spellText, textLiteral, withoutLineBreaks } from "./spell-value.ts";
 
 /** Postgres limits the arguments of a function to 100. */
@@ -28,18 +28,23 @@ export type RowsSelect = {
   readonly row: SQL;
   readonly from: SQL;
   readonly conditions: readonly SQL[];
+  readonly groups?: readonly SQL[];
   readonly order: readonly OrderSql[];
   readonly limit: number | null;
   readonly offset: number;
 };
 
 /** Selects these outputs of each row. */
-export function selectRows({ row, from, conditions, order, limit, offset }: RowsSelect, outputs: SQL): SQL {
+export function selectRows(
+  { row, from, conditions, groups = [], order, limit, offset }: RowsSelect,
+  outputs: SQL,
+): SQL {
   const where = conditions.length === 0 ? sql.blank : sql` where ${sql.join(conditions.map(parenthesized), " and ")}`;
+  const groupBy = groups.length === 0 ? sql.blank : sql` group by ${sql.join(groups, ", ")}`;
   const by = order.map(({ fragment, direction }) => sql`${fragment} ${direction === "ASC" ? sql`asc` : sql`desc`}`);
   const orderBy = by.length === 0 ? sql.blank : sql` order by ${sql.join(by, ", ")}`;
   const range = sql`${limit === null ? sql.blank : sql` limit ${wholeNumber(limit)}`}${offset === 0 ? sql.blank : sql` offset ${wholeNumber(offset)}`}`;
-  return sql`select ${outputs} from ${from} as ${row}${where}${orderBy}${range}`;
+  return sql`select ${outputs} from ${from} as ${row}${where}${groupBy}${orderBy}${range}`;
 }
 
 function parenthesized(condition: SQL): SQL {
@@ -232,4 +237,28 @@ export class PageParts {
     this.#counted ??= this.#cursors;
     return this.#cursors;
   }
+}
+
+/** A call of a function. */
+export function callSql(
+  { name, from, parameters }: SchemaResource,
+  args: readonly FunctionArgument[],
+  given: ReadonlyMap<string, InputValue>,
+  row: SQL | null,
+): SQL {
+  if (typeof from !== "function") throw new NotCompiled("field", name);
+  const digests = args.map(({ argument, name: parameter, codec }): Digest => {
+    const value = given.get(argument) ?? ABSENT;
+    const own = parameter === undefined ? {} : { name: parameter };
+    return value.kind === "absent" ? { ...own, value: undefined } : { ...own, placeholder: parameterSql(value, codec) };
+  });
+  const all = row ? [{ placeholder: row }, ...digests] : digests;
+  return pgFromExpressionRuntime(from, parameters, all as Digest[], generatePgParameterAnalysis(parameters));
+}
+
+type Digest = Parameters<typeof pgFromExpressionRuntime>[2][number] & Partial<PgSelectArgumentDigest>;
+
+/** All rows of a table that meet the conditions. */
+export function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsSelect {
+  return { row, from: table.from as SQL, conditions, order: [], limit: null, offset: 0 };
 }

@@ -12,6 +12,7 @@ import {
   isListType,
   isObjectType,
   Kind,
+  type OperationDefinitionNode,
   type SelectionSetNode,
 } from "grafast/graphql";
 import { NotCompiled } from "./not-compiled.ts";
@@ -63,6 +64,33 @@ export class SelectionReader {
     const other = this.#schema.getType(condition);
     return isAbstractType(other) && this.#schema.isSubType(other, type);
   }
+}
+
+export type SelectedField = readonly [key: string, nodes: readonly FieldNode[]];
+
+/** With each field the `__typename` before it, and with the last one those after it. */
+export function oneFieldEach(fields: readonly SelectedField[]): SelectedField[][] {
+  const groups: SelectedField[][] = [[]];
+  for (const field of fields) {
+    if (!isTypename(field[1]) && groups.at(-1)!.some(([, nodes]) => !isTypename(nodes))) groups.push([]);
+    groups.at(-1)!.push(field);
+  }
+  return groups;
+}
+
+export function isTypename(nodes: readonly FieldNode[]): boolean {
+  return nodes[0]!.name.value === "__typename";
+}
+
+/** The document with these fields of the operation only. */
+export function withFields(
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+  fields: readonly SelectedField[],
+): DocumentNode {
+  const selections = fields.flatMap(([, nodes]) => nodes);
+  const own = { ...operation, selectionSet: { ...operation.selectionSet, selections } };
+  return { ...document, definitions: document.definitions.map((each) => (each === operation ? own : each)) };
 }
 
 export function selectionsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {

@@ -68,11 +68,18 @@ function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): Spelled
   if (fromPg === TYPES.float.fromPg && serialize === GraphQLFloat.serialize) return { text: spellFloat(value) };
   if (fromPg === TYPES.bytea.fromPg) return { text: quoted(withoutLineBreaks(sql`encode(${value}, 'base64')`)) };
   if (fromPg === TYPES.text.fromPg && isInstantCodec(codec)) return { text: spellInstant(value) };
-  const isText = fromPg === TYPES.text.fromPg || isIdCodec(codec);
+  const isAddress = fromPg === TYPES.inet.fromPg;
+  const isText = fromPg === TYPES.text.fromPg || isAddress || isIdCodec(codec);
   if (!isText || !(TEXT_SERIALIZERS.has(serialize) || takesExactNumbers(type)))
     throw new NotCompiled("value", `${codec.name} as ${type.name}`);
+  if (isAddress) return { text: spellAddress(typed) };
   if (UNESCAPED_TYPES.has(base.name)) return { text: quoted(sql`${typed}::text`) };
   return { text: spellText(castToText(value, codec)) };
+}
+
+/** Core omits the mask of a single host. */
+function spellAddress(address: SQL): SQL {
+  return spellText(sql`regexp_replace(${address}::text, '/(32|128)$', '')`);
 }
 
 /** As core selects it. */

@@ -12,8 +12,9 @@ import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
-import type { CompiledStep, RootField } from "../compile/compile-operation.ts";
+import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
+import type { RootField } from "../compile/operation-compiler.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
 
 export type CompiledRunOptions = {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";
@@ -8,7 +9,7 @@ import { propertyRuns } from "../../property-runs.ts";
 import { PUBLIC_SCHEMAS } from "../../schemas/public-schemas.ts";
 import { serveSchema } from "../../schemas/served.ts";
 import { serve } from "../../serve.ts";
-import { type Comparison, compareAnswers, compiledShare, servePair } from "./oracle.ts";
+import { answerOf, type Comparison, compareAnswers, compiledShare, operationWays, servePair } from "./oracle.ts";
 
 const sqlOf = (file: string) => readFileSync(join(import.meta.dirname, "..", file), "utf8");
 
@@ -22,7 +23,8 @@ const VALUES = `
     id bigint generated always as identity primary key, label text unique, small int2, whole int4, large int8, single float4,
     double float8, exact numeric, flag boolean, code uuid, bytes bytea, at timestamptz, local timestamp, day date, clock time,
     zoned timetz, span interval, data jsonb, plain json, feeling public.mood, worth public.amount, own_feeling public.moods,
-    both_parts public.pair, place point, period tstzrange, host inet, net cidr, bits varbit, price money, padded char(5),
+    both_parts public.pair, place point, period tstzrange, host inet, net cidr, bits varbit, edge lseg, area box, outline polygon, track path,
+    round circle, level line, days daterange, sizes int4range, worths numrange, spans interval[], periods tstzrange[], places point[], hosts inet[], price money, padded char(5),
     texts text[], wholes int[], doubles float8[], moments timestamptz[], feelings public.mood[], documents jsonb[],
     grid int[], flags boolean[], codes uuid[], parent_id bigint references public.values
   );
@@ -33,7 +35,7 @@ const VALUES = `
   create index on public.values (at);
   insert into public.values (label, small, whole, large, single, double, exact, flag, code, bytes, at, local, day, clock, zoned, span,
       data, plain, feeling, worth, own_feeling, both_parts, place, period, host, net, bits, price, padded, texts, wholes, doubles,
-      moments, feelings, documents, grid, flags, codes, parent_id)
+      moments, feelings, documents, grid, flags, codes, edge, area, outline, track, round, level, days, sizes, worths, spans, periods, places, hosts, parent_id)
     select 'label ' || n, n, -n, 9007199254740993 + n, 10::float4 ^ (n - 12), (case when n % 5 = 0 then 0 else 1.1 end) * 10::float8 ^ (n * 3 - 30),
       n * 1.50, n % 2 = 0, ('00000000-0000-4000-8000-00000000000' || n % 10)::uuid, decode(repeat('00ff5c0a', n * 9), 'hex'),
       case n % 7 when 3 then null else timestamptz '2026-01-01 00:00:00+02' + n * interval '1.000001 s' end,
@@ -43,7 +45,11 @@ const VALUES = `
       row(n::int, 'two')::public.pair, point(n, 1e20), tstzrange('2026-01-01Z', null), ('10.0.0.' || n)::inet, '10.0.0.0/8', b'101', n, 'ab',
       array['a "quoted" \\\\ {x}', null, 'b', 'two words'], array[n, null], array[n / 3.0, 1e25], array[timestamptz '2026-01-01Z', null],
       array['very sad', null]::public.mood[], array['{"a": 1}', null]::jsonb[], case when n % 4 = 0 then array[[1, 2], [3, 4]] else '{}' end,
-      array[true, null], array['00000000-0000-4000-8000-000000000001'::uuid], null
+      array[true, null], array['00000000-0000-4000-8000-000000000001'::uuid],
+      lseg(point(n, 0.1), point(-n, 1e-7)), box(point(n, 1), point(0.5, n)), polygon(3, circle(point(0, n), 2)), path(polygon(4, circle(point(n, 1), 1))),
+      circle(point(n, n), n / 7.0), line(point(n, 1), point(1, 2.5)), case n % 3 when 0 then 'empty' when 1 then daterange('2026-01-01', null) end::daterange,
+      int4range(null, n::int), numrange(n * 1.50, n * 2.25, '[]'), array[interval '-1.5 s', null], array[tstzrange(null, '2026-01-01Z', '(]'), 'empty', null],
+      array[point(n, 0), null], array['10.0.0.1'::inet, '10.0.0.0/24', null], null
     from generate_series(1, 18) as n;
   update public.values set parent_id = 1 + id % 5 where id > 3;
   insert into public.values (label, at) values ('infinite', 'infinity'), ('before Christ', '0044-03-15 BC'), (null, '12345-01-01');
@@ -74,9 +80,49 @@ const VALUES = `
   grant execute on all functions in schema public to anon, authenticated;
 `;
 
+/** A number of random size and sign. */
+const NUMBER =
+  "(case floor(random() * 6) when 0 then 0 when 1 then floor(random() * 20) - 10 else (random() - 0.5) * 10 ^ (random() * 40 - 20) end)";
+const POINT = `point(${NUMBER}, ${NUMBER})`;
+const POINTS = `(select string_agg(${POINT}::text, ',') from generate_series(0, (random() * 4)::int) where n > 0)`;
+const INTERVAL = `make_interval((random() * 20 - 10)::int, (random() * 30 - 15)::int, 0, (random() * 80 - 40)::int, (random() * 200 - 100)::int, (random() * 200 - 100)::int, random() * 200 - 100)`;
+const rangeOf = (
+  type: string,
+  bound: string,
+) => `(select case floor(random() * 8) when 0 then 'empty' when 1 then null else
+  ${type}(case when random() < 0.8 then least(one, other) end, case when random() < 0.8 then greatest(one, other) end, (array['[)', '[]', '()', '(]'])[1 + floor(random() * 4)::int]) end
+  from (select ${bound} as one, ${bound} as other where n > 0) as bounds)`;
+const MOMENT = `timestamptz '2026-01-01' + ${INTERVAL}`;
+
+const OBJECTS = `
+  create type public.word_range as range (subtype = text);
+  create domain public.own_range as int8range;
+  create type public.both_parts as (span interval, days daterange);
+  create table public.values (
+    id int primary key, span interval, place point, level line, edge lseg, area box, track path, outline polygon, round circle, days daterange, moments tstzrange,
+    locals tsrange, wholes int4range, larges int8range, exacts numrange, words public.word_range, owns public.own_range, host inet, net cidr, mac macaddr,
+    spans interval[], places point[], ranges numrange[], hosts inet[], "both" public.both_parts
+  );
+  comment on table public.values is '@list';
+  select setseed(0.5);
+  insert into public.values select n, case when random() < 0.9 then ${INTERVAL} end, ${POINT},
+    (case when random() < 0.1 then '{0,1,-3}' else format('{%s,%s,%s}', 1 + random() * 9, ${NUMBER}, ${NUMBER}) end)::line, lseg(${POINT}, ${POINT}), box(${POINT}, ${POINT}),
+    (case when random() < 0.5 then '[' || ${POINTS} || ']' else '(' || ${POINTS} || ')' end)::path, ('(' || ${POINTS} || ')')::polygon, circle(${POINT}, abs(${NUMBER})),
+    ${rangeOf("daterange", `(case when random() < 0.1 then '-infinity' else date '2026-01-01' + (random() * 4000)::int end)`)}, ${rangeOf("tstzrange", MOMENT)},
+    ${rangeOf("tsrange", `timestamp '2026-01-01' + ${INTERVAL}`)}, ${rangeOf("int4range", "(random() * 100)::int")}, ${rangeOf("int8range", "9007199254740993 + (random() * 100)::int8")},
+    ${rangeOf("numrange", "(random() * 100)::numeric(6, 3)")}, ${rangeOf("public.word_range", `repeat(chr(32 + (random() * 900)::int), 2) || '",' || random()`)},
+    ${rangeOf("int8range", "(random() * 100)::int8")}, (array['10.0.0.1', '10.0.0.1/32', '10.1.0.0/16', '::1', '2001:db8::1/128', '2001:db8::/32'])[1 + n % 6]::inet,
+    (array['10.0.0.1', '10.1.0.0/16', '::1', '2001:db8::/32'])[1 + n % 4]::cidr, '08:00:2b:01:02:03', array[${INTERVAL}, null, ${INTERVAL}],
+    case when random() < 0.9 then array[${POINT}, null, ${POINT}] else '{}' end, array[${rangeOf("numrange", "(random() * 100)::numeric")}], array['::1/128'::inet, null],
+    case when random() < 0.9 then row(${INTERVAL}, ${rangeOf("daterange", "date '2026-01-01' + (random() * 40)::int")})::public.both_parts end
+    from generate_series(1, ${propertyRuns(3_000)}) as n;
+  grant usage on schema public to anon;
+  grant select on public.values to anon;
+`;
+
 /** The share of operations that are compiled: values of some types, and interfaces, are not. */
 const LOCAL_SCHEMAS = [
-  ["values", VALUES, 0.5],
+  ["values", VALUES, 0.9],
   ["odd names and shapes", sqlOf("odd-schema.sql"), 0.5],
   ["clashing names", sqlOf("clashing-schema.sql"), 0.5],
   ["interfaces and references", sqlOf("polymorphic-schema.sql"), 0.1],
@@ -93,6 +139,38 @@ describe("answers are the same compiled and not", () => {
     const comparisons: Comparison[] = [];
     for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(600)));
     expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(share);
+  });
+
+  test("of random values of the types that are objects in GraphQL", async () => {
+    await using opened = new AsyncDisposableStack();
+    const database = await cloneDatabase("empty");
+    opened.defer(() => database.drop());
+    await execute(database, OBJECTS);
+    const services = opened.use(await servePair(database, { MAX_PAGE_SIZE: "5000" }));
+    const point = "{ x y }";
+    const range = "{ start { value inclusive } end { value inclusive } }";
+    const interval = "{ years months days hours minutes seconds __typename }";
+    const fields = `id span ${interval} place ${point} level { a ${point} b ${point} } edge { a ${point} b ${point} } area { a ${point} b ${point} }
+      track { isOpen points ${point} } outline { points ${point} } round { center ${point} radius } days ${range} moments ${range} locals ${range}
+      wholes ${range} larges ${range} exacts ${range} words ${range} owns ${range} host net mac spans ${interval} places ${point} ranges ${range} hosts both { span ${interval} days ${range} }`;
+    const query = `{ values(limit: 5000) { ${fields} } }`;
+    const rowsOf = async (service: Service) => {
+      const { data, errors } = await answerOf(service, { query, variables: {} }, null);
+      expect(errors).toBeUndefined();
+      return JSON.parse(data!).values as readonly Readonly<Record<string, unknown>>[];
+    };
+    const [rows, byGrafast] = [await rowsOf(services.compiling), await rowsOf(services.plain)];
+    const differences = rows.flatMap((row, index) =>
+      Object.entries(row).flatMap(([field, value]) => {
+        const [compiled, other] = [JSON.stringify(value), JSON.stringify(byGrafast[index]![field])];
+        return compiled === other ? [] : [{ field, compiled, other }];
+      }),
+    );
+    expect(differences.slice(0, 10)).toEqual([]);
+    expect(rows).toHaveLength(propertyRuns(3_000));
+    expect(byGrafast).toHaveLength(rows.length);
+    expect(await operationWays(services.compiling)).toEqual({ compiled: 1 });
+    expect(await operationWays(services.plain)).toEqual({});
   });
 
   test.each(["backstage", "logto", "medusa"] as const)("over the schema %s", async (name) => {

@@ -49,6 +49,7 @@ const SETTINGS = {
   REST_REQUIRE_APIKEY: "false",
   GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "1",
   MAX_ANSWER_BYTES: "262144",
+  PGRST_DB_AGGREGATES_ENABLED: "true",
 };
 
 let database: TestDatabase;
@@ -140,6 +141,24 @@ describe("an operation that can be compiled", () => {
       expect((await read({ orderBy: [{ id: "DESC" }] })).ids).toEqual(["100", "99"]);
     });
     expect(ways).toEqual({ compiled: 10 });
+  });
+
+  test("has aggregates of all rows that its filters select, grouped by the selected columns", async () => {
+    const query = `query ($most: ID!) { things(first: 1, where: { id: { lte: $most } }) {
+      totalCount all: aggregates { count max { id name } min { id } } aggregates { group { extra } count } } }`;
+    const ways = await waysOf(async () => {
+      expect((await sameAnswer(query, { variables: { most: "5" } })).data.things).toEqual({
+        totalCount: 5,
+        all: [{ count: "5", max: { id: "5", name: "thing 5" }, min: { id: "1" } }],
+        aggregates: [{ group: { extra: "extra" }, count: "5" }],
+      });
+      expect((await sameAnswer(query, { variables: { most: "0" } })).data.things).toEqual({
+        totalCount: 0,
+        all: [{ count: "0", max: { id: null, name: null }, min: { id: null } }],
+        aggregates: [],
+      });
+    });
+    expect(ways).toEqual({ compiled: 2 });
   });
 
   test("replaces an absent variable by the default of a function, and a null by none, where it is a number of rows too", async () => {
