@@ -7,7 +7,7 @@ import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { canIssueTokens } from "./engine/identity/token-keys.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
 import type { RequestLimit } from "./engine/limits/rate-limits.ts";
-import type { ServiceCounters } from "./engine/observability/counters.ts";
+import type { ServiceCounters } from "./engine/observability/metrics.ts";
 import type { Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { makeCsrfProtection } from "./http/csrf-protection.ts";

@@ -4,7 +4,6 @@ import type { ConnectionPoolState, ConnectionPoolsState } from "./engine/databas
 import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import type { ConnectionCounters } from "./engine/database/prepared-statements.ts";
-import { metricsOfCounters, type ServiceCounters } from "./engine/observability/counters.ts";
 import {
   counter,
   gauge,
@@ -12,6 +11,8 @@ import {
   type Metric,
   type MetricSample,
   type MetricSource,
+  metricsOfCounters,
+  type ServiceCounters,
 } from "./engine/observability/metrics.ts";
 import { droppedLogLines } from "./engine/output/log.ts";
 import type { ReplicationStream } from "./engine/replication/changes.ts";

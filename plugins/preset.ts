@@ -27,22 +27,23 @@ import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
 import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
-import { JsonScalarPlugin } from "./JsonScalarPlugin.ts";
 import { NameClashesPlugin } from "./NameClashesPlugin.ts";
 import { NamesPlugin } from "./NamesPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OrderByPlugin } from "./OrderByPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
-import { QuickBehaviorsPlugin } from "./QuickBehaviorsPlugin.ts";
-import { QuickIntrospectionPlugin } from "./QuickIntrospectionPlugin.ts";
-import { QuickLookupsPlugin, QuickPolymorphismPlugin, QuickTablesPlugin } from "./QuickLookupsPlugin.ts";
+import {
+  QuickBehaviorsPlugin,
+  QuickIntrospectionPlugin,
+  QuickLookupsPlugin,
+  QuickPolymorphismPlugin,
+  QuickTablesPlugin,
+} from "./QuickBuildPlugins.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
-import { ScalarInputPlugin } from "./ScalarInputPlugin.ts";
+import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlugin } from "./ScalarPlugins.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
-import { StrictScalarsPlugin } from "./StrictScalarsPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
-import { TimeScalarPlugin } from "./TimeScalarPlugin.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
 import { UnloggedTablesPlugin } from "./UnloggedTablesPlugin.ts";
 import { VisibilityPlugin } from "./VisibilityPlugin.ts";

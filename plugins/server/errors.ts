@@ -15,7 +15,7 @@ import {
 } from "../../engine/database/database-errors.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { AuthenticationResult, Authenticator } from "../../engine/identity/authenticator.ts";
-import type { KeyedCounter } from "../../engine/observability/counters.ts";
+import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { toGraphQLBody } from "../../http/error-bodies.ts";
 import { errorCodeOf, type HttpError, toHttpError } from "../../http/http-error.ts";

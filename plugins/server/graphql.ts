@@ -13,7 +13,7 @@ import { callerKey } from "../../engine/identity/caller.ts";
 import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
 import { SharedBytes } from "../../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../../engine/memory/socket-memory.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/counters.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { Listener } from "../../engine/pg-client/listen.ts";

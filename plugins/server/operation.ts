@@ -15,7 +15,7 @@ import { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { ResultRow, StatementContext } from "../../engine/database/statement.ts";
 import type { AuthenticationResult } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
-import type { KeyedCounter } from "../../engine/observability/counters.ts";
+import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";

@@ -1,5 +1,5 @@
 import { shuttingDown } from "../../engine/database/database-errors.ts";
-import type { KeyedCounter } from "../../engine/observability/counters.ts";
+import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "../../http/error-bodies.ts";

@@ -9,7 +9,7 @@ import { ContextError, responseTooLarge } from "../../engine/database/database-e
 import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import type { ServiceCounters } from "../../engine/observability/counters.ts";
+import type { ServiceCounters } from "../../engine/observability/metrics.ts";
 import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";

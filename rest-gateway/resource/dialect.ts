@@ -5,7 +5,7 @@ import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/counters.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { Plan } from "../../engine/statement/plan/plan.ts";
 import type { RunResult } from "../../engine/statement/run.ts";

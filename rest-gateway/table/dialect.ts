@@ -6,7 +6,7 @@ import type { Database } from "../../engine/database/database.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/counters.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import type { Intent, ResponseOptions } from "../../engine/statement/intent.ts";
 import type { Plan } from "../../engine/statement/plan/plan.ts";

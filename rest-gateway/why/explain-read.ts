@@ -5,7 +5,7 @@ import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
 import { explainStatement, inRolledBackTransaction } from "../../engine/inspect/explain.ts";
-import { makeServiceCounters } from "../../engine/observability/counters.ts";
+import { makeServiceCounters } from "../../engine/observability/metrics.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import type { SelectedColumn } from "../../engine/statement/intent.ts";
 import { bindRequest, type PreparedRequest } from "../../engine/statement/prepare.ts";

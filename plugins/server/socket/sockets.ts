@@ -16,8 +16,14 @@ import {
 } from "../../../http/socket-host.ts";
 import { LARGE_BODY_BYTES, scanBody } from "../parse-request.ts";
 import { type GraphqlSocketDependencies, type SocketChannel, SocketConnection } from "./connection.ts";
-import { KEEP_ALIVE, SUBSCRIPTIONS_TRANSPORT_WS, SubscriptionsTransportWs } from "./subscriptions-transport-ws.ts";
-import { makeTransportWs, TRANSPORT_WS, type TransportWs } from "./transport-ws.ts";
+import {
+  KEEP_ALIVE,
+  makeTransportWs,
+  SUBSCRIPTIONS_TRANSPORT_WS,
+  SubscriptionsTransportWs,
+  TRANSPORT_WS,
+  type TransportWs,
+} from "./protocols.ts";
 
 export type GraphqlSocketsOptions = {
   readonly services: GraphqlSocketDependencies;

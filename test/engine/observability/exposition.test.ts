@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { KeyedCounter } from "../../../engine/observability/counters.ts";
 import {
   counter,
   DurationHistogram,
   formatExposition,
   gauge,
   histogram,
+  KeyedCounter,
 } from "../../../engine/observability/metrics.ts";
 
 const linesOf = async (...processes: (readonly object[])[]) =>
