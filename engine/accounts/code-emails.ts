@@ -105,7 +105,7 @@ type Recipient = {
 
 const HAS_ACCOUNT = "select exists (select from auth.users where lower(email) = lower($1))";
 const FIND_RECIPIENT = "select * from auth.code_recipient($1)";
-const REGISTER = `select (auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL})).id as id`;
+const REGISTER = `select to_jsonb(auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL})) ->> 'id' as id`;
 const SET_METADATA = "update auth.users set raw_user_meta_data = $2 where user_id = $1";
 const READ_ACCOUNT = `
   select account.user_id, account.raw_user_meta_data as metadata, coalesce(account.verified_email, account.email) as address, 'confirmed' as state,
