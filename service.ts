@@ -171,7 +171,7 @@ class ServiceState {
   identification!: SignInServices;
   /** Made anew when settings change. */
   handlers!: RequestHandlers;
-  /** False from the moment that the service is told to stop. */
+  /** False as soon as the service begins to stop. */
   acceptsWork = true;
   /** False when requests are rejected, towards the end of a stop. */
   acceptsRequests = true;

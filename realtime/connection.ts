@@ -240,7 +240,7 @@ export class ChannelConnection {
 
   /** By the token, or by the API key that the socket was opened with. */
   async #identify(token: string | null): Promise<Caller> {
-    // An empty token is not a missing one, which the API key stands for.
+    // An empty token is invalid; without a token, the API key is used.
     if (token === "") throw malformedToken();
     try {
       return requireUnexpired(await this.#authenticate(token));

@@ -137,7 +137,7 @@ export class Presence {
     this.#updateTimer();
   }
 
-  /** Resolves when the others were told. */
+  /** Resolves when the other gateways have been notified. */
   close(): Promise<void> {
     clearInterval(this.#timer);
     return this.#gateways.size > 0 ? this.#relay.send({ kind: "presence-bye" }) : this.#relay.flushed();

@@ -21,7 +21,7 @@ export type ArchiveSequence = { readonly sequence: string; readonly last: string
 export type ArchivedRole = {
   readonly role: string;
   readonly attributes: string;
-  /** Attributes that not everybody who may create roles may give, such as `bypassrls`. */
+  /** Attributes that a role with CREATEROLE may lack the privilege to grant, such as `bypassrls`. */
   readonly privileges: readonly string[];
   readonly statements: readonly string[];
 };

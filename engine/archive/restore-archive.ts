@@ -210,9 +210,9 @@ function fail({ object }: ArchivedStatement, error: Error): never {
 }
 
 /**
- * Restores a backup into the empty database, and compares a backup of that with it, line by line. Throws if they differ. Of a
- * server of another major version, which writes definitions in other words, and of the first format, only what was restored
- * without an error is known: rows are compared in the former case.
+ * Restores a backup into the empty database, makes a backup of the result, and compares both line by line. Throws if they differ. Only
+ * rows are compared if the backup is from another major version, which formats definitions differently. A backup in the first format
+ * is only restored.
  */
 export async function checkArchive(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
   const result = await restoreAsArchived(file, settings);
@@ -274,8 +274,8 @@ async function compareLines(
 }
 
 /**
- * What Postgres adds to an expression when it writes again what it has read from its own words: casts, parentheses, and the
- * names of the output columns of all branches of a `union`.
+ * What Postgres adds when it formats an expression again that it has formatted before: casts, parentheses, and the names of the output
+ * columns of all branches of a `union`.
  */
 const ADDED = [
   / AS ("(?:[^"]|"")+"|\w+)/g,

@@ -1,10 +1,10 @@
-/** How often something was looked for. */
+/** Counted lookups. */
 export type CacheHits = { found: number; missed: number };
 
 /**
- * Remembers what was used lately: together it weighs no more than `most`, and the latest half of that is there. It has two
- * generations and drops the older one as a whole; a Map whose first entry is deleted again and again would have to look for
- * the next one behind all those that are gone.
+ * An LRU cache: the total weight of the entries is at most `max`, and the most recently used half of that is never evicted. It has
+ * two generations and drops the older one as a whole: finding the first entry of a Map becomes slow when first entries are
+ * deleted again and again.
  */
 export class RecentMap<Key, Value extends NonNullable<unknown>> {
   readonly #max: number;
@@ -39,7 +39,7 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
     return old;
   }
 
-  /** Which is no use of it. */
+  /** Does not count as use of the entry. */
   has(key: Key): boolean {
     return this.#young.has(key) || this.#old.has(key);
   }

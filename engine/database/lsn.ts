@@ -39,15 +39,15 @@ export class LsnFloors {
   floorFor(subject: string, sample: WalPosition | null, now: number): Lsn | null {
     const floor = settleFloor(this.#floor, sample);
     this.#floor = floor;
-    const mark = settleFloor(this.#bySubject.get(subject) ?? { since: now }, sample);
-    this.#bySubject.set(subject, mark);
-    return "place" in floor && "place" in mark ? laterLsn(floor.place, mark.place) : null;
+    const subjectFloor = settleFloor(this.#bySubject.get(subject) ?? { since: now }, sample);
+    this.#bySubject.set(subject, subjectFloor);
+    return "place" in floor && "place" in subjectFloor ? laterLsn(floor.place, subjectFloor.place) : null;
   }
 
   /** Records a write. The sample was taken after it, so it also covers the subject's earlier writes. */
   wrote(subject: string, sample: WalPosition): void {
-    const mark = this.#bySubject.get(subject);
-    const known = mark ? settleFloor(mark, sample) : { place: sample.place };
+    const subjectFloor = this.#bySubject.get(subject);
+    const known = subjectFloor ? settleFloor(subjectFloor, sample) : { place: sample.place };
     if ("place" in known) this.#bySubject.set(subject, { place: laterLsn(known.place, sample.place) });
   }
 
@@ -62,8 +62,8 @@ export class LsnFloors {
   }
 }
 
-function settleFloor(mark: LsnFloor, sample: WalPosition | null): LsnFloor {
-  return "since" in mark && sample && sample.askedAt > mark.since ? { place: sample.place } : mark;
+function settleFloor(floor: LsnFloor, sample: WalPosition | null): LsnFloor {
+  return "since" in floor && sample && sample.askedAt > floor.since ? { place: sample.place } : floor;
 }
 
 function laterLsn(one: Lsn, other: Lsn): Lsn {

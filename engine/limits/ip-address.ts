@@ -1,8 +1,8 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 
 /**
- * The IPv4 addresses that are not globally reachable, or that translate into others: IANA's registry of special-purpose addresses, multicast
- * and what is reserved.
+ * IPv4 addresses that are not globally reachable, or are translated to others: IANA's special-purpose registry, multicast and reserved
+ * addresses.
  */
 const SPECIAL_IPV4 = [
   "0.0.0.0/8",

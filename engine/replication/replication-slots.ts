@@ -14,10 +14,10 @@ const MAX_RETAINED_BYTES = 256 * 2 ** 20;
 const ADVANCE_STEPS = 8;
 
 /**
- * Postgres keeps of the log what a slot has not read. The keeper is a slot that nobody reads: it stays a while behind,
- * and every reader begins with a temporary copy of it, which is gone with the connection. So a reader that lost its
- * connection, or comes in place of one that was killed, goes on where it was. A copy is made at once, while a new slot
- * waits for every transaction that is writing.
+ * Postgres retains the WAL that a slot has not confirmed. The keeper is a permanent slot without a reader that stays some time
+ * behind; every reader uses a temporary copy of it, which is dropped with the connection. So a reader continues at its position after
+ * it has lost its connection or replaces a killed process. A copy is created at once, but a new slot waits for all writing
+ * transactions.
  */
 export type SlotRetention = "auto" | "always" | "never";
 

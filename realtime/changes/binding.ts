@@ -84,7 +84,7 @@ export function makeBindingReader(dependencies: BindingDependencies) {
   return (request: BindingRequest, id: number) => resolveBinding(request, id, memoizedDependencies);
 }
 
-/** Null where the caller may not receive such changes. The reason is not told: it would disclose which tables exist. */
+/** Null where the caller may not receive such changes. The reason is not reported: it would disclose which tables exist. */
 async function resolveBinding(
   request: BindingRequest,
   id: number,

@@ -53,7 +53,7 @@ export class ChangeDelivery {
     this.#oldRows = new Map(changes.map((pending) => [pending, readOldRow(pending.change, audience.table)]));
   }
 
-  /** Checks which changes each group can see. A group that cannot be checked is told that it missed changes. */
+  /** Checks which changes each group can see. A group that cannot be checked receives a gap. */
   async check(checkVisibility: CheckRowVisibility): Promise<void> {
     const { table, groups } = this.#audience;
     const checkOne = async (group: SubscriberGroup): Promise<void> => {

@@ -160,13 +160,13 @@ export class ChangeFeed {
     return this.#backlogs.positionOf(subscriber) ?? this.position;
   }
 
-  /** Starts with what is committed after this call: resolves when the stream has reached that point. */
+  /** Delivers transactions that commit after this call. Resolves when the stream has reached that point. */
   async subscribe(subscriber: ChangeSubscriber): Promise<void> {
     this.#subscribers.add(subscriber);
     try {
       await this.opened();
       await this.#awaitMarkerTogether("");
-      // The subscribers of that moment were told; a later one would wait in vain.
+      // A refusal is reported to the subscribers of that moment only; this one would never receive anything.
       this.assertAvailable();
     } catch (error) {
       this.#subscribers.delete(subscriber);
@@ -299,7 +299,7 @@ export class ChangeFeed {
     this.#push({ kind: "step", run: () => void this.#reportLapsed() });
   }
 
-  /** Ends subscriptions that would wait in vain from now on. */
+  /** Ends subscriptions whose tables are no longer published or readable. */
   async #reportLapsed(): Promise<void> {
     await this.#upToDate;
     if (this.#isClosed) return;
@@ -387,7 +387,7 @@ export class ChangeFeed {
         if (audience) deliveries.set(relation, new ChangeDelivery(changesOfTable, audience, this.history));
       }
       const xids = new Set(changes.map(({ transaction }) => transaction.xid));
-      // Before the check: a policy that reads other tables must see what the same transaction has written there.
+      // Before the check, because policies may read rows of other tables that the same transaction has written.
       if (deliveries.size > 0) await this.#options.awaitVisible(xids);
       await Promise.all([...deliveries.values()].map((delivery) => delivery.check(this.#options.checkVisibility)));
       if (schemaChanges === this.#schemaChanges) return deliveries;

@@ -285,10 +285,10 @@ const PACING_LOAD = 1 / 4;
 const MAX_PACING_MS = 300;
 const PACING_POLL_MS = 5;
 
-/** The changes that wait for the filters of each subscriber: nobody else waits for them. */
+/** The changes of each subscriber that wait for the evaluation of its filters. Other subscribers do not wait for them. */
 export class FilterBacklogs {
   readonly #backlogs = new Map<ChangeSubscriber, SubscriberBacklog>();
-  /** Sockets that were waited for in vain and have been sent nothing since: they are not waited for again. */
+  /** Outboxes that did not drain in time and have been sent nothing since: delivery does not wait for them again. */
   readonly #stuck = new WeakSet<Outbox>();
 
   get isEmpty(): boolean {

@@ -7,7 +7,7 @@ export type RealtimeCounters = {
   bytesOut: number;
   /** Sockets closed because their clients read too slowly. */
   overwhelmed: number;
-  /** Channels that were told that they may have missed changes. */
+  /** Channels that were notified of possibly missed changes. */
   gaps: number;
   /** Joins rejected for other reasons than a limit. */
   refusals: number;

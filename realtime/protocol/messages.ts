@@ -176,7 +176,7 @@ export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", broadcast };
 }
 
-/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null for what the format cannot represent. */
+/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null if the format cannot represent the message. */
 export function encodeBroadcastFrame(topic: string, { event, encoding, payload }: BroadcastMessage): Buffer | null {
   if (encoding === "whole") return null;
   const names = [Buffer.from(topic), Buffer.from(event)] as const;

@@ -127,7 +127,7 @@ export class Outbox {
     }
   }
 
-  /** Nothing more is accepted; what was is still sent. */
+  /** Accepts no more messages; those accepted before are still sent. */
   end(): void {
     this.flush();
     this.#isEnded = true;

@@ -239,7 +239,7 @@ async function respondWithCreated(
 ): Promise<GatewayResponse> {
   const { target, negotiated } = resource;
   const { collection } = target;
-  // The row is not shown to a caller who may not read it, nor where a trigger has put it elsewhere.
+  // The row is not returned if the caller may not read it, or if a trigger has inserted it into another table.
   const isReturned = collection.returnsInserted && (isList || rows.count > 0);
   if (!isReturned) return { status: 201, headers: {}, body: null };
   const isLinked = links || negotiated.links;
@@ -316,7 +316,7 @@ function hasPreconditions({ request: { headers } }: ResourceRequest): boolean {
   return ["if-match", "if-none-match", "if-unmodified-since"].some((name) => headers[name] !== undefined);
 }
 
-/** Checked before the call; what the function does with the row in between is up to the function. */
+/** Checked before the call. A change of the row between the check and the call is not detected. */
 async function checkPreconditions(parsed: ResourceRequest, run: RunRows): Promise<void> {
   const { collection } = parsed.target;
   const select = selectEveryField(collection);

@@ -28,13 +28,13 @@ type FormatOptions = {
   readonly formats: readonly ResponseFormat[];
   /** The table or function; for a function that returns rows of a table, the table. */
   readonly target: QualifiedName;
-  /** All of its columns and nothing else: only then are the rows what a handler of the table knows. */
+  /** Whether exactly all columns are selected: only then do the rows have the table's row type, which media type handlers take. */
   readonly selectsAll: boolean;
   readonly catalog: Catalog;
   readonly explain: boolean;
 };
 
-/** The first of the formats that can be made. Refuses when there is none (PGRST107). */
+/** The first format that is available; throws PGRST107 if none is. */
 export function negotiateFormat(options: FormatOptions): NegotiatedFormat {
   for (const format of options.formats) {
     const negotiated = makeFormat(format, options);

@@ -59,7 +59,7 @@ export type PlanContext = EmbedNameRules & {
   readonly role: string;
   /** The schema of the request, in which relations are looked up. */
   readonly schema: string;
-  /** Whether clients may ask for aggregates. */
+  /** Whether clients may use aggregates. */
   readonly aggregates: boolean;
   /** The maximum number of rows of a selection; null is no limit. */
   readonly maxRows: number | null;

@@ -32,7 +32,7 @@ export type PayloadRules = {
 /** Members by column. */
 type SentRow = ReadonlyMap<string, SentMember>;
 
-/** Validates the rows of a body and reports all errors together. Fields that nobody may write are dropped. */
+/** Validates the rows of a body and reports all errors together. Fields that no role may write are dropped. */
 export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRules): Stepwise<RowPayload> {
   const faults = new PayloadFaults();
   const fields = new Map(rules.collection.fields.map((field) => [field.name, field]));

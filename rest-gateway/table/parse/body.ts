@@ -154,7 +154,7 @@ function toNamedRows({ body, outline }: ParsedBody & { readonly kind: "json" }, 
   return { json: body, columns, isArray: true, ...(hasAll && { valueSpans }) };
 }
 
-/** Only a function of one unnamed parameter can take what has no names, or more of them than functions have parameters. */
+/** Null without names, or with more names than a function can have parameters: then only a single unnamed parameter can take the body. */
 function argumentNamesOf(outline: ReadableOutline): readonly string[] | null {
   const { keys } = outline.kind === "object" || outline.kind === "rows" ? outline : { keys: null };
   return keys && sortedUnique(keys);

@@ -111,13 +111,13 @@ const PREFERENCE_VALUES = {
 
 type PreferenceChoice = keyof typeof PREFERENCE_VALUES;
 
-/** What the deployment lets a client choose. */
+/** The preferences that the deployment allows. */
 export type PreferenceRules = { readonly txOverride: boolean; readonly timeZones: ReadonlySet<string> };
 
-/** Heard elsewhere: whether the work may be left for later. */
+/** The pipeline handles these: they concern asynchronous execution. */
 const HANDLED_ELSEWHERE: readonly string[] = ["respond-async", "wait"];
 
-/** `-4`, `05:30`. No longer ones: a zone of the client's own making can harm the server (CVE-2026-14669). */
+/** `-4`, `05:30`. Longer texts are refused: a POSIX time zone string from a client can harm the server (CVE-2026-14669). */
 const TIME_ZONE_OFFSET = /^[+-]?(0?\d|1[0-5])(:[0-5]\d)?$/;
 
 const NO_PREFERENCES = toPreferences(new Map(), { txOverride: false });

@@ -9,7 +9,7 @@ export type RangeBounds = {
   readonly offset: number | null;
 };
 
-/** What cannot be read as a whole number is as good as absent. */
+/** Null if the text is not an integer; the parameter is then ignored. */
 export function parseBound(text: string): number | null {
   if (!/^\s*-?\d+\s*$/.test(text)) return null;
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
@@ -46,7 +46,7 @@ function toTopRange(limit: number | null, offset: number): RowRange {
   return toRowRange({ first: Math.max(offset, 0), last: offset + limit - 1 });
 }
 
-/** The header narrows what the parameters ask for. A header that cannot be read is ignored, as RFC 9110 has it (§14.2). */
+/** The header narrows the range of the parameters. An invalid header is ignored (RFC 9110 §14.2). */
 function intersectRangeHeader(range: RowRange, header: string): RowRange {
   const match = /^(\d+)-(\d*)$/.exec(header);
   if (match === null || range.limit === 0) return range;

@@ -23,7 +23,7 @@ export class Scanner {
   /** Whether the expectation with the same index is literal text. */
   readonly #isLiteral: boolean[] = [];
 
-  /** `shown` is what the client wrote, where that is not quite the text that is read. */
+  /** `shown` is the client's text, for error messages, if the scanned text was derived from it. */
   constructor(subject: string, text: string, shown = text) {
     this.#subject = subject;
     this.text = text;
