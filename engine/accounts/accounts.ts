@@ -3,8 +3,11 @@ import type { AsOwner } from "../database/owner-pool.ts";
 import type { CredentialReader } from "../identity/authenticator.ts";
 import { callerFromClaims } from "../identity/caller.ts";
 import { parseClaims, serializeClaims } from "../identity/claims.ts";
+import type { ClientInfo } from "../identity/client-info.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
 import type { EmailQueue } from "../mail/email-queue.ts";
+import { type AccountLinks, makeAccountLinks } from "./account-links.ts";
+import { Administration } from "./administration.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { makeClaimsHook } from "./claims-hook.ts";
 import { type CodeEmailSettings, type CodeEmails, makeCodeEmails } from "./code-emails.ts";
@@ -54,6 +57,9 @@ export type Accounts = Registration & {
   readonly changePassword: ChangePassword;
   readonly own: OwnAccount;
   readonly updateUser: UpdateUser;
+  /** Operations by an administrator, in the name of that client. */
+  administrationBy(clientInfo: ClientInfo): Administration;
+  readonly links: AccountLinks;
   readonly tokens: TokenPairs;
   /** Tokens for clients of Supabase Auth. */
   readonly sessionTokens: TokenPairs<SessionTokens>;
@@ -127,6 +133,12 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     }),
     tokens: makeTokenPairs({ asOwner, issuer, kind: issuer.pairs, claimsHook, hasReuseWindow: false }),
     sessionTokens: makeTokenPairs({ asOwner, issuer, kind: issuer.sessionTokens, claimsHook, hasReuseWindow: true }),
+    administrationBy: (clientInfo) => new Administration({ asOwner, policy, passwords, clientInfo }),
+    links: makeAccountLinks({
+      ...{ asOwner, passwords, policy, codes, codeEmails },
+      secureEmailChange: codeSettings?.secureEmailChange ?? true,
+      serviceUrl: siteUrl,
+    }),
     sessions,
     readClaims,
     factors: new Factors({ asOwner, passwords, attempts, issuer: jwtIssuer }),

@@ -2,30 +2,126 @@ import pg from "pg";
 import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError, fieldErrorsOf } from "../errors.ts";
-import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
+import type { UserJson } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
-import { makePasswords } from "./passwords.ts";
+import { isPasswordHash, makePasswords, type Passwords } from "./passwords.ts";
 
 type NewUser = { readonly name: string; readonly email: string; readonly password: string; readonly role: string };
-type AdministrationOptions = { readonly asOwner: AsOwner; readonly policy: PasswordPolicy };
+
+/** What an administrator changes; a missing member stays as it is. */
+export type AccountChanges = {
+  readonly email?: string;
+  readonly phone?: string;
+  /** Confirms the address, without an e-mail. */
+  readonly email_confirm?: true;
+  readonly phone_confirm?: true;
+  readonly role?: string;
+  /** Members are added; null removes one. */
+  readonly user_metadata?: object;
+  readonly app_metadata?: object;
+  /** From now on; 0 ends a ban. */
+  readonly ban_seconds?: number;
+};
+
+export type NewUserAccount = AccountChanges & { readonly id?: string; readonly name: string };
+
+/** `password` and `passwordHash`: at most one of them. */
+export type NewSecret = { readonly password: string | null; readonly passwordHash?: string | null };
+
+export type UserPage = { readonly total: number; readonly users: readonly UserJson[] };
+export type UserPageRequest = { readonly page: number; readonly perPage: number; readonly filter: string };
+
+type AdministrationOptions = {
+  readonly asOwner: AsOwner;
+  readonly policy: PasswordPolicy;
+  readonly passwords?: Passwords;
+  /** For the audit log. */
+  readonly clientInfo?: ClientInfo;
+};
 
 const ADMINISTRATOR = "Administrator";
 
-/** Account operations for the operator's commands. */
+const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%')`;
+const LIST_USERS = `
+  select (select count(*)::integer from auth.users as account where ${MATCHES_FILTER}) as total,
+    (
+      select coalesce(jsonb_agg(auth.user_json(page.user_id) order by page.created_at desc, page.user_id desc), '[]')
+      from (
+        select account.user_id, account.created_at from auth.users as account where ${MATCHES_FILTER}
+        order by account.created_at desc, account.user_id desc limit $2 offset $3
+      ) as page
+    ) as users`;
+
+/** Account operations for administrators: the operator's commands, and servers with the role service_role. */
 export class Administration {
   readonly #asOwner: AsOwner;
   readonly #policy: PasswordPolicy;
-  readonly #passwords = makePasswords();
+  readonly #passwords: Passwords;
+  readonly #clientInfo: ClientInfo;
 
-  constructor({ asOwner, policy }: AdministrationOptions) {
+  constructor({ asOwner, policy, passwords = makePasswords(), clientInfo = OPERATOR }: AdministrationOptions) {
     this.#asOwner = asOwner;
     this.#policy = policy;
+    this.#passwords = passwords;
+    this.#clientInfo = clientInfo;
+  }
+
+  /** The newest first. */
+  async list({ page, perPage, filter }: UserPageRequest): Promise<UserPage> {
+    const { rows } = await this.#asOwner((client) =>
+      client.query<UserPage>(LIST_USERS, [filter.replace(/[\\%_]/g, "\\$&"), perPage, (page - 1) * perPage]),
+    );
+    return rows[0]!;
+  }
+
+  /** The key of the user with that uuid; null if there is none. */
+  async findUser(id: string): Promise<string | null> {
+    const { rows } = await this.#asOwner((client) =>
+      client.query<{ user_id: string }>("select user_id from auth.users where id = $1", [id]),
+    );
+    return rows[0]?.user_id ?? null;
+  }
+
+  /** Returns the key. */
+  async create(user: NewUserAccount, secret: NewSecret): Promise<string> {
+    const hash = await this.#hashNewSecret(secret, [user.name, user.email]);
+    return inOwnerTransaction(this.#asOwner, (client) => insertUser(client, user, hash, this.#clientInfo));
+  }
+
+  /** False: there is no such account. */
+  async change(userId: string, changes: AccountChanges, password: string | null): Promise<boolean> {
+    const hash = await this.#hashNewSecret({ password }, [changes.email]);
+    const statement = `auth.change_account($2, $3, $4, ${CLIENT_INFO_SQL})`;
+    return this.#call<boolean>(statement, userId, JSON.stringify(changes), hash);
+  }
+
+  /** `keepsRow`: the row stays, without what names the person. False: there is no such account. */
+  remove(userId: string, { keepsRow }: { readonly keepsRow: boolean }): Promise<boolean> {
+    return this.#call<boolean>(`auth.delete_account($2, $3, ${CLIENT_INFO_SQL})`, userId, keepsRow);
+  }
+
+  /** False: the user has no such factor. */
+  deleteFactor(userId: string, factorId: string): Promise<boolean> {
+    return this.#call<boolean>(`auth.delete_factor_of($2, $3, ${CLIENT_INFO_SQL})`, userId, factorId);
+  }
+
+  async #hashNewSecret(
+    { password, passwordHash = null }: NewSecret,
+    personalWords: readonly (string | undefined)[],
+  ): Promise<string | null> {
+    if (passwordHash !== null && !isPasswordHash(passwordHash)) {
+      throw new ApiError("invalid", "VALIDATION_ERROR", "A password hash must be in the PHC format of argon2id.");
+    }
+    if (password === null) return passwordHash;
+    checkNewPassword(password, { policy: this.#policy, field: "password", personalWords });
+    return this.#passwords.hash(password);
   }
 
   /** Adds a user with a verified e-mail address. */
   async add(user: NewUser): Promise<{ readonly id: string }> {
     const { name, email, role } = user;
-    const hash = await this.#hashNewPassword(user);
+    const hash = await this.#hashNewSecret(user, [name, email]);
     const id = await this.#call<string>(
       `auth.add_account($2, $3, $4, $5, ${CLIENT_INFO_SQL})`,
       name,
@@ -51,20 +147,15 @@ export class Administration {
   /** Creates the first administrator, unless there is an administrator already. */
   async ensureAdministrator({ email, password }: Pick<NewUser, "email" | "password">): Promise<"made" | "kept"> {
     if (await this.#hasAdministrator()) return "kept";
-    const hash = await this.#hashNewPassword({ name: ADMINISTRATOR, email, password });
+    const hash = await this.#hashNewSecret({ password }, [ADMINISTRATOR, email]);
     const statement = `auth.ensure_administrator($2, $3, $4, ${CLIENT_INFO_SQL})`;
     const isMade = await this.#call<boolean>(statement, ADMINISTRATOR, email, hash).catch(explainTakenEmail);
     return isMade ? "made" : "kept";
   }
 
-  #hashNewPassword({ name, email, password }: Omit<NewUser, "role">): Promise<string> {
-    checkNewPassword(password, { policy: this.#policy, field: "password", personalWords: [name, email] });
-    return this.#passwords.hash(password);
-  }
-
   async #call<T>(functionCall: string, ...values: unknown[]): Promise<T> {
     const { rows } = await inOwnerTransaction(this.#asOwner, (client) =>
-      client.query<{ value: T }>(`select ${functionCall} as value`, [clientInfoParameter(OPERATOR), ...values]),
+      client.query<{ value: T }>(`select ${functionCall} as value`, [clientInfoParameter(this.#clientInfo), ...values]),
     );
     return rows[0]!.value;
   }
@@ -84,6 +175,21 @@ export class Administration {
     );
     return rows[0]!.has;
   }
+}
+
+/** Returns the key. */
+export async function insertUser(
+  client: pg.ClientBase,
+  user: NewUserAccount,
+  passwordHash: string | null,
+  clientInfo: ClientInfo,
+): Promise<string> {
+  const { rows } = await client.query<{ id: string }>(`select auth.create_account($2, $3, ${CLIENT_INFO_SQL}) as id`, [
+    clientInfoParameter(clientInfo),
+    JSON.stringify(user),
+    passwordHash,
+  ]);
+  return rows[0]!.id;
 }
 
 /** An existing account is not promoted: anybody could have registered it with this address before. */

@@ -48,8 +48,6 @@ export type CodeEmails = {
   beginEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<() => void>;
   /** In a transaction that has locked the account, which has just been made or is unconfirmed. */
   beginInvitation(client: pg.ClientBase, invited: CodeUser, request: CodeRequest): Promise<() => void>;
-  /** A link that is not sent. In a transaction that has locked the account. */
-  makeLink(client: pg.ClientBase, link: NewLink, request: CodeRequest): Promise<MailLink>;
   hasAccount(email: string): Promise<boolean>;
   /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
   count(kind: string, address: string): Promise<void>;
@@ -68,6 +66,7 @@ export type EmailChange = {
   readonly metadata: Readonly<Record<string, unknown>>;
 };
 type NewLink = {
+  readonly redirectTo: string;
   readonly purpose: Exclude<CodePurpose, "reauthentication" | "sms" | "phone_change">;
   readonly userId: string;
   readonly email: string;
@@ -95,7 +94,7 @@ export type CodeEmailSettings = {
   readonly autoConfirm: boolean;
 };
 
-type Recipient = {
+export type Recipient = {
   readonly user_id: string | null;
   readonly address: string | null;
   readonly state: "absent" | "disabled" | "unconfirmed" | "confirmed";
@@ -220,13 +219,6 @@ class QueuedCodeEmails implements CodeEmails {
     return () => this.#options.emailQueue.add(async () => prepared);
   }
 
-  async makeLink(client: pg.ClientBase, { purpose, userId, email, newEmail }: NewLink, { redirectTo }: CodeRequest) {
-    const code = { purpose, userId, to: email, ...(newEmail !== undefined && { newAddress: newEmail }) };
-    const secrets = await this.#options.codes.add(client, code);
-    const { type } = MAILS[purpose];
-    return { ...secrets, type, url: this.#linkTo(secrets.token, type, redirectTo) };
-  }
-
   async hasAccount(email: string) {
     const { rows } = await this.#options.asOwner((client) => client.query<{ exists: boolean }>(HAS_ACCOUNT, [email]));
     return rows[0]!.exists;
@@ -267,7 +259,7 @@ class QueuedCodeEmails implements CodeEmails {
     const newAddress = newEmail === undefined ? {} : { newAddress: newEmail };
     const { token, code } = await codes.add(client, { purpose, userId, to, enteredWith, flowId, ...newAddress });
     return writeMail(name, to, {
-      ConfirmationURL: this.#linkTo(token, type, redirectTo),
+      ConfirmationURL: linkTo(this.#options, { token, type, redirectTo }),
       Token: code,
       TokenHash: token,
       SiteURL: applicationUrl(),
@@ -276,12 +268,6 @@ class QueuedCodeEmails implements CodeEmails {
       Data: metadata,
       RedirectTo: redirectTo,
     });
-  }
-
-  #linkTo(token: string, type: LinkType, redirectTo: string): string {
-    // As Supabase writes it: a URL without a query stays readable.
-    const target = /[?&#+%\s]/.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo;
-    return `${this.#options.serviceUrl()}${VERIFY_PATH}?token=${token}&type=${type}&redirect_to=${target}`;
   }
 
   #queue(prepare: (client: pg.ClientBase) => Promise<Email | null>): void {
@@ -300,6 +286,25 @@ class QueuedCodeEmails implements CodeEmails {
   }
 }
 
+type LinkOptions = Pick<CodeEmailsOptions, "codes" | "serviceUrl">;
+
+/** A link that is not sent. In a transaction that has locked the account. */
+export async function makeMailLink(client: pg.ClientBase, options: LinkOptions, link: NewLink): Promise<MailLink> {
+  const { purpose, userId, email, newEmail, redirectTo } = link;
+  const code = { purpose, userId, to: email, ...(newEmail !== undefined && { newAddress: newEmail }) };
+  const secrets = await options.codes.add(client, code);
+  const { type } = MAILS[purpose];
+  return { ...secrets, type, url: linkTo(options, { token: secrets.token, type, redirectTo }) };
+}
+
+type LinkParts = { readonly token: string; readonly type: LinkType; readonly redirectTo: string };
+
+function linkTo({ serviceUrl }: Pick<LinkOptions, "serviceUrl">, { token, type, redirectTo }: LinkParts): string {
+  // As Supabase writes it: a URL without a query stays readable.
+  const target = /[?&#+%\s]/.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo;
+  return `${serviceUrl()}${VERIFY_PATH}?token=${token}&type=${type}&redirect_to=${target}`;
+}
+
 function mailTo(recipient: Recipient, purpose: MailPurpose, enteredWith: string): NewMail {
   return {
     purpose,
@@ -310,7 +315,8 @@ function mailTo(recipient: Recipient, purpose: MailPurpose, enteredWith: string)
   };
 }
 
-async function findRecipient(client: pg.ClientBase, email: string): Promise<Recipient> {
+/** Locks the account. */
+export async function findRecipient(client: pg.ClientBase, email: string): Promise<Recipient> {
   const { rows } = await client.query<Recipient>(FIND_RECIPIENT, [email]);
   return rows[0]!;
 }

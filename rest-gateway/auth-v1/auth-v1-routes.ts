@@ -4,6 +4,7 @@ import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { authenticateTableCaller } from "../table/authenticate.ts";
 import { accountRoutes } from "./account-routes.ts";
+import { adminRoutes } from "./admin-routes.ts";
 import type { AuthRouteHandler, AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
 import { mailRoutes } from "./mail-routes.ts";
@@ -22,6 +23,7 @@ export function authV1Handler(services: AuthV1Services): GatewayHandler {
     ...tokenRoutes(services),
     ...mailRoutes(services),
     ...accountRoutes(services),
+    ...adminRoutes(services),
   });
   const { requireApiKey } = services.config;
   return async (request) => {

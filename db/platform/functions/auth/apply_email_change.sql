@@ -1,18 +1,7 @@
 -- Both sides have confirmed it. What was sent to the previous address ends.
 create or replace function auth.apply_email_change(user_id bigint, new_email text, client_info auth.client_info) returns void as $$
 begin
-  begin
-    if exists (
-      select from pg_constraint
-      where conrelid = 'auth.users'::regclass and contype = 'f' and confrelid = to_regclass('public.users')
-    ) then
-      update public.users set email = apply_email_change.new_email where users.id = apply_email_change.user_id;
-    else
-      update auth.users as account set email = apply_email_change.new_email where account.user_id = apply_email_change.user_id;
-    end if;
-  exception when unique_violation then
-    raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
-  end;
+  perform auth.set_email(apply_email_change.user_id, apply_email_change.new_email);
   update auth.users as account set verified_email = apply_email_change.new_email, is_anonymous = false
     where account.user_id = apply_email_change.user_id;
   delete from auth.mail_tokens as token where token.user_id = apply_email_change.user_id;
