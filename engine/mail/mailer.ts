@@ -55,8 +55,10 @@ function smtpMailer(url: string, from: string): Mailer {
 function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): Mailer {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
   // Quoted-printable would break long links over several lines, so that they could not be copied from the file.
-  composer.use("stream", (mail, done) => {
-    mail.message.getTransferEncoding = () => "8bit";
+  composer.use("stream", ({ message }, done) => {
+    for (const part of [message, ...(message as unknown as MessagePart).childNodes]) {
+      part.getTransferEncoding = () => "8bit";
+    }
     done();
   });
   composer.use("stream", refuseOtherRecipients);
@@ -79,6 +81,12 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
     close() {},
   };
 }
+
+/** The text and the HTML of an e-mail that has both are its child nodes. */
+type MessagePart = {
+  getTransferEncoding(): string;
+  readonly childNodes: readonly { getTransferEncoding(): string }[];
+};
 
 type ComposedEmail = {
   readonly data: { readonly to?: unknown };

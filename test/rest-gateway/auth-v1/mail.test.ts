@@ -1,8 +1,12 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 import { MailFolder } from "./mail-folder.ts";
 
@@ -325,6 +329,60 @@ describe("a change of address", () => {
   });
 });
 
+describe("a service with settings of its own", () => {
+  let templates: string;
+  let custom: Service;
+  beforeAll(async () => {
+    templates = await mkdtemp(join(tmpdir(), "templates-"));
+    await writeFile(
+      join(templates, "magic_link.html"),
+      'Subject: Hello {{ .Data.name }}\n\n<p>{{ .Data.name }}: <a href="{{ .SiteURL }}/confirm?token_hash={{ .TokenHash }}&amp;type=email">sign in</a> or {{ .Token }}</p>',
+    );
+    custom = await serve(database, {
+      MAIL_DIR: mails.path,
+      MAIL_TEMPLATES_DIR: templates,
+      AUTH_AUTOCONFIRM: "false",
+      AUTH_SECURE_EMAIL_CHANGE: "false",
+    });
+  });
+  afterAll(async () => {
+    await custom.stop();
+    await rm(templates, { recursive: true });
+  });
+
+  test("writes e-mails with its templates, in HTML and as text, with values that users cannot turn into HTML", async () => {
+    const email = newAddress();
+    const name = "<img src=x>";
+    await newClient(lenient).auth.signUp({ email, password: PASSWORD, options: { data: { name } } });
+    await newClient(custom).auth.signInWithOtp({ email });
+    const { subject, text } = await mails.receiveOne(email);
+    expect(subject).toBe(`Hello ${name}`);
+    expect(text).toContain("<p>&lt;img src=x&gt;: <a href=");
+    expect(text).toContain(`${name}: sign in ${custom.url}/confirm?token_hash=`);
+    const token_hash = /token_hash=([\w-]+)/.exec(text)![1]!;
+    const { error } = await newClient(custom).auth.verifyOtp({ token_hash, type: "email" });
+    expect(error).toBeNull();
+  });
+
+  test("does not start with a template that it cannot use", async () => {
+    await writeFile(join(templates, "recovery.html"), "{{ .Tokens }}");
+    const start = serve(database, { MAIL_TEMPLATES_DIR: templates });
+    await expect(start).rejects.toThrow(`${join(templates, "recovery.html")}: {{ .Tokens }} is not a variable`);
+  });
+
+  test("changes an address that is confirmed at the new one, without AUTH_SECURE_EMAIL_CHANGE", async () => {
+    const [email, newEmail] = [await newUser(), newAddress()];
+    const client = newPkceClient(custom);
+    await client.auth.signInWithPassword({ email, password: PASSWORD });
+    expect((await client.auth.updateUser({ email: newEmail })).error).toBeNull();
+    const target = await open((await mails.receiveOne(newEmail)).link);
+    const { data, error } = await client.auth.exchangeCodeForSession(target.searchParams.get("code")!);
+    expect(error).toBeNull();
+    expect(data.session!.user.email).toBe(newEmail);
+    expect(await mails.count(email)).toBe(0);
+  });
+});
+
 describe("whoever asks for an e-mail", () => {
   test("waits a minute for the next one of its kind, whether or not the address has an account", async () => {
     for (const email of [await newUser(), newAddress()]) {
@@ -373,7 +431,9 @@ describe("whoever asks for an e-mail", () => {
       client.release();
     }
     await mails.receive(known, 2);
-    expect((await mails.receiveOne(unknown)).subject).toBe("Confirm your e-mail address");
+    await until(async () =>
+      (await mails.receive(unknown)).some(({ subject }) => subject === "Confirm your e-mail address"),
+    );
   });
 });
 
