@@ -61,7 +61,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
         ? makeAccounts({ asOwner, keys, config, emailQueue, codeEmails, siteUrl })
         : null;
     const federation =
-      accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl }) : null;
+      accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log }) : null;
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
     return {
       keys,

@@ -1,6 +1,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { ProviderKind, ProviderSettings } from "../engine/accounts/federation/provider.ts";
+import {
+  CLIENT_CALLBACK_PATH,
+  type ProviderKind,
+  type ProviderSettings,
+} from "../engine/accounts/federation/provider.ts";
 import {
   type ListedProvider,
   makeProviders,
@@ -22,6 +26,7 @@ const MAPPED_CLAIMS = ["subject", "email", "email_verified", "name"] as const;
 const TEXT_OPTIONS = [
   ...["kind", "name", "issuer", "title", "scope", "client-id", "client-secret", "client-secret-file"],
   ...["auth-url", "authorization-url", "token-url", "userinfo-url"],
+  ...["domains", "more-client-ids"],
   ...["entry-point", "logout-url", "certificate", "key", "our-certificate", "name-id-format"],
   ...MAPPED_CLAIMS.map((claim) => `${claim.replace("_", "-")}-claim`),
 ];
@@ -42,7 +47,9 @@ const ACTIONS: Readonly<Record<string, ProviderAction>> = {
     const provider = await parseProvider(options);
     await providers.add(provider);
     console.log(`Users can sign in at /auth/providers/${provider.name}/sign-in.
-Register the redirect URI with the provider: /auth/providers/${provider.name}/callback, behind PUBLIC_URL.`);
+Register the redirect URI with the provider: /auth/providers/${provider.name}/callback, behind PUBLIC_URL${
+      provider.kind === "saml" ? "." : `; for clients of /auth/v1 also ${CLIENT_CALLBACK_PATH}.`
+    }`);
   },
   async list(providers, [word]) {
     if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
@@ -78,11 +85,11 @@ function parseName([name, ...others]: readonly string[]): string {
 
 await runCommand({
   usage: `${commandLine("provider", "add --kind oidc --name N --issuer URL --client-id ID")}
-    [--client-secret-file F | --client-secret S]
+    [--client-secret-file F | --client-secret S] [--more-client-ids ID,ID]
 ${commandLine("provider", "add --kind oauth2 --name N --issuer URL --client-id ID --auth-url URL")}
     [--client-secret-file F]   (or --authorization-url, --token-url and --userinfo-url)
 ${commandLine("provider", "add --kind saml --name N --issuer ENTITY-ID --entry-point URL --certificate FILE")}
-    [--logout-url URL] [--client-id OUR-ENTITY-ID] [--key FILE --our-certificate FILE] [--name-id-format F]
+    [--domains D,D] [--logout-url URL] [--client-id OUR-ENTITY-ID] [--key FILE --our-certificate FILE] [--name-id-format F]
   Adds an identity provider. Options for every kind:
     [--title T] [--scope S] [--no-sign-ups] [--trust-email] [--trust-factor] [--private-network]
   Names of claims:
@@ -172,6 +179,21 @@ function parseCommonSettings(text: TextOption, options: ProviderFlags): Provider
     ...(scope !== null && { scope }),
     ...(claims.length > 0 && { claims: Object.fromEntries(claims) }),
     ...(options["private-network"] === true && { private_network: true }),
+    ...parseLists(options),
+  };
+}
+
+/** Options with several values, separated by commas. */
+function parseLists(options: ProviderFlags): ProviderSettings {
+  const listOf = (name: string) =>
+    String(options[name] ?? "")
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  const [domains, clientIds] = [listOf("domains").map((domain) => domain.toLowerCase()), listOf("more-client-ids")];
+  return {
+    ...(domains.length > 0 && { domains }),
+    ...(clientIds.length > 0 && { client_ids: clientIds }),
   };
 }
 

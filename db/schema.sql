@@ -251,7 +251,7 @@ create table auth.federation_states (
   constraint federation_states_pkey PRIMARY KEY (state_hash),
   constraint federation_states_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
   constraint federation_states_code_challenge_max_length CHECK ((length(code_challenge) <= 128)) NOT VALID,
-  constraint federation_states_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text]))),
+  constraint federation_states_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text, 'code'::text, 'fragment'::text]))),
   constraint federation_states_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'sign-out'::text]))),
   constraint federation_states_redirect_to_max_length CHECK ((length(redirect_to) <= 4096)) NOT VALID,
   constraint federation_states_state_hash_check CHECK ((octet_length(state_hash) = 32)),
@@ -265,7 +265,7 @@ alter table auth.federation_states enable row level security;
 comment on column auth.federation_states.browser_hash is 'SHA-256 of the browser''s cookie: no other browser may return.';
 comment on column auth.federation_states.code_challenge is 'The PKCE challenge (RFC 7636) of the program that requested tokens.';
 comment on column auth.federation_states.code_verifier is 'PKCE, RFC 7636.';
-comment on column auth.federation_states.mode is 'What is opened: a session, or a pair of tokens.';
+comment on column auth.federation_states.mode is 'What is opened: a session, or a pair of tokens; for clients of Supabase Auth by a code (PKCE), or in the fragment of the redirect.';
 comment on column auth.federation_states.request_id is 'The id of a SAML request, which the response must name.';
 comment on column auth.federation_states.user_id is 'The user who is signed in already and links an identity.';
 comment on table auth.federation_states is 'Sign-ins in progress: inserted when the browser is sent to the provider, deleted when it returns.';
@@ -2344,7 +2344,8 @@ AS $function$
 begin
   return query
     delete from auth.federation_states as state
-      where state.state_hash = end_federation.state_hash and state.browser_hash = end_federation.browser_hash
+      where state.state_hash = end_federation.state_hash
+        and (state.browser_hash = end_federation.browser_hash or state.mode in ('code', 'fragment'))
         and state.provider = end_federation.provider and state.purpose = end_federation.purpose
         and state.expires_at > now()
       returning state.*;
@@ -3907,6 +3908,43 @@ CREATE OR REPLACE FUNCTION auth.uid()
 RETURN (COALESCE("substring"((auth.jwt() ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text), "substring"((auth.jwt() ->> 'user_id'::text), '^[1-9][0-9]{0,17}$'::text)))::bigint;
 grant execute on function auth.uid() to anon, authenticated, service_role;
 comment on function auth.uid() is 'The id of the calling user; null for callers who are not signed in.';
+
+-- function auth.unlink_identity(bigint,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.unlink_identity(user_id bigint, identity_id uuid, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(unlink_identity.user_id);
+  v_identity auth.identities;
+  v_provider text;
+begin
+  select identities.* into v_identity from auth.identities
+    where identities.user_id = v_account.user_id
+      and md5(identities.issuer || ' ' || identities.subject)::uuid = unlink_identity.identity_id;
+  if not found then
+    return 'absent';
+  end if;
+  select providers.name into v_provider from auth.providers where providers.issuer = v_identity.issuer;
+  if v_account.password_hash is null and not exists (
+    select from auth.identities join auth.providers on providers.issuer = identities.issuer
+    where identities.user_id = v_account.user_id and providers.enabled
+      and (identities.issuer, identities.subject) <> (v_identity.issuer, v_identity.subject)
+  ) then
+    return 'last';
+  end if;
+  delete from auth.identities
+    where identities.issuer = v_identity.issuer and identities.subject = v_identity.subject;
+  -- A link that is in progress would be completed after this.
+  delete from auth.federation_states as state where state.user_id = v_account.user_id and state.provider = v_provider;
+  perform auth.log_event(
+    'identity.unlinked', v_account.user_id, client_info, jsonb_build_object('provider', v_provider)
+  );
+  return 'unlinked';
+end;
+$function$;
+comment on function auth.unlink_identity(bigint,uuid,auth.client_info) is 'Removes one identity of a user: unlinked; absent: it is not the user''s; last: the user could not sign in then.';
 
 -- function auth.unlink_provider(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.unlink_provider(user_id bigint, provider text, client_info auth.client_info)

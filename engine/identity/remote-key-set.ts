@@ -3,7 +3,13 @@ import { makeSafeFetch } from "../safe-fetch.ts";
 import { parsePublicKeySet } from "../web-keys.ts";
 import { type TokenKey, toForeignKeys } from "./token-keys.ts";
 
-type RemoteKeySetOptions = { readonly url: string; readonly log: Pick<Logger, "warn" | "info"> };
+type RemoteKeySetOptions = {
+  readonly url: string;
+  /** The address that the operator has configured, if `url` was found there; by default `url` itself. */
+  readonly trustedUrl?: string;
+  readonly allowsPrivateNetwork?: boolean;
+  readonly log: Pick<Logger, "warn" | "info">;
+};
 
 /** How long keys are used without fetching them again. */
 const FRESH_MS = 600_000;
@@ -13,7 +19,7 @@ const MAX_FETCHES_AT_ONCE = 5;
 const FETCH_INTERVAL_MS = 12_000;
 
 /**
- * The public keys of another issuer, at an address of the settings. They are fetched in the background; while the address
+ * The public keys of another issuer. They are fetched in the background; while the address
  * fails, the previous keys stay in use.
  */
 export class RemoteKeySet {
@@ -29,7 +35,8 @@ export class RemoteKeySet {
 
   constructor(options: RemoteKeySetOptions) {
     this.#options = options;
-    this.#fetch = makeSafeFetch({ providerUrl: options.url, allowsPrivateNetwork: true });
+    const { url, trustedUrl: providerUrl = url, allowsPrivateNetwork = true } = options;
+    this.#fetch = makeSafeFetch({ providerUrl, allowsPrivateNetwork });
     void this.refetch();
   }
 
@@ -96,9 +103,9 @@ export class RemoteKeySet {
   #report(err: unknown): void {
     const { url, log } = this.#options;
     if (err !== null && !this.#failed) {
-      log.warn({ err, url }, "the key set of JWT_JWKS_URL cannot be read; previous keys stay in use");
+      log.warn({ err, url }, "the key set of an issuer cannot be read; previous keys stay in use");
     }
-    if (err === null && this.#failed) log.info({ url }, "the key set of JWT_JWKS_URL can be read again");
+    if (err === null && this.#failed) log.info({ url }, "the key set of an issuer can be read again");
     this.#failed = err !== null;
   }
 }

@@ -97,6 +97,12 @@ function parseHeader(encoded: string): Readonly<Record<string, unknown>> | null 
   }
 }
 
+/** The algorithm that the header names; null if it cannot be read. */
+export function readTokenAlgorithm(token: string): string | null {
+  const alg = parseHeader(token.split(".")[0]!)?.alg;
+  return typeof alg === "string" ? alg : null;
+}
+
 function claimsTextOf(token: string): string {
   return Buffer.from(token.split(".")[1]!, "base64url").toString("utf8");
 }

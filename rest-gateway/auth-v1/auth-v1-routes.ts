@@ -8,6 +8,7 @@ import { adminRoutes } from "./admin-routes.ts";
 import type { AuthRouteHandler, AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
 import { mailRoutes } from "./mail-routes.ts";
+import { providerRoutes } from "./provider-routes.ts";
 import { settingsRoutes } from "./settings-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 
@@ -24,6 +25,7 @@ export function authV1Handler(services: AuthV1Services): GatewayHandler {
     ...mailRoutes(services),
     ...accountRoutes(services),
     ...adminRoutes(services),
+    ...providerRoutes(services),
   });
   const { requireApiKey } = services.config;
   return async (request) => {

@@ -118,6 +118,11 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   VALIDATION_ERROR: [400, "validation_failed"],
   MISSING_FIELD: [400, "validation_failed"],
   TIMEOUT: [504, "request_timeout"],
+  SIGN_IN_ENDED: [400, "bad_oauth_state"],
+  PROVIDER_REFUSED: [403, "bad_oauth_callback"],
+  INVALID_ASSERTION: [400, "bad_oauth_callback"],
+  SIGN_UP_CLOSED: [422, "signup_disabled"],
+  EMAIL_REQUIRED: [422, "email_address_invalid"],
 };
 
 /** The error response as GoTrue words it, by the version of the interface that the client asks for. */

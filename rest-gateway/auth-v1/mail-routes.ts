@@ -1,8 +1,7 @@
 import { PKCE_PREFIX } from "../../engine/accounts/flow-states.ts";
 import type { CodePurpose, CodeResult } from "../../engine/accounts/one-time-codes.ts";
-import { toHttpError } from "../../http/http-error.ts";
 import { clientInfoOf } from "../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import {
   type AuthRequest,
   type AuthRouteHandler,
@@ -13,8 +12,9 @@ import {
   readObject,
   readText,
 } from "./auth-v1-request.ts";
+import { errorParameters, redirect, sessionParameters, withFragment, withQuery } from "./client-redirect.ts";
 import { readCodeRequest, readEmail, readRedirect, requireCodeEmails } from "./code-request.ts";
-import { authError, translateError, validationFailed } from "./errors.ts";
+import { authError, validationFailed } from "./errors.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
 const ACCEPTED = jsonResponse(200, {});
@@ -151,7 +151,7 @@ function linkHandler(services: AuthV1Services): AuthRouteHandler {
     const type = request.query.get("type") ?? "";
     const purposes = purposesOf(type);
     const result = await accounts.codes.useLink({ token, purposes, isRedirect: true }, clientInfoOf(request), open);
-    if (result.kind === "opened") return withFragment(target, { ...sessionParameters(result.opened), type });
+    if (result.kind === "opened") return withFragment(target, { ...sessionParameters(result.opened.tokens), type });
     if (result.kind === "flow") return withQuery(target, { code: result.code });
     if (result.kind === "half") return withMessage(target, token, { message: HALF_CONFIRMED });
     throw refusalOf(result, "Email link");
@@ -165,49 +165,14 @@ function linkHandler(services: AuthV1Services): AuthRouteHandler {
     try {
       return redirect(await verify(request, target, token));
     } catch (thrown) {
-      const { status, code, message } = translateError(toHttpError(thrown));
-      if (status >= 500) throw thrown;
-      const error = { error: OAUTH_ERRORS[status] ?? "invalid_request", error_code: code, error_description: message };
-      return redirect(withMessage(target, token, error));
+      return redirect(withMessage(target, token, errorParameters(thrown)));
     }
-  };
-}
-
-const OAUTH_ERRORS: Readonly<Record<number, string>> = {
-  400: "invalid_request",
-  401: "unauthorized_client",
-  403: "access_denied",
-};
-
-function sessionParameters({ tokens: { accessToken, refreshToken, expiresIn } }: AuthSession) {
-  return {
-    access_token: accessToken,
-    expires_at: String(Math.floor(Date.now() / 1000) + expiresIn),
-    expires_in: String(expiresIn),
-    refresh_token: refreshToken,
-    token_type: "bearer",
   };
 }
 
 /** Clients of PKCE read the query, others the fragment. */
 function withMessage(target: URL, token: string, message: Readonly<Record<string, string>>): URL {
   return withFragment(token.startsWith(PKCE_PREFIX) ? withQuery(target, message) : target, message);
-}
-
-function withFragment(target: URL, parameters: Readonly<Record<string, string>>): URL {
-  const url = new URL(target);
-  url.hash = new URLSearchParams(parameters).toString();
-  return url;
-}
-
-function withQuery(target: URL, parameters: Readonly<Record<string, string>>): URL {
-  const url = new URL(target);
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return url;
-}
-
-function redirect({ href }: URL): GatewayResponse {
-  return { status: 303, headers: { Location: href, "Referrer-Policy": "no-referrer" }, body: null };
 }
 
 function refusalOf(result: Exclude<CodeResult<unknown>, { kind: "opened" | "half" }>, subject: "Email link" | "Token") {

@@ -14,6 +14,7 @@ import {
 } from "./auth-v1-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 import { pkceGrant } from "./mail-routes.ts";
+import { idTokenGrant } from "./provider-routes.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
 /** Exchanges what proves a sign-in for a session. */
@@ -22,6 +23,7 @@ export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
     password: passwordGrant(services),
     refresh_token: refreshGrant(services),
     pkce: pkceGrant(services),
+    id_token: idTokenGrant(services),
   };
   return {
     "POST /token": (request) => {

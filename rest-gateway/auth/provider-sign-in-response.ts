@@ -2,6 +2,7 @@ import type { SignInResult } from "../../engine/accounts/federation/federated-si
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { setSessionCookie } from "../../http/credentials.ts";
 import { errorHeaders, HttpError } from "../../http/http-error.ts";
+import { redirectToClient } from "../auth-v1/client-redirect.ts";
 import { type GatewayRequest, prefersHtml } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
@@ -26,6 +27,8 @@ export function respondToSignIn(request: GatewayRequest, result: SignInResult, r
       return prefersHtml(request.headers)
         ? render(linkedPage())
         : jsonResponse(200, { message: "The provider is linked." });
+    case "client":
+      return redirectToClient(result);
     case "code_required":
       if (prefersHtml(request.headers)) return seeOther("../code");
       throw new HttpError(401, "MFA_REQUIRED", "Two-factor code required.", {

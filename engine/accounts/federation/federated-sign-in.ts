@@ -8,7 +8,7 @@ import type { OpenSignIn, SignInProof } from "../login.ts";
 import { type LoginAttempts, NO_PROOF } from "../login-attempts.ts";
 import { decryptText, digestOf, encryptText, generateSecret } from "../random-secrets.ts";
 import type { NewSession } from "../sessions.ts";
-import type { TokenPair } from "../token-pairs.ts";
+import type { SessionTokens, TokenPair } from "../token-pairs.ts";
 import {
   accountConflict,
   asProviderError,
@@ -19,7 +19,7 @@ import {
   signInEnded,
   signUpClosed,
 } from "./federation-errors.ts";
-import type { OAuthStateStore, RequestedSignIn, SignInOptions } from "./oauth-state-store.ts";
+import type { OAuthStateStore, RequestedSignIn, SavedState, SignInOptions } from "./oauth-state-store.ts";
 import type { CallbackRequest, ExternalIdentity, Provider, ProviderProtocol, SignOutHint } from "./provider.ts";
 import type { Providers } from "./providers.ts";
 import type { ReadRedirectTarget } from "./read-redirect-target.ts";
@@ -27,7 +27,8 @@ import type { ReadRedirectTarget } from "./read-redirect-target.ts";
 export type FederationDependencies = {
   readonly asOwner: AsOwner;
   readonly providers: Providers;
-  readonly protocolOf: (provider: Provider) => ProviderProtocol;
+  /** `mode`: what decides about the redirect URI. */
+  readonly protocolOf: (provider: Provider, mode?: SignInOptions["mode"]) => ProviderProtocol;
   readonly stateStore: OAuthStateStore;
   readonly readRedirectTarget: ReadRedirectTarget;
 };
@@ -35,6 +36,7 @@ export type FederationDependencies = {
 export type SignInDependencies = FederationDependencies & {
   readonly attempts: LoginAttempts;
   readonly openSession: OpenSignIn<NewSession>;
+  readonly completeForClient: (callback: ClientCallback, clientInfo: ClientInfo) => Promise<ClientSignInResult>;
 };
 
 /** The result of a federated sign-in. */
@@ -43,8 +45,26 @@ export type SignInResult =
   /** A code that the application at `redirectTo` exchanges for tokens. */
   | { readonly kind: "token"; readonly code: string; readonly redirectTo: string }
   | { readonly kind: "linked"; readonly redirectTo: string | null }
+  | ClientSignInResult
   /** The account requires a code, and the provider's sign-in does not count as a second factor. */
   | { readonly kind: "code_required" };
+
+/** Where the browser of a client of Supabase Auth is redirected to, and with what. */
+export type ClientSignInResult = {
+  readonly kind: "client";
+  readonly redirectTo: string;
+  /** Whether a signed-in user links an identity. */
+  readonly isLink: boolean;
+  readonly result: { readonly code: string } | { readonly tokens: SessionTokens } | { readonly error: ApiError };
+};
+
+/** The callback of a provider, and the state that it belongs to. */
+export type ClientCallback = {
+  readonly provider: Provider;
+  readonly callback: CallbackRequest;
+  readonly state: string;
+  readonly saved: SavedState;
+};
 
 /** A sign-in whose user is verified. */
 type VerifiedSignIn = {
@@ -120,24 +140,50 @@ export async function finishSignIn(
     const protocol = protocolOf(provider);
     const state = protocol.stateOf(callback);
     const saved = await stateStore.take(state, { provider: name, purpose: "sign-in", browser });
-    const identity = checkIdentityText(await protocol.readIdentity(callback, state, saved.checks));
     const { options, createdAt } = saved;
-    const { subject, signOut } = identity;
-    const claims = JSON.stringify(toClaimsJson(identity));
-    const values = [clientInfoParameter(clientInfo), name, subject, claims, options.userId, createdAt];
-    return unlessError(
-      await inOwnerTransaction(asOwner, async (client): Promise<SignInResult | ErrorOutcome> => {
-        const { rows } = await client.query<{ outcome: IdentityOutcome; user_id: string }>(PASS_FEDERATION, values);
-        const { outcome, user_id: userId } = rows[0]!;
-        const verified = { provider: name, userId, options, signOut };
-        if (outcome === "passed") return completeSignIn(client, verified, clientInfo, dependencies.openSession);
-        if (outcome === "linked") return { kind: "linked", redirectTo: options.redirectTo };
-        if (outcome !== "code_missing") return outcome;
-        await savePending(client, verified, browser);
-        return { kind: "code_required" };
-      }),
-    );
+    if (options.mode === "code" || options.mode === "fragment") {
+      return dependencies.completeForClient({ provider, callback, state, saved }, clientInfo);
+    }
+    const identity = await protocol.readIdentity(callback, state, saved.checks);
+    const received = { provider: name, identity, linking: options.userId, startedAt: createdAt };
+    return passIdentity(asOwner, received, clientInfo, async (client, { outcome, userId }): Promise<SignInResult> => {
+      const verified = { provider: name, userId, options, signOut: identity.signOut };
+      if (outcome === "passed") return completeSignIn(client, verified, clientInfo, dependencies.openSession);
+      if (outcome === "linked") return { kind: "linked", redirectTo: options.redirectTo };
+      await savePending(client, verified, browser);
+      return { kind: "code_required" };
+    });
   });
+}
+
+type ReceivedIdentity = {
+  /** The name of the provider. */
+  readonly provider: string;
+  readonly identity: ExternalIdentity;
+  /** The signed-in user who links the identity; null for a sign-in. */
+  readonly linking: string | null;
+  readonly startedAt: Date;
+};
+type PassedIdentity = { readonly outcome: "passed" | "linked" | "code_missing"; readonly userId: string };
+
+/** Finds the user of a verified identity, and completes the sign-in in the same transaction, which has locked the account. */
+export async function passIdentity<T extends object>(
+  asOwner: AsOwner,
+  { provider, identity, linking, startedAt }: ReceivedIdentity,
+  clientInfo: ClientInfo,
+  complete: (client: pg.ClientBase, passed: PassedIdentity) => Promise<T>,
+): Promise<T> {
+  const { subject, ...checked } = checkIdentityText(identity);
+  const claims = JSON.stringify(toClaimsJson({ subject, ...checked }));
+  const values = [clientInfoParameter(clientInfo), provider, subject, claims, linking, startedAt];
+  return unlessError(
+    await inOwnerTransaction(asOwner, async (client): Promise<T | ErrorOutcome> => {
+      const { rows } = await client.query<{ outcome: IdentityOutcome; user_id: string }>(PASS_FEDERATION, values);
+      const { outcome, user_id: userId } = rows[0]!;
+      const isPassed = outcome === "passed" || outcome === "linked" || outcome === "code_missing";
+      return isPassed ? complete(client, { outcome, userId }) : outcome;
+    }),
+  );
 }
 
 /** The code step after a federated sign-in, for accounts with an authenticator app. */

@@ -9,6 +9,7 @@ import type {
   Provider,
   ProviderProtocol,
   ServiceUrls,
+  SignInParameters,
   SignOutHint,
 } from "./provider.ts";
 
@@ -23,11 +24,13 @@ type CodeFlow = {
 type CodeFlowTokens = Awaited<ReturnType<typeof openid.authorizationCodeGrant>>;
 type UserProfile = Readonly<Record<string, unknown>>;
 
+const NO_PARAMETERS: SignInParameters = { scopes: [], hints: {} };
 const OPENID_SCOPE = "openid profile email";
 
-/** Returns OpenID Connect for a provider; the providers' configurations are cached. */
-export function makeOpenIdProtocol(): (provider: Provider, urls: ServiceUrls) => ProviderProtocol {
-  const discover = makeDiscovery();
+/** Returns OpenID Connect for a provider. */
+export function makeOpenIdProtocol(
+  discover: DiscoverConfiguration,
+): (provider: Provider, urls: ServiceUrls) => ProviderProtocol {
   return (provider, urls) => {
     const configuration = () => discover(provider);
     const scope = provider.settings.scope ?? OPENID_SCOPE;
@@ -66,13 +69,14 @@ function makeCodeFlow(
   { callback }: ServiceUrls,
 ): Omit<ProviderProtocol, "signOutUrl"> {
   return {
-    async startSignIn(state) {
+    async startSignIn(state, { scopes, hints } = NO_PARAMETERS) {
       const target = await configuration();
       const codeVerifier = openid.randomPKCECodeVerifier();
       const nonce = hasIdToken ? openid.randomNonce() : null;
       const url = openid.buildAuthorizationUrl(target, {
+        ...hints,
         redirect_uri: callback,
-        ...(scope !== undefined && { scope }),
+        ...withScopes(scope, scopes),
         state,
         ...(nonce !== null && { nonce }),
         code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
@@ -99,6 +103,11 @@ function makeCodeFlow(
   };
 }
 
+function withScopes(scope: string | undefined, more: readonly string[]): { readonly scope?: string } {
+  const all = new Set([...(scope?.split(" ") ?? []), ...more]);
+  return all.size === 0 ? {} : { scope: [...all].join(" ") };
+}
+
 function stateParameter({ query }: CallbackRequest): string {
   return new URLSearchParams(query).get("state") ?? "";
 }
@@ -106,7 +115,15 @@ function stateParameter({ query }: CallbackRequest): string {
 async function readIdToken(configuration: openid.Configuration, tokens: CodeFlowTokens): Promise<ExternalIdentity> {
   const claims = tokens.claims()!;
   const profile = await readProfile(configuration, tokens.access_token, claims).catch(throwAsApiError);
-  const { email, email_verified: verified, name } = profile;
+  return toOpenIdIdentity(claims, profile, tokens.id_token!);
+}
+
+/** `profile`: the claims, or the user info. `proof`: the ID token, if the provider requires it for a logout. */
+export function toOpenIdIdentity(
+  claims: Readonly<Record<string, unknown>> & { readonly sub: string },
+  { email, email_verified: verified, name }: UserProfile,
+  proof: string | null,
+): ExternalIdentity {
   return {
     subject: claims.sub,
     email: typeof email === "string" ? email : null,
@@ -116,7 +133,7 @@ async function readIdToken(configuration: openid.Configuration, tokens: CodeFlow
     // RFC 8176
     hasSecondFactor: Array.isArray(claims.amr) && claims.amr.includes("mfa"),
     message: null,
-    signOut: { subject: claims.sub, sessionIndex: null, proof: tokens.id_token! },
+    signOut: { subject: claims.sub, sessionIndex: null, proof },
   };
 }
 
@@ -200,7 +217,7 @@ function toOAuthIdentity({ settings }: Provider, userInfo: Readonly<Record<strin
 }
 
 /** Returns the provider's OpenID configuration. */
-type DiscoverConfiguration = (provider: Provider) => Promise<openid.Configuration>;
+export type DiscoverConfiguration = (provider: Provider) => Promise<openid.Configuration>;
 
 type CachedConfiguration = {
   /** The provider's row as JSON; a changed row invalidates the entry. */
@@ -215,7 +232,8 @@ const DISCOVERY_CACHE_MS = 10 * 60_000;
 /** The accepted clock difference to the provider, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 30;
 
-function makeDiscovery(): DiscoverConfiguration {
+/** Caches the providers' configurations. */
+export function makeDiscovery(): DiscoverConfiguration {
   const cache = new Map<string, CachedConfiguration>();
   return (provider) => {
     const row = JSON.stringify(provider);

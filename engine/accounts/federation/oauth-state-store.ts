@@ -6,7 +6,8 @@ import type { RequestedRedirect } from "./read-redirect-target.ts";
 
 /** What the client requested when it started the sign-in. */
 export type SignInOptions = {
-  readonly mode: "session" | "token";
+  /** `code`, `fragment`: a client of Supabase Auth, with PKCE or without. */
+  readonly mode: "session" | "token" | "code" | "fragment";
   readonly redirectTo: string | null;
   /** The PKCE challenge of the application. */
   readonly codeChallenge: string | null;
@@ -28,9 +29,11 @@ export type OAuthStateStore = {
   save(state: string, owner: OAuthStateOwner, options: SignInOptions, checks: FlowChecks): Promise<void>;
   /** Returns and deletes a state; throws unless it belongs to this browser and provider. */
   take(state: string, owner: OAuthStateOwner): Promise<SavedState>;
+  /** The provider that a client's sign-in waits for; null if the state is unknown. */
+  providerOf(state: string): Promise<string | null>;
 };
 
-type SavedState = { readonly options: SignInOptions; readonly createdAt: Date; readonly checks: FlowChecks };
+export type SavedState = { readonly options: SignInOptions; readonly createdAt: Date; readonly checks: FlowChecks };
 
 type OAuthStateRow = {
   readonly provider: string;
@@ -46,6 +49,10 @@ type OAuthStateRow = {
 
 /** Users may register or look for their authenticator app at the provider. */
 const STATE_LIFETIME_SECONDS = 15 * 60;
+
+const FIND_PROVIDER = `
+  select provider from auth.federation_states
+  where state_hash = $1 and purpose = 'sign-in' and mode in ('code', 'fragment') and expires_at > now()`;
 
 /** Stores the state of sign-ins that wait for the provider's callback, in Postgres for all gateways. */
 export function makeOAuthStateStore(asOwner: AsOwner): OAuthStateStore {
@@ -82,6 +89,10 @@ export function makeOAuthStateStore(asOwner: AsOwner): OAuthStateStore {
         createdAt: new Date(row.expires_at.getTime() - STATE_LIFETIME_SECONDS * 1_000),
         checks: { nonce: row.nonce, codeVerifier: row.code_verifier, requestId: row.request_id },
       };
+    },
+    async providerOf(state) {
+      const { rows } = await asOwner((client) => client.query<{ provider: string }>(FIND_PROVIDER, [digestOf(state)]));
+      return rows[0]?.provider ?? null;
     },
   };
 }

@@ -30,6 +30,10 @@ export type ProviderSettings = {
   /** The service's own certificate, for the key that signs requests. */
   readonly certificate?: string;
   readonly name_id_format?: string;
+  /** OpenID Connect: further client ids, of mobile applications, whose ID tokens are accepted. */
+  readonly client_ids?: readonly string[];
+  /** SAML: the domains of the e-mail addresses of its users. */
+  readonly domains?: readonly string[];
 };
 
 /** A user's identity at a provider, with all signatures and checks verified. */
@@ -89,9 +93,12 @@ export type LogoutMessage =
     }
   | { readonly kind: "response"; readonly state: string };
 
+/** Parameters of the authorization request that a client may add: further scopes, and hints of OpenID Connect. */
+export type SignInParameters = { readonly scopes: readonly string[]; readonly hints: Readonly<Record<string, string>> };
+
 /** A sign-in protocol for one provider. */
 export type ProviderProtocol = {
-  startSignIn(state: string): Promise<{ readonly url: string; readonly checks: FlowChecks }>;
+  startSignIn(state: string, more?: SignInParameters): Promise<{ readonly url: string; readonly checks: FlowChecks }>;
   stateOf(callback: CallbackRequest): string;
   readIdentity(callback: CallbackRequest, state: string, checks: FlowChecks): Promise<ExternalIdentity>;
   /** The provider's logout URL; null if it has none. */
@@ -99,6 +106,9 @@ export type ProviderProtocol = {
   /** Reads the provider's response to a logout, or a logout request of the provider. */
   readLogout(callback: CallbackRequest): Promise<LogoutMessage>;
 };
+
+/** The redirect URI of sign-ins of clients of Supabase Auth, which register one for all providers. */
+export const CLIENT_CALLBACK_PATH = "/auth/v1/callback";
 
 /** Separate URLs per provider, so that the response of one is never accepted as another's (RFC 9700 §4.4). */
 export function serviceUrlsFor(name: string, siteUrl: string): ServiceUrls {

@@ -36,6 +36,7 @@ export type ListedProvider = {
 export type Providers = {
   /** Throws 404 unless the provider exists and is enabled. */
   find(name: string): Promise<Provider>;
+  findOrganisation(by: { readonly name: string } | { readonly domain: string }): Promise<string | null>;
   list(): Promise<ListedProvider[]>;
   add(provider: NewProvider): Promise<void>;
   remove(name: string): Promise<void>;
@@ -47,6 +48,9 @@ type ProviderRow = Omit<Provider, "clientId" | "secret"> & { client_id: string |
 
 const FIND_PROVIDER = `
   select name, kind, issuer, client_id, client_secret, settings from auth.providers where name = $1 and enabled`;
+const FIND_ORGANISATION = `
+  select name from auth.providers
+  where enabled and kind = 'saml' and (name = $1 or settings -> 'domains' ? lower($2)) order by name limit 1`;
 const LIST_PROVIDERS = `
   select name, kind, title, issuer, client_id as "clientId", enabled, sign_ups as "signUps", identities::integer
   from auth.list_providers()`;
@@ -66,6 +70,11 @@ export function makeProviders(asOwner: AsOwner, keys: () => Promise<IssuingKeys>
       if (!rows[0]) throw providerNotFound();
       const { client_id: clientId, client_secret: stored, ...provider } = rows[0];
       return { ...provider, clientId, secret: stored === null ? null : decryptSecret(stored, await keys()) };
+    },
+    async findOrganisation(by) {
+      const values = "name" in by ? [by.name, null] : [null, by.domain];
+      const { rows } = await asOwner((client) => client.query<{ name: string }>(FIND_ORGANISATION, values));
+      return rows[0]?.name ?? null;
     },
     async list() {
       const { rows } = await asOwner((client) => client.query<ListedProvider>(LIST_PROVIDERS));

@@ -29,7 +29,7 @@ export async function openOpenIdProvider(
         client_id: CLIENT.id,
         client_secret: CLIENT.secret,
         token_endpoint_auth_method: "client_secret_post",
-        redirect_uris: sites.map((site) => `${site}/auth/providers/${name}/callback`),
+        redirect_uris: sites.flatMap((site) => [`${site}/auth/providers/${name}/callback`, `${site}/auth/v1/callback`]),
         post_logout_redirect_uris: sites.map((site) => `${site}/auth/providers/${name}/signed-out`),
       },
     ],

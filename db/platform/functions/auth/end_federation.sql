@@ -3,7 +3,8 @@ returns setof auth.federation_states as $$
 begin
   return query
     delete from auth.federation_states as state
-      where state.state_hash = end_federation.state_hash and state.browser_hash = end_federation.browser_hash
+      where state.state_hash = end_federation.state_hash
+        and (state.browser_hash = end_federation.browser_hash or state.mode in ('code', 'fragment'))
         and state.provider = end_federation.provider and state.purpose = end_federation.purpose
         and state.expires_at > now()
       returning state.*;

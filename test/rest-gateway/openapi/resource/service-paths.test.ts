@@ -1,3 +1,4 @@
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeAccounts } from "../../../../engine/accounts/accounts.ts";
 import { encryptHint, issueCode } from "../../../../engine/accounts/federation/federated-sign-in.ts";
@@ -95,7 +96,7 @@ function mountedAddresses(): string[] {
   const accounts = makeAccounts({ asOwner, keys, config, siteUrl });
   const options = {
     accounts,
-    federation: makeFederation({ ...accounts, asOwner, keys, config, siteUrl }),
+    federation: makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log: pino({ level: "silent" }) }),
     authenticator: makeAuthenticator({ ...config, keys }),
     config,
     siteUrl,
