@@ -63,7 +63,7 @@ type ChannelJoin = {
   readonly onEnd: () => void;
 };
 
-/** What is known of a join when it is permitted. */
+/** A permitted join. */
 type AdmittedJoin = {
   readonly channelTopic: ChannelTopic;
   readonly caller: Caller;
@@ -228,7 +228,7 @@ export class Channel implements TopicMember {
           throw new ChannelError("InvalidPresencePayload", "The payload of track must be an object");
         if (!(await this.#mayWrite("presence"))) throw topicUnauthorized("write to", this.channelTopic);
         if (this.#isClosed) break;
-        // It receives differences from now on in any case, which are useless without the state before them.
+        // From now on it receives differences, which require the state before them.
         this.#sendPresenceState();
         await this.#track(payload);
         break;
@@ -360,7 +360,7 @@ export class Channel implements TopicMember {
     this.#send({ joinRef: null, ref: null, topic: this.topic, event }, payload);
   }
 
-  /** Has the join's ref: by it the client knows whether its current join is meant. */
+  /** Contains the join's ref, by which the client recognizes messages of its current join. */
   #pushForJoin(event: "phx_close" | "phx_error"): void {
     const { joinRef } = this;
     this.#send({ joinRef, ref: joinRef, topic: this.topic, event }, "{}");

@@ -17,7 +17,7 @@ type GatewayRelayOptions = {
 
 /** `realtime.send` uses the same prefix. */
 const MESSAGE_PREFIX = "realtime";
-/** When so many messages, or characters of them, are queued, senders should wait. */
+/** Senders should wait if more messages or characters are queued. */
 const MAX_QUEUED_MESSAGES = 500;
 const MAX_QUEUED_CHARACTERS = 8 * 2 ** 20;
 

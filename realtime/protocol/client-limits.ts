@@ -10,14 +10,14 @@ import {
   MAX_MESSAGE_DEPTH,
 } from "./messages.ts";
 
-/** A burst may have the amount of so many seconds. */
+/** A burst may use the amount of this many seconds. */
 const BURST_SECONDS = 5;
 
-/** What is parsed within milliseconds. */
+/** A message with so many values is parsed within milliseconds. */
 export const MAX_MESSAGE_VALUES = 100_000;
 /**
- * In bytes, for messages that take memory for as long as the channel is open: 100 channels of one socket must not fill the memory, and
- * anybody may join.
+ * The maximum size of messages whose content is kept while the channel is open: anonymous clients may join, and 100 channels of one
+ * socket must not fill the memory.
  */
 const MAX_BYTES_BY_EVENT: ReadonlyMap<string, number> = new Map([
   ["phx_join", 64 * 2 ** 10],
@@ -26,13 +26,13 @@ const MAX_BYTES_BY_EVENT: ReadonlyMap<string, number> = new Map([
 ]);
 const MAX_RETAINED_DEPTH = 100;
 
-/** A channel without bindings. */
+/** The estimated memory of a channel without bindings. */
 const CHANNEL_BYTES = 2_048;
-/** What a binding takes, and each condition and value of its filter, besides the text. */
+/** The estimated memory of a binding, and of each condition and value of its filter, in addition to the text. */
 const BINDING_BYTES = 512;
 const FILTER_PART_BYTES = 512;
 const PRESENCE_BYTES = 512;
-/** The caller of a token has its claims as a text and as values. */
+/** Claims are kept as text and as values. */
 const CLAIMS_MEMORY_FACTOR = 3;
 
 /** The limits of one socket; 0: no limit. */
@@ -73,7 +73,7 @@ export class RateLimiter {
     const now = performance.now();
     const max = this.#perSecond * BURST_SECONDS;
     const left = Math.max(0, this.#taken - ((now - this.#at) / 1000) * this.#perSecond);
-    // A client that does not stop must not wait for ever.
+    // The wait of a client that does not stop sending is bounded.
     this.#taken = Math.min(left + amount, 2 * Math.max(max, amount));
     this.#at = now;
     // An amount above the burst is accepted when nothing was used before it.

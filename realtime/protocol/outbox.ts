@@ -10,9 +10,9 @@ const OPCODES = { text: 0x1, binary: 0x2 } as const;
 const MAX_PACING_MS = 250;
 const PACING_POLL_MS = 5;
 
-/** How much may be unread by one client. The frames of a topic or a table are shared, so many slow clients cost little more than one. */
+/** The maximum of unread bytes of one client. The clients of a topic or table share frames, so many slow clients need little more memory than one. */
 const MAX_UNREAD_BYTES = 4 * 2 ** 20;
-/** From here on senders should wait a little. */
+/** Senders should pause if a client has more unread bytes. */
 const PACING_BYTES = 512 * 2 ** 10;
 
 type OutboxOptions = {
@@ -26,7 +26,7 @@ type OutboxOptions = {
   readonly onMemoryShortage: () => void;
 };
 
-/** The frames that are sent to one client: those of one turn go in one write, and a client with too much unread is disconnected. */
+/** Sends frames to one client. The frames of one turn of the event loop are one write. A client with too many unread bytes is disconnected. */
 export class Outbox {
   readonly #socket: Duplex;
   readonly #counters: RealtimeCounters;
@@ -55,17 +55,17 @@ export class Outbox {
     return this.#unreadBytes > PACING_BYTES;
   }
 
-  /** Full of frames sent since it was last waited for: a client that reads a little at a time is not waited for each time. */
+  /** Whether it is full of frames sent since the last pause, so that senders do not pause again and again for a client that reads slowly. */
   get needsPacing(): boolean {
     return this.#bytesSincePacing > PACING_BYTES && this.isFull;
   }
 
-  /** To be called when it is waited for. */
+  /** Call when senders pause. */
   resetPacing(): void {
     this.#bytesSincePacing = 0;
   }
 
-  /** What the client has not read yet. */
+  /** In bytes. */
   get #unreadBytes(): number {
     return this.#bytes + this.#socket.writableLength;
   }

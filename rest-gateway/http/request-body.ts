@@ -130,8 +130,12 @@ function joinChunks(chunks: readonly Buffer[], bytes: number): Buffer {
   return body;
 }
 
-/** Releases the memory at once: V8 collects garbage only on allocation, and none follows the end of a flood. */
+/**
+ * Releases the memory at once: V8 collects garbage only on allocation, and none follows the end of a flood. The bytes
+ * must not be read afterwards.
+ */
 function releaseMemory({ buffer, length }: Buffer): void {
+  // Small Buffers are slices of a shared pool.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }
 
@@ -260,17 +264,8 @@ export function* concatenate(pieces: readonly Buffer[], bytes: number): Stepwise
   let at = 0;
   for (const piece of pieces) {
     at += piece.copy(whole, at);
-    freeMemory(piece);
+    releaseMemory(piece);
     yield;
   }
   return whole;
-}
-
-/**
- * Releases the memory at once: V8 collects garbage only on allocation, and none follows the end of a flood. The bytes
- * must not be read afterwards.
- */
-function freeMemory({ buffer, length }: Buffer): void {
-  // Small Buffers are slices of a shared pool.
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
 }

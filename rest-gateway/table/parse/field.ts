@@ -7,7 +7,7 @@ const QUOTED = /"([^"\\]*(?:\\.[^"\\]*)*)"/sy;
 const INDEX = /-?\d+(?=->|::|[.,)]|$)/y;
 const START_OF_INDEX = /-?(\d*)/y;
 
-/** Whether the ASCII character of that code may stand in a name without quotes. */
+/** Whether a name without quotes may contain the ASCII character with that code. */
 const IS_PLAIN = Array.from({ length: 128 }, (_, code) => /[\w $]/.test(String.fromCharCode(code)));
 
 const NO_PATH: readonly JsonPathStep[] = [];
@@ -19,14 +19,14 @@ export function takeField(scanner: Scanner): FieldReference | null {
   return name === null ? null : readField(scanner, name);
 }
 
-/** What comes behind the name, which is that of a column or of something computed. */
+/** Reads the JSON path after the name of a column or computed column. */
 export function readField(scanner: Scanner, name: string): FieldReference {
   const path = readPath(scanner);
   scanner.skipSpace();
   return { name, path };
 }
 
-/** `views`, `"a.b"`, `first-name`, `Just A Name`; null where none begins. */
+/** `views`, `"a.b"`, `first-name`, `Just A Name`; null if there is no name at the position. */
 export function takeName(scanner: Scanner): string | null {
   if (scanner.peek('"')) return readQuoted(scanner) || scanner.fail();
   const first = takeIdentifier(scanner);
@@ -62,7 +62,7 @@ function expectIdentifier(scanner: Scanner): void {
   scanner.expect("digit");
 }
 
-/** Not by a regular expression: nearly every character of a request passes here, and nearly all are ASCII. */
+/** A loop is faster than a regular expression here: it reads most characters of a request, and nearly all are ASCII. */
 function endOfIdentifier(text: string, start: number): number {
   let at = start;
   for (;;) {
@@ -118,8 +118,8 @@ function readPath(scanner: Scanner): readonly JsonPathStep[] {
 }
 
 /**
- * An index is a number before something that cannot belong to a key. Unlike in PostgREST a closing parenthesis is such a thing:
- * the last column of an embed, `rel(data->0)`, is read like any other.
+ * An index is a number that is followed by a delimiter; otherwise it is a key. Unlike in PostgREST, a closing parenthesis is a
+ * delimiter, so that the last column of an embed, `rel(data->0)`, is parsed like the others.
  */
 function takeIndex(scanner: Scanner): number | null {
   const match = scanner.takeMatch(INDEX);
@@ -158,7 +158,7 @@ export function parsePath(text: string): EmbeddedField {
   return { field: { name: names.pop()!, path }, path: names };
 }
 
-/** `author.not.or`: where a logic tree belongs, and how it begins. */
+/** `author.not.or`: the embed path of a logic tree, and its operator. */
 export function parseLogicPath(text: string): { readonly path: readonly string[]; readonly operator: string } {
   const names = readPathNames(new Scanner("logic path", text));
   const operator = names.pop()!;

@@ -7,11 +7,11 @@ const API_KEY_HEADERS = [API_KEY] as const;
 
 export type UrlParameter = readonly [name: string, value: string];
 
-/** `select=id&name=eq.a%20b`, in order; a name without a value does not count. */
+/** Parses `select=id&name=eq.a%20b`, in order. Names without `=` are ignored. */
 export function parseQueryString(text: string): readonly UrlParameter[] {
   const parameters: UrlParameter[] = [];
   const decode = /[%+]/.test(text) ? decodeQuery : unchanged;
-  // By a regular expression it would take several times as long.
+  // A regular expression takes several times as long.
   for (const part of text.includes(";") ? text.split(/[&;]/) : text.split("&")) {
     const equals = part.indexOf("=");
     if (equals >= 0) parameters.push([decode(part.slice(0, equals)), decode(part.slice(equals + 1))]);
@@ -19,7 +19,7 @@ export function parseQueryString(text: string): readonly UrlParameter[] {
   return parameters;
 }
 
-/** In a form, a name alone has an empty value: JSON that curl sends as a form by default is not an empty form. */
+/** In a form, a name without `=` has an empty value: curl sends JSON with the type of a form by default, which must not be an empty form. */
 export function parseForm(text: string): readonly UrlParameter[] {
   const parts = text.split(/[&;]/).filter((part) => part !== "");
   return parts.flatMap((part) => parseQueryString(part.includes("=") ? part : `${part}=`));
@@ -40,7 +40,7 @@ export function decodePercent(text: string): string {
   if (!text.includes("%")) return text;
   const decoded = tryDecodeUri(text) ?? tryDecodeUri(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
   if (decoded === null) throw new HttpError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
-  // Postgres cannot store it, and its protocol would take it for the end of the text.
+  // Postgres cannot store a zero byte, which ends a string in its protocol.
   if (decoded.includes("\0")) throw new HttpError(400, "22021", 'invalid byte sequence for encoding "UTF8": 0x00');
   return decoded;
 }

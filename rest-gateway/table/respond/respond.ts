@@ -32,7 +32,7 @@ const PREFERENCE_NAMES = {
 } as const;
 const PREFERENCE_ORDER = Object.keys(PREFERENCE_NAMES) as PreferenceName[];
 
-/** Bytes, or a type whose parameters are its maker's business, get no charset. */
+/** The types whose responses have `charset=utf-8`: not binary types, and not the types of media type handlers. */
 const TEXT_TYPES = new Set([
   "application/json",
   "application/geo+json",
@@ -42,13 +42,13 @@ const TEXT_TYPES = new Set([
   "text/xml",
 ]);
 
-/** What would end a quoted text, or the header. */
+/** Characters that would end the quoted text of a warning, or the header. */
 const WARNING_ESCAPES = /["\\]/g;
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
 
 const NOT_ASCII = /[^\t -~]/;
 
-/** Beyond this a server might not read the request that it is part of. */
+/** Servers may reject a request with a longer cursor. */
 const MAX_CURSOR_LENGTH = 4_096;
 
 type ResponseHeaders = Record<string, string>;
@@ -103,7 +103,7 @@ function respondByKind<B extends ResponseBody>(
 const READ_PREFERENCES: readonly PreferenceName[] = ["count", "tx", "handling", "timezone"];
 const CALL_PREFERENCES: readonly PreferenceName[] = [...READ_PREFERENCES, "maxAffected"];
 
-/** Proxies take heads of 4 KiB and Node's fetch of 16, and a list of values makes an address as long as that. */
+/** Proxies accept response heads of 4 KiB, and Node's fetch of 16 KiB; a query string with a list of values can be longer. */
 const MAX_CONTENT_LOCATION = 2_048;
 
 function respondWithRows<B extends ResponseBody>(
@@ -188,7 +188,7 @@ function insertHead(
   return { status: isCreated(request, result) ? 201 : 200, headers };
 }
 
-/** Of changes to rows that were there before. */
+/** The response to an UPDATE or DELETE. */
 function changeHead(request: TableRequest, range: string, relevant: readonly PreferenceName[]): ResponseHead {
   return {
     status: returnsRows(request) ? 200 : 204,
@@ -196,7 +196,7 @@ function changeHead(request: TableRequest, range: string, relevant: readonly Pre
   };
 }
 
-/** Where nothing was there to be merged with, for want of a key, all rows are. */
+/** Whether rows were inserted. Without a key nothing can be merged, so all rows were. */
 function isCreated({ preferences }: TableRequest, { inserted, rowCount: page }: RunResult<unknown>): boolean {
   return preferences.resolution !== "merge-duplicates" || (inserted ?? page ?? 0) > 0;
 }
@@ -234,7 +234,7 @@ function contentTypeHeader({ format }: Plan): ResponseHeaders {
 
 type PageResult = Pick<ResponseRow<unknown>, "position" | "total">;
 
-/** Where the next page is and where the first one is. The numbers of rows are known on the first page alone. */
+/** Links to the next and the first page, and Content-Range on the first page, where the row numbers are known. */
 function pageHeaders(parameters: readonly UrlParameter[], plan: Plan, { position, total }: PageResult) {
   if (plan.kind === "write" || plan.keyset === null || position === undefined) return {};
   const { order, isFirst } = plan.keyset;
@@ -300,7 +300,7 @@ export function lastRowNumber(first: number, rows: number | null): number | null
 
 type PreferenceName = keyof typeof PREFERENCE_NAMES;
 
-/** What of the client's preferences was heeded, of those that mean something for the request; null when nothing was. */
+/** The value of Preference-Applied: the preferences that are relevant for the request and were applied; null if none were. */
 function preferenceApplied(preferences: Preferences, relevant: readonly PreferenceName[]): string | null {
   const isApplied = (name: PreferenceName) => name !== "maxAffected" || preferences.handling === "strict";
   const applied = PREFERENCE_ORDER.filter(
@@ -313,7 +313,7 @@ function contentType({ kind, type }: ResponseFormat): string {
   return kind !== "media" || TEXT_TYPES.has(type) ? `${type}; charset=utf-8` : type;
 }
 
-/** PostgREST's words to a client that calls a relation by its name although it has an alias (RFC 7234, 5.5). */
+/** PostgREST's warning for a relation with an alias that is referred to by its name (RFC 7234, 5.5). */
 function legacyWarning(targets: readonly LegacyTarget[]): string {
   const changes = targets.map(({ name, alias }) => `\`${name}\` to \`${alias}\``).join(", ");
   const text =
@@ -327,8 +327,8 @@ function isAscii(text: string): boolean {
 }
 
 /**
- * Headers as the bytes that UTF-8 has for them, as PostgREST sends them; node writes a byte for each character. In front of
- * a string it would write UTF-8 once more, so the body is bytes too then.
+ * Encodes headers as UTF-8, as PostgREST does: Node writes one byte per character, so each byte becomes a character. Node would write
+ * these headers as UTF-8 again together with a string body, so the body becomes a Buffer.
  */
 export function encodeHeaders<B extends ResponseBody>(response: GatewayResponse<B>): GatewayResponse<B | Buffer> {
   const { headers, body } = response;
