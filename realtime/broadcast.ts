@@ -8,7 +8,7 @@ import {
 import { encodeSocketFrame, type Outbox, Pacer } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 
-/** Shorter than for changes: the stream waits, and with it all who follow it. */
+/** Shorter than for changes, because the stream and all its followers wait. */
 const MAX_READER_WAIT_MS = 50;
 
 /** Sends broadcasts to the members of a topic in this process, and to the other gateways. */
@@ -26,7 +26,7 @@ export class Broadcaster {
     return this.#relay.isCongested;
   }
 
-  /** The returned function waits until the message was sent on, which slow readers may delay. */
+  /** The returned function resolves when the message has been delivered; slow readers may delay that. */
   send(channelTopic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): () => Promise<void> {
     const slowOutboxes = this.#members.broadcast(channelTopic, broadcast, sender);
     const { event, encoding, payload } = broadcast;

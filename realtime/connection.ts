@@ -26,7 +26,7 @@ import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 
 const CLOSE_TRY_AGAIN_LATER = 1013;
 const CLOSE_UNAUTHORIZED = 4401;
-/** Without any of these, JavaScript writes numbers as they were: no long ones, `1.0`, `1e400` or `-0`. */
+/** In a text without any of these, JavaScript preserves all numbers: it has no long ones, `1.0`, `1e400` or `-0`. */
 const INEXACT_NUMBER = /\d{16}|\d\.\d|\d[eE]|-0/;
 
 const TOO_MANY_CHANNELS = new ChannelError("ChannelRateLimitReached", "Too many channels");
@@ -34,7 +34,7 @@ const TOO_MANY_JOINS = new ChannelError("ClientJoinRateLimitReached", "Too many 
 const TOO_MANY_PRESENCES = new ChannelError("ClientPresenceRateLimitReached", "Client presence rate limit exceeded");
 const TOO_MANY_MESSAGES = new ChannelError("MessagePerSecondRateLimitReached", "Too many messages per second");
 
-/** What a connection needs of its socket. */
+/** The part of its socket that a connection uses. */
 export type ConnectionSocket = {
   readonly version: ProtocolVersion;
   /** The caller who opened the socket, or its address where many use the same key. */
@@ -135,7 +135,7 @@ export class ChannelConnection {
     const channel = this.#channels.get(message.topic);
     if (message.event === "phx_join") return this.#join(message);
     if (message.event === "phx_leave") {
-      // Meant an earlier join, which ended when this one replaced it.
+      // It belongs to an earlier join, which this one has replaced.
       if (channel && message.joinRef !== null && message.joinRef !== channel.joinRef) return;
       this.#reply(message, "ok");
       return channel?.close();
@@ -223,7 +223,7 @@ export class ChannelConnection {
     const tokens = new Set<string>();
     for (const { resumeToken } of this.#channels.values()) if (resumeToken) tokens.add(resumeToken);
     const [position] = tokens;
-    // While one channel is replayed, no position is true for all.
+    // While a channel is replayed, no position applies to all channels.
     this.#reply(message, "ok", position !== undefined && tokens.size === 1 ? { position } : {});
   }
 

@@ -8,12 +8,12 @@ import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
 
 const COLUMN_HINT = /^Perhaps you meant to reference the column "[^"]+\.[^"]+"(?: or the column "[^"]+\.[^"]+")?\.$/;
 const HINTED_COLUMN = /"(?<alias>[^"]+)\.(?<column>[^".]+)"/g;
-/** Rows within others of the same table are called so. */
+/** The suffix of the alias of an embedded table that also occurs outside. */
 const ALIAS_SUFFIX = /_\d+$/;
 
 type ErrorAudience = {
   readonly anonymous: boolean;
-  /** What the caller may know of a hint that names columns. */
+  /** Removes a hint that names columns which the caller may not see. */
   readonly columnHint: (hint: string | null) => string | null;
 };
 
@@ -35,7 +35,7 @@ export function toTableError(thrown: unknown, audience: ErrorAudience): HttpErro
   return withBearerChallenge(toPostgresError(thrown, toHttpError(thrown, { anonymous }), audience));
 }
 
-/** Where the role of those without credentials does not exist, they are not served. */
+/** The anonymous role does not exist, so callers without credentials are not served. */
 function anonymousDisabled(cause: ContextError): HttpError {
   return new HttpError(401, "PGRST302", "Anonymous access is disabled", { challenge: CREDENTIALS_REQUIRED, cause });
 }
@@ -101,12 +101,12 @@ function isRaisedDetail({ status, status_text, headers }: Record<string, unknown
   );
 }
 
-/** Node takes nothing else for a header of an answer whose body is text. */
+/** Node accepts only Latin-1 in headers of a response with a string body. */
 function isLatin1(text: string): boolean {
   return !/[\u0100-\u{10ffff}]/u.test(text);
 }
 
-/** Those below 200 announce an answer that never comes. */
+/** After a status below 200, clients would wait for another response. */
 function isStatus(status: unknown): boolean {
   return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 999;
 }
@@ -131,8 +131,8 @@ function invalidRaise(field: keyof typeof RAISE_KEYS, found: string | undefined)
 }
 
 /**
- * What Postgres suggests in place of a column that does not exist; null where the role may not know of it. Postgres looks at all columns, and
- * in other languages than English it cannot be seen which one it has found.
+ * Postgres's suggestion for a column that does not exist; null if the role may not see the suggested column. Postgres considers all
+ * columns. Messages in other languages than English are dropped, because the column cannot be recognized in them.
  */
 export function visibleColumnHint(hint: string | null, catalog: Catalog, role: string): string | null {
   if (hint === null || !COLUMN_HINT.test(hint)) return null;

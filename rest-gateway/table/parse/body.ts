@@ -20,20 +20,20 @@ export type ParsedBody = { readonly body: Buffer; readonly format: ResponseForma
   | { readonly kind: "json"; readonly outline: JsonOutline }
   | { readonly kind: "csv"; readonly json: Buffer; readonly columns: readonly string[] }
   | { readonly kind: "form"; readonly values: readonly UrlParameter[] }
-  /** Nothing of it is read here. */
+  /** Passed on unparsed. */
   | { readonly kind: "raw" }
   /** Reported only if the rest of the request is valid. */
   | { readonly kind: "unreadable"; readonly refusal: HttpError }
 );
 
-/** Of a request whose method has none. */
+/** The body of a request whose method has none. */
 export const NO_BODY: ParsedBody = { body: Buffer.alloc(0), format: parseContentType(undefined), kind: "raw" };
 
 /** A form has one row or the arguments of a function, so it is short. */
 const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
 
-/** `holdMemory` is called with the memory used beside the body. */
+/** `holdMemory` is called with the memory used in addition to the body. */
 export function* parseBody(
   body: Buffer,
   format: ResponseFormat,
@@ -94,7 +94,7 @@ export function parseRows(body: ParsedBody, columns: readonly string[] | null): 
   }
 }
 
-/** What a function is called with by POST. */
+/** The arguments of a function that is called by POST. */
 export function parseArgument(content: ParsedBody, columns: readonly string[] | null): CallArgument {
   const { body, format } = content;
   switch (content.kind) {
@@ -173,23 +173,23 @@ function invalidBody(message: string): HttpError {
   return new HttpError(400, "PGRST102", message);
 }
 
-/** What must be known of a JSON text before Postgres reads it: whether it is one object or many, and which keys they have. */
+/** The structure of a JSON text that the statement depends on: one object or several, and their keys. */
 type JsonOutline =
   | { readonly kind: "object"; readonly keys: JsonKeys }
   /** Objects that all have the same keys. */
   | { readonly kind: "rows"; readonly keys: JsonKeys; readonly valueSpans: JsonValueSpans | null }
-  /** An array of anything else. */
+  /** Any other array. */
   | { readonly kind: "mixed" }
   | { readonly kind: "scalar" }
   | { readonly kind: "invalid" }
   | { readonly kind: "too deep"; readonly maxLevels: number };
 
-/** Null: there are more than a row can have columns. */
+/** Null if there are more than a row can have columns. */
 type JsonKeys = readonly string[] | null;
 
 /** Postgres's own limit is 1,600 columns; a function has fewer arguments. */
 const MAX_KEYS = 1_600;
-/** A longer value is better read by Postgres. */
+/** Postgres reads longer values faster. */
 const MAX_VALUE_BYTES = 256 * 1024;
 
 export function* outlineJson(bytes: Buffer): Stepwise<JsonOutline> {
@@ -209,7 +209,7 @@ export function* outlineJson(bytes: Buffer): Stepwise<JsonOutline> {
   }
 }
 
-/** Where the keys of an object begin and end, by turns, quotes included. */
+/** Start and end positions of the keys of an object, alternating, including the quotes. */
 type KeyPositions = number[];
 
 class RecordOutline implements RecordVisitor {

@@ -2,10 +2,10 @@ import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { concatenate } from "../../http/request-body.ts";
 
-/** Each row of JSON names its columns again: a few lines of CSV below long names would become more than memory holds. */
+/** The maximum size of the JSON: each row repeats the column names, so a small file with long names could exceed the memory. */
 const MAX_CSV_BYTES = 64 * 2 ** 20;
 const MAX_GROWTH = 8;
-/** As many as a table of Postgres can have. */
+/** Postgres's limit for a table. */
 const MAX_COLUMNS = 1_600;
 /** Characters of CSV read, or of JSON written, between two pauses for other requests. */
 const LENGTH_PER_STEP = 16 * 1024;
@@ -64,7 +64,7 @@ function* writeLongField(lines: CsvLines, index: number, output: JsonOutput): St
   output.write('"');
 }
 
-/** JSON, encoded a piece at a time. */
+/** Collects JSON and encodes it in pieces. */
 class JsonOutput {
   readonly #pieces: Buffer[] = [];
   readonly #maxBytes: number;
@@ -97,10 +97,10 @@ class JsonOutput {
   }
 }
 
-/** One line after the other. */
+/** Reads one line at a time. */
 class CsvLines {
   readonly #text: string;
-  /** Where its fields begin and end, by turns, without their quotes. */
+  /** Start and end positions of the fields of the line, alternating, without the quotes. */
   readonly #spans: number[] = [];
   at: number;
 
@@ -110,7 +110,7 @@ class CsvLines {
     this.at = text.startsWith("\uFEFF") ? 1 : 0;
   }
 
-  /** How many fields the line has; one more than were wanted, where it has more. */
+  /** The number of fields of the line; one more than requested if it has more. */
   get length(): number {
     return this.#spans.length / 2;
   }
@@ -119,7 +119,7 @@ class CsvLines {
     return this.#spans.length === 2 && this.lengthOf(0) === 0;
   }
 
-  /** False when there is no other line. */
+  /** Returns false at the end. */
   next(maxFields: number): boolean {
     const text = this.#text;
     const spans = this.#spans;
@@ -161,7 +161,7 @@ class CsvLines {
     return raw.includes('"') ? raw.replaceAll('""', '"') : raw;
   }
 
-  /** Behind the field. */
+  /** Returns the position after the field. */
   #plain(): number {
     const text = this.#text;
     let end = this.at;
@@ -174,7 +174,7 @@ class CsvLines {
     return end;
   }
 
-  /** A quote within is written twice. */
+  /** Quotes within the field are doubled. */
   #quoted(): number {
     const text = this.#text;
     let close = this.at + 1;

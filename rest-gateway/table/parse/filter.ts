@@ -25,7 +25,7 @@ const OPERATION = new RegExp(
   `(not\\.)?(?:(${OPERATOR_PATTERNS.plain})|(${OPERATOR_PATTERNS.search})(?:\\((${OPERATOR_PATTERNS.language})\\))?|(${OPERATOR_PATTERNS.comparison})|(${OPERATOR_PATTERNS.quantifiable})(?:\\((any|all)\\))?)\\.`,
   "uy",
 );
-/** How far a text that is no operation reads like one. */
+/** The longest valid start of an operation, for the position in the error message. */
 const START_OF_OPERATION = new RegExp(
   `(?:isdistinct|is|in|${OPERATOR_PATTERNS.comparison}|${OPERATOR_PATTERNS.search}(?:\\((?:${OPERATOR_PATTERNS.language}\\)?)?)?|(?:${OPERATOR_PATTERNS.quantifiable})(?:\\((?:(?:any|all)\\)?)?)?)?`,
   "uy",
@@ -108,7 +108,7 @@ function readList(scanner: Scanner): string[] {
   return values.length === 1 && values[0] === "" ? [] : values;
 }
 
-/** Up to the next comma or closing parenthesis; one that holds such a thing is quoted. */
+/** Reads to the next comma or closing parenthesis; elements that contain these are quoted. */
 function readElement(scanner: Scanner): string {
   return takeQuotedElement(scanner) ?? readPlainElement(scanner);
 }
@@ -167,7 +167,7 @@ function takeCondition(scanner: Scanner): RowCondition | null {
   return scanner.nested(scanner.matches(LOGIC_GROUP) ? readGroup : takeRelated);
 }
 
-/** `author.name.eq.Ada`, `not.books.or(year.gt.1900,title.is.null)`: some row of a relation, which PostgREST has no words for. */
+/** `author.name.eq.Ada`, `not.books.or(year.gt.1900,title.is.null)`: a condition on some row of a relation, which is our extension of PostgREST's syntax. */
 function takeRelated(scanner: Scanner): RowCondition | null {
   const negated = scanner.take("not.");
   const relation = takeName(scanner);
@@ -216,7 +216,7 @@ function takeMark(scanner: Scanner, mark: string): boolean {
   return true;
 }
 
-/** An array literal may hold commas; anything else that does is quoted. */
+/** An array literal may contain commas; other values with commas are quoted. */
 function readLogicValue(scanner: Scanner): string {
   return takeQuotedElement(scanner) ?? takeArrayLiteral(scanner) ?? readPlainElement(scanner);
 }

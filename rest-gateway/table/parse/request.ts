@@ -28,17 +28,17 @@ const pathSegments = memoizeRecent(500, (path: string) => path.replace(/^\//, ""
 const RETURN_PREFERENCES = { representation: "rows", "headers-only": "headers", minimal: "nothing" } as const;
 const CONFLICT_RESOLUTIONS = { "merge-duplicates": "merge", "ignore-duplicates": "ignore" } as const;
 
-/** A request as it came. */
+/** A request of the table interface before it is parsed. */
 export type RawTableRequest = {
   readonly method: string;
-  /** What follows the prefix of the interface, still percent-encoded. */
+  /** The path after the prefix of the interface, percent-encoded. */
   readonly path: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
   readonly content: ParsedBody;
 };
 
-/** What the grammar depends on, of the settings and the catalogue. */
+/** The settings and schemas that parsing depends on. */
 export type TableParseSettings = PreferenceRules & {
   readonly schemas: readonly string[];
   readonly rootFunction: string | null;
@@ -54,18 +54,18 @@ export type TableRequest = {
   /** Best first. */
   readonly accept: readonly ResponseFormat[];
   readonly parameters: readonly UrlParameter[];
-  /** They in the order of their names, where that has been worked out. */
+  /** The parameters sorted by name, if they are cached. */
   readonly canonicalQuery?: string;
 };
 
 type TableRequestAction =
   | { readonly kind: "statement"; readonly intent: Intent }
-  /** Which methods a resource has. */
+  /** Reports the methods of a resource. */
   | { readonly kind: "options"; readonly resource: TableResource }
-  /** The OpenAPI document: of these tables, or null, of all. */
+  /** The OpenAPI document of these tables; null for all. */
   | { readonly kind: "describe"; readonly tables: readonly string[] | null };
 
-/** Whether a request of that method has a body that counts. */
+/** Whether the body of a request with that method is read. */
 export function hasRequestBody(method: string): boolean {
   return method === "POST" || method === "PATCH" || method === "PUT";
 }
@@ -104,7 +104,7 @@ export function parseTableRequest(
     return { kind: "statement", intent };
   }
 
-  /** Node joins what comes several times. */
+  /** Node joins the values of repeated headers. */
   function headerOf(name: string): string | undefined {
     return headers[name] as string | undefined;
   }
@@ -152,11 +152,11 @@ export function checkMethod(resource: TableResource, method: string): void {
 
 type SchemaProfile = {
   readonly schema: string;
-  /** Whether the answer names the schema. */
+  /** Whether the response has the header `Content-Profile`. */
   readonly negotiated: boolean;
 };
 
-/** The schema that a request is about, by the header that its method has for it. */
+/** The schema that the profile header selects; the first schema without the header. */
 export function parseProfile(header: string | undefined, schemas: readonly string[]): SchemaProfile {
   if (header === undefined) return { schema: schemas[0]!, negotiated: schemas.length > 1 };
   const schema = decodeSchemaName(header, schemas);
@@ -175,7 +175,7 @@ type ParsedParts = {
   readonly content: ParsedBody;
 };
 
-/** What the method makes of all that was read. */
+/** Combines the parsed parts, by the method. */
 function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
   const { method, target, query, ranges, preferences, content } = parsed;
   const { select, conditions, orders, columns, page } = query;

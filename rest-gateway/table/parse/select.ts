@@ -29,7 +29,7 @@ export function parseSelect(text: string): readonly SelectItem[] {
 
 export const SELECT_ALL: readonly SelectItem[] = [STAR_ITEM];
 
-/** None at all is fine; but where there is a comma another one must follow. */
+/** The list may be empty, but an item must follow each comma. */
 function readItems(scanner: Scanner): readonly SelectItem[] {
   const first = takeItem(scanner);
   if (first === null) return [];
