@@ -7,14 +7,13 @@ import type {
 } from "../../engine/accounts/administration.ts";
 import { isUuid } from "../../engine/accounts/random-secrets.ts";
 import { type AuthRequest, type JsonBody, readObject, readText } from "./auth-v1-request.ts";
+import { readEmail, readPhone } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 
 const DEFAULT_PER_PAGE = 50;
 /** Of one response. */
 const MAX_PER_PAGE = 1_000;
 const MAX_NAME_LENGTH = 200;
-
-export const INVALID_EMAIL = "Unable to validate email address: invalid format";
 
 /** An id in the path. */
 export function readUuid({ parameters }: AuthRequest, name: string): string {
@@ -52,7 +51,7 @@ export function readNewUser(body: JsonBody): { readonly user: NewUserAccount; re
 }
 
 export function readChanges(body: JsonBody): AccountChanges {
-  const email = readEmail(body, "email");
+  const email = readText(body, "email") && readEmail(body);
   const phone = readPhone(body);
   const role = readText(body, "role");
   const userMetadata = readObject(body, "user_metadata");
@@ -96,25 +95,8 @@ export function readInvitation(body: JsonBody): Pick<AccountLinkRequest, "email"
 }
 
 function readRequiredEmail(body: JsonBody, field: string): string {
-  const email = readEmail(body, field);
-  if (email === "") throw validationFailed("An email address is required");
-  return email;
-}
-
-/** In lower case; "" if it is missing. The database knows the whole format of an address. */
-function readEmail(body: JsonBody, field: string): string {
-  const email = readText(body, field).trim().toLowerCase();
-  if (email === "") return "";
-  if (email.length > 254) throw validationFailed("An email address is too long");
-  if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(email)) throw validationFailed(INVALID_EMAIL);
-  return email;
-}
-
-/** The digits of an international number; "" if it is missing. */
-function readPhone(body: JsonBody): string {
-  const phone = readText(body, "phone").trim().replace(/^\+/, "").replaceAll(" ", "");
-  if (phone === "" || /^[1-9]\d{1,14}$/.test(phone)) return phone;
-  throw validationFailed("Invalid phone number format (E.164 required)");
+  if (readText(body, field) === "") throw validationFailed("An email address is required");
+  return readEmail(body, field);
 }
 
 /** The user's name, as applications send it, or the part of the address before the @. */

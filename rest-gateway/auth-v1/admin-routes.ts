@@ -6,7 +6,6 @@ import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import { authenticateTableCaller } from "../table/authenticate.ts";
 import {
-  INVALID_EMAIL,
   readChanges,
   readInvitation,
   readLinkRequest,
@@ -22,8 +21,8 @@ import {
   type AuthV1Services,
   readJsonBody,
 } from "./auth-v1-request.ts";
-import { readCodeRequest } from "./code-request.ts";
-import { type AuthErrorCode, authError, validationFailed } from "./errors.ts";
+import { invalidEmail, readCodeRequest } from "./code-request.ts";
+import { type AuthErrorCode, authError } from "./errors.ts";
 
 /** The roles that GoTrue admits by default. */
 const ADMINISTRATIVE_ROLES: ReadonlySet<string> = new Set(["service_role", "supabase_admin"]);
@@ -198,6 +197,6 @@ function explainRefusal(error: unknown): never {
   const [name, message] = (status === 409 && typeof details === "string" && TAKEN[details]) || [];
   if (name && message) throw authError(422, name, message);
   if (status === 404) throw authError(404, "user_not_found", "User with this email not found");
-  if (code === "WRONG" && details === "email") throw validationFailed(INVALID_EMAIL);
+  if (code === "WRONG" && details === "email") throw invalidEmail();
   throw error;
 }

@@ -3,6 +3,7 @@ import type { CodeEmails, CodeRequest } from "../../engine/accounts/code-emails.
 import { readRedirectTarget } from "../../engine/accounts/federation/read-redirect-target.ts";
 import type { CodeChallenge } from "../../engine/accounts/flow-states.ts";
 import { isLoopbackHost } from "../../engine/config/config.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import { type AuthRequest, type AuthV1Services, type JsonBody, readText } from "./auth-v1-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 
@@ -71,10 +72,21 @@ const EMAIL_PATTERN =
 const MAX_EMAIL_LENGTH = 254;
 
 /** The e-mail address of a body, in lower case. */
-export function readEmail(body: JsonBody): string {
-  const email = readText(body, "email").toLowerCase();
+export function readEmail(body: JsonBody, field = "email"): string {
+  const email = readText(body, field).toLowerCase();
   if (email.length <= MAX_EMAIL_LENGTH && EMAIL_PATTERN.test(email)) return email;
-  throw validationFailed("Unable to validate email address: invalid format");
+  throw invalidEmail();
+}
+
+export function invalidEmail(): HttpError {
+  return validationFailed("Unable to validate email address: invalid format");
+}
+
+/** The digits of an international number; "" if it is missing. */
+export function readPhone(body: JsonBody): string {
+  const phone = readText(body, "phone").trim().replace(/^\+/, "").replaceAll(" ", "");
+  if (phone === "" || /^[1-9]\d{1,14}$/.test(phone)) return phone;
+  throw validationFailed("Invalid phone number format (E.164 required)");
 }
 
 export function requireCodeEmails({ codeEmails }: Pick<Accounts, "codeEmails">): CodeEmails {

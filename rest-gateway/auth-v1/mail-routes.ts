@@ -13,7 +13,7 @@ import {
   readText,
 } from "./auth-v1-request.ts";
 import { errorParameters, redirect, sessionParameters, withFragment, withQuery } from "./client-redirect.ts";
-import { readCodeRequest, readEmail, readRedirect, requireCodeEmails } from "./code-request.ts";
+import { readCodeRequest, readEmail, readPhone, readRedirect, requireCodeEmails } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
@@ -131,7 +131,7 @@ function codeHandler({ accounts }: AuthV1Services): AuthRouteHandler {
     if (Boolean(email) === Boolean(phone)) {
       throw validationFailed("Only an email address or phone number should be provided on verify");
     }
-    const address = email ? readEmail(body) : phone!.replace(/^\+/, "");
+    const address = email ? readEmail(body) : readPhone(body);
     return accounts.codes.useCode({ address, code: code!, purposes }, clientInfoOf(request), open);
   };
   return async (request) => {

@@ -468,6 +468,8 @@ describe("a phone number", () => {
   test("is refused without a gateway for text messages", async () => {
     const { error } = await newClient().auth.signInWithOtp({ phone: "+15555550100" });
     expect(error).toMatchObject({ code: "phone_provider_disabled" });
+    const invalid = await newClient().auth.verifyOtp({ phone: "15555550100-x", token: "123456", type: "sms" });
+    expect(invalid.error?.message).toBe("Invalid phone number format (E.164 required)");
     const verified = await newClient().auth.verifyOtp({ phone: "+15555550100", token: "123456", type: "phone_change" });
     expect(verified.error).toMatchObject({ message: "Token has expired or is invalid" });
   });
