@@ -28,6 +28,7 @@ import {
   rowsOf,
   selectRows,
   tableOf,
+  wholeNumber,
 } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type ObjectValue, objectValueOf } from "./object-values.ts";
@@ -303,6 +304,7 @@ export class OperationCompiler {
       return sql`${rows}.${sql.identifier(`texts${outputs.length}`)}`;
     };
     const parts = new PageParts(page, arrayOf);
+    let countsRead = false;
     const object = this.#objectOf(type, selections, (field, nodes) => {
       const source = sourceOf(field);
       if (source?.kind === "aggregates") return this.#aggregates(page, source, field, nodes);
@@ -311,8 +313,13 @@ export class OperationCompiler {
           return parts.items(this.#edge(page, objectTypeOf(field.type), selectionsOf(nodes)));
         case "pageInfo":
           return this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
-        case "totalCount":
-          return sql`(${selectRows(rowsOf(table, row, conditions), sql`count(*)::text`)})`;
+        case "totalCount": {
+          const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`count(*)::text`)})`;
+          if (cursor || size === 0) return count;
+          countsRead = true;
+          // A page that is not full has all rows.
+          return sql`case when ${rows}."count" < ${wholeNumber(size)} then ${rows}."count"::text else ${count} end`;
+        }
         default:
           throw new NotCompiled("field", `${type.name}.${field.name}`);
       }
@@ -334,6 +341,7 @@ export class OperationCompiler {
       (_, index) =>
         sql`coalesce(array_agg(${read}.${sql.identifier(`text${index + 1}`)}), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
     );
+    if (countsRead) arrays.push(sql`count(*) as "count"`);
     const selected = selectRows(query, sql.join(named, ", "));
     return sql`(select ${object} from (select ${sql.join(arrays, ", ")} from (${selected}) as ${read}) as ${rows})`;
   }

@@ -161,6 +161,26 @@ describe("an operation that can be compiled", () => {
     expect(ways).toEqual({ compiled: 2 });
   });
 
+  test("counts all rows that the filters select, whatever part of them is on the page", async () => {
+    const query = `query ($page: Int, $last: Int, $after: String, $before: String) {
+      things(first: $page, last: $last, after: $after, before: $before, where: { id: { lte: "5" } }) { edges { cursor node { id } } totalCount } }`;
+    const read = async (variables: Readonly<Record<string, unknown>>) => {
+      const { edges, totalCount } = (await sameAnswer(query, { variables })).data.things;
+      expect(totalCount).toBe(5);
+      return edges as readonly { readonly cursor: string }[];
+    };
+    const ways = await waysOf(async () => {
+      for (const size of [0, 1, 4, 5, 6, 100]) {
+        expect(await read({ page: size })).toHaveLength(Math.min(size, 5));
+        expect(await read({ last: size })).toHaveLength(Math.min(size, 5));
+      }
+      const [, second] = await read({ page: 2 });
+      expect(await read({ page: 4, after: second!.cursor })).toHaveLength(3);
+      expect(await read({ last: 4, before: second!.cursor })).toHaveLength(1);
+    });
+    expect(ways).toEqual({ compiled: 15 });
+  });
+
   test("replaces an absent variable by the default of a function, and a null by none, where it is a number of rows too", async () => {
     const query = "query ($n: Int) { numbers(most: $n) things(first: $n) { totalCount } }";
     expect((await sameAnswer(query, { variables: { n: 2 } })).data.numbers).toEqual([1, 2]);
@@ -355,6 +375,31 @@ describe("a change of the schema", () => {
     await until(async () => (await compiling.ask(query)).errors?.[0].extensions.code === "GRAPHQL_VALIDATION_FAILED");
     await compiling.sql("alter table public.things add column extra text default 'new'");
     await until(async () => (await compiling.ask(query)).data?.thing?.extra === "new");
+  });
+
+  test("ends all statements that read, filter or order by a dropped column", async () => {
+    await compiling.sql("alter table public.changing add column going text default 'here'");
+    const documents = Array.from({ length: 30 }, (_, index) => [
+      `{ changing(id: 1) { a${index}: going } }`,
+      `{ changings(where: { going: { eq: "here" } }) { edges { node { a${index}: id } } } }`,
+      `{ changings(orderBy: [{ going: DESC }]) { edges { node { a${index}: id } } } }`,
+      `query ($where: ChangingWhereInput) { changings(where: $where) { aggregates { a${index}: count } } }`,
+    ]).flat();
+    const variables = { where: { going: { eq: "here" } } };
+    const codesOf = async () => {
+      const answers = await Promise.all(documents.map((document) => compiling.ask(document, { variables })));
+      return new Set(answers.map(({ errors }) => errors?.[0].extensions.code as string | undefined));
+    };
+    await until(async () => (await codesOf()).has(undefined));
+    const ways = await waysOf(async () => expect(await codesOf()).toEqual(new Set([undefined])));
+    expect(ways).toEqual({ compiled: documents.length });
+    await compiling.sql("alter table public.changing drop column going");
+    await until(async () => !(await codesOf()).has("SERVICE_UNAVAILABLE"));
+    const codes = await codesOf();
+    expect(codes).not.toContain(undefined);
+    expect([...codes].filter((code) => code !== "GRAPHQL_VALIDATION_FAILED" && code !== "VALIDATION_ERROR")).toEqual(
+      [],
+    );
   });
 
   test.each(["number", "flag", "document", "exact", "size"])(
