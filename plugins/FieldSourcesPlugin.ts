@@ -68,7 +68,7 @@ function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSour
     const relation = registry.pgRelations[codec.name]?.[relationName];
     return relation ? sourceOfRelation(build, scope, relation) : null;
   }
-  return scope.pgRefDetails ? null : sourceOfResource(build, scope);
+  return scope.pgRefDetails ? sourceOfRef(scope, scope.pgRefDetails) : sourceOfResource(build, scope);
 }
 
 function sourceOfRelation(
@@ -76,10 +76,25 @@ function sourceOfRelation(
   { isPgSingleRelationField, isPgManyRelationListField }: FieldScope,
   relation: PgRelation,
 ): FieldSource | null {
-  if (isPgSingleRelationField) return { kind: "related row", relation };
+  if (isPgSingleRelationField) return { kind: "related row", path: [relation] };
   const table = relation.remoteResource as SchemaResource;
   if (!isPgManyRelationListField || !isTable(table)) return null;
   return { kind: "rows", relation, isConnection: false, ...rowsOf(build, table) };
+}
+
+/** A reference over several tables, each row of which leads to one row at most. */
+function sourceOfRef(
+  { isPgSingleRelationField }: FieldScope,
+  { registry, codec, ref }: GraphileBuild.PgRelationsPluginRefDetails,
+): FieldSource | null {
+  const [only, ...others] = ref.paths;
+  if (!isPgSingleRelationField || !only || others.length > 0) return null;
+  const path: PgRelation[] = [];
+  for (const { relationName } of only) {
+    const from = path.at(-1)?.remoteResource.codec ?? codec;
+    path.push(registry.pgRelations[from.name]![relationName]!);
+  }
+  return path.every(({ isUnique }) => isUnique) ? { kind: "related row", path } : null;
 }
 
 function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {

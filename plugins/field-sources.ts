@@ -10,8 +10,8 @@ export type FieldSource =
   | { readonly kind: "column"; readonly column: string; readonly codec: Codec; readonly table: SchemaResource | null }
   /** The row of the table that the arguments identify. */
   | { readonly kind: "row"; readonly table: PgTable; readonly key: readonly KeyArgument[] }
-  /** The row that the parent row refers to, or the only one that refers to it. */
-  | { readonly kind: "related row"; readonly relation: PgRelation }
+  /** The row that the parent row refers to, or the only one that refers to it; with several relations, that to which they lead. */
+  | { readonly kind: "related row"; readonly path: readonly PgRelation[] }
   /** Rows of the table; with a relation, those that belong to the parent row. */
   | {
       readonly kind: "rows";

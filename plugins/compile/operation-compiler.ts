@@ -10,7 +10,7 @@ import {
 import { type FieldSource, type PagePart, sourceOf } from "../field-sources.ts";
 import { keepResult, resultRows } from "../function-call.ts";
 import { orderExpressionsOf, readLimit, readOffset, readPage } from "../PaginationPlugin.ts";
-import type { PgTable, SchemaResource } from "../table.ts";
+import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
 import {
   aliasOf,
   beyondCursor,
@@ -228,12 +228,15 @@ export class OperationCompiler {
     return sql`(${selectRows(rowsOf(table, row, conditions), this.#tableItem(table, field.type, nodes, row))})`;
   }
 
-  #relatedRow({ relation }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): SQL {
-    const table = tableOf(relation);
+  #relatedRow({ path }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): SQL {
     this.#values.argumentsOf(field, nodes[0]!, () => false);
-    const row = aliasOf(table);
-    const query = rowsOf(table, row, joinConditions(relation, parent, row));
-    return sql`(${selectRows(query, this.#tableItem(table, field.type, nodes, row))})`;
+    const select = ([relation, ...further]: readonly PgRelation[], from: SQL): SQL => {
+      const table = tableOf(relation!);
+      const row = aliasOf(table);
+      const item = further.length > 0 ? select(further, row) : this.#tableItem(table, field.type, nodes, row);
+      return sql`(${selectRows(rowsOf(table, row, joinConditions(relation!, from, row)), item)})`;
+    };
+    return select(path, parent);
   }
 
   #list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): SQL {

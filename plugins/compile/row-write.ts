@@ -87,7 +87,7 @@ function columnsOf(
       columns.add(source.column);
       continue;
     }
-    const relation = source?.kind === "related row" || source?.kind === "rows" ? source.relation : null;
+    const relation = source?.kind === "related row" ? source.path[0] : source?.kind === "rows" ? source.relation : null;
     if (!relation) throw new NotCompiled("mutation", `${type.name}.${name}`);
     readsTables = true;
     for (const column of relation.localAttributes) columns.add(column);
