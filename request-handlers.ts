@@ -30,8 +30,12 @@ import {
   type RequestMetrics,
   traceRequests,
 } from "./rest-gateway/http/observe-requests.ts";
-import { TABLE_PREFIX } from "./rest-gateway/http/paths.ts";
-import { type GatewayRequest, isPathUnder, makeClientConnectionReader } from "./rest-gateway/http/request.ts";
+import {
+  type GatewayRequest,
+  isPathUnder,
+  makeClientConnectionReader,
+  TABLE_PREFIX,
+} from "./rest-gateway/http/request.ts";
 import { type GatewayRoutes, makeRouter } from "./rest-gateway/http/router.ts";
 import { apiReferenceRoutes } from "./rest-gateway/openapi/api-reference.ts";
 import { OPENAPI_PATH, openApiRoutes } from "./rest-gateway/openapi/resource/document.ts";

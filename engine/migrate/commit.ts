@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { withClient } from "../pg-client/with-client.ts";
-import { dumpSchema } from "../schema-dump/schema-dump.ts";
+import { dumpSchema } from "../schema-dump/dump-schema.ts";
 import { applyCommitted, type CurrentFile, currentFiles } from "./apply-migrations.ts";
 import {
   type CommittedMigration,

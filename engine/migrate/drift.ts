@@ -1,6 +1,12 @@
 import { withClient } from "../pg-client/with-client.ts";
-import { grants, singleGrants, tableLines } from "../schema-dump/definitions.ts";
-import { readStatements, SCHEMA_PARTS, type SchemaStatement } from "../schema-dump/schema-dump.ts";
+import {
+  grants,
+  readStatements,
+  SCHEMA_PARTS,
+  type SchemaStatement,
+  singleGrants,
+  tableLines,
+} from "../schema-dump/dump-schema.ts";
 import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";

@@ -20,10 +20,14 @@ import type {
   RowSelection,
   SelectItem,
 } from "./intent.ts";
-import { bindValues, bindValuesInSteps } from "./plan/bind-parameters.ts";
+import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-parameters.ts";
 import { isJsonObject } from "./plan/find-target.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
-import { planIntent } from "./plan/plan-intent.ts";
+import { planCall } from "./plan/plan-call.ts";
+import { planRead } from "./plan/plan-read.ts";
+import type { PlanContext } from "./plan/plan-selection.ts";
+import { planWrite } from "./plan/plan-write.ts";
+import type { LegacyTarget } from "./plan/select-tree.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 
@@ -308,4 +312,36 @@ function outlineOrderTerm({ field, relation, direction, nulls }: OrderTerm): unk
 function outlineFormat(format: ResponseFormat): unknown[] {
   if (format.kind === "plan") return [format.type, format.as, format.options, outlineFormat(format.of)];
   return [format.kind, format.type, format.kind === "media" ? null : format.nulls];
+}
+
+/** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
+function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
+  const parameterIndexes = new Map(listOperations(intent).map((operation, index) => [operation, index]));
+  const legacyTargets = new Map<string, LegacyTarget>();
+  const context: PlanContext = {
+    catalog,
+    role: options.role,
+    aggregates: options.aggregates,
+    schema: intent.target.schema,
+    maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
+    legacyTargetNames: options.legacyTargetNames,
+    onLegacyName: (target) => legacyTargets.set(target.name, target),
+    parameterFor: (operation: FilterOperation | RowOperation) => ({
+      kind: "operand",
+      index: parameterIndexes.get(operation)!,
+    }),
+  };
+  const plan = planByKind(intent, response, context, options);
+  return legacyTargets.size === 0 ? plan : { ...plan, legacyTargets: [...legacyTargets.values()] };
+}
+
+function planByKind(intent: Intent, response: ResponseOptions, context: PlanContext, options: PlanOptions): Plan {
+  switch (intent.kind) {
+    case "read":
+      return planRead(intent, response, context, options);
+    case "call":
+      return planCall(intent, response, context, options);
+    default:
+      return planWrite(intent, response, context, options);
+  }
 }

@@ -1,6 +1,5 @@
 import type { Config } from "../../engine/config/config.ts";
-import type { ByteQuota, Reservation, Shortage } from "../../engine/memory/byte-quota.ts";
-import { heapSize } from "../../engine/memory/heap-size.ts";
+import { type ByteQuota, heapSize, type Reservation, type Shortage } from "../../engine/memory/byte-quota.ts";
 import { ChannelError } from "./channel-error.ts";
 import {
   type BindingRequest,

@@ -8,8 +8,7 @@ import {
   toTableBody,
 } from "../../http/error-bodies.ts";
 import { errorHeaders, type HttpError } from "../../http/http-error.ts";
-import { TABLE_PREFIX } from "./paths.ts";
-import { type GatewayRequest, isPathUnder } from "./request.ts";
+import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 
 /** Settings of error bodies. */

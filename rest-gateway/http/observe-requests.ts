@@ -10,8 +10,7 @@ import {
   type MetricSample,
 } from "../../engine/observability/metrics.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
-import { TABLE_PREFIX as TABLES } from "./paths.ts";
-import { isPathUnder, pathOfUrl, type ReadClientConnection, toOriginForm } from "./request.ts";
+import { isPathUnder, pathOfUrl, type ReadClientConnection, TABLE_PREFIX as TABLES, toOriginForm } from "./request.ts";
 
 const FUNCTION_CALLS = `${TABLES}/rpc/`;
 const VERSION_PREFIX = /^\/api\/v\d(?=\/|$)/;

@@ -14,8 +14,7 @@ import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
 import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
-import { publicBasePath } from "../http/paths.ts";
-import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
+import { type GatewayHandler, type GatewayRequest, publicBasePath } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import {

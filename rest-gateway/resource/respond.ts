@@ -4,7 +4,7 @@ import { type JsonRecord, NO_RECORD_LIMITS, readJsonRecords } from "../../engine
 import { parseJsonExactly, toAddressText } from "../../engine/json/json-values.ts";
 import type { RowCondition, SelectItem } from "../../engine/statement/intent.ts";
 import { matchesTag } from "../../http/tagged-content.ts";
-import { publicBaseUrl } from "../http/paths.ts";
+import { publicBaseUrl } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { type Collection, returnsRowOf } from "./collections.ts";
 import {

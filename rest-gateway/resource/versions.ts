@@ -3,8 +3,7 @@ import pg from "pg";
 import { cacheLookups } from "../../engine/concurrency/batched-lookup.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { publicBasePath } from "../http/paths.ts";
-import { type GatewayRequest, readMediaRanges } from "../http/request.ts";
+import { type GatewayRequest, publicBasePath, readMediaRanges } from "../http/request.ts";
 import type { ResourceAddress } from "./parse/address.ts";
 
 const JSON_TYPE: NegotiatedType = { contentType: "application/json; charset=utf-8", version: null, links: false };

@@ -4,7 +4,7 @@ import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords } f
 import { toAddressText } from "../../engine/json/json-values.ts";
 import type { CallIntent, Intent, RowCondition, SelectItem } from "../../engine/statement/intent.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { publicBasePath } from "../http/paths.ts";
+import { publicBasePath } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { type RowAction, returnsRowOf } from "./collections.ts";
 import { conditionOf, digestOf, findRowChange, isMet, parsePreconditions } from "./conditional-requests.ts";

@@ -13,8 +13,7 @@ import { CSRF_TOKEN_HEADER } from "../../http/csrf-protection.ts";
 import type { ErrorVerbosity } from "../../http/error-bodies.ts";
 import type { HttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "../http/errors.ts";
-import { publicBasePath } from "../http/paths.ts";
-import { type GatewayRequest, NO_STAGES } from "../http/request.ts";
+import { type GatewayRequest, NO_STAGES, publicBasePath } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import {
   deriveStorageKey,

@@ -10,7 +10,7 @@ import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import type { SelectedColumn } from "../../engine/statement/intent.ts";
 import { bindRequest, type PreparedRequest } from "../../engine/statement/prepare.ts";
 import { notFound } from "../../http/http-error.ts";
-import { TABLE_PREFIX } from "../http/paths.ts";
+import { TABLE_PREFIX } from "../http/request.ts";
 import { collectionsOf } from "../resource/collections.ts";
 import { makeReadIntent, makeResourcePlanner, parentConditions, rowConditions } from "../resource/intents.ts";
 import { findTarget, parseAddress, type ResourceTarget } from "../resource/parse/address.ts";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { schemaFileOf } from "../../engine/migrate/commit.ts";
 import { committedMigrations, releaseHistories } from "../../engine/migrate/committed-migrations.ts";
 import { runMigrations, setUsersAccess } from "../../engine/migrate/migrate.ts";
-import { dumpSchema } from "../../engine/schema-dump/schema-dump.ts";
+import { dumpSchema } from "../../engine/schema-dump/dump-schema.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import { urlOf } from "../database.ts";
 import { useContent } from "./content.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { comments } from "../../schema-dump/definitions.ts";
+import { comments } from "../../schema-dump/dump-schema.ts";
 import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../archive-format.ts";
 import { FIRST_OBJECT_ID, IS_PERMANENT, isOwn } from "./fragments.ts";
 import {

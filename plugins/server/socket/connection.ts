@@ -9,8 +9,13 @@ import type { AuthenticationResult, Authenticator, Credentials } from "../../../
 import { callerKey } from "../../../engine/identity/caller.ts";
 import { hasExpired } from "../../../engine/identity/claims.ts";
 import { parseJsonExactly } from "../../../engine/json/json-values.ts";
-import { type ByteQuota, Reservation, SharedBytes, type Shortage } from "../../../engine/memory/byte-quota.ts";
-import { heapSize } from "../../../engine/memory/heap-size.ts";
+import {
+  type ByteQuota,
+  heapSize,
+  Reservation,
+  SharedBytes,
+  type Shortage,
+} from "../../../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../../../engine/memory/socket-memory.ts";
 import { readSessionCookie } from "../../../http/credentials.ts";
 import type { CsrfProtection } from "../../../http/csrf-protection.ts";

@@ -5,8 +5,7 @@ import type { Caller } from "../../../engine/identity/caller.ts";
 import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { matchesTag } from "../../../http/tagged-content.ts";
-import { publicBaseUrl } from "../../http/paths.ts";
-import { type GatewayRequest, isPathUnder } from "../../http/request.ts";
+import { type GatewayRequest, isPathUnder, publicBaseUrl } from "../../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import type { GatewayRoutes } from "../../http/router.ts";
 import {

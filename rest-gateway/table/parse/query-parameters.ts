@@ -8,10 +8,9 @@ import type {
 } from "../../../engine/statement/intent.ts";
 import { parseColumns, parseLogicPath, parsePath } from "./field.ts";
 import { parseFilter, parseLogic } from "./filter.ts";
-import { parseOrder } from "./order.ts";
 import type { UrlParameter } from "./query-string.ts";
 import { isCursor, parseBound, parseCursor, type RangeBounds } from "./row-range.ts";
-import { parseSelect, SELECT_ALL } from "./select.ts";
+import { parseOrder, parseSelect, SELECT_ALL } from "./select.ts";
 
 export type QueryParameters = {
   readonly select: readonly SelectItem[];

@@ -11,7 +11,7 @@ import type { LegacyTarget } from "../../../engine/statement/plan/select-tree.ts
 import type { ResponseRow } from "../../../engine/statement/query/build-query.ts";
 import type { RunResult } from "../../../engine/statement/run.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { TABLE_PREFIX } from "../../http/paths.ts";
+import { TABLE_PREFIX } from "../../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import type { Preferences } from "../parse/headers.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";

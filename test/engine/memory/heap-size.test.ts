@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { heapSize } from "../../../engine/memory/heap-size.ts";
+import { heapSize } from "../../../engine/memory/byte-quota.ts";
 
 /** How many bytes are in use with these values in memory, for each of them. */
 function measured(text: string, times: number): number {

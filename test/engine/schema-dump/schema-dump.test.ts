@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { dumpSchema } from "../../../engine/schema-dump/schema-dump.ts";
+import { dumpSchema } from "../../../engine/schema-dump/dump-schema.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { OrderTerm } from "../../../../engine/statement/intent.ts";
-import { parseOrder } from "../../../../rest-gateway/table/parse/order.ts";
+import { parseOrder } from "../../../../rest-gateway/table/parse/select.ts";
 import { complaintOf, parseErrorOf } from "./parse-error.ts";
 
 function term(name: string, more: Partial<OrderTerm> = {}): OrderTerm {

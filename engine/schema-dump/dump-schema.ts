@@ -1,3 +1,5 @@
+import type pg from "pg";
+
 /** Excludes the schemas of Postgres and of graphile-migrate. */
 const FOREIGN_SCHEMAS = "namespace.nspname !~ '^pg_|^information_schema$|^graphile_migrate$'";
 
@@ -168,7 +170,7 @@ const eventTriggers = `
     ) as statement
   from pg_event_trigger`;
 
-export const definitions = [
+const definitions = [
   schemas,
   extensions,
   enums,
@@ -183,7 +185,7 @@ export const definitions = [
 ];
 
 /** Without indexes of constraints, which are written with the table. */
-export const indexes = `
+const indexes = `
   select ${objectLabel("pg_class", "class.oid")} as object, pg_get_indexdef(indexrelid) as statement
   from pg_index
   join pg_class as class on class.oid = indrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
@@ -191,7 +193,7 @@ export const indexes = `
     select from pg_constraint where conindid = indexrelid and conrelid = indrelid and contype in ('p', 'u', 'x')
   )`;
 
-export const triggers = `
+const triggers = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
     pg_get_triggerdef(trigger.oid) || coalesce(
@@ -203,7 +205,7 @@ export const triggers = `
   where not tgisinternal`;
 
 /** Row-level security and replica identity. */
-export const rowSettings = `
+const rowSettings = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
     format('alter table %s %s', class.oid::regclass, setting) as statement
@@ -216,7 +218,7 @@ export const rowSettings = `
   ) as flag (holds, setting)
   where relkind in ('r', 'p') and holds`;
 
-export const policies = `
+const policies = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
     format(
@@ -305,7 +307,7 @@ const objectKind = `case defaclobjtype
  */
 const builtInAcl = 'case when defaclnamespace = 0 then acldefault(lower(defaclobjtype::text)::"char", defaclrole) end';
 
-export const defaultPrivileges = `
+const defaultPrivileges = `
   select
     'default privileges' as object,
     format('alter default privileges%s %s', ' in schema ' || quote_ident(nspname), change) as statement
@@ -396,4 +398,72 @@ function entriesOnlyIn(acl: string, other: string): string {
       select from aclexplode(${other}) as same
       where same.grantee = entry.grantee and same.privilege_type = entry.privilege_type
     )`;
+}
+
+/** One statement, and the object it is about: `table public.notes`. */
+export type SchemaStatement = { readonly object: string; readonly statement: string };
+
+/** In the order in which the statements about one object are to be read. */
+export const SCHEMA_PARTS = [
+  ...definitions,
+  defaultPrivileges,
+  indexes,
+  triggers,
+  rowSettings,
+  policies,
+  grants,
+  comments,
+];
+
+const HEADING = "-- The schema as it is, to read and to compare. Made by: npm run migrate -- dump\n";
+
+const KIND_ORDER = [
+  "schema",
+  "extension",
+  "default privileges",
+  "type",
+  "sequence",
+  "table",
+  "view",
+  "materialized view",
+  "foreign table",
+  "function",
+  "procedure",
+  "aggregate",
+  "event trigger",
+];
+
+/**
+ * The schema of a database as SQL for reading and comparing: grouped by object, in an order that does not depend on its
+ * history. Opens its own transaction.
+ */
+export async function dumpSchema(client: pg.ClientBase): Promise<string> {
+  const statements = await readStatements(client, SCHEMA_PARTS);
+  const objects = [...Map.groupBy(statements, ({ object }) => object)]
+    .sort(([one], [other]) => kindPosition(one) - kindPosition(other) || (one < other ? -1 : 1))
+    .map(([object, about]) => `-- ${object}\n${about.map(({ statement }) => `${statement};\n`).join("")}`);
+  return [HEADING, ...objects].join("\n");
+}
+
+/** The statements of a database's schema, in an order that does not depend on how it came about. Opens a transaction of its own. */
+export async function readStatements(client: pg.ClientBase, parts: readonly string[]): Promise<SchemaStatement[]> {
+  await client.query("begin isolation level repeatable read, read only");
+  try {
+    // Postgres then writes every name with its schema.
+    await client.query("set local search_path = ''");
+    const statements: SchemaStatement[] = [];
+    for (const part of parts) {
+      const { rows } = await client.query<SchemaStatement>(
+        `select * from (${part}) as part order by statement collate "C"`,
+      );
+      statements.push(...rows);
+    }
+    return statements;
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+function kindPosition(object: string): number {
+  return KIND_ORDER.findIndex((kind) => object === kind || object.startsWith(`${kind} `));
 }

@@ -1,5 +1,55 @@
 import { type connection, type FieldPlanResolver, lambda, type Step } from "grafast";
-import type {} from "graphile-build-pg";
+import { isTable, keyOf } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      CollectionsPlugin: true;
+    }
+    interface Provides {
+      collections: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgResourceTags {
+      /** A plain list with limit and offset in the query type, instead of a connection. */
+      list: true;
+    }
+  }
+}
+
+const inferredPhase = { after: ["inferred"], provides: ["collections"] };
+
+export const CollectionsPlugin: GraphileConfig.Plugin = {
+  name: "CollectionsPlugin",
+  description: "Tables are connections, everything else is a list; rows are found by their primary key",
+  schema: {
+    entityBehavior: {
+      pgResource: {
+        inferred: {
+          ...inferredPhase,
+          callback(behavior, resource) {
+            if (!isTable(resource))
+              return [behavior, "-queryField:resource:connection", "-typeField:resource:connection"];
+            // Cursors need a key.
+            const isList = resource.extensions?.tags?.list || keyOf(resource) === null;
+            return [behavior, isList ? "-query:resource:connection" : "-query:resource:list"];
+          },
+        },
+      },
+      pgResourceUnique: {
+        inferred: {
+          ...inferredPhase,
+          callback: (behavior, [resource, { attributes }]) =>
+            attributes === keyOf(resource) ? behavior : [behavior, "-query:resource:single"],
+        },
+      },
+      pgCodecRelation: {
+        inferred: { ...inferredPhase, callback: (behavior) => [behavior, "-manyRelation:resource:connection"] },
+      },
+    },
+  },
+};
 
 declare global {
   namespace GraphileConfig {

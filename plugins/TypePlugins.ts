@@ -1,0 +1,280 @@
+import {
+  isEnumCodec,
+  PgClassExpressionStep,
+  type PgEnumCodec,
+  PgSelectSingleStep,
+  pgSelectSingleFromRecord,
+  TYPES,
+} from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "grafast";
+import type { GraphQLEnumValueConfigMap } from "grafast/graphql";
+import { gatherConfig } from "graphile-build";
+import type { PgType } from "graphile-build-pg/pg-introspection";
+import { parseJsonExactly } from "../engine/json/json-values.ts";
+import { castListItems } from "./codecs.ts";
+import { pgServiceOf, queryWhileGathering } from "./gather-query.ts";
+import { deprecationReasonOfPart } from "./graphql-types.ts";
+import type { Codec, SchemaResource } from "./table.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      EnumsPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface PgCodecTags {
+      /** `ARCHIVED Delete it instead.`: a deprecated value and the reason. */
+      deprecatedValue: string | string[];
+    }
+  }
+}
+
+/** GraphQL does not allow these as enum values. */
+const RESERVED_VALUES: ReadonlySet<string> = new Set(["true", "false", "null"]);
+
+export const EnumsPlugin: GraphileConfig.Plugin = {
+  name: "EnumsPlugin",
+  description: "Labels of enums become valid names, and can be deprecated",
+  inflection: {
+    replace: {
+      // Core looks the label up in a table of symbols that inherits from Object.prototype.
+      enumValue(previous, _preset, label, codec) {
+        return label in Object.prototype ? this.coerceToGraphQLName(label) : previous!(label, codec);
+      },
+    },
+  },
+  schema: {
+    hooks: {
+      init: {
+        before: ["PgCodecs"],
+        callback(_, build) {
+          for (const codec of build.allPgCodecs) {
+            if (!isEnumCodec(codec)) continue;
+            const name = build.inflection.enumType(codec);
+            build.registerEnumType(
+              name,
+              {},
+              () => ({ description: codec.description, values: enumValuesOf(build.inflection, codec) }),
+              `the type ${codec.extensions?.pg?.schemaName}.${codec.extensions?.pg?.name}`,
+            );
+            build.setGraphQLTypeForPgCodec(codec, ["input", "output"], name);
+          }
+          return _;
+        },
+      },
+    },
+  },
+};
+
+function enumValuesOf(inflection: GraphileBuild.Inflection, codec: PgEnumCodec): GraphQLEnumValueConfigMap {
+  const values: GraphQLEnumValueConfigMap = {};
+  for (const { value: label } of codec.values) {
+    const deprecationReason = deprecationReasonOfPart(codec.extensions?.tags?.deprecatedValue, label);
+    const name = uniqueValueName(inflection.enumValue(label, codec), values);
+    values[name] = { value: label, ...(deprecationReason !== undefined && { deprecationReason }) };
+  }
+  return values;
+}
+
+function uniqueValueName(preferred: string, values: GraphQLEnumValueConfigMap): string {
+  const name = RESERVED_VALUES.has(preferred) ? `${preferred}_` : preferred;
+  if (!Object.hasOwn(values, name)) return name;
+  let number = 2;
+  while (Object.hasOwn(values, `${name}_${number}`)) number += 1;
+  return `${name}_${number}`;
+}
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      CompositeTypesPlugin: true;
+    }
+    interface Provides {
+      compositeTypes: true;
+    }
+  }
+}
+
+/** Core sends each composite value back to Postgres to extract its fields, which the value already contains. */
+export const CompositeTypesPlugin: GraphileConfig.Plugin = {
+  name: "CompositeTypesPlugin",
+  description:
+    "Fields of composite types are taken from the value, without another statement; a null in a list is null",
+  gather: {
+    hooks: {
+      pgCodecs_PgCodec(_info, { pgCodec }) {
+        const { castFromPg } = pgCodec;
+        if (isCompositeValue(pgCodec) && castFromPg) pgCodec.listCastFromPg = listCastOf(castFromPg);
+      },
+    },
+  },
+  schema: {
+    entityBehavior: {
+      pgResource: {
+        inferred: {
+          after: ["inferred"],
+          provides: ["compositeTypes"],
+          // A function of such a value would have to send it back to Postgres.
+          callback: (behavior, { parameters }) =>
+            isCompositeValue(parameters?.[0]?.codec) ? [behavior, "-typeField"] : behavior,
+        },
+      },
+    },
+    hooks: {
+      GraphQLObjectType: (config, _build, { scope }) =>
+        isCompositeValue(scope.pgCodec) ? { ...config, assertStep: null } : config,
+      GraphQLObjectType_fields_field(field, build, { scope }) {
+        const { pgCodec: parent, pgFieldAttribute: attribute } = scope;
+        if (!attribute || !parent?.attributes) return field;
+        const [column] = Object.entries(parent.attributes).find(([, candidate]) => candidate === attribute) ?? [];
+        if (column === undefined) return field;
+        const codec: Codec = attribute.codec;
+        if (
+          isCompositeValue(codec.arrayOfCodec ?? codec) ||
+          (isCompositeValue(parent) && !(codec.arrayOfCodec ?? codec).attributes)
+        ) {
+          return { ...field, plan: ($value) => get($value, column) };
+        }
+        const table = codec.attributes ? (build.pgTableResource(codec as never) as SchemaResource | null) : null;
+        return table ? { ...field, plan: ($value) => planTableRow(table, get($value, column) as Step) } : field;
+      },
+      GraphQLInputObjectType_fields_field(field, _build, { scope: { fieldName, pgAttribute } }) {
+        const { apply } = field as GrafastInputFieldConfig;
+        if (!pgAttribute || !apply || !(fieldName in Object.prototype)) return field;
+        const guarded: GrafastInputFieldConfig = {
+          ...field,
+          // A method of Object.prototype with that name: the client sent no such field.
+          apply: (target, value, info) => (typeof value === "function" ? undefined : apply(target, value, info)),
+        };
+        return guarded;
+      },
+    },
+  },
+};
+
+/** Core expands the items in `from`, where Postgres turns a null item into a row of nulls. */
+function listCastOf(cast: (value: SQL) => SQL) {
+  return (list: SQL): SQL => {
+    const [items, item] = [sql.identifier(Symbol("items")), sql.identifier("item")];
+    const each = sql`select ${cast(sql`${items}.${item}`)} from (select unnest(${list}) as ${item}) as ${items}`;
+    return sql`(case when ${list} is null then null else array(${each})::text end)`;
+  };
+}
+
+/** Whether it is a composite type and not the row type of a table. */
+function isCompositeValue(codec: Codec | undefined): boolean {
+  return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
+}
+
+/**
+ * The row of a table has relations and functions, which need Postgres. They are added to the statement that reads the value, where it
+ * can be extended; otherwise a statement of their own runs unless the value is null.
+ */
+function planTableRow(table: SchemaResource, $row: Step): Step {
+  const $record = canExtendStatement($row) ? $row : inhibitOnNull($row);
+  const $found = pgSelectSingleFromRecord(table, $record as Parameters<typeof pgSelectSingleFromRecord>[1]);
+  $found.getClassStep().setTrusted();
+  return $found;
+}
+
+function canExtendStatement($value: Step): boolean {
+  const $row = $value instanceof PgClassExpressionStep ? $value.getParentStep() : null;
+  return $row instanceof PgSelectSingleStep && !$row.getClassStep().hasSideEffects;
+}
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      ExtensionTypesPlugin: true;
+    }
+    interface GatherHelpers {
+      extensionTypes: Record<string, never>;
+    }
+  }
+}
+
+/** The same rule as to_json: only casts by a function count. */
+const JSON_CAST_TYPES = `
+  select castsource::text as oid from pg_catalog.pg_cast join pg_catalog.pg_type on pg_type.oid = castsource
+  where casttarget = 'json'::regtype and castmethod = 'f' and typtype = 'b'`;
+
+/** Base types and multiranges. */
+const TEXT_TYPE_KINDS: ReadonlySet<string | null> = new Set(["b", "m"]);
+
+/** By service: the oids of types that have a cast to json. */
+type ExtensionTypesState = { readonly castToJson: Map<string, ReadonlySet<string>> };
+
+const jsonCodecs = new WeakSet<Codec>();
+const textCodecs = new WeakSet<Codec>();
+
+/** Core omits columns of such types. */
+export const ExtensionTypesPlugin: GraphileConfig.Plugin = {
+  name: "ExtensionTypesPlugin",
+  description:
+    "Types that core does not know, such as those of extensions, are JSON where they have a cast to json (geometry as GeoJSON), else String",
+  after: ["PgCodecsPlugin"],
+  gather: gatherConfig({
+    namespace: "extensionTypes",
+    helpers: {},
+    initialState: (): ExtensionTypesState => ({ castToJson: new Map() }),
+    hooks: {
+      async pgIntrospection_introspection({ state, resolvedPreset }, { serviceName }) {
+        const pgService = pgServiceOf(resolvedPreset, serviceName);
+        const rows = await queryWhileGathering<{ oid: string }>(pgService, JSON_CAST_TYPES);
+        state.castToJson.set(serviceName, new Set(rows.map(({ oid }) => oid)));
+      },
+      pgCodecs_findPgCodec({ state, inflection }, event) {
+        const { pgType, serviceName } = event;
+        const schemaName = pgType.getNamespace()?.nspname;
+        if (event.pgCodec || schemaName === undefined) return;
+        const identity = {
+          name: inflection.typeCodecName({ pgType, serviceName }),
+          sqlType: sql.identifier(schemaName, pgType.typname),
+          extensions: { oid: pgType._id, pg: { serviceName, schemaName, name: pgType.typname } },
+        };
+        if (state.castToJson.get(serviceName)?.has(pgType._id)) {
+          event.pgCodec = { ...TYPES.json, ...JSON_CONVERSIONS, ...identity };
+          jsonCodecs.add(event.pgCodec);
+        } else if (isShownAsText(pgType)) {
+          event.pgCodec = { ...TYPES.text, castFromPg: (value) => sql`${value}::text`, ...identity };
+          textCodecs.add(event.pgCodec);
+        }
+      },
+    },
+  }),
+  schema: {
+    hooks: {
+      init: {
+        before: ["PgCodecs"],
+        callback(_, build) {
+          const json = build.inflection.builtin("JSON");
+          for (const codec of build.allPgCodecs as ReadonlySet<Codec>) {
+            const typeName = jsonCodecs.has(codec) ? json : textCodecs.has(codec) ? "String" : null;
+            if (typeName) build.setGraphQLTypeForPgCodec(codec, ["input", "output"], typeName);
+          }
+          return _;
+        },
+      },
+    },
+  },
+};
+
+const JSON_CONVERSIONS = {
+  castFromPg: castToJson,
+  listCastFromPg: castListItems(castToJson),
+  fromPg: parseJsonExactly,
+  // The type's input function reads its own text format, and JSON only where it knows any.
+  toPg: (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value)),
+} satisfies Partial<Codec>;
+
+function castToJson(value: SQL): SQL {
+  return sql`(${value}::json)::text`;
+}
+
+function isShownAsText(pgType: PgType): boolean {
+  // int2vector has the category of arrays and is none.
+  const isArray = pgType.getElemType()?.typarray === pgType._id;
+  return !isArray && TEXT_TYPE_KINDS.has(pgType.typtype);
+}
