@@ -17,7 +17,7 @@ type TopicAuthorizationOptions = {
   readonly contextOf: (caller: Caller) => StatementContext;
 };
 
-type PolicyCommand = "select" | "insert";
+type MessageCommand = "select" | "insert";
 
 // Runs as the caller: `row_security_active`, `has_…_privilege` and `pg_has_role` answer for its role. A policy without a condition
 // permits nothing, and one that is restrictive forbids nothing.
@@ -68,7 +68,7 @@ export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizati
   const allowedExtensions = async (
     caller: Caller,
     topic: string,
-    command: PolicyCommand,
+    command: MessageCommand,
     extensions: readonly ChannelExtension[],
   ): Promise<readonly ChannelExtension[]> => {
     const context = contextForTopic(caller, topic);

@@ -7,7 +7,7 @@ import type { UserJson } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import { isPasswordHash, makePasswords, type Passwords } from "./passwords.ts";
 
-type NewUser = { readonly name: string; readonly email: string; readonly password: string; readonly role: string };
+type UserDetails = { readonly name: string; readonly email: string; readonly password: string; readonly role: string };
 
 /** What an administrator changes; a missing member stays as it is. */
 export type AccountChanges = {
@@ -119,7 +119,7 @@ export class Administration {
   }
 
   /** Adds a user with a verified e-mail address. */
-  async add(user: NewUser): Promise<{ readonly id: string }> {
+  async add(user: UserDetails): Promise<{ readonly id: string }> {
     const { name, email, role } = user;
     const hash = await this.#hashNewSecret(user, [name, email]);
     const id = await this.#call<string>(
@@ -145,7 +145,7 @@ export class Administration {
   }
 
   /** Creates the first administrator, unless there is an administrator already. */
-  async ensureAdministrator({ email, password }: Pick<NewUser, "email" | "password">): Promise<"made" | "kept"> {
+  async ensureAdministrator({ email, password }: Pick<UserDetails, "email" | "password">): Promise<"made" | "kept"> {
     if (await this.#hasAdministrator()) return "kept";
     const hash = await this.#hashNewSecret({ password }, [ADMINISTRATOR, email]);
     const statement = `auth.ensure_administrator($2, $3, $4, ${CLIENT_INFO_SQL})`;
