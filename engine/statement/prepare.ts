@@ -315,7 +315,7 @@ function outlineFormat(format: ResponseFormat): unknown[] {
 }
 
 /** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
-function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
+export function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
   const parameterIndexes = new Map(listOperations(intent).map((operation, index) => [operation, index]));
   const legacyTargets = new Map<string, LegacyTarget>();
   const context: PlanContext = {
