@@ -288,10 +288,7 @@ async function openIdentification(
   opened: AsyncDisposableStack,
 ): Promise<(config: Config) => Promise<SignInServices>> {
   const canSignIn = await hasAccounts(asOwner);
-  if (!canSignIn)
-    log.warn(
-      "nobody can sign in: the login owns no accounts (auth.users) that are connected to a table of users (auth.find_account)",
-    );
+  if (!canSignIn) log.warn("nobody can sign in: the login owns no accounts (auth.users, with auth.find_account)");
   else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log);

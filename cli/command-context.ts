@@ -86,10 +86,9 @@ function toReadableError(error: unknown): unknown {
     return new Error([error.message, ...detailMessages(error)].join("\n  "), { cause: error });
   if (!(error instanceof pg.DatabaseError) || !error.code) return error;
   if (NOT_MIGRATED.includes(error.code)) {
-    return new Error(
-      `This database has no users who can sign in. Run ${commandLine("migrate")}; BASE_SCHEMA=content adds a table of users.`,
-      { cause: error },
-    );
+    return new Error(`This database has no accounts. Run ${commandLine("migrate")}; BASE_SCHEMA=platform adds them.`, {
+      cause: error,
+    });
   }
   if (error.code === INSUFFICIENT_PRIVILEGE) {
     return new Error(`${error.message}: set OWNER_DATABASE_URL to the same database as its owner.`, { cause: error });

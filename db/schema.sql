@@ -1127,16 +1127,16 @@ CREATE OR REPLACE FUNCTION auth.account_of(user_id bigint)
 AS $function$
 begin
   return query
-    select users.name, users.email, account.username, auth.claims_of(users.id) ->> 'role',
-      coalesce(lower(account.verified_email) = lower(users.email), false), account.password_hash is not null,
+    select profile.name, profile.email, account.username, auth.claims_of(account.user_id) ->> 'role',
+      coalesce(lower(account.verified_email) = lower(profile.email), false), account.password_hash is not null,
       (
         select min(factor.enabled_at) from auth.mfa_factors as factor
-        where factor.user_id = users.id and factor.factor_type = 'totp'
+        where factor.user_id = account.user_id and factor.factor_type = 'totp'
       ),
-      (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = users.id and codes.used_at is null)
-    from public.users
-    join auth.users as account on account.user_id = users.id
-    where users.id = account_of.user_id;
+      (select count(*)::integer from auth.mfa_backup_codes as codes where codes.user_id = account.user_id and codes.used_at is null)
+    from auth.users as account
+    cross join auth.profile_of(account.user_id) as profile
+    where account.user_id = account_of.user_id;
 end;
 $function$;
 comment on function auth.account_of(bigint) is 'What a user sees of the own account.';
@@ -1174,11 +1174,10 @@ CREATE OR REPLACE FUNCTION auth.add_account(name text, email text, role text, pa
  SET search_path TO ''
 AS $function$
 declare
-  v_user_id bigint;
+  v_user_id bigint := auth.find_user(add_account.email);
 begin
-  select users.id into v_user_id from public.users where lower(users.email) = lower(add_account.email);
-  if not found then
-    v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
+  if v_user_id is null then
+    v_user_id := auth.register(name, email, null, null, password_hash, client_info) ->> 'id';
   else
     begin
       insert into auth.users (user_id, username, password_hash)
@@ -1569,17 +1568,14 @@ declare
   v_current text;
   v_message text;
 begin
-  select users.email into v_current from public.users where users.id = v_account.user_id;
+  select profile.email into v_current from auth.profile_of(v_account.user_id) as profile;
   select fault.message into v_message
     from auth.account_faults(null, begin_email_change.email, null, null) as fault where fault.field = 'email' limit 1;
   if v_message is not null then
     raise exception '%', v_message using errcode = 'WRONG', detail = 'email';
   elsif v_current = begin_email_change.email then
     raise exception 'This is your e-mail address already' using errcode = 'WRONG', detail = 'email';
-  elsif exists (
-    select from public.users
-    where lower(users.email) = lower(begin_email_change.email) and users.id <> begin_email_change.user_id
-  ) then
+  elsif auth.find_user(begin_email_change.email) <> begin_email_change.user_id then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
   elsif auth.add_mail_token(token_hash, 'change', v_account.user_id, begin_email_change.email, seconds) is null then
     raise exception 'An e-mail was sent within the last minute' using errcode = 'TOMNY', hint = 'Try again in a minute.';
@@ -1645,20 +1641,21 @@ CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, second
  SET search_path TO ''
 AS $function$
 declare
-  v_user public.users;
+  v_user_id constant bigint := auth.find_user(begin_reset.email);
   v_account auth.users;
+  v_current text;
   v_address text;
 begin
-  select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
-  v_account := auth.lock_account(v_user.id);
-  if v_user.id is null or auth.is_disabled(v_account) then
+  v_account := auth.lock_account(v_user_id);
+  select profile.email into v_current from auth.profile_of(v_user_id) as profile;
+  if v_current is null or auth.is_disabled(v_account) then
     return null;
   end if;
   v_address := auth.add_mail_token(
-    token_hash, 'reset', v_user.id, coalesce(v_account.verified_email, v_user.email), seconds
+    token_hash, 'reset', v_user_id, coalesce(v_account.verified_email, v_current), seconds
   );
   if v_address is not null then
-    perform auth.log_event('password.reset_requested', v_user.id, client_info);
+    perform auth.log_event('password.reset_requested', v_user_id, client_info);
   end if;
   return v_address;
 end;
@@ -1675,7 +1672,7 @@ declare
   v_account constant auth.users := auth.lock_account(begin_verification.user_id);
   v_email text;
 begin
-  select email into v_email from public.users where users.id = v_account.user_id;
+  select profile.email into v_email from auth.profile_of(v_account.user_id) as profile;
   if v_email is null or lower(v_account.verified_email) = lower(v_email) then
     return null;
   end if;
@@ -1773,12 +1770,8 @@ begin
   if not found or v_account.user_id is null or auth.is_disabled(v_account) then
     return;
   end if;
-  select users.email into previous_email from public.users where users.id = v_account.user_id;
-  begin
-    update public.users set email = v_token.email where users.id = v_account.user_id;
-  exception when unique_violation then
-    raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
-  end;
+  select profile.email into previous_email from auth.profile_of(v_account.user_id) as profile;
+  perform auth.set_email(v_account.user_id, v_token.email);
   update auth.users as account set verified_email = v_token.email where account.user_id = v_account.user_id;
   delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
   perform auth.log_event('email.changed', v_account.user_id, client_info);
@@ -1806,22 +1799,31 @@ CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
- SELECT jsonb_build_object('sub', (users.id)::text, 'name', "left"(users.name, 200), 'role', held.role, 'permissions', ( SELECT COALESCE(jsonb_agg(granted.permission ORDER BY granted.permission), '[]'::jsonb) AS "coalesce"
+ SELECT (jsonb_build_object('sub',
+         CASE
+             WHEN subject.is_uuid THEN (account.id)::text
+             ELSE (claims_of.user_id)::text
+         END, 'name', "left"(profile.name, 200), 'role', held.role, 'permissions', ( SELECT COALESCE(jsonb_agg(granted.permission ORDER BY granted.permission), '[]'::jsonb) AS "coalesce"
             FROM ( SELECT user_permissions.permission
                     FROM auth.user_permissions
-                   WHERE (user_permissions.user_id = users.id)
+                   WHERE (user_permissions.user_id = claims_of.user_id)
                  UNION
                   SELECT role_permissions.permission
                     FROM ((auth.role_permissions
                       JOIN pg_roles granted_to ON ((granted_to.rolname = role_permissions.role)))
                       JOIN pg_roles own ON ((own.rolname = held.role)))
-                   WHERE pg_has_role(own.oid, granted_to.oid, 'usage'::text)) granted)) AS jsonb_build_object
-    FROM (public.users
+                   WHERE pg_has_role(own.oid, granted_to.oid, 'usage'::text)) granted)) ||
+         CASE
+             WHEN subject.is_uuid THEN jsonb_build_object('user_id', (claims_of.user_id)::text)
+             ELSE '{}'::jsonb
+         END)
+    FROM (((auth.profile_of(claims_of.user_id) profile(name, email)
+      CROSS JOIN ( SELECT auth.has_uuid_subjects() AS is_uuid) subject)
+      LEFT JOIN auth.users account ON ((account.user_id = claims_of.user_id)))
       CROSS JOIN LATERAL ( SELECT COALESCE(( SELECT user_roles.role
                     FROM (auth.user_roles
                       JOIN auth.roles ON ((roles.name = user_roles.role)))
-                   WHERE ((user_roles.user_id = users.id) AND roles.assignable)), 'authenticated'::text) AS role) held)
-   WHERE (users.id = claims_of.user_id);
+                   WHERE ((user_roles.user_id = claims_of.user_id) AND roles.assignable)), 'authenticated'::text) AS role) held);
 END;
 comment on function auth.claims_of(bigint) is 'The claims of a credential of this user: sub, name, role and permissions.';
 
@@ -2038,7 +2040,7 @@ begin
     raise exception 'Only an administrator may do this' using errcode = 'NOPER';
   elsif not exists (select from auth.roles where roles.name = create_api_key.role) then
     raise exception 'There is no role of that name for keys' using errcode = 'WRONG', detail = 'role';
-  elsif owner_id is not null and not exists (select from public.users where users.id = owner_id) then
+  elsif owner_id is not null and not exists (select from auth.profile_of(owner_id)) then
     raise exception 'There is no user of that id' using errcode = 'NTFND', detail = 'owner';
   elsif create_api_key.expires_at <= now() then
     raise exception 'A key expires in the future' using errcode = 'WRONG', detail = 'expires';
@@ -2091,10 +2093,6 @@ CREATE OR REPLACE FUNCTION auth.delete_account(user_id bigint, keeps_row boolean
 AS $function$
 declare
   v_account constant auth.users := auth.lock_address(delete_account.user_id);
-  v_has_users_table constant boolean := exists (
-    select from pg_constraint
-    where conrelid = 'auth.users'::regclass and contype = 'f' and confrelid = to_regclass('public.users')
-  );
 begin
   if v_account.user_id is null then
     return false;
@@ -2106,18 +2104,12 @@ begin
     'account.deletion_requested', v_account.user_id, client_info, jsonb_build_object('keeps_row', keeps_row)
   );
   if not keeps_row then
-    if v_has_users_table then
-      delete from public.users where users.id = v_account.user_id;
-    else
-      delete from auth.users as account where account.user_id = v_account.user_id;
-    end if;
+    perform auth.delete_user(v_account.user_id);
     return true;
   end if;
   perform auth.set_password(v_account.user_id, null);
   perform auth.set_email(v_account.user_id, 'deleted-' || v_account.id || '@deleted.invalid');
-  if v_has_users_table then
-    perform auth.rename_user(v_account.user_id, 'Deleted user');
-  end if;
+  perform auth.rename_user(v_account.user_id, 'Deleted user');
   update auth.users as account set
       username = account.email, verified_email = null, phone = null, phone_confirmed_at = null,
       raw_user_meta_data = '{}', raw_app_meta_data = '{}', deleted_at = clock_timestamp()
@@ -2195,6 +2187,16 @@ begin
 end;
 $function$;
 comment on function auth.delete_factor_of(bigint,uuid,auth.client_info) is 'Deletes a factor of that user as an administrator. False: the user has no such factor.';
+
+-- function auth.delete_user(bigint)
+CREATE OR REPLACE FUNCTION auth.delete_user(user_id bigint)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  delete from public.users where users.id = delete_user.user_id;
+$function$;
+comment on function auth.delete_user(bigint) is 'Deletes the user and the account.';
 
 -- function auth.disable_account(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, client_info auth.client_info)
@@ -2517,7 +2519,7 @@ declare
   v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
   v_identity auth.identities;
   v_account auth.users;
-  v_user public.users;
+  v_current text;
 begin
   -- Serializes concurrent first sign-ins of the same identity.
   perform pg_advisory_xact_lock(hashtextextended(provider.issuer || ' ' || subject, 0));
@@ -2539,19 +2541,21 @@ begin
     return;
   end if;
 
-  select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
-  if found then
-    v_account := auth.lock_account(v_user.id);
+  user_id := auth.find_user(v_email);
+  v_account := auth.lock_account(user_id);
+  select profile.email into v_current from auth.profile_of(user_id) as profile;
+  if v_current is not null then
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
-    if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
+    if not v_is_vouched or lower(v_email collate "C") <> lower(v_current collate "C")
       or v_account.user_id is not null
-        and lower(v_account.verified_email collate "C") is distinct from lower(v_user.email collate "C")
+        and lower(v_account.verified_email collate "C") is distinct from lower(v_current collate "C")
     then
       outcome := 'conflict';
+      user_id := null;
       return;
     end if;
     -- A user row without an account.
-    insert into auth.users (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+    insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)
       on conflict on constraint users_pkey do nothing;
     outcome := 'linked';
   elsif not provider.sign_ups then
@@ -2562,18 +2566,18 @@ begin
     return;
   else
     begin
-      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info);
+      user_id := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info) ->> 'id';
     exception when sqlstate 'WRONG' then
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
-      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
+      user_id := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info) ->> 'id';
     end;
-    update auth.users as account set verified_email = v_user.email where account.user_id = v_user.id and v_is_vouched;
+    update auth.users as account set verified_email = account.email
+      where account.user_id = federated_user.user_id and v_is_vouched;
     outcome := 'registered';
   end if;
-  user_id := v_user.id;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
-    values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
-  perform auth.log_event('identity.linked', v_user.id, client_info, jsonb_build_object('provider', provider.name));
+    values (provider.issuer, federated_user.subject, federated_user.user_id, v_is_vouched);
+  perform auth.log_event('identity.linked', user_id, client_info, jsonb_build_object('provider', provider.name));
 end;
 $function$;
 comment on function auth.federated_user(auth.providers,text,jsonb,auth.client_info) is 'The user of an identity: found, linked or registered; or why there is none: conflict, closed, nameless. Locks the account.';
@@ -2586,9 +2590,7 @@ CREATE OR REPLACE FUNCTION auth.find_account(name text)
 BEGIN ATOMIC
  SELECT account.*::auth.users AS account
     FROM auth.users account
-   WHERE ((lower(account.username) = lower(find_account.name)) OR (account.user_id = ( SELECT users.id
-            FROM public.users
-           WHERE (lower(users.email) = lower(find_account.name)))));
+   WHERE ((lower(account.username) = lower(find_account.name)) OR (account.user_id = auth.find_user(find_account.name)));
 END;
 comment on function auth.find_account(text) is 'The account with that user name or e-mail address.';
 
@@ -2602,15 +2604,27 @@ BEGIN ATOMIC
      account.username,
      token.email
     FROM ((auth.mail_tokens token
-      JOIN public.users ON ((users.id = token.user_id)))
+      CROSS JOIN LATERAL auth.profile_of(token.user_id) profile(name, email))
       LEFT JOIN auth.users account ON ((account.user_id = token.user_id)))
    WHERE ((token.token_hash = find_mail_token.token_hash) AND (token.purpose = find_mail_token.purpose) AND (token.expires_at > now()) AND (NOT auth.is_disabled(account.*)) AND (lower(token.email) =
          CASE token.purpose
-             WHEN 'reset'::text THEN lower(COALESCE(account.verified_email, users.email))
-             ELSE lower(users.email)
+             WHEN 'reset'::text THEN lower(COALESCE(account.verified_email, profile.email))
+             ELSE lower(profile.email)
          END));
 END;
 comment on function auth.find_mail_token(bytea,text) is 'The user of a valid mail token.';
+
+-- function auth.find_user(text)
+CREATE OR REPLACE FUNCTION auth.find_user(email text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT users.id
+    FROM public.users
+   WHERE (lower(users.email) = lower(find_user.email));
+END;
+comment on function auth.find_user(text) is 'The user with that e-mail address, who may have no account.';
 
 -- function auth.has_administrator()
 CREATE OR REPLACE FUNCTION auth.has_administrator()
@@ -2651,6 +2665,45 @@ CREATE OR REPLACE FUNCTION auth.has_token_session(user_id bigint, session_id uui
  STABLE
 RETURN (EXISTS (SELECT FROM auth.refresh_tokens token WHERE ((token.family_id = has_token_session.session_id) AND (token.user_id = has_token_session.user_id) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now()))));
 comment on function auth.has_token_session(bigint,uuid) is 'Whether this sign-in by tokens of the user has not ended.';
+
+-- function auth.has_uuid_subjects()
+CREATE OR REPLACE FUNCTION auth.has_uuid_subjects()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select prorettype = 'uuid'::regtype from pg_catalog.pg_proc where oid = to_regprocedure('auth.uid()')
+$function$;
+comment on function auth.has_uuid_subjects() is 'Whether auth.uid() returns the uuid of the calling user, as at Supabase.';
+
+-- function auth.insert_user(text,text,integer)
+CREATE OR REPLACE FUNCTION auth.insert_user(name text, email text, age integer, OUT user_id bigint, OUT user_row jsonb, OUT metadata jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_user public.users;
+  v_constraint text;
+  v_fault public.field_error;
+begin
+  insert into public.users (name, email, age) values (insert_user.name, insert_user.email, insert_user.age)
+    returning * into v_user;
+  user_id := v_user.id;
+  user_row := to_jsonb(v_user);
+  metadata := '{}';
+exception
+  when unique_violation then
+    raise exception 'This e-mail address is already registered'
+      using errcode = 'TAKEN', detail = 'email', hint = 'Sign in with it, or use another address.';
+  when check_violation then
+    get stacked diagnostics v_constraint = constraint_name;
+    v_fault := api.field_error('public.users', v_constraint);
+    raise exception '%', v_fault.message using errcode = 'WRONG', detail = v_fault.field;
+end;
+$function$;
+comment on function auth.insert_user(text,text,integer) is 'Creates the row of public.users: the id, the row that a registration returns, and the metadata of the account.';
 
 -- function auth.invite_account(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.invite_account(user_id bigint, client_info auth.client_info)
@@ -2867,7 +2920,7 @@ AS $function$
 declare
   v_account auth.users;
 begin
-  perform from public.users where users.id = lock_account.user_id for key share;
+  perform auth.lock_user(lock_account.user_id);
   select * into v_account from auth.users as account where account.user_id = lock_account.user_id for no key update;
   return v_account;
 end;
@@ -2881,13 +2934,21 @@ CREATE OR REPLACE FUNCTION auth.lock_address(user_id bigint)
  SET search_path TO ''
 AS $function$
 begin
-  if to_regclass('public.users') is not null then
-    perform from public.users where users.id = lock_address.user_id for update;
-  end if;
+  perform from public.users where users.id = lock_address.user_id for update;
   return auth.lock_account(lock_address.user_id);
 end;
 $function$;
 comment on function auth.lock_address(bigint) is 'Locks the account as auth.lock_account does, for a change of its address.';
+
+-- function auth.lock_user(bigint)
+CREATE OR REPLACE FUNCTION auth.lock_user(user_id bigint)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  select from public.users where users.id = lock_user.user_id for key share;
+$function$;
+comment on function auth.lock_user(bigint) is 'Locks what a deletion of the user locks before the account.';
 
 -- function auth.log_event(text,bigint,auth.client_info,jsonb)
 CREATE OR REPLACE FUNCTION auth.log_event(event text, user_id bigint, client_info auth.client_info, details jsonb DEFAULT '{}'::jsonb)
@@ -3193,6 +3254,19 @@ BEGIN ATOMIC
 END;
 comment on function auth.pending_email(bigint) is 'The address that the user changes to, once it is confirmed; null without a change.';
 
+-- function auth.profile_of(bigint)
+CREATE OR REPLACE FUNCTION auth.profile_of(user_id bigint)
+ RETURNS TABLE(name text, email text)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT users.name,
+     users.email
+    FROM public.users
+   WHERE (users.id = profile_of.user_id);
+END;
+comment on function auth.profile_of(bigint) is 'The name and e-mail address of a user, who may have no account.';
+
 -- function auth.providers_of(bigint)
 CREATE OR REPLACE FUNCTION auth.providers_of(user_id bigint)
  RETURNS jsonb
@@ -3245,47 +3319,44 @@ end;
 $function$;
 comment on function auth.raise_session(bigint,uuid,auth.mfa_factors) is 'Raises a sign-in by tokens to level 2 and ends those of level 1. False: it has ended. The caller has locked the account.';
 
--- function auth.register(text,text,integer,text,text,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info)
- RETURNS public.users
+-- function auth.register(text,text,integer,text,text,auth.client_info,jsonb)
+CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info, user_metadata jsonb DEFAULT NULL::jsonb)
+ RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_username text := coalesce(username, email);
-  v_user public.users;
-  v_constraint text;
-  v_fault public.field_error;
+  v_user record;
 begin
   if auth.username_fault(username, email) is not null then
     raise exception '%', auth.username_fault(username, email) using errcode = 'WRONG', detail = 'username';
   end if;
 
+  if octet_length(register.user_metadata::text) > 8192 then
+    raise exception 'Metadata has at most 8192 bytes' using errcode = 'WRONG', detail = 'data';
+  end if;
+
+  v_user := auth.insert_user(name, email, age);
   begin
-    insert into public.users (name, email, age) values (register.name, register.email, register.age)
-      returning * into v_user;
-  exception
-    when unique_violation then
+    insert into auth.users (user_id, username, email, password_hash, raw_user_meta_data)
+      values (
+        v_user.user_id, coalesce(register.username, register.email), register.email, register.password_hash,
+        case when register.user_metadata is null then v_user.metadata else auth.merge_metadata('{}', register.user_metadata) end
+      );
+  exception when unique_violation then
+    -- Also of the address, where another sign-up has just taken it.
+    if auth.find_user(register.email) is distinct from v_user.user_id and auth.find_user(register.email) is not null then
       raise exception 'This e-mail address is already registered'
         using errcode = 'TAKEN', detail = 'email', hint = 'Sign in with it, or use another address.';
-    when check_violation then
-      get stacked diagnostics v_constraint = constraint_name;
-      v_fault := api.field_error('public.users', v_constraint);
-      raise exception '%', v_fault.message using errcode = 'WRONG', detail = v_fault.field;
-  end;
-
-  begin
-    insert into auth.users (user_id, username, password_hash)
-      values (v_user.id, v_username, register.password_hash);
-  exception when unique_violation then
+    end if;
     raise exception 'This user name is already taken' using errcode = 'TAKEN', detail = 'username';
   end;
 
-  perform auth.log_event('account.created', v_user.id, client_info);
-  return v_user;
+  perform auth.log_event('account.created', v_user.user_id, client_info);
+  return v_user.user_row;
 end;
 $function$;
-comment on function auth.register(text,text,integer,text,text,auth.client_info) is 'Creates a user who can sign in; without a password hash, through another provider only.';
+comment on function auth.register(text,text,integer,text,text,auth.client_info,jsonb) is 'Creates a user who can sign in; without a password hash, through another provider only. Returns the row of the user.';
 
 -- function auth.remove_factor(bigint,uuid,uuid,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.remove_factor(user_id bigint, factor_id uuid, session_id uuid, client_info auth.client_info)
@@ -3627,24 +3698,14 @@ declare
   v_constraint text;
   v_fault public.field_error;
 begin
-  if exists (
-    select from pg_constraint
-    where conrelid = 'auth.users'::regclass and contype = 'f' and confrelid = to_regclass('public.users')
-  ) then
-    update public.users set email = set_email.email where users.id = set_email.user_id;
-  else
-    update auth.users as account set
-        email = set_email.email,
-        username = case when lower(account.username) = lower(account.email) then set_email.email else account.username end
-      where account.user_id = set_email.user_id;
-  end if;
+  update public.users set email = set_email.email where users.id = set_email.user_id;
 exception
   when unique_violation then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
   when check_violation then
     get stacked diagnostics v_constraint = constraint_name;
     v_fault := api.field_error('public.users', v_constraint);
-    raise exception '%', coalesce(v_fault.message, 'Give a valid e-mail address') using errcode = 'WRONG', detail = 'email';
+    raise exception '%', v_fault.message using errcode = 'WRONG', detail = v_fault.field;
 end;
 $function$;
 comment on function auth.set_email(bigint,text) is 'Changes the address of the user. The caller has locked the account.';
@@ -3882,7 +3943,7 @@ CREATE OR REPLACE FUNCTION auth.tg_users__rename_account()
 AS $function$
 begin
   update auth.users as account set
-      email = NEW.email, username = case when lower(account.username) = lower(OLD.email) then NEW.email else account.username end
+      email = NEW.email, username = case when lower(account.username) = lower(OLD.email) or account.is_anonymous then NEW.email else account.username end
     where account.user_id = NEW.id;
   return null;
 end;

@@ -27,11 +27,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const cluster = await startCluster({ dataDir, port: null, settings: CLUSTER_SETTINGS, tell: () => {} });
   const urlOf = (database: string) => cluster.url("postgres", database);
 
-  await createDatabases(urlOf("postgres"), ["empty", "content"]);
-  await runMigrations(
-    { name: "migrate" },
-    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres"), histories: releaseHistories() },
-  );
+  await createDatabases(urlOf("postgres"), ["empty", "platform", "content"]);
+  const settings = { shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") };
+  const [platform, content] = releaseHistories();
+  // One after the other: the first migration creates the roles of the cluster.
+  await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("platform"), histories: [platform!] });
+  await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("content"), histories: [platform!, content!] });
 
   await withClient(urlOf("content"), (client) => setUsersAccess(client, "open"));
 

@@ -11,8 +11,11 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
-/** A database of one's own: "content" has all migrations, "empty" none (the API roles exist in the whole cluster). */
-export async function cloneDatabase(template: "content" | "empty" = "content"): Promise<TestDatabase> {
+/** "content" has all migrations, "platform" those of the platform, "empty" none (the API roles exist in the whole cluster). */
+export type DatabaseTemplate = "content" | "platform" | "empty";
+
+/** A database of one's own. */
+export async function cloneDatabase(template: DatabaseTemplate = "content"): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   await inMaintenance(`create database ${name} template ${template}`);
   return {

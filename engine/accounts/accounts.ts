@@ -159,7 +159,7 @@ const readClaims: OpenSignIn<string> = async (client, userId) => {
   return rows[0]!.claims;
 };
 
-/** Whether users can sign in: this login owns the accounts, and they are connected to a table of users (auth.find_account). */
+/** Whether users can sign in: this login owns the accounts of our migrations, not only a table of that name. */
 export async function hasAccounts(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_ACCOUNTS));
   return rowCount === 1;

@@ -104,8 +104,7 @@ export type Recipient = {
 
 const HAS_ACCOUNT = "select exists (select from auth.users where lower(email) = lower($1))";
 const FIND_RECIPIENT = "select * from auth.code_recipient($1)";
-const REGISTER = `select to_jsonb(auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL})) ->> 'id' as id`;
-const SET_METADATA = "update auth.users set raw_user_meta_data = $2 where user_id = $1";
+const REGISTER = `select auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL}, $4) ->> 'id' as id`;
 const READ_ACCOUNT = `
   select account.user_id, account.raw_user_meta_data as metadata, coalesce(account.verified_email, account.email) as address, 'confirmed' as state,
     null as new_email
@@ -329,11 +328,9 @@ async function register(
 ): Promise<string> {
   const [localPart = email] = email.split("@");
   const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : localPart;
-  const values = [clientInfoParameter(clientInfo), name.slice(0, 200), email];
+  const values = [clientInfoParameter(clientInfo), name.slice(0, 200), email, JSON.stringify(metadata)];
   const { rows } = await client.query<{ id: string }>(REGISTER, values);
-  const userId = String(rows[0]!.id);
-  await client.query(SET_METADATA, [userId, JSON.stringify(metadata)]);
-  return userId;
+  return rows[0]!.id;
 }
 
 /** What a registration refuses is not told to whoever asks for a link: another request was faster, or the address is not acceptable. */

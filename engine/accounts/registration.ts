@@ -15,9 +15,11 @@ export type NewAccount = {
   readonly age?: number | null | undefined;
   /** Null for an account that is used without one. */
   readonly password: string | null;
+  /** The user metadata, which triggers on the insert of the account see. Default: the name, where no table of users has it. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
 };
 
-/** The row of the users table. */
+/** The row of the table of users, or the id, name and address of an account without one. */
 export type UserRow = Readonly<Record<string, unknown>> & { readonly id: number };
 
 type Register = <T>(account: NewAccount, clientInfo: ClientInfo, open: OpenSignIn<T>) => Promise<Registered<T>>;
@@ -101,13 +103,21 @@ function validationError(details: readonly FieldError[]): ApiError {
 
 async function insertAccount(
   client: pg.ClientBase,
-  { name, email, age, username }: NewAccount,
+  { name, email, age, username, metadata }: NewAccount,
   hash: string | null,
   clientInfo: ClientInfo,
 ): Promise<UserRow> {
   const { rows } = await client.query<{ row: UserRow }>(
-    `select to_jsonb(auth.register($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL})) as row`,
-    [clientInfoParameter(clientInfo), name, email, age ?? null, username || null, hash],
+    `select auth.register($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}, $7) as row`,
+    [
+      clientInfoParameter(clientInfo),
+      name,
+      email,
+      age ?? null,
+      username || null,
+      hash,
+      metadata === undefined ? null : JSON.stringify(metadata),
+    ],
   );
   return rows[0]!.row;
 }

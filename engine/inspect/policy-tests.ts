@@ -233,23 +233,40 @@ function subjectOf({ sub }: Claims): string | null {
 const INTEGER = /^[1-9]\d{0,17}$/;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** The claims of a token that the user would be given now. Without accounts in the database, only `sub`. */
+type AccountsRow = {
+  readonly hasAccounts: boolean;
+  /** Whether a table of users of the application decides who exists. */
+  readonly belongToUsers: boolean;
+};
+
+const FIND_ACCOUNTS = `
+  select to_regprocedure('auth.find_account(text)') is not null
+    and to_regprocedure('auth.claims_of(bigint)') is not null as "hasAccounts",
+    exists (select from pg_constraint where conrelid = to_regclass('auth.users') and contype = 'f') as "belongToUsers"`;
+
+/** The claims of a token that the user would be given now. For an id without an account, only `sub`. */
 async function readUserClaims(client: pg.ClientBase, name: string): Promise<Claims> {
-  const { rows: found } = await client.query<{ hasAccounts: boolean }>(
-    `select to_regprocedure('auth.find_account(text)') is not null
-      and to_regprocedure('auth.claims_of(bigint)') is not null as "hasAccounts"`,
-  );
-  if (!found[0]!.hasAccounts) {
-    if (INTEGER.test(name) || UUID.test(name)) return { sub: name, role: "authenticated" };
-    throw new Error(`This database has no accounts: name user ${name} by the id in the claim "sub".`);
+  const { rows: found } = await client.query<AccountsRow>(FIND_ACCOUNTS);
+  const { hasAccounts, belongToUsers } = found[0]!;
+  const isId = INTEGER.test(name) || UUID.test(name);
+  if (hasAccounts) {
+    const { rows } = await client.query<{ claims: string | null }>(
+      `select auth.claims_of(${userIdExpression(name)})::text as claims`,
+      [name],
+    );
+    const claims = parseClaims(rows[0]?.claims ?? "null");
+    if (claims) return claims;
+    if (belongToUsers || !isId) {
+      throw new Error(`There is no user ${name}. Add one in db/seed.sql, or above by --! as owner.`);
+    }
   }
-  const { rows } = await client.query<{ claims: string | null }>(
-    `select auth.claims_of(${INTEGER.test(name) ? "$1::bigint" : "(auth.find_account($1)).user_id"})::text as claims`,
-    [name],
-  );
-  const claims = parseClaims(rows[0]?.claims ?? "null");
-  if (!claims) throw new Error(`There is no user ${name}. Add one in db/seed.sql, or above by --! as owner.`);
-  return claims;
+  if (isId) return { sub: name, role: "authenticated" };
+  throw new Error(`This database has no accounts: name user ${name} by the id in the claim "sub".`);
+}
+
+function userIdExpression(name: string): string {
+  if (INTEGER.test(name)) return "$1::bigint";
+  return UUID.test(name) ? "(select user_id from auth.users where id = $1::uuid)" : "(auth.find_account($1)).user_id";
 }
 
 async function becomeOwner(client: pg.ClientBase, login: string | null): Promise<void> {

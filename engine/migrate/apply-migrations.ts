@@ -47,6 +47,7 @@ export async function applyCommitted(
     return countApplied(client);
   });
   const steps = orderSteps(await Promise.all(histories.map(readHistory)));
+  requireOrder(steps, applied);
   const partial = await mkdtemp(join(tmpdir(), "migrations-"));
   try {
     const folders = await Promise.all(
@@ -65,7 +66,12 @@ export async function applyCommitted(
 type CommittedHistory = { readonly history: MigrationHistory; readonly migrations: readonly CommittedMigration[] };
 
 /** Applies the first migrations of a history. */
-type MigrationStep = CommittedHistory & { readonly count: number; readonly isLast: boolean };
+type MigrationStep = CommittedHistory & {
+  readonly count: number;
+  readonly isLast: boolean;
+  /** The step that must not be exceeded when this one is still to be applied. */
+  readonly previous: MigrationStep | null;
+};
 
 /**
  * A migration that changes what another history has built on comes after the migrations of that history that were written before it, also
@@ -86,13 +92,25 @@ function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
       const count = other.migrations.filter(
         (migration) => Number.parseInt(migration.name, 10) <= Number(number),
       ).length;
-      return [
-        { ...committed, count: index, isLast: false },
-        { ...other, count, isLast: false },
-      ];
+      const previous = { ...committed, count: index, isLast: false, previous: null };
+      return [previous, { ...other, count, isLast: false, previous }];
     });
-    return [...steps, { ...committed, count: committed.migrations.length, isLast: true }];
+    return [...steps, { ...committed, count: committed.migrations.length, isLast: true, previous: null }];
   });
+}
+
+/** A history that is added later would meet what has been changed for it already. */
+function requireOrder(steps: readonly MigrationStep[], applied: ReadonlyMap<string, number>): void {
+  const countOf = ({ history }: MigrationStep) => applied.get(history.name) ?? 0;
+  const late = steps.find((step) => {
+    const { previous } = step;
+    return previous !== null && countOf(step) < step.count && countOf(previous) > previous.count;
+  });
+  if (!late) return;
+  throw new Error(
+    `The migrations of "${late.history.name}" cannot be added to this database, which has later ones of the platform. ` +
+      "Choose BASE_SCHEMA before the first start; nothing was changed.",
+  );
 }
 
 /** A folder with the migrations of the step alone: graphile-migrate applies all that it finds. */

@@ -2,13 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import type { CodeRequest } from "../../engine/accounts/code-emails.ts";
 import type { OpenSignIn } from "../../engine/accounts/login.ts";
-import {
-  confirmAddress,
-  markAnonymous,
-  readUserJson,
-  setUserMetadata,
-  type UserJson,
-} from "../../engine/accounts/own-account.ts";
+import { confirmAddress, markAnonymous, readUserJson, type UserJson } from "../../engine/accounts/own-account.ts";
 import type { NewAccount, Registration } from "../../engine/accounts/registration.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -63,14 +57,13 @@ const ANONYMOUS_DOMAIN = "anonymous.invalid";
 
 function anonymousSignUp({ accounts }: AuthV1Services) {
   const openSession = makeOpenAuthSession(accounts);
-  const open: (data: JsonBody) => OpenSignIn<AuthSession> = (data) => async (client, userId, clientInfo) => {
+  const open: OpenSignIn<AuthSession> = async (client, userId, clientInfo) => {
     await markAnonymous(client, userId);
-    await setUserMetadata(client, userId, data);
     return openSession(client, userId, clientInfo, { methods: ["anonymous"], aal: 1 });
   };
   return async (request: AuthRequest, data: JsonBody): Promise<GatewayResponse> => {
-    const account = { name: "Anonymous", email: `${randomUUID()}@${ANONYMOUS_DOMAIN}`, password: null };
-    const { opened } = await accounts.createAccount(account, clientInfoOf(request), open(data));
+    const account = { name: "Anonymous", email: `${randomUUID()}@${ANONYMOUS_DOMAIN}`, password: null, metadata: data };
+    const { opened } = await accounts.createAccount(account, clientInfoOf(request), open);
     return jsonResponse(200, toSessionJson(opened));
   };
 }
@@ -87,14 +80,8 @@ function emailSignUp(services: AuthV1Services) {
   const openSession = makeOpenAuthSession(accounts);
 
   /** Null if the address has an account. */
-  const create = async <T>(
-    request: AuthRequest,
-    account: NewAccount,
-    data: JsonBody,
-    open: OpenSignIn<T>,
-  ): Promise<T | null> => {
+  const create = async <T>(request: AuthRequest, account: NewAccount, open: OpenSignIn<T>): Promise<T | null> => {
     const openNew: OpenSignIn<T> = async (client, userId, ...signIn) => {
-      await setUserMetadata(client, userId, data);
       if (config.autoConfirm) await confirmAddress(client, userId);
       return open(client, userId, ...signIn);
     };
@@ -110,12 +97,12 @@ function emailSignUp(services: AuthV1Services) {
     const { email, data, codeRequest } = signUp;
     const account = await chooseName(accounts.findRegistrationFaults, signUp);
     if (config.autoConfirm) {
-      const session = await create(request, account, data, openSession);
+      const session = await create(request, account, openSession);
       if (session === null) throw authError(422, "user_already_exists", "User already registered");
       return jsonResponse(200, toSessionJson(session));
     }
     const codeEmails = requireCodeEmails(accounts);
-    const user = await create(request, account, data, readUserJson);
+    const user = await create(request, account, readUserJson);
     await codeEmails.requestConfirmation(email, codeRequest, clientInfoOf(request));
     return jsonResponse(200, {
       ...(user ?? imaginaryUser(email, data)),
@@ -133,7 +120,7 @@ async function chooseName(
 ): Promise<NewAccount> {
   const [localPart = email] = email.split("@");
   const chosen = [data.name, data.full_name].find((name) => typeof name === "string" && name.trim() !== "");
-  const account = { name: String(chosen ?? localPart).slice(0, MAX_NAME_LENGTH), email, password };
+  const account = { name: String(chosen ?? localPart).slice(0, MAX_NAME_LENGTH), email, password, metadata: data };
   const faults = await findFaults({ name: account.name, email });
   if (faults.some(({ field }) => field === "email")) {
     throw validationFailed("Unable to validate email address: invalid format");

@@ -72,14 +72,19 @@ describe("content-service init", () => {
       const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
       const read = (path: string) => fetch(`${address}${path}`, { headers: { apikey: anonKey } });
       const added = await project.run("user", "add", "--email", "ada@example.org", "--name", "Ada");
-      expect(added).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("BASE_SCHEMA=content adds a table of users"),
-      });
+      expect(added).toMatchObject({ code: 0 });
+      const password = /^password: (.+)$/m.exec(added.stdout)![1];
+      const login = await postJson(`${address}/auth/login`, { username: "ada@example.org", password });
+      expect(login.status).toBe(200);
+      const { accessToken } = (await login.json()) as { accessToken: string };
       expect((await read("/rest/v1/articles")).status).toBe(404);
       expect((await read("/rest/v1/notes")).status).toBe(404);
       expect(await project.npm("run", "migrate", "--", "commit", "add notes")).toMatchObject({ code: 0 });
       await expect.poll(async () => (await read("/rest/v1/notes")).status).toBe(200);
+      const own = { apikey: anonKey, Authorization: `Bearer ${accessToken}`, Prefer: "return=representation" };
+      const written = await postJson(`${address}/rest/v1/notes`, { words: "Mine." }, own);
+      expect(await written.json()).toMatchObject([{ author_id: 1, words: "Mine.", is_public: false }]);
+      expect(await (await read("/rest/v1/notes")).json()).toEqual([]);
       expect(await project.npm("run", "types")).toMatchObject({ code: 0 });
       expect(await readText(project, "database.types.ts")).toContain("is_public: boolean");
     });
@@ -156,6 +161,14 @@ describe("content-service init", () => {
     expect(await readdir(project.folder)).not.toContain("other");
   });
 });
+
+function postJson(url: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+}
 
 const SUPABASE_FILES = {
   "20240101000000_create_todos.sql": `

@@ -69,6 +69,14 @@ describe("the migrations of an empty database", () => {
     await runMigrations({ name: "migrate" }, own.settings);
   });
 
+  test("cannot be added when later ones have changed what they build on, which changes nothing", async () => {
+    await using own = await ownHistories();
+    const histories = own.settings.histories.filter(({ name }) => name !== "content");
+    await runMigrations({ name: "migrate" }, { ...own.settings, histories });
+    await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow("Choose BASE_SCHEMA before");
+    expect(await own.rows("select to_regclass('public.users') as users")).toEqual([{ users: null }]);
+  });
+
   test("do not wait for a history that is not applied", async () => {
     await using own = await ownHistories(["platform"]);
     await own.add("platform", "votes", "--! after content/000900\ncreate table auth.votes (id int);");

@@ -1,5 +1,6 @@
 import { makeProviders, type NewProvider } from "../../../engine/accounts/federation/providers.ts";
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
+import type { DatabaseTemplate } from "../../database.ts";
 import { lender } from "../../engine/accounts/open-accounts.ts";
 import { SECRET } from "../../secret.ts";
 import { type Browser, openBrowser, type PageView } from "./browser.ts";
@@ -18,8 +19,14 @@ export type FederatedGateways = Gateways & {
   lastRefusal(): Promise<{ readonly reason: string; readonly because?: string }>;
 };
 
-export async function openFederatedGateways(settings: NodeJS.ProcessEnv = {}): Promise<FederatedGateways> {
-  const gateways = await openGateways({ settings: { PUBLIC_URL: SITE, SIGN_IN_REDIRECTS: PROGRAM, ...settings } });
+export async function openFederatedGateways(
+  settings: NodeJS.ProcessEnv = {},
+  template: DatabaseTemplate = "content",
+): Promise<FederatedGateways> {
+  const gateways = await openGateways({
+    template,
+    settings: { PUBLIC_URL: SITE, SIGN_IN_REDIRECTS: PROGRAM, ...settings },
+  });
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
   const providers = makeProviders(lender(gateways.owner), async () => keys);
   return {

@@ -8,7 +8,7 @@ import { generate } from "otplib";
 import pg from "pg";
 import { pino } from "pino";
 import type { Service } from "../../../service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../../database.ts";
 import { newAddress } from "../../new-address.ts";
 import { serve } from "../../serve.ts";
 
@@ -47,7 +47,7 @@ export type Gateways = {
   close(): Promise<void>;
 };
 
-type Options = { readonly template?: "content" | "empty"; readonly settings?: NodeJS.ProcessEnv };
+type Options = { readonly template?: DatabaseTemplate; readonly settings?: NodeJS.ProcessEnv };
 
 export async function openGateways({ template, settings = {} }: Options = {}): Promise<Gateways> {
   const database = await cloneDatabase(template);
@@ -61,7 +61,12 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
       done();
     },
   });
-  const own = { RATE_LIMIT: "6000", TRUST_PROXY: "loopback", MAIL_DIR: mailDir };
+  const own = {
+    BASE_SCHEMA: template === "platform" ? "platform" : "content",
+    RATE_LIMIT: "6000",
+    TRUST_PROXY: "loopback",
+    MAIL_DIR: mailDir,
+  };
   const start = () => serve(database, { ...own, ...settings }, { log: pino({ level: "trace" }, sink) });
   const one = await start();
   const two = await start();

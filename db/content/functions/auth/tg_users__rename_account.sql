@@ -2,7 +2,7 @@
 create or replace function auth.tg_users__rename_account() returns trigger as $$
 begin
   update auth.users as account set
-      email = NEW.email, username = case when lower(account.username) = lower(OLD.email) then NEW.email else account.username end
+      email = NEW.email, username = case when lower(account.username) = lower(OLD.email) or account.is_anonymous then NEW.email else account.username end
     where account.user_id = NEW.id;
   return null;
 end;

@@ -4,11 +4,10 @@ create or replace function auth.add_account(
   name text, email text, role text, password_hash text, client_info auth.client_info
 ) returns bigint as $$
 declare
-  v_user_id bigint;
+  v_user_id bigint := auth.find_user(add_account.email);
 begin
-  select users.id into v_user_id from public.users where lower(users.email) = lower(add_account.email);
-  if not found then
-    v_user_id := (auth.register(name, email, null, null, password_hash, client_info)).id;
+  if v_user_id is null then
+    v_user_id := auth.register(name, email, null, null, password_hash, client_info) ->> 'id';
   else
     begin
       insert into auth.users (user_id, username, password_hash)

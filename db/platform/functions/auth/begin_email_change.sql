@@ -7,17 +7,14 @@ declare
   v_current text;
   v_message text;
 begin
-  select users.email into v_current from public.users where users.id = v_account.user_id;
+  select profile.email into v_current from auth.profile_of(v_account.user_id) as profile;
   select fault.message into v_message
     from auth.account_faults(null, begin_email_change.email, null, null) as fault where fault.field = 'email' limit 1;
   if v_message is not null then
     raise exception '%', v_message using errcode = 'WRONG', detail = 'email';
   elsif v_current = begin_email_change.email then
     raise exception 'This is your e-mail address already' using errcode = 'WRONG', detail = 'email';
-  elsif exists (
-    select from public.users
-    where lower(users.email) = lower(begin_email_change.email) and users.id <> begin_email_change.user_id
-  ) then
+  elsif auth.find_user(begin_email_change.email) <> begin_email_change.user_id then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
   elsif auth.add_mail_token(token_hash, 'change', v_account.user_id, begin_email_change.email, seconds) is null then
     raise exception 'An e-mail was sent within the last minute' using errcode = 'TOMNY', hint = 'Try again in a minute.';

@@ -5,7 +5,7 @@ declare
   v_account constant auth.users := auth.lock_account(begin_verification.user_id);
   v_email text;
 begin
-  select email into v_email from public.users where users.id = v_account.user_id;
+  select profile.email into v_email from auth.profile_of(v_account.user_id) as profile;
   if v_email is null or lower(v_account.verified_email) = lower(v_email) then
     return null;
   end if;

@@ -12,12 +12,8 @@ begin
   if not found or v_account.user_id is null or auth.is_disabled(v_account) then
     return;
   end if;
-  select users.email into previous_email from public.users where users.id = v_account.user_id;
-  begin
-    update public.users set email = v_token.email where users.id = v_account.user_id;
-  exception when unique_violation then
-    raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
-  end;
+  select profile.email into previous_email from auth.profile_of(v_account.user_id) as profile;
+  perform auth.set_email(v_account.user_id, v_token.email);
   update auth.users as account set verified_email = v_token.email where account.user_id = v_account.user_id;
   delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
   perform auth.log_event('email.changed', v_account.user_id, client_info);

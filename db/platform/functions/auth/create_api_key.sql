@@ -17,7 +17,7 @@ begin
     raise exception 'Only an administrator may do this' using errcode = 'NOPER';
   elsif not exists (select from auth.roles where roles.name = create_api_key.role) then
     raise exception 'There is no role of that name for keys' using errcode = 'WRONG', detail = 'role';
-  elsif owner_id is not null and not exists (select from public.users where users.id = owner_id) then
+  elsif owner_id is not null and not exists (select from auth.profile_of(owner_id)) then
     raise exception 'There is no user of that id' using errcode = 'NTFND', detail = 'owner';
   elsif create_api_key.expires_at <= now() then
     raise exception 'A key expires in the future' using errcode = 'WRONG', detail = 'expires';

@@ -3,10 +3,6 @@ create or replace function auth.delete_account(user_id bigint, keeps_row boolean
 returns boolean as $$
 declare
   v_account constant auth.users := auth.lock_address(delete_account.user_id);
-  v_has_users_table constant boolean := exists (
-    select from pg_constraint
-    where conrelid = 'auth.users'::regclass and contype = 'f' and confrelid = to_regclass('public.users')
-  );
 begin
   if v_account.user_id is null then
     return false;
@@ -18,18 +14,12 @@ begin
     'account.deletion_requested', v_account.user_id, client_info, jsonb_build_object('keeps_row', keeps_row)
   );
   if not keeps_row then
-    if v_has_users_table then
-      delete from public.users where users.id = v_account.user_id;
-    else
-      delete from auth.users as account where account.user_id = v_account.user_id;
-    end if;
+    perform auth.delete_user(v_account.user_id);
     return true;
   end if;
   perform auth.set_password(v_account.user_id, null);
   perform auth.set_email(v_account.user_id, 'deleted-' || v_account.id || '@deleted.invalid');
-  if v_has_users_table then
-    perform auth.rename_user(v_account.user_id, 'Deleted user');
-  end if;
+  perform auth.rename_user(v_account.user_id, 'Deleted user');
   update auth.users as account set
       username = account.email, verified_email = null, phone = null, phone_confirmed_at = null,
       raw_user_meta_data = '{}', raw_app_meta_data = '{}', deleted_at = clock_timestamp()

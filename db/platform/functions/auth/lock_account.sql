@@ -3,7 +3,7 @@ create or replace function auth.lock_account(user_id bigint) returns auth.users 
 declare
   v_account auth.users;
 begin
-  perform from public.users where users.id = lock_account.user_id for key share;
+  perform auth.lock_user(lock_account.user_id);
   select * into v_account from auth.users as account where account.user_id = lock_account.user_id for no key update;
   return v_account;
 end;

@@ -1,10 +1,5 @@
--- Of a table public.users the row is locked for the update of a column with a unique constraint, before the account: another transaction
--- that has locked the account holds a weaker lock on this row, which the update would wait for.
 create or replace function auth.lock_address(user_id bigint) returns auth.users as $$
 begin
-  if to_regclass('public.users') is not null then
-    perform from public.users where users.id = lock_address.user_id for update;
-  end if;
   return auth.lock_account(lock_address.user_id);
 end;
 $$ language plpgsql set search_path = '';

@@ -9,7 +9,7 @@ declare
   v_is_vouched constant boolean := provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false);
   v_identity auth.identities;
   v_account auth.users;
-  v_user public.users;
+  v_current text;
 begin
   -- Serializes concurrent first sign-ins of the same identity.
   perform pg_advisory_xact_lock(hashtextextended(provider.issuer || ' ' || subject, 0));
@@ -31,19 +31,21 @@ begin
     return;
   end if;
 
-  select * into v_user from public.users where lower(users.email) = lower(v_email) for key share;
-  if found then
-    v_account := auth.lock_account(v_user.id);
+  user_id := auth.find_user(v_email);
+  v_account := auth.lock_account(user_id);
+  select profile.email into v_current from auth.profile_of(user_id) as profile;
+  if v_current is not null then
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
-    if not v_is_vouched or lower(v_email collate "C") <> lower(v_user.email collate "C")
+    if not v_is_vouched or lower(v_email collate "C") <> lower(v_current collate "C")
       or v_account.user_id is not null
-        and lower(v_account.verified_email collate "C") is distinct from lower(v_user.email collate "C")
+        and lower(v_account.verified_email collate "C") is distinct from lower(v_current collate "C")
     then
       outcome := 'conflict';
+      user_id := null;
       return;
     end if;
     -- A user row without an account.
-    insert into auth.users (user_id, username, verified_email) values (v_user.id, v_user.email, v_user.email)
+    insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)
       on conflict on constraint users_pkey do nothing;
     outcome := 'linked';
   elsif not provider.sign_ups then
@@ -54,18 +56,18 @@ begin
     return;
   else
     begin
-      v_user := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info);
+      user_id := auth.register(left(coalesce(btrim(claims ->> 'name'), v_local_part), 200), v_email, null, null, null, client_info) ->> 'id';
     exception when sqlstate 'WRONG' then
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
-      v_user := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info);
+      user_id := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info) ->> 'id';
     end;
-    update auth.users as account set verified_email = v_user.email where account.user_id = v_user.id and v_is_vouched;
+    update auth.users as account set verified_email = account.email
+      where account.user_id = federated_user.user_id and v_is_vouched;
     outcome := 'registered';
   end if;
-  user_id := v_user.id;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
-    values (provider.issuer, federated_user.subject, v_user.id, v_is_vouched);
-  perform auth.log_event('identity.linked', v_user.id, client_info, jsonb_build_object('provider', provider.name));
+    values (provider.issuer, federated_user.subject, federated_user.user_id, v_is_vouched);
+  perform auth.log_event('identity.linked', user_id, client_info, jsonb_build_object('provider', provider.name));
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.federated_user is

@@ -3,20 +3,21 @@
 create or replace function auth.begin_reset(email text, token_hash bytea, seconds integer, client_info auth.client_info)
 returns text as $$
 declare
-  v_user public.users;
+  v_user_id constant bigint := auth.find_user(begin_reset.email);
   v_account auth.users;
+  v_current text;
   v_address text;
 begin
-  select * into v_user from public.users where lower(users.email) = lower(begin_reset.email) for key share;
-  v_account := auth.lock_account(v_user.id);
-  if v_user.id is null or auth.is_disabled(v_account) then
+  v_account := auth.lock_account(v_user_id);
+  select profile.email into v_current from auth.profile_of(v_user_id) as profile;
+  if v_current is null or auth.is_disabled(v_account) then
     return null;
   end if;
   v_address := auth.add_mail_token(
-    token_hash, 'reset', v_user.id, coalesce(v_account.verified_email, v_user.email), seconds
+    token_hash, 'reset', v_user_id, coalesce(v_account.verified_email, v_current), seconds
   );
   if v_address is not null then
-    perform auth.log_event('password.reset_requested', v_user.id, client_info);
+    perform auth.log_event('password.reset_requested', v_user_id, client_info);
   end if;
   return v_address;
 end;

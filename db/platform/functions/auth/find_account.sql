@@ -3,9 +3,7 @@ create or replace function auth.find_account(name text) returns auth.users
 language sql stable
 begin atomic
   select account from auth.users as account
-  where lower(account.username) = lower(find_account.name) or account.user_id = (
-    select users.id from public.users where lower(users.email) = lower(find_account.name)
-  );
+  where lower(account.username) = lower(find_account.name) or account.user_id = auth.find_user(find_account.name);
 end;
 
 comment on function auth.find_account is 'The account with that user name or e-mail address.';
