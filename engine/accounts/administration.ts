@@ -83,6 +83,14 @@ export class Administration {
     return rows[0]?.user_id ?? null;
   }
 
+  /** Null if the user was deleted meanwhile. */
+  async readUser(userId: string): Promise<UserJson | null> {
+    const { rows } = await this.#asOwner((client) =>
+      client.query<{ user: UserJson | null }>("select auth.user_json($1) as user", [userId]),
+    );
+    return rows[0]!.user;
+  }
+
   /** Returns the key. */
   async create(user: NewUserAccount, secret: NewSecret): Promise<string> {
     const hash = await this.#hashNewSecret(secret, [user.name, user.email]);

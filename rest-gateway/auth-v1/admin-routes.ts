@@ -1,4 +1,5 @@
 import type { Administration } from "../../engine/accounts/administration.ts";
+import type { UserJson } from "../../engine/accounts/own-account.ts";
 import type { SecondFactor } from "../../engine/accounts/second-factors.ts";
 import type { Passkey } from "../../engine/accounts/webauthn.ts";
 import { type HttpError, toHttpError } from "../../http/http-error.ts";
@@ -39,19 +40,18 @@ export function adminRoutes(services: AuthV1Services): AuthV1Routes {
 function userRoutes(services: AuthV1Services): AuthV1Routes {
   const forUser = makeUserRoute(services);
   const forAdministrators = makeAdministrativeRoute(services);
-  const userResponse = makeUserResponse(services);
   return {
     "GET /admin/users": forAdministrators(listUsers),
     "POST /admin/users": forAdministrators(async ({ request, administration }) => {
       const { user, secret } = readNewUser(await readJsonBody(request));
-      return userResponse(await administration.create(user, secret).catch(explainRefusal));
+      return userResponse(administration, await administration.create(user, secret).catch(explainRefusal));
     }),
-    "GET /admin/users/{user}": forUser(({ userId }) => userResponse(userId)),
+    "GET /admin/users/{user}": forUser(({ administration, userId }) => userResponse(administration, userId)),
     "PUT /admin/users/{user}": forUser(async ({ request, administration, userId }) => {
       const body = await readJsonBody(request);
       const isFound = await administration.change(userId, readChanges(body), readPassword(body)).catch(explainRefusal);
       if (!isFound) throw userNotFound();
-      return userResponse(userId);
+      return userResponse(administration, userId);
     }),
     "DELETE /admin/users/{user}": forUser(async ({ request, administration, userId }) => {
       const { should_soft_delete: keepsRow } = await readJsonBody(request);
@@ -64,21 +64,21 @@ function userRoutes(services: AuthV1Services): AuthV1Routes {
 function linkRoutes(services: AuthV1Services): AuthV1Routes {
   const { accounts } = services;
   const forAdministrators = makeAdministrativeRoute(services);
-  const userResponse = makeUserResponse(services);
   return {
-    "POST /invite": forAdministrators(async ({ request }) => {
+    "POST /invite": forAdministrators(async ({ request, administration }) => {
       const body = await readJsonBody(request);
       const { redirectTo } = readCodeRequest(services, request, body);
       const invitation = { ...readInvitation(body), redirectTo };
-      return userResponse(await accounts.links.invite(invitation, clientInfoOf(request)).catch(explainRefusal));
+      const userId = await accounts.links.invite(invitation, clientInfoOf(request)).catch(explainRefusal);
+      return userResponse(administration, userId);
     }),
-    "POST /admin/generate_link": forAdministrators(async ({ request }) => {
+    "POST /admin/generate_link": forAdministrators(async ({ request, administration }) => {
       const body = await readJsonBody(request);
       const { redirectTo } = readCodeRequest(services, request, body);
       const asked = { ...readLinkRequest(body), redirectTo };
       const { userId, type, link } = await accounts.links.make(asked, clientInfoOf(request)).catch(explainRefusal);
       return jsonResponse(200, {
-        ...(await accounts.own.readJson(userId)),
+        ...(await readUser(administration, userId)),
         action_link: link.url,
         email_otp: link.code,
         hashed_token: link.token,
@@ -136,8 +136,14 @@ function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey): ob
   };
 }
 
-function makeUserResponse({ accounts }: Pick<AuthV1Services, "accounts">) {
-  return async (userId: string): Promise<GatewayResponse> => jsonResponse(200, await accounts.own.readJson(userId));
+async function readUser(administration: Administration, userId: string): Promise<UserJson> {
+  const user = await administration.readUser(userId);
+  if (!user) throw userNotFound();
+  return user;
+}
+
+async function userResponse(administration: Administration, userId: string): Promise<GatewayResponse> {
+  return jsonResponse(200, await readUser(administration, userId));
 }
 
 /** Requires a key or a token, as at /rest/v1, of a role for servers. */

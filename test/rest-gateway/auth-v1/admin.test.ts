@@ -189,6 +189,35 @@ describe("createUser", () => {
   });
 });
 
+test("of concurrent requests for the same address, one creates a user, and the others are refused or use that one", async () => {
+  const email = newEmail();
+  const links = Array.from({ length: 10 }, () => adminApi().generateLink({ type: "magiclink", email }));
+  const users = Array.from({ length: 10 }, () => adminApi().createUser({ email, password: PASSWORD }));
+  const ids = new Set<string | undefined>();
+  for (const { data, error } of [...(await Promise.all(links)), ...(await Promise.all(users))]) {
+    if (error) expect(error).toMatchObject({ status: 422, code: "email_exists" });
+    else ids.add(data.user?.id);
+  }
+  expect(ids.size).toBe(1);
+});
+
+test("changes, a ban and a deletion of one user at the same time all end", async () => {
+  const user = await createUser({ email_confirm: true });
+  const changes = Array.from({ length: 20 }, (_, n) => {
+    const attributes = [
+      { email: newEmail() },
+      { password: PASSWORD },
+      { ban_duration: "1h" },
+      { user_metadata: { n } },
+    ];
+    return adminApi().updateUserById(user.id, attributes[n % attributes.length]!);
+  });
+  const deletion = adminApi().deleteUser(user.id);
+  for (const { error } of await Promise.all(changes)) expect([undefined, "user_not_found"]).toContain(error?.code);
+  expect((await deletion).error).toBeNull();
+  expect((await adminApi().getUserById(user.id)).error?.code).toBe("user_not_found");
+});
+
 describe("listUsers and getUserById", () => {
   test("pages have the newest users first, the total, and the next and last page", async () => {
     const emails: string[] = [];
@@ -295,6 +324,8 @@ describe("updateUserById", () => {
     expect(minutes).toBeGreaterThan(88);
     expect(minutes).toBeLessThanOrEqual(90);
     expect((await signIn(user.email)).status).toBe(403);
+    const refused = await anonymousClient().auth.signInWithPassword({ email: user.email!, password: PASSWORD });
+    expect(refused.error?.code).toBe("user_banned");
     await update(user.id, { ban_duration: "none" });
     expect((await signIn(user.email)).status).toBe(200);
     expect(await eventsOf(user.id)).toEqual(expect.arrayContaining(["account.banned", "account.unbanned"]));
