@@ -88,6 +88,12 @@ export const ACCOUNT_SETTINGS = {
     "10000",
     "Number of verified tokens in the cache.",
   ),
+  manualLinking: withDefault(
+    "AUTH_MANUAL_LINKING",
+    flag,
+    "false",
+    "Whether signed-in users may link and unlink identities of providers at /auth/v1. They may at /auth/providers and on the account page anyway.",
+  ),
   claimsHook: optional(
     "CLAIMS_HOOK",
     functionName,

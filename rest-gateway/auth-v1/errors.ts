@@ -73,7 +73,8 @@ export type AuthErrorCode =
   | "user_not_found"
   | "user_sso_managed"
   | "validation_failed"
-  | "weak_password";
+  | "weak_password"
+  | "web3_provider_disabled";
 
 /** Headers of all responses, errors included. Browsers of other origins may read those that auth-js reads. */
 export const COMMON_HEADERS = {

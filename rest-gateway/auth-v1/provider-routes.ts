@@ -11,6 +11,7 @@ import {
   authenticateUser,
   readJsonBody,
   readText,
+  type SignedInUser,
 } from "./auth-v1-request.ts";
 import { errorParameters, redirect, redirectToClient, withFragment, withQuery } from "./client-redirect.ts";
 import { readCodeChallenge, readRedirect } from "./code-request.ts";
@@ -20,6 +21,13 @@ import { makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 /** Parameters that clients may pass on to the provider. */
 const HINTS = ["access_type", "acr_values", "domain_hint", "hd", "login_hint", "prompt", "ui_locales"];
 const MAX_HINT_LENGTH = 500;
+/** For the messages about providers that are not configured. */
+const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
+  apple: "https://appleid.apple.com",
+  facebook: "https://www.facebook.com",
+  google: "https://accounts.google.com",
+  kakao: "https://kauth.kakao.com",
+};
 const UUID_PATTERN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const CALLBACK_BODY_LIMIT = { bytes: 64 * 1024, isAnonymous: true } as const;
 
@@ -31,12 +39,18 @@ export function providerRoutes(services: AuthV1Services): AuthV1Routes {
     // Some providers post the response.
     "POST /callback": async (request) => finish(request, services, String(await request.readBody(CALLBACK_BODY_LIMIT))),
     "GET /user/identities/authorize": async (request) => {
-      const { userId } = await authenticateUser(request, services);
+      const { userId } = await authenticateForLinking(request, services);
       return begin(request, services, userId);
     },
     "DELETE /user/identities/{identity}": (request) => unlink(request, services),
     "POST /sso": (request) => beginSso(request, services),
   };
+}
+
+async function authenticateForLinking(request: AuthRequest, services: AuthV1Services): Promise<SignedInUser> {
+  const user = await authenticateUser(request, services);
+  if (services.config.manualLinking) return user;
+  throw authError(404, "manual_linking_disabled", "Manual linking is disabled");
 }
 
 /** `userId`: the signed-in user who links an identity. */
@@ -68,7 +82,7 @@ async function finish(request: AuthRequest, services: AuthV1Services, query: str
 }
 
 async function unlink(request: AuthRequest, services: AuthV1Services): Promise<GatewayResponse> {
-  const { userId } = await authenticateUser(request, services);
+  const { userId } = await authenticateForLinking(request, services);
   const { identity = "" } = request.parameters;
   if (!UUID_PATTERN.test(identity)) throw authError(404, "validation_failed", "identity_id must be an UUID");
   switch (await services.federation.unlinkIdentity(userId, identity, clientInfoOf(request))) {
@@ -84,6 +98,10 @@ async function unlink(request: AuthRequest, services: AuthV1Services): Promise<G
 /** Sign-in through the provider of an organisation (SAML). */
 async function beginSso(request: AuthRequest, services: AuthV1Services): Promise<GatewayResponse> {
   const body = await readJsonBody(request);
+  const providers = await services.federation.list();
+  if (!providers.some(({ kind }) => kind === "saml")) {
+    throw authError(404, "saml_provider_disabled", "SAML 2.0 is disabled");
+  }
   const [name, domain] = [readText(body, "provider_id"), readText(body, "domain")];
   if (name === "" && domain === "") throw validationFailed("A provider_id or domain needs to be provided");
   const provider = await services.federation.findOrganisation(name === "" ? { domain } : { name });
@@ -110,7 +128,7 @@ export function idTokenGrant(services: AuthV1Services): AuthRouteHandler {
     const body = await readJsonBody(request);
     const [idToken, provider] = [readText(body, "id_token"), readText(body, "provider")];
     if (idToken === "") throw validationFailed("id_token required");
-    const linking = body.link_identity === true ? (await authenticateUser(request, services)).userId : null;
+    const linking = body.link_identity === true ? (await authenticateForLinking(request, services)).userId : null;
     const submitted = {
       provider,
       idToken,
@@ -120,7 +138,7 @@ export function idTokenGrant(services: AuthV1Services): AuthRouteHandler {
     };
     const session = await federation
       .signInWithIdToken(submitted, clientInfoOf(request), open)
-      .catch(linking === null ? asUnsupportedProvider : asLinkError);
+      .catch((error) => throwIdTokenError(error, { provider, isLink: linking !== null }));
     return jsonResponse(200, toSessionJson(session));
   };
 }
@@ -147,7 +165,15 @@ function asUnsupportedProvider(error: unknown): never {
   throw error;
 }
 
-function asLinkError(error: unknown): never {
-  if (!(error instanceof ApiError) || error.code !== "RESOURCE_CONFLICT") asUnsupportedProvider(error);
-  throw authError(422, "identity_already_exists", "Identity is already linked to another user");
+type IdTokenAttempt = { readonly provider: string; readonly isLink: boolean };
+
+function throwIdTokenError(error: unknown, { provider, isLink }: IdTokenAttempt): never {
+  if (!(error instanceof ApiError)) throw error;
+  if (isLink && error.code === "RESOURCE_CONFLICT") {
+    throw authError(422, "identity_already_exists", "Identity is already linked to another user");
+  }
+  if (error.kind !== "notFound") throw error;
+  const issuer = Object.hasOwn(KNOWN_ISSUERS, provider) ? KNOWN_ISSUERS[provider] : undefined;
+  if (issuer === undefined) throw validationFailed(`Custom OIDC provider "${provider}" not allowed`);
+  throw authError(400, "provider_disabled", `Provider (issuer "${issuer}") is not enabled`);
 }

@@ -24,6 +24,9 @@ export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
     refresh_token: refreshGrant(services),
     pkce: pkceGrant(services),
     id_token: idTokenGrant(services),
+    web3: () => {
+      throw authError(422, "web3_provider_disabled", "Web3 provider is disabled");
+    },
   };
   return {
     "POST /token": (request) => {

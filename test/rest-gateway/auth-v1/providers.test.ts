@@ -4,6 +4,7 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE } from "../auth/federated-gateways.ts";
 import { type Forger, openForger } from "../auth/forger.ts";
+import { openGateways } from "../auth/gateways.ts";
 import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "../auth/openid-provider.ts";
 import { PROVIDER_CERTIFICATE, SERVICE_CERTIFICATE, SERVICE_KEY } from "../auth/saml-keys.ts";
 import { ISSUER, openSamlProvider, type SamlProvider } from "../auth/saml-provider.ts";
@@ -16,7 +17,7 @@ let provider: OpenIdProvider;
 let saml: SamlProvider;
 let forger: Forger;
 beforeAll(async () => {
-  gateways = await openFederatedGateways({ AUTH_AUTOCONFIRM: "true" });
+  gateways = await openFederatedGateways({ AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" });
   provider = await openOpenIdProvider([SITE]);
   saml = await openSamlProvider({
     callback: at("/auth/providers/office/callback"),
@@ -199,6 +200,11 @@ describe("signInWithOAuth", () => {
   });
 });
 
+async function openClosed() {
+  const closed = await openGateways({ settings: { AUTH_AUTOCONFIRM: "true" } });
+  return Object.assign(closed, { [Symbol.asyncDispose]: closed.close });
+}
+
 describe("identities of a user", () => {
   async function link(client: SupabaseClient, login: string): Promise<URL> {
     const { data, error } = await client.auth.linkIdentity({
@@ -236,6 +242,22 @@ describe("identities of a user", () => {
     const { error } = await client.auth.unlinkIdentity(owner.user.identities![0]!);
     expect(error).toMatchObject({ code: "identity_not_found" });
     expect((await owner.client.auth.getUserIdentities()).data!.identities).toHaveLength(1);
+  });
+
+  test("are linked and unlinked with AUTH_MANUAL_LINKING only, and SSO is refused without a SAML provider", async () => {
+    await using closed = await openClosed();
+    const client = makeClient(closed.one.url);
+    await client.auth.signUp({ email: newAddress(), password: PASSWORD });
+    const { data } = await client.auth.getUserIdentities();
+    const refusal = { status: 404, code: "manual_linking_disabled", message: "Manual linking is disabled" };
+    expect((await client.auth.linkIdentity({ provider: "google" })).error).toMatchObject(refusal);
+    expect((await client.auth.unlinkIdentity(data!.identities[0]!)).error).toMatchObject(refusal);
+    const link = { provider: "google", token: "a.b.c" } as never;
+    expect((await client.auth.linkIdentity(link)).error).toMatchObject(refusal);
+    for (const sent of [{ domain: "office.example" }, { providerId: "office" }, {} as { domain: string }]) {
+      const { error } = await client.auth.signInWithSSO(sent);
+      expect(error).toMatchObject({ code: "saml_provider_disabled", message: "SAML 2.0 is disabled" });
+    }
   });
 
   test("require a signed-in user", async () => {
@@ -355,6 +377,14 @@ describe("signInWithIdToken", () => {
       expect((await submit(token, { provider: name })).error).toMatchObject({ status: 400, code: "validation_failed" });
     }
     expect((await submit(token, { provider: "example" })).error).toMatchObject({ code: "bad_oauth_callback" });
+  });
+
+  test("names the issuer of a known provider that is not configured", async () => {
+    const { error } = await submit("a.b.c", { provider: "google" });
+    expect(error).toMatchObject({
+      code: "provider_disabled",
+      message: 'Provider (issuer "https://accounts.google.com") is not enabled',
+    });
   });
 
   test("links the identity to the signed-in user on request", async () => {
