@@ -71,9 +71,8 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   const validateTokenSession = (claims: Claims, sessionId: string): ReturnType<ValidateClaims> => {
     const rejection = validateAccount(claims);
     const ended = hasEnded(sessionId);
-    if (!(rejection instanceof Promise) && !(ended instanceof Promise))
-      return rejection ?? (ended ? sessionEnded() : null);
-    return Promise.all([rejection, ended]).then(([awaited, isEnded]) => awaited ?? (isEnded ? sessionEnded() : null));
+    if (!(rejection instanceof Promise) && !(ended instanceof Promise)) return rejectSession(rejection, ended);
+    return Promise.all([rejection, ended]).then(([awaited, isEnded]) => rejectSession(awaited, isEnded));
   };
 
   return (claims) => {
@@ -85,6 +84,11 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
 
 function isSessionId(claim: unknown): claim is string {
   return typeof claim === "string" && isUuid(claim);
+}
+
+/** A token that a refresh cannot replace belongs to a session that has ended. */
+function rejectSession(rejection: ApiError | null, isEnded: true | null): ApiError | null {
+  return isEnded && (rejection === null || rejection.code === "TOKEN_EXPIRED") ? sessionEnded() : rejection;
 }
 
 function sessionEnded(): ApiError {
