@@ -34,6 +34,13 @@ export function accountRoutes(services: AuthV1Services): AuthV1Routes {
     },
     "GET /reauthenticate": async (request) => {
       const { userId } = await authenticateUser(request, services);
+      if ((await accounts.own.readJson(userId)).email === "") {
+        throw authError(
+          422,
+          "validation_failed",
+          "Reauthentication requires the user to have an email or a phone number",
+        );
+      }
       await requireCodeEmails(accounts).requestReauthentication(userId);
       return jsonResponse(200, {});
     },

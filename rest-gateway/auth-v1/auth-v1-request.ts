@@ -76,7 +76,9 @@ async function authenticate(authenticator: Authenticator, authorization: string)
   } catch (error) {
     if (!(error instanceof ApiError) || error.kind !== "unauthenticated") throw error;
     const reject = REJECTIONS[error.tableMessage ?? ""];
-    throw reject ? reject() : authError(403, "bad_jwt", `invalid JWT: ${error.message}`);
+    throw reject
+      ? reject()
+      : authError(403, "bad_jwt", `invalid JWT: unable to parse or verify signature, ${error.message}`);
   }
 }
 

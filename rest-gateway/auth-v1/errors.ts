@@ -147,7 +147,7 @@ type TranslatedError = {
 
 export function translateError(error: HttpError): TranslatedError {
   const { status, message, code, beside } = error;
-  if (/^[a-z_]+$/.test(code)) return { status, code, message, extra: beside };
+  if (/^[a-z][a-z\d_]*$/.test(code)) return { status, code, message, extra: beside };
   const weak = readWeakPassword(error);
   if (weak) {
     const extra = { weak_password: { reasons: weak.reasons } };

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,9 +15,11 @@ let database: TestDatabase;
 let owner: pg.Pool;
 let service: Service;
 let closed: Service;
+let mailDir: string;
 
 beforeAll(async () => {
   database = await cloneDatabase();
+  mailDir = await mkdtemp(join(tmpdir(), "mail-"));
   owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
   service = await serve(database, { AUTH_AUTOCONFIRM: "true", AUTH_ANONYMOUS_SIGN_INS: "true" });
   closed = await serve(database, { AUTH_SIGN_UPS: "off" });
@@ -23,6 +28,7 @@ afterAll(async () => {
   await Promise.all([service.stop(), closed.stop()]);
   await owner.end();
   await database.drop();
+  await rm(mailDir, { recursive: true });
 });
 
 const newClient = () => makeClient(service.url);
@@ -132,6 +138,41 @@ describe("a sign-up", () => {
   });
 });
 
+describe("a sign-up where addresses are confirmed first", () => {
+  let confirming: Service;
+  beforeAll(async () => {
+    confirming = await serve(database, { AUTH_AUTOCONFIRM: "false", MAIL_DIR: mailDir, MAIL_INTERVAL_SECONDS: "0" });
+  });
+  afterAll(() => confirming.stop());
+
+  const signUpAt = (email: string, password = PASSWORD) =>
+    makeClient(confirming.url).auth.signUp({ email, password, options: { data: { color: "green" } } });
+
+  test("returns the user without a session, and the same for an address that has an account", async () => {
+    const { email: taken } = await signUp();
+    const [created, refused] = [await signUpAt(newAddress()), await signUpAt(taken, "Another-Boat-8")];
+    const shapeOf = ({ data, error }: typeof created) => ({
+      error,
+      session: data.session,
+      members: Object.keys(data.user!).sort(),
+      identity: Object.keys(data.user!.identities![0]!).sort(),
+    });
+    expect(created.data.user).toMatchObject({
+      confirmation_sent_at: expect.any(String),
+      user_metadata: { color: "green" },
+      identities: [{ provider: "email", identity_data: { email_verified: false } }],
+    });
+    expect(created.data.user!.confirmed_at).toBeUndefined();
+    expect(shapeOf(refused)).toEqual(shapeOf(created));
+    expect(shapeOf(created)).toMatchObject({ error: null, session: null });
+
+    const { rows } = await owner.query("select count(*)::int as count from auth.users where email = $1", [taken]);
+    expect(rows).toEqual([{ count: 1 }]);
+    const kept = await newClient().auth.signInWithPassword({ email: taken, password: PASSWORD });
+    expect(kept.error).toBeNull();
+  });
+});
+
 describe("an anonymous sign-in", () => {
   test("creates an account that becomes a permanent one by an address and a password", async () => {
     const client = newClient();
@@ -146,6 +187,7 @@ describe("an anonymous sign-in", () => {
     });
     const early = await client.auth.updateUser({ password: PASSWORD });
     expect(early.error).toMatchObject({ status: 422, code: "validation_failed" });
+    expect((await client.auth.reauthenticate()).error).toMatchObject({ status: 422, code: "validation_failed" });
 
     const email = newAddress();
     const converted = await client.auth.updateUser({ email });
@@ -195,6 +237,35 @@ describe("a sign-in with a password", () => {
     await until(async () => (await attempt())?.status === 429);
     expect(await attempt()).toMatchObject({ status: 429, code: "over_request_rate_limit" });
   });
+});
+
+test("a grant that is unknown, or by a wallet, is refused", async () => {
+  const grant = (type: string) =>
+    fetch(`${service.url}/auth/v1/token?grant_type=${type}`, {
+      method: "POST",
+      headers: { apikey: ANON_KEY },
+      body: "{}",
+    });
+  const [unknown, wallet] = await Promise.all(["toString", "web3"].map(grant));
+  expect(unknown!.status).toBe(400);
+  expect(await wallet!.json()).toMatchObject({
+    error_code: "web3_provider_disabled",
+    msg: "Web3 provider is disabled",
+  });
+});
+
+test("PASSWORD_POLICY=minimal accepts what Supabase accepts by default", async () => {
+  const one = await serve(database, { AUTH_AUTOCONFIRM: "true", PASSWORD_POLICY: "minimal" });
+  const { auth } = makeClient(one.url);
+  const refused = await auth.signUp({ email: newAddress(), password: "123" });
+  expect(refused.error).toMatchObject({
+    code: "weak_password",
+    reasons: ["length"],
+    message: "Password should be at least 6 characters.",
+  });
+  const { data } = await auth.signUp({ email: newAddress(), password: "password123" });
+  expect(data.session).not.toBeNull();
+  await one.stop();
 });
 
 describe("a refresh", () => {
