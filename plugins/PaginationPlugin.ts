@@ -14,11 +14,10 @@ import {
 } from "grafast";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
-import { castToComparable } from "./codecs.ts";
+import { castToComparable, TIME_CODECS } from "./codecs.ts";
 import { orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
 import { joinRelation } from "./row-conditions.ts";
 import { type Codec, isTable, keyOf, type PgRelation, type PgTable, sqlNameOf } from "./table.ts";
-import { TIME_CODECS } from "./time-codecs.ts";
 import { hasRowArgument } from "./WherePlugin.ts";
 
 declare global {

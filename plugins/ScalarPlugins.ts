@@ -8,10 +8,9 @@ import {
   type ValueNode,
 } from "grafast/graphql";
 import { type ExactNumber, isExactNumber, parseJsonExactly, parseJsonNumber } from "../engine/json/json-values.ts";
-import { findBuiltInCodec } from "./codecs.ts";
+import { findBuiltInCodec, isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./codecs.ts";
 import { scalarNamesOver, TAKES_EXACT_NUMBERS } from "./graphql-types.ts";
 import type { Codec } from "./table.ts";
-import { isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./time-codecs.ts";
 
 declare global {
   namespace GraphileConfig {

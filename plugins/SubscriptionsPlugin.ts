@@ -12,10 +12,10 @@ import {
 } from "grafast";
 import { SCHEMA_CHANGED_MESSAGE } from "../engine/database/database-errors.ts";
 import { unavailable } from "../engine/errors.ts";
+import { isInstantCodec } from "./codecs.ts";
 import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";
 import { type RowEvent, timeTopicOf, topicOf } from "./row-events.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
-import { isInstantCodec } from "./time-codecs.ts";
 import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {

@@ -1,7 +1,7 @@
 import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "@dataplan/pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { TIME_CODECS } from "./codecs.ts";
 import { type Codec, isTable, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
-import { TIME_CODECS } from "./time-codecs.ts";
 
 type AssignedNames<Key extends object> = WeakMap<Key, string>;
 

@@ -1,4 +1,4 @@
-import { toIsoTime } from "./time-codecs.ts";
+import { toIsoTime } from "./codecs.ts";
 
 /** The payload of a trigger's NOTIFY on channel `graphql` (private.tg__event in db/): operation, table, and keys of the row as text. */
 export type RowEvent = {

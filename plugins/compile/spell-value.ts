@@ -16,11 +16,10 @@ import {
   isScalarType,
 } from "grafast/graphql";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
-import { baseCodecOf } from "../codecs.ts";
+import { baseCodecOf, isInstantCodec } from "../codecs.ts";
 import { takesExactNumbers } from "../graphql-types.ts";
 import { isIdCodec, toOriginalCodec } from "../IdScalarPlugin.ts";
 import type { Codec } from "../table.ts";
-import { isInstantCodec } from "../time-codecs.ts";
 import { NotCompiled } from "./not-compiled.ts";
 
 /** Reading an unknown setting fails the statement: plain SQL has no function that raises an error. */

@@ -1,18 +1,28 @@
+import type { Catalog } from "../../../engine/catalog/catalog.ts";
 import { readComment } from "../comments.ts";
+import { type ComponentReference, componentKey } from "../components.ts";
 import { makeSchemaOfType } from "../json-schema.ts";
-import { type TableDocumentOptions, viewSchema } from "../visible-schema.ts";
+import { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "../visible-schema.ts";
 import type { OpenApiDocument } from "../written-document.ts";
 import components from "./components.json" with { type: "json" };
 import {
+  cursorRefs,
   EMPTY_RESPONSE,
+  EMPTY_RESPONSE_REF,
   makeRowSchemas,
+  profileRefs,
+  rowFilterRefs,
   rowFilters,
+  rowRef,
+  rowsRef,
   sharedParameters,
+  sharedRefs,
+  tableErrorRefs,
   tableErrorResponses,
   tableResponses,
+  writtenRef,
 } from "./components.ts";
 import { routinePaths } from "./routine-paths.ts";
-import { tablePaths } from "./table-paths.ts";
 
 /** The table interface in OpenAPI 3.1. */
 export async function makeTableDocument(subject: TableDocumentOptions): Promise<OpenApiDocument> {
@@ -72,3 +82,128 @@ const ROOT = {
     },
   },
 };
+
+const ERRORS = {
+  read: tableErrorRefs(300, 400, 401, 403, 406, 416),
+  insert: tableErrorRefs(300, 400, 401, 403, 406, 409, 413, 422),
+  change: tableErrorRefs(300, 400, 401, 403, 406, 409, 413, 422),
+  remove: tableErrorRefs(300, 400, 401, 403, 406, 409, 422),
+};
+
+type TablePathOperation = { readonly [key: string]: unknown };
+
+/** The paths of all tables with the methods that the role may use. */
+function* tablePaths(viewer: VisibleSchema, catalog: Catalog): Generator<[string, object]> {
+  const schema = viewer.schema?.name ?? "";
+  const profiles = {
+    read: profileRefs({ catalog, schema }, "Accept-Profile"),
+    write: profileRefs({ catalog, schema }, "Content-Profile"),
+  };
+  for (const visible of viewer.tables) {
+    yield [`/${encodeURIComponent(visible.table.name)}`, tablePath(visible, profiles)];
+  }
+}
+
+type Profiles = { readonly read: readonly ComponentReference[]; readonly write: readonly ComponentReference[] };
+
+function tablePath(visible: VisibleTable, profiles: Profiles): object {
+  const { verbs } = visible;
+  return {
+    get: verbs.has("select") ? readOperation(visible, profiles.read) : undefined,
+    post: verbs.has("insert") ? insertOperation(visible, profiles.write) : undefined,
+    put: canReplace(visible) ? replaceOperation(visible, profiles.write) : undefined,
+    patch: verbs.has("update") ? updateOperation(visible, profiles.write) : undefined,
+    delete: verbs.has("delete") ? deleteOperation(visible, profiles.write) : undefined,
+  };
+}
+
+function readOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+  const shared = sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead");
+  const cursor = cursorRefs(visible.selectable.map(({ name }) => name));
+  return {
+    ...describeOperation("read", visible),
+    parameters: [...filterRefs(visible), ...shared, ...cursor, ...profile],
+    responses: { 200: rowsRef(visible), 206: rowsRef(visible), ...ERRORS.read },
+  };
+}
+
+function insertOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+  const row = rowRef(visible.table.name, "insert");
+  return {
+    ...describeOperation("insert", visible),
+    parameters: [...sharedRefs("select", "columns", "on_conflict", "preferInsert", "idempotencyKey"), ...profile],
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": { schema: { oneOf: [row, { type: "array", items: row }] } },
+        "application/x-www-form-urlencoded": { schema: row },
+        "text/csv": { schema: { type: "string" } },
+      },
+    },
+    // 200 if resolution=merge-duplicates updated existing rows.
+    responses: { 200: writtenRef(visible), 201: writtenRef(visible), ...ERRORS.insert },
+  };
+}
+
+function replaceOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+  const { table, selectable } = visible;
+  const key = selectable.filter(({ name }) => table.primaryKey.includes(name));
+  return {
+    ...describeOperation("replace", visible),
+    parameters: [
+      ...rowFilterRefs(table.name, key),
+      ...sharedRefs("select", "columns", "preferUpdate", "idempotencyKey"),
+      ...profile,
+    ],
+    requestBody: { required: true, content: { "application/json": { schema: rowRef(table.name, "insert") } } },
+    responses: { 200: rowsRef(visible), 201: rowsRef(visible), 204: EMPTY_RESPONSE_REF, ...ERRORS.change },
+  };
+}
+
+function updateOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+  const row = rowRef(visible.table.name, "update");
+  return {
+    ...describeOperation("update", visible),
+    parameters: [
+      ...filterRefs(visible),
+      ...sharedRefs("select", "columns", "preferUpdate", "idempotencyKey"),
+      ...profile,
+    ],
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: row }, "application/x-www-form-urlencoded": { schema: row } },
+    },
+    responses: { ...changeResponses(visible), ...ERRORS.change },
+  };
+}
+
+function deleteOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+  return {
+    ...describeOperation("delete", visible),
+    parameters: [...filterRefs(visible), ...sharedRefs("select", "preferDelete", "idempotencyKey"), ...profile],
+    responses: { ...changeResponses(visible), ...ERRORS.remove },
+  };
+}
+
+function describeOperation(verb: string, { table }: VisibleTable): TablePathOperation {
+  const { summary, description } = readComment(table.comment);
+  return { operationId: `${verb}_${componentKey(table.name)}`, tags: [table.name], summary, description };
+}
+
+function filterRefs({ table, selectable }: VisibleTable): ComponentReference[] {
+  return [...rowFilterRefs(table.name, selectable), ...sharedRefs("and", "or")];
+}
+
+function changeResponses(visible: VisibleTable): object {
+  return visible.verbs.has("select") ? { 200: rowsRef(visible), 204: EMPTY_RESPONSE_REF } : { 204: EMPTY_RESPONSE_REF };
+}
+
+/** PUT upserts the row of its primary key, which must be filterable and writable. */
+function canReplace({ table, verbs, selectable, insertable, updatable }: VisibleTable): boolean {
+  const isUsable = (name: string) => {
+    const column = table.columns.get(name)!;
+    return column.identity !== "always" && [selectable, insertable, updatable].every((list) => list.includes(column));
+  };
+  const { primaryKey } = table;
+  return verbs.has("insert") && verbs.has("update") && primaryKey.length > 0 && primaryKey.every(isUsable);
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseIsoTime, TIME_CODECS, toIsoTime } from "../../plugins/time-codecs.ts";
+import { parseIsoTime, TIME_CODECS, toIsoTime } from "../../plugins/codecs.ts";
 
 describe("a time", () => {
   test.each([
