@@ -30,6 +30,8 @@ export type Credentials = {
   readonly session?: string | null;
   /** A user name and password, if the interface accepts them with each request. */
   readonly login?: PasswordCredentials | null;
+  /** Whether the token may be one of a sign-in that has not proved the second factor of its account yet. */
+  readonly mayLackFactor?: boolean;
 };
 
 /** Reads one kind of credential; null if the request has none of that kind. */
@@ -54,6 +56,8 @@ type AuthenticatorOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleCl
   readonly remoteKeys?: RemoteKeySet | null;
   /** The issuer of tokens that are signed with keys of other parties; null accepts any. */
   readonly requiredIssuer?: string | null;
+  /** Default: `auth`. */
+  readonly aal1Access?: Config["aal1Access"];
   /** Without it, only tokens are API keys. */
   readonly findApiKey?: FindApiKey;
   readonly validateClaims?: ValidateClaims;
@@ -76,6 +80,8 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
   const anonymous = anonymousCaller(anonRole);
   const tokens = new VerifiedTokens(options);
 
+  const requiresFactor = options.aal1Access !== "full";
+
   const validate = (caller: Caller): Caller | Promise<Caller> => {
     const rejection = validateClaims(caller.claims);
     return rejection instanceof Promise
@@ -83,25 +89,25 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       : unlessRejected(caller, rejection);
   };
 
-  const callerOfToken = (token: string): Caller | Promise<Caller> => {
+  const callerOfToken = (token: string, mayLackFactor: boolean): Caller | Promise<Caller> => {
     try {
-      return validate(tokens.callerOf(token));
+      return validate(requireFactor(tokens.callerOf(token), mayLackFactor));
     } catch (error) {
       if (!databaseClock || !isTooEarlyError(error)) throw error;
       return databaseClock().then(
-        (now) => validate(tokens.callerOf(token, now)),
+        (now) => validate(requireFactor(tokens.callerOf(token, now), mayLackFactor)),
         () => Promise.reject(error),
       );
     }
   };
 
-  const callerOfBearerToken = (token: string): Caller | Promise<Caller> => {
+  const callerOfBearerToken = (token: string, mayLackFactor: boolean): Caller | Promise<Caller> => {
     try {
-      return callerOfToken(token);
+      return callerOfToken(token, mayLackFactor);
     } catch (error) {
       if (!remoteKeys || !isUnknownKeyError(error)) throw error;
       return remoteKeys.refetch().then((hasChanged) => {
-        if (hasChanged) return callerOfToken(token);
+        if (hasChanged) return callerOfToken(token, mayLackFactor);
         throw remoteKeys.isLoaded ? error : keysUnavailable(error);
       });
     }
@@ -109,10 +115,11 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
 
   const authenticate = (credentials: Credentials): Caller | Promise<Caller> => {
     const token = readBearerToken(credentials.authorization);
-    if (token !== null) return callerOfBearerToken(token);
+    const mayLackFactor = !requiresFactor || credentials.mayLackFactor === true;
+    if (token !== null) return callerOfBearerToken(token, mayLackFactor);
     const { apiKey } = credentials;
     if (!apiKey) return readers.length === 0 ? anonymous : firstCaller(readers, credentials, anonymous);
-    if (isJwt(apiKey)) return callerOfBearerToken(apiKey);
+    if (isJwt(apiKey)) return callerOfBearerToken(apiKey, mayLackFactor);
     const found = findApiKey(apiKey);
     return found instanceof Promise ? found.then(requireKnownKey) : requireKnownKey(found);
   };
@@ -232,6 +239,16 @@ function isExpired({ expiresAt }: Caller): boolean {
 
 function keysUnavailable(cause: unknown): ApiError {
   return unavailable("The keys of the token's issuer cannot be fetched at the moment.", cause);
+}
+
+/** `required_aal`: the claim of a sign-in at /auth/v1 that has proved the password of an account with a second factor. */
+function requireFactor(caller: Caller, mayLackFactor: boolean): Caller {
+  if (mayLackFactor || caller.claims.required_aal === undefined) return caller;
+  throw unauthorized(
+    "MFA_REQUIRED",
+    "Two-factor code required: verify a second factor at /auth/v1, and send the token of that response.",
+    "insufficient_aal",
+  );
 }
 
 function unlessRejected(caller: Caller, rejection: ApiError | null): Caller {

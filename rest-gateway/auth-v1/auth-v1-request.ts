@@ -72,7 +72,7 @@ const REJECTIONS: Readonly<Record<string, () => HttpError>> = {
 
 async function authenticate(authenticator: Authenticator, authorization: string): Promise<Caller> {
   try {
-    return await authenticator.authenticate({ authorization });
+    return await authenticator.authenticate({ authorization, mayLackFactor: true });
   } catch (error) {
     if (!(error instanceof ApiError) || error.kind !== "unauthenticated") throw error;
     const reject = REJECTIONS[error.tableMessage ?? ""];
