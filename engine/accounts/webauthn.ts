@@ -68,7 +68,10 @@ export type WebAuthn = {
 };
 
 type WebAuthnOptions = {
-  readonly config: Pick<Config, "jwtIssuer" | "webauthnRpId" | "webauthnOrigins" | "corsOrigins" | "signInRedirects">;
+  readonly config: Pick<
+    Config,
+    "jwtIssuer" | "webauthnRpId" | "webauthnOrigins" | "applicationUrl" | "corsOrigins" | "signInRedirects"
+  >;
   readonly siteUrl: () => string;
 };
 
@@ -160,7 +163,7 @@ function defaultRpId(siteUrl: string): string {
 
 /** The origins of the pages that may use passkeys: this service's and the application's. */
 function allowedOrigins(
-  { webauthnOrigins, corsOrigins, signInRedirects }: WebAuthnOptions["config"],
+  { webauthnOrigins, applicationUrl, corsOrigins, signInRedirects }: WebAuthnOptions["config"],
   siteUrl: string,
   rpId: string,
   response: unknown,
@@ -168,6 +171,7 @@ function allowedOrigins(
   if (webauthnOrigins.length > 0) return [...webauthnOrigins];
   const listed = [
     new URL(siteUrl).origin,
+    ...(applicationUrl === null ? [] : [new URL(applicationUrl).origin]),
     ...(corsOrigins === "*" ? [] : corsOrigins),
     ...signInRedirects.map((target) => new URL(target).origin),
   ];

@@ -142,7 +142,7 @@ export const ACCOUNT_SETTINGS = {
     "WEBAUTHN_ORIGINS",
     (value) => originList(value),
     "",
-    "Origins, separated by commas, of the pages that may use passkeys and security keys; all of them at WEBAUTHN_RP_ID or below. Unset: the origins of PUBLIC_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS, and with the domain `localhost` any port of it.",
+    "Origins, separated by commas, of the pages that may use passkeys and security keys; all of them at WEBAUTHN_RP_ID or below. Unset: the origins of PUBLIC_URL, SITE_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS, and with the domain `localhost` any port of it.",
   ),
   aal1Access: withDefault(
     "AUTH_AAL1_ACCESS",

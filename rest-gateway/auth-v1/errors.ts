@@ -35,6 +35,7 @@ export type AuthErrorCode =
   | "mfa_factor_name_conflict"
   | "mfa_factor_not_found"
   | "mfa_ip_address_mismatch"
+  | "mfa_phone_enroll_not_enabled"
   | "mfa_verification_failed"
   | "mfa_verification_rejected"
   | "mfa_verified_factor_exists"
@@ -48,6 +49,7 @@ export type AuthErrorCode =
   | "over_email_send_rate_limit"
   | "over_request_rate_limit"
   | "over_sms_send_rate_limit"
+  | "passkey_not_found"
   | "phone_exists"
   | "phone_not_confirmed"
   | "phone_provider_disabled"
@@ -67,6 +69,7 @@ export type AuthErrorCode =
   | "sms_send_failed"
   | "sso_provider_not_found"
   | "too_many_enrolled_mfa_factors"
+  | "too_many_passkeys"
   | "unexpected_failure"
   | "user_already_exists"
   | "user_banned"
@@ -74,7 +77,11 @@ export type AuthErrorCode =
   | "user_sso_managed"
   | "validation_failed"
   | "weak_password"
-  | "web3_provider_disabled";
+  | "web3_provider_disabled"
+  | "webauthn_challenge_expired"
+  | "webauthn_challenge_not_found"
+  | "webauthn_credential_exists"
+  | "webauthn_verification_failed";
 
 /** Headers of all responses, errors included. Browsers of other origins may read those that auth-js reads. */
 export const COMMON_HEADERS = {
@@ -105,6 +112,12 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   INVALID_CREDENTIALS: [400, "invalid_credentials", "Invalid login credentials"],
   ACCOUNT_DISABLED: [400, "user_banned", "User is banned"],
   MFA_REQUIRED: [403, "insufficient_aal"],
+  PASSKEY_CHALLENGE_EXPIRED: [400, "webauthn_challenge_expired", "Challenge has expired"],
+  PASSKEY_CHALLENGE_NOT_FOUND: [400, "webauthn_challenge_not_found", "Challenge not found or already used"],
+  PASSKEY_EXISTS: [422, "webauthn_credential_exists", "This credential is already registered"],
+  PASSKEY_NOT_FOUND: [404, "passkey_not_found", "Passkey not found"],
+  PASSKEY_REFUSED: [400, "webauthn_verification_failed", "Credential verification failed"],
+  TOO_MANY_PASSKEYS: [422, "too_many_passkeys", "Maximum number of passkeys reached"],
   INVALID_CODE: [422, "mfa_verification_failed", "Invalid TOTP code entered"],
   AUTH_REQUIRED: [401, "no_authorization"],
   INVALID_TOKEN: [403, "bad_jwt"],

@@ -15,8 +15,9 @@ import {
   type PageDependencies,
   renderForm,
 } from "./form-page.ts";
+import { passkeySignInPage } from "./passkey-pages.ts";
 import { requireFields } from "./read-body.ts";
-import { ACCOUNT_PATH, SIGN_IN_PATH, signInPages, withRedirect } from "./sign-in-pages.ts";
+import { ACCOUNT_PATH, PASSKEY_SIGN_IN_PATH, SIGN_IN_PATH, signInPages, withRedirect } from "./sign-in-pages.ts";
 
 const SIGN_UP_PATH = "/auth/sign-up";
 const EMAIL_FIELD: FormField = { name: "email", label: "E-mail address", type: "email", autocomplete: "email" };
@@ -26,6 +27,7 @@ const SIGN_IN_LINK = html`<p><a href="${SIGN_IN_PATH}">Sign in</a></p>`;
 export function authPages(services: AccountPageDependencies): GatewayRoutes {
   return {
     ...signInPages(services),
+    [PASSKEY_SIGN_IN_PATH]: formHandlers(passkeySignInPage(services), services),
     [SIGN_UP_PATH]: formHandlers(signUpPage(services), services),
     [FORGOTTEN_PASSWORD_PATH]: formHandlers(forgottenPasswordPage(services), services),
     [EMAIL_LINK_PATHS.newPassword]: formHandlers(newPasswordPage(services), services),

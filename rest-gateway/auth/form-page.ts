@@ -87,11 +87,8 @@ export function renderForm(
     type === "password" ? "" : (rejected?.values.get(name) ?? value);
   const first =
     fields.find(({ name }) => faultOf(name).length > 0) ?? fields.find((field) => valueIn(field) === "") ?? fields[0];
-  const secrets = Object.entries(hidden).flatMap(([name, value]) =>
-    value === null ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
-  );
   return html`${rejected && !isAtField ? alert(rejected.error.message) : null}
-    <form method="post" action="${action}">${secrets}
+    <form method="post" action="${action}">${hiddenInputs(hidden)}
       ${fields.map((field) =>
         renderField(field, {
           value: valueIn(field),
@@ -101,6 +98,12 @@ export function renderForm(
       )}
       <button type="submit">${button}</button>
     </form>`;
+}
+
+export function hiddenInputs(hidden: Readonly<Record<string, string | null>>): Html[] {
+  return Object.entries(hidden).flatMap(([name, value]) =>
+    value === null ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
+  );
 }
 
 export function alert(message: string): Html {

@@ -16,6 +16,7 @@ import {
   type FormPage,
   formHandlers,
   type HtmlForm,
+  hiddenInputs,
   type PageDependencies,
   renderForm,
 } from "./form-page.ts";
@@ -27,6 +28,7 @@ const PENDING_COOKIE_ATTRIBUTES = "Path=/auth/sign-in; HttpOnly; Secure; SameSit
 export const SIGN_IN_PATH = "/auth/sign-in";
 /** The page after a sign-in without another target. */
 export const ACCOUNT_PATH = "/auth/account";
+export const PASSKEY_SIGN_IN_PATH = "/auth/sign-in/passkey";
 const CODE_PATH = "/auth/sign-in/code";
 export const SIGN_OUT_PATH = "/auth/sign-out";
 
@@ -82,7 +84,7 @@ function passwordPage({ accounts: { mfaLogin, sessions }, providers, readTarget 
       return {
         title: "Sign in",
         content: html`${renderForm(form, rejected)}
-          ${others.length > 0 ? html`<p class="or">or</p>${others}` : null}
+          <p class="or">or</p>${passkeyButton(target)}${others}
           <nav aria-label="Other ways">
             <a href="${withRedirect("/auth/sign-up", target)}">Create an account</a>
             <a href="/auth/forgotten-password">Forgotten your password?</a>
@@ -108,7 +110,10 @@ function codePage({ accounts: { mfaLogin, sessions }, readTarget }: PageDependen
       const hidden = { redirect_to: target };
       const form: HtmlForm = { action: CODE_PATH, fields: [CODE_FIELD], hidden, button: "Go on" };
       const back = html`<nav aria-label="Other ways"><a href="${withRedirect(SIGN_IN_PATH, target)}">Begin again</a></nav>`;
-      return { title: "One more step", content: html`${renderForm(form, rejected)}${back}` };
+      return {
+        title: "One more step",
+        content: html`${renderForm(form, rejected)}<p class="or">or</p>${passkeyButton(target)}${back}`,
+      };
     },
     async submit(values, request) {
       const target = readTarget(values.get("redirect_to"));
@@ -118,6 +123,12 @@ function codePage({ accounts: { mfaLogin, sessions }, readTarget }: PageDependen
       return redirectSignedIn(await mfaLogin.finish(pending, code, clientInfoOf(request), sessions.open), target);
     },
   };
+}
+
+/** A passkey proves both factors. */
+function passkeyButton(target: string | null): Html {
+  return html`<form method="post" action="${PASSKEY_SIGN_IN_PATH}">${hiddenInputs({ redirect_to: target })}
+<button type="submit" class="button">Sign in with a passkey</button></form>`;
 }
 
 function signOutPage({ accounts: { sessions }, csrf }: PageDependencies): FormPage {
@@ -136,7 +147,7 @@ function signOutPage({ accounts: { sessions }, csrf }: PageDependencies): FormPa
   };
 }
 
-function redirectSignedIn({ id }: NewSession, target: string | null): GatewayResponse {
+export function redirectSignedIn({ id }: NewSession, target: string | null): GatewayResponse {
   return seeOther(target ?? ACCOUNT_PATH, {
     "Set-Cookie": [setSessionCookie(id)["Set-Cookie"]!, clearPendingCookie()],
   });

@@ -80,6 +80,10 @@ const VISITS: readonly Visit[] = [
   },
   { name: "authenticator-on", path: "/auth/account/authenticator", as: "eve" },
   { name: "backup-codes", path: "/auth/account/backup-codes", as: "eve" },
+  { name: "passkeys", path: "/auth/account/passkeys", as: "ada" },
+  { name: "passkey-missing", path: "/auth/account/passkeys/edit", as: "ada" },
+  { name: "passkey-sign-in", path: "/auth/sign-in/passkey" },
+  { name: "passkey-request", path: "/auth/sign-in", submit: submitForm("Sign in with a passkey", {}) },
   { name: "keys", path: "/auth/account/keys", as: "ada" },
   {
     name: "new-key",

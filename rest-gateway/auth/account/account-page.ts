@@ -40,22 +40,28 @@ type AccountDetails = {
   readonly account: AccountSummary;
   readonly signIns: readonly SignIn[];
   readonly keyCount: number;
+  readonly passkeyCount: number;
   readonly linked: readonly LinkedProvider[];
   readonly unlinked: readonly ProviderLink[];
 };
 
-export function accountPage({ accounts: { own, apiKeys }, providers }: AccountPageDependencies): SignedInPage {
+export function accountPage({
+  accounts: { own, apiKeys, passkeys },
+  providers,
+}: AccountPageDependencies): SignedInPage {
   const readDetails = async ({ userId, id }: RequestSession): Promise<AccountDetails> => {
-    const [account, signIns, keys, linked, all] = await Promise.all([
+    const [account, signIns, keys, ownPasskeys, linked, all] = await Promise.all([
       own.read(userId),
       own.signIns(userId, id),
       apiKeys.list({ ownerId: userId }),
+      passkeys.list(userId),
       own.linkedProviders(userId),
       providers(),
     ]);
     const isLinked = (provider: ProviderLink) => linked.some(({ name }) => name === provider.name);
     const keyCount = keys.filter(({ isLive }) => isLive).length;
-    return { account, signIns, keyCount, linked, unlinked: all.filter((provider) => !isLinked(provider)) };
+    const unlinked = all.filter((provider) => !isLinked(provider));
+    return { account, signIns, keyCount, passkeyCount: ownPasskeys.length, linked, unlinked };
   };
 
   return {
@@ -133,13 +139,15 @@ ${isVerified ? null : renderButton(session, resend)}
   );
 }
 
-function securitySection({ account: { hasPassword, factorEnabledAt, backupCodes } }: AccountDetails): Html {
+function securitySection({ account, passkeyCount }: AccountDetails): Html {
+  const { hasPassword, factorEnabledAt, backupCodes } = account;
   const since = factorEnabledAt === null ? null : html`<span class="good">on</span> since ${timeOf(factorEnabledAt)}`;
   return section(
     "security",
     "Signing in",
     html`<dl>
 <dt>Password</dt><dd>${hasPassword ? html`<a href="${ACCOUNT_PATH}/password">Change the password</a>` : html`none: <a href="/auth/forgotten-password">set one by e-mail</a>`}</dd>
+<dt>Passkeys</dt><dd>${passkeyCount === 0 ? "none" : passkeyCount}: <a href="${ACCOUNT_PATH}/passkeys">add and remove passkeys</a></dd>
 <dt>Authenticator app</dt><dd>${since ?? "off"}: <a href="${ACCOUNT_PATH}/authenticator">${since ? "remove it" : "set it up"}</a></dd>
 ${since && html`<dt>Backup codes</dt><dd>${backupCodes} left: <a href="${ACCOUNT_PATH}/backup-codes">make new ones</a></dd>`}
 </dl>`,

@@ -8,6 +8,7 @@ import {
   alert,
   type FormField,
   type HtmlForm,
+  hiddenInputs,
   type PageDependencies,
   type RejectedForm,
   renderForm,
@@ -124,8 +125,6 @@ export function renderButton(
   session: RequestSession,
   { action, hidden = {}, button, label = button }: ButtonForm,
 ): Html {
-  const fields = Object.entries(hiddenFields(session, hidden)).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  );
+  const fields = hiddenInputs(hiddenFields(session, hidden));
   return html`<form method="post" action="${action}" class="inline">${fields}<button type="submit" aria-label="${label}">${button}</button></form>`;
 }

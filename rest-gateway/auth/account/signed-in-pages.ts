@@ -3,6 +3,7 @@ import { ACCOUNT_PATH } from "../sign-in-pages.ts";
 import { keysPage, linkSubmission, revokeKeySubmission, signInsSubmission, unlinkSubmission } from "./access-pages.ts";
 import { accountPage, verificationSubmission } from "./account-page.ts";
 import { authenticatorPage, backupCodesPage } from "./authenticator-pages.ts";
+import { passkeyPage, passkeysPage } from "./passkey-pages.ts";
 import { addressPage, passwordPage } from "./password-pages.ts";
 import { type AccountPageDependencies, type SignedInPage, signedInHandlers } from "./signed-in-page.ts";
 
@@ -19,6 +20,8 @@ export function signedInPages(services: AccountPageDependencies): GatewayRoutes 
     [`${ACCOUNT_PATH}/password`]: page(passwordPage(services)),
     [`${ACCOUNT_PATH}/address`]: page(addressPage(services)),
     [`${ACCOUNT_PATH}/authenticator`]: page(authenticatorPage(services)),
+    [`${ACCOUNT_PATH}/passkeys`]: page(passkeysPage(services)),
+    [`${ACCOUNT_PATH}/passkeys/edit`]: page(passkeyPage(services)),
     [`${ACCOUNT_PATH}/backup-codes`]: page(backupCodesPage(services)),
     [`${ACCOUNT_PATH}/sign-ins`]: button(signInsSubmission(services)),
     [`${ACCOUNT_PATH}/keys`]: page(keys),

@@ -25,6 +25,7 @@ export const CONFIG = {
   autoConfirm: false,
   passwordReauthentication: true,
   signInRedirects: [],
+  applicationUrl: null,
   webauthnRpId: null,
   webauthnOrigins: [],
   corsOrigins: "*",

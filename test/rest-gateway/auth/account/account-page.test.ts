@@ -65,6 +65,8 @@ const FORMS: readonly (readonly [string, Record<string, string>])[] = [
   [`${ACCOUNT}/address`, { email: "eve@example.org", password: PASSWORD }],
   [`${ACCOUNT}/authenticator`, { step: "enroll", password: PASSWORD }],
   [`${ACCOUNT}/backup-codes`, { password: PASSWORD, code: "123456" }],
+  [`${ACCOUNT}/passkeys`, { name: "Laptop", password: PASSWORD }],
+  [`${ACCOUNT}/passkeys/edit`, { step: "remove", passkey: "x", password: PASSWORD }],
   [`${ACCOUNT}/sign-ins`, { all: "true" }],
   [`${ACCOUNT}/keys`, { name: "x", password: PASSWORD }],
   [`${ACCOUNT}/keys/revoke`, { key: "1" }],
