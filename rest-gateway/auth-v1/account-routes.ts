@@ -12,6 +12,7 @@ import {
   readJsonBody,
   readObject,
   readText,
+  requireSecondFactor,
 } from "./auth-v1-request.ts";
 import { readCodeRequest, requireCodeEmails } from "./code-request.ts";
 import { type AuthErrorCode, authError, validationFailed } from "./errors.ts";
@@ -88,6 +89,9 @@ function userUpdateHandler(services: AuthV1Services): AuthRouteHandler {
       password: textOrNull(body, "password"),
       code: textOrNull(body, "nonce"),
     };
+    if (changes.email !== null || changes.password !== null) {
+      requireSecondFactor(user, 401, "AAL2 session is required to update email or password when MFA is enabled.");
+    }
     const codeRequest = readCodeRequest(services, request, body);
     const outcome = await accounts.updateUser(user, changes, codeRequest, clientInfoOf(request));
     if (outcome !== "updated") throw authError(...REFUSALS[outcome]);

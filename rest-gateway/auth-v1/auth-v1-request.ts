@@ -101,6 +101,11 @@ export async function authenticateUser(
   return { userId, sessionId, caller };
 }
 
+/** Refuses a sign-in that has not proved the second factor of its account: it may be one of somebody who knows the password alone. */
+export function requireSecondFactor({ caller }: SignedInUser, status: 401 | 403, message: string): void {
+  if (caller.claims.required_aal !== undefined) throw authError(status, "insufficient_aal", message);
+}
+
 /** Enough for user metadata. The caller may not be authenticated yet. */
 const BODY_LIMIT: BodyLimit = { bytes: 256 * 1024, isAnonymous: true };
 

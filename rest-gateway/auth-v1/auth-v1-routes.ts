@@ -7,7 +7,9 @@ import { accountRoutes } from "./account-routes.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import type { AuthRouteHandler, AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
+import { factorRoutes } from "./factor-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
+import { passkeyRoutes } from "./passkey-routes.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { settingsRoutes } from "./settings-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
@@ -26,6 +28,8 @@ export function authV1Handler(services: AuthV1Services): GatewayHandler {
     ...accountRoutes(services),
     ...adminRoutes(services),
     ...providerRoutes(services),
+    ...factorRoutes(services),
+    ...passkeyRoutes(services),
   });
   const { requireApiKey } = services.config;
   return async (request) => {
