@@ -37,6 +37,12 @@ const ANY_BROWSER = "";
 
 const LOG_SIGN_IN = `select auth.log_event('federation.signed_in', $2, ${CLIENT_INFO_SQL}, $3)`;
 
+const MAX_NAME_LENGTH = 200;
+/** Adds what is missing: the user may have changed the rest. Metadata is part of tokens, so its size is limited. */
+const COMPLETE_METADATA = `
+  update auth.users as account set raw_user_meta_data = $2::jsonb || account.raw_user_meta_data
+  where account.user_id = $1 and not account.raw_user_meta_data ?& array(select jsonb_object_keys($2::jsonb))
+    and octet_length(($2::jsonb || account.raw_user_meta_data)::text) <= 8192`;
 const UNLINK_IDENTITY = `select auth.unlink_identity($2, $3, ${CLIENT_INFO_SQL}) as outcome`;
 
 /** Starts a sign-in and returns the provider's URL for the browser. */
@@ -155,13 +161,26 @@ async function openForClient<T extends object>(
 ): Promise<T> {
   const method = provider.kind === "saml" ? "sso/saml" : "oauth";
   const values = { provider: provider.name, identity, linking, startedAt };
-  return passIdentity(asOwner, values, clientInfo, async (client, { outcome, userId }) => {
+  return passIdentity(asOwner, values, clientInfo, async (client, { outcome, userId, identity: passed }) => {
+    await client.query(COMPLETE_METADATA, [userId, JSON.stringify(toMetadata(passed, provider))]);
     if (outcome === "code_missing") {
       const details = JSON.stringify({ provider: provider.name });
       await client.query(LOG_SIGN_IN, [clientInfoParameter(clientInfo), userId, details]);
     }
     return open(client, userId, { methods: [method], aal: 1, isComplete: outcome === "passed" });
   });
+}
+
+/** By the names that applications for Supabase read. */
+function toMetadata({ subject, email, isEmailVerified, name, picture }: ExternalIdentity, { issuer }: Provider) {
+  return {
+    iss: issuer,
+    sub: subject,
+    provider_id: subject,
+    ...(email !== null && { email, email_verified: isEmailVerified }),
+    ...(name !== null && { name: name.slice(0, MAX_NAME_LENGTH), full_name: name.slice(0, MAX_NAME_LENGTH) }),
+    ...(picture && { picture, avatar_url: picture }),
+  };
 }
 
 type ClientCompletion = {

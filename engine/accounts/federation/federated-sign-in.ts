@@ -164,7 +164,12 @@ type ReceivedIdentity = {
   readonly linking: string | null;
   readonly startedAt: Date;
 };
-type PassedIdentity = { readonly outcome: "passed" | "linked" | "code_missing"; readonly userId: string };
+type PassedIdentity = {
+  readonly outcome: "passed" | "linked" | "code_missing";
+  readonly userId: string;
+  /** Without characters that Postgres cannot store. */
+  readonly identity: ExternalIdentity;
+};
 
 /** Finds the user of a verified identity, and completes the sign-in in the same transaction, which has locked the account. */
 export async function passIdentity<T extends object>(
@@ -173,15 +178,15 @@ export async function passIdentity<T extends object>(
   clientInfo: ClientInfo,
   complete: (client: pg.ClientBase, passed: PassedIdentity) => Promise<T>,
 ): Promise<T> {
-  const { subject, ...checked } = checkIdentityText(identity);
-  const claims = JSON.stringify(toClaimsJson({ subject, ...checked }));
-  const values = [clientInfoParameter(clientInfo), provider, subject, claims, linking, startedAt];
+  const checked = checkIdentityText(identity);
+  const claims = JSON.stringify(toClaimsJson(checked));
+  const values = [clientInfoParameter(clientInfo), provider, checked.subject, claims, linking, startedAt];
   return unlessError(
     await inOwnerTransaction(asOwner, async (client): Promise<T | ErrorOutcome> => {
       const { rows } = await client.query<{ outcome: IdentityOutcome; user_id: string }>(PASS_FEDERATION, values);
       const { outcome, user_id: userId } = rows[0]!;
       const isPassed = outcome === "passed" || outcome === "linked" || outcome === "code_missing";
-      return isPassed ? complete(client, { outcome, userId }) : outcome;
+      return isPassed ? complete(client, { outcome, userId, identity: checked }) : outcome;
     }),
   );
 }

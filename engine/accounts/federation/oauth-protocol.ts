@@ -24,6 +24,7 @@ type CodeFlow = {
 type CodeFlowTokens = Awaited<ReturnType<typeof openid.authorizationCodeGrant>>;
 type UserProfile = Readonly<Record<string, unknown>>;
 
+const MAX_PICTURE_LENGTH = 1_000;
 const NO_PARAMETERS: SignInParameters = { scopes: [], hints: {} };
 const OPENID_SCOPE = "openid profile email";
 
@@ -112,6 +113,11 @@ function stateParameter({ query }: CallbackRequest): string {
   return new URLSearchParams(query).get("state") ?? "";
 }
 
+function toPictureUrl(picture: unknown): string | null {
+  const url = typeof picture === "string" && picture.length <= MAX_PICTURE_LENGTH ? URL.parse(picture) : null;
+  return url?.protocol === "https:" ? url.href : null;
+}
+
 async function readIdToken(configuration: openid.Configuration, tokens: CodeFlowTokens): Promise<ExternalIdentity> {
   const claims = tokens.claims()!;
   const profile = await readProfile(configuration, tokens.access_token, claims).catch(throwAsApiError);
@@ -121,7 +127,7 @@ async function readIdToken(configuration: openid.Configuration, tokens: CodeFlow
 /** `profile`: the claims, or the user info. `proof`: the ID token, if the provider requires it for a logout. */
 export function toOpenIdIdentity(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
-  { email, email_verified: verified, name }: UserProfile,
+  { email, email_verified: verified, name, picture }: UserProfile,
   proof: string | null,
 ): ExternalIdentity {
   return {
@@ -130,6 +136,7 @@ export function toOpenIdIdentity(
     // Some providers send it as a string.
     isEmailVerified: verified === true || verified === "true",
     name: typeof name === "string" ? name : null,
+    picture: toPictureUrl(picture),
     // RFC 8176
     hasSecondFactor: Array.isArray(claims.amr) && claims.amr.includes("mfa"),
     message: null,

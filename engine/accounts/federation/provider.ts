@@ -42,6 +42,8 @@ export type ExternalIdentity = {
   readonly email: string | null;
   readonly isEmailVerified: boolean;
   readonly name: string | null;
+  /** The https URL of a picture of the user. */
+  readonly picture?: string | null;
   readonly hasSecondFactor: boolean;
   /** The message's id, to accept it only once; null if the protocol prevents replay itself. */
   readonly message: { readonly id: string; readonly expiresAt: Date } | null;

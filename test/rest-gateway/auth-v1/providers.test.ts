@@ -303,12 +303,35 @@ describe("signInWithIdToken", () => {
     (await gateways.owner.query("select from auth.identities where subject = $1", [sub])).rowCount;
 
   test("creates the user the first time and finds it afterwards", async () => {
-    const claims = claimsOf();
+    const claims = claimsOf({ picture: "https://pictures.example/ada.png" });
     const first = await submit(await forger.idToken(claims));
     expect(first.error).toBeNull();
     expect(first.data.user).toMatchObject({ email: claims.email, app_metadata: { provider: "forge" } });
+    expect(first.data.user!.user_metadata).toEqual({
+      iss: forger.issuer,
+      sub: claims.sub,
+      provider_id: claims.sub,
+      email: claims.email,
+      email_verified: true,
+      name: "Ada",
+      full_name: "Ada",
+      picture: "https://pictures.example/ada.png",
+      avatar_url: "https://pictures.example/ada.png",
+    });
     const second = await submit(await forger.idToken({ ...claims, aud: "application-on-a-phone" }));
     expect(second.data.user!.id).toBe(first.data.user!.id);
+  });
+
+  test("keeps metadata that the user has changed, and no picture that is not an https URL", async () => {
+    const claims = claimsOf({ picture: "javascript:alert(1)" });
+    const client = newClient();
+    const signInAs = async (name: string) =>
+      client.auth.signInWithIdToken({ provider: "forge", token: await forger.idToken({ ...claims, name }) });
+    await signInAs("Ada");
+    await client.auth.updateUser({ data: { full_name: "Ada L." } });
+    const { data } = await signInAs("Another");
+    expect(data.user!.user_metadata).toMatchObject({ full_name: "Ada L.", name: "Ada" });
+    expect(data.user!.user_metadata).not.toHaveProperty("avatar_url");
   });
 
   test("verifies the nonce and the hash of the access token", async () => {
