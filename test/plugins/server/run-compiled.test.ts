@@ -273,6 +273,20 @@ describe("several mutations", () => {
     expect(ways).toEqual({ compiled: 1 });
   });
 
+  test("have the same data over a WebSocket", async () => {
+    await compiling.sql("delete from public.steps");
+    const client = createClient({ url: compiling.socketUrl, webSocketImpl: WebSocket, retryAttempts: 0 });
+    const query =
+      "mutation { a: takeStep(input: { number: 1 }) { id } __typename b: takeStep(input: { number: 2 }) { id before } }";
+    const results: unknown[] = [];
+    const ways = await waysOf(async () => {
+      for await (const result of client.iterate({ query })) results.push(result);
+    });
+    await client.dispose();
+    expect(results).toEqual([{ data: { a: { id: "1" }, __typename: "Mutation", b: { id: "2", before: 1 } } }]);
+    expect(ways).toEqual({ compiled: 1 });
+  });
+
   test("leave only those to Grafast whose result cannot be read", async () => {
     const query = "mutation { deleteStep(id: 9) createDeep { value } countSteps }";
     const ways = await waysOf(async () => {
