@@ -30,7 +30,9 @@ export function accountRoutes(services: AuthV1Services): AuthV1Routes {
     "PUT /user": userUpdateHandler(services),
     "POST /logout": async (request) => {
       const { userId, sessionId } = await authenticateUser(request, services);
-      await accounts.own.signOut(userId, sessionId, readScope(request), clientInfoOf(request));
+      const scope = readScope(request);
+      // A token of the documented routes names no session: only ending all of them is sure to end it.
+      await accounts.own.signOut(userId, sessionId, sessionId === null ? "global" : scope, clientInfoOf(request));
       return { status: 204, headers: {}, body: null };
     },
     "GET /reauthenticate": async (request) => {

@@ -406,6 +406,15 @@ describe("a sign-out", () => {
     expect((await client.auth.refreshSession()).error).toMatchObject({ status: 400 });
   });
 
+  test("with a token of the documented routes ends it, whatever the scope", async () => {
+    const { email } = await signUp();
+    const { accessToken } = await readJson(await signInAt("/auth/login", email));
+    const headers = { apikey: ANON_KEY, Authorization: `Bearer ${accessToken}` };
+    const response = await fetch(`${service.url}/auth/v1/logout?scope=local`, { method: "POST", headers });
+    expect(response.status).toBe(204);
+    await until(async () => !(await isAccepted(accessToken)));
+  });
+
   test("of a scope that is unknown, or without a token, is refused", async () => {
     const { session } = await signUp();
     const headers = { apikey: ANON_KEY, Authorization: `Bearer ${session.access_token}` };
