@@ -12,9 +12,10 @@ import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
 import { makeSharedRateLimit, RequestLimit } from "./engine/limits/rate-limits.ts";
-import { EmailQueue } from "./engine/mail/email-queue.ts";
+import { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
+import { makeTextMessageGateway } from "./engine/mail/text-message-gateway.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
 import { makeMetricsReader, makeServiceCounters } from "./engine/observability/metrics.ts";
@@ -294,9 +295,13 @@ async function openIdentification(
   const mailer = makeMailer(config, log);
   const emailQueue = mailer && new EmailQueue({ mailer, log });
   opened.defer(() => emailQueue?.close());
+  const gateway = makeTextMessageGateway(config);
+  const textMessages = gateway && new MessageQueue({ mailer: gateway, log, noun: "text message" });
+  opened.defer(() => textMessages?.close());
   const writeMail = readMailTemplates(config.mailTemplatesDir);
   const siteUrl = () => state.siteUrl!;
-  return makeSignInServices({ asOwner, canSignIn, emailQueue, writeMail, siteUrl, hits: state.counts.tokens, log });
+  const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, log };
+  return makeSignInServices({ ...services, hits: state.counts.tokens });
 }
 
 type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };

@@ -12,8 +12,9 @@ import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
 import { RemoteKeySet } from "./engine/identity/remote-key-set.ts";
 import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
 import { makeSharedRateLimit } from "./engine/limits/rate-limits.ts";
-import type { EmailQueue } from "./engine/mail/email-queue.ts";
+import type { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import type { WriteMail } from "./engine/mail/mail-templates.ts";
+import type { TextMessage } from "./engine/mail/text-message-gateway.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { readOrMakeSecrets } from "./engine/secrets.ts";
 
@@ -34,6 +35,8 @@ type SignInServicesOptions = {
   readonly canSignIn: boolean;
   /** Null if this deployment sends no e-mails. */
   readonly emailQueue: EmailQueue | null;
+  /** Null if this deployment sends no text messages. */
+  readonly textMessages: MessageQueue<TextMessage> | null;
   readonly writeMail: WriteMail;
   readonly siteUrl: () => string;
   /** Counts cache hits of verified tokens. */
@@ -43,7 +46,7 @@ type SignInServicesOptions = {
 
 /** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
 export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
-  const { asOwner, canSignIn, emailQueue, writeMail, siteUrl, hits, log } = options;
+  const { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, hits, log } = options;
   const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
   const databaseClock = makeDatabaseClock({ asOwner, log });
@@ -58,7 +61,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
     };
     const accounts =
       canSignIn && canIssueTokens(keys)
-        ? makeAccounts({ asOwner, keys, config, emailQueue, codeEmails, siteUrl })
+        ? makeAccounts({ asOwner, keys, config, emailQueue, codeEmails, textMessages, siteUrl })
         : null;
     const federation =
       accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log }) : null;

@@ -1889,6 +1889,11 @@ begin
     return 'passed';
   end if;
   delete from auth.mail_tokens as spent where spent.token_hash = token.token_hash;
+  if token.purpose = 'sms' then
+    update auth.users as confirmed set phone_confirmed_at = coalesce(confirmed.phone_confirmed_at, clock_timestamp())
+      where confirmed.user_id = account.user_id;
+    return 'passed';
+  end if;
   if token.purpose = 'recovery' and account.email_confirmed_at is null then
     update auth.identities set is_vouched = false where identities.user_id = account.user_id;
     update auth.users as claimed set password_hash = null, password_changed_at = clock_timestamp()
@@ -3042,6 +3047,14 @@ end;
 $function$;
 comment on function auth.open_tokens(bigint,bytea,integer,auth.client_info,text[],smallint,boolean) is 'Starts a sign-in by tokens and returns the claims of its first access token. The caller has locked the account.';
 
+-- function auth.own_email(auth.users)
+CREATE OR REPLACE FUNCTION auth.own_email(account auth.users)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN CASE WHEN ((NOT (account).is_anonymous) AND ((account).email !~~ '%@phone.invalid'::text)) THEN (account).email ELSE NULL::text END;
+comment on function auth.own_email(auth.users) is 'The address of the user; null for an account without one.';
+
 -- function auth.pass_factor(text,bigint,uuid,uuid,uuid,bigint,uuid,bigint,boolean,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.pass_factor(counted_name text, user_id bigint, session_id uuid, factor_id uuid, challenge_id uuid, step bigint, passkey_id uuid, counter bigint, is_backed_up boolean, client_info auth.client_info)
  RETURNS text
@@ -3254,6 +3267,28 @@ BEGIN ATOMIC
 END;
 comment on function auth.pending_email(bigint) is 'The address that the user changes to, once it is confirmed; null without a change.';
 
+-- function auth.phone_recipient(text)
+CREATE OR REPLACE FUNCTION auth.phone_recipient(phone text, OUT user_id bigint, OUT state text, OUT user_json jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.users;
+begin
+  select account.user_id into user_id from auth.users as account where account.phone = phone_recipient.phone;
+  v_account := auth.lock_account(user_id);
+  user_id := v_account.user_id;
+  user_json := auth.user_json(v_account.user_id);
+  state := case
+    when v_account.user_id is null then 'absent'
+    when auth.is_disabled(v_account) then 'disabled'
+    else 'found'
+  end;
+end;
+$function$;
+comment on function auth.phone_recipient(text) is 'The account with that phone number, which is locked: absent, disabled or found.';
+
 -- function auth.profile_of(bigint)
 CREATE OR REPLACE FUNCTION auth.profile_of(user_id bigint)
  RETURNS TABLE(name text, email text)
@@ -3277,7 +3312,7 @@ BEGIN ATOMIC
     FROM ( SELECT 'email'::text AS name,
              account.created_at AS since
             FROM auth.users account
-           WHERE ((account.user_id = providers_of.user_id) AND (account.email IS NOT NULL) AND (NOT account.is_anonymous) AND ((account.password_hash IS NOT NULL) OR (NOT (EXISTS ( SELECT
+           WHERE ((account.user_id = providers_of.user_id) AND (auth.own_email(account.*) IS NOT NULL) AND ((account.password_hash IS NOT NULL) OR (NOT (EXISTS ( SELECT
                     FROM auth.identities
                    WHERE (identities.user_id = account.user_id))))))
          UNION ALL
@@ -3673,7 +3708,7 @@ begin
     where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
   return auth.token_claims(session_claims.user_id) || jsonb_build_object(
     'id', v_account.id,
-    'email', case when v_account.is_anonymous then '' else coalesce(v_account.email, '') end,
+    'email', coalesce(auth.own_email(v_account), ''),
     'phone', coalesce(v_account.phone, ''),
     'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
       'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id
@@ -3749,6 +3784,22 @@ begin
 end;
 $function$;
 comment on function auth.set_password(bigint,text,uuid) is 'Sets the password and ends all sign-ins of the user, except one by tokens. The caller has locked the account.';
+
+-- function auth.set_phone(bigint,text,boolean)
+CREATE OR REPLACE FUNCTION auth.set_phone(user_id bigint, phone text, is_confirmed boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.users as account set
+    phone = set_phone.phone, phone_confirmed_at = case when is_confirmed then clock_timestamp() end
+  where account.user_id = set_phone.user_id;
+exception when unique_violation then
+  raise exception 'This phone number is already registered' using errcode = 'TAKEN', detail = 'phone';
+end;
+$function$;
+comment on function auth.set_phone(bigint,text,boolean) is 'Sets the phone number of an account.';
 
 -- function auth.set_users_access(text)
 CREATE OR REPLACE FUNCTION auth.set_users_access(access text)
@@ -4374,21 +4425,25 @@ AS $function$
     'id', identity.subject,
     'user_id', account.id,
     'identity_data', jsonb_build_object(
-      'sub', identity.subject, 'email', account.email, 'email_verified', identity.is_verified, 'phone_verified', false
+      'sub', identity.subject, 'email', coalesce(auth.own_email(account), ''), 'email_verified', identity.is_verified,
+      'phone_verified', account.phone_confirmed_at is not null
     ),
     'provider', identity.provider,
     'last_sign_in_at', identity.last_sign_in_at,
     'created_at', identity.created_at,
     'updated_at', coalesce(identity.last_sign_in_at, identity.created_at),
-    'email', account.email
+    'email', coalesce(auth.own_email(account), '')
   ) order by identity.created_at, identity.provider), '[]')
   from (
     select md5('email ' || account.id)::uuid as identity_id, account.id::text as subject, 'email' as provider,
       account.email_confirmed_at is not null as is_verified, account.last_sign_in_at, account.created_at
-    where account.email is not null and not account.is_anonymous
+    where auth.own_email(account) is not null
       and (account.password_hash is not null or not exists (
         select from auth.identities as linked where linked.user_id = account.user_id
       ))
+    union all
+    select md5('phone ' || account.id)::uuid, account.id::text, 'phone', false, account.last_sign_in_at, account.created_at
+    where account.phone_confirmed_at is not null
     union all
     select md5(linked.issuer || ' ' || linked.subject)::uuid, linked.subject, providers.name,
       linked.is_vouched, linked.last_used_at, linked.created_at
@@ -4407,11 +4462,7 @@ CREATE OR REPLACE FUNCTION auth.user_json(user_id bigint)
 BEGIN ATOMIC
  SELECT (jsonb_strip_nulls(jsonb_build_object('id', account.id, 'aud', 'authenticated', 'role', COALESCE(( SELECT user_roles.role
             FROM auth.user_roles
-           WHERE (user_roles.user_id = account.user_id)), 'authenticated'::text), 'email',
-         CASE
-             WHEN account.is_anonymous THEN ''::text
-             ELSE COALESCE(account.email, ''::text)
-         END, 'email_confirmed_at', account.email_confirmed_at, 'new_email', auth.pending_email(account.user_id), 'email_change_sent_at', sent.email_change, 'confirmation_sent_at', sent.confirmation, 'recovery_sent_at', sent.recovery, 'phone', COALESCE(account.phone, ''::text), 'phone_confirmed_at', account.phone_confirmed_at, 'confirmed_at', LEAST(account.email_confirmed_at, account.phone_confirmed_at), 'invited_at', account.invited_at, 'last_sign_in_at', account.last_sign_in_at, 'created_at', account.created_at, 'updated_at', account.updated_at, 'banned_until', account.banned_until, 'deleted_at', account.deleted_at, 'is_anonymous', account.is_anonymous, 'is_sso_user', NULLIF(account.is_sso_user, false))) || jsonb_build_object('app_metadata', (account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object('provider', (auth.providers_of(account.user_id) -> 0), 'providers', auth.providers_of(account.user_id)))), 'user_metadata', account.raw_user_meta_data, 'identities', auth.user_identities(account.*), 'factors', auth.user_factors(account.*)))
+           WHERE (user_roles.user_id = account.user_id)), 'authenticated'::text), 'email', COALESCE(auth.own_email(account.*), ''::text), 'email_confirmed_at', account.email_confirmed_at, 'new_email', auth.pending_email(account.user_id), 'email_change_sent_at', sent.email_change, 'confirmation_sent_at', sent.confirmation, 'recovery_sent_at', sent.recovery, 'phone', COALESCE(account.phone, ''::text), 'phone_confirmed_at', account.phone_confirmed_at, 'confirmed_at', LEAST(account.email_confirmed_at, account.phone_confirmed_at), 'invited_at', account.invited_at, 'last_sign_in_at', account.last_sign_in_at, 'created_at', account.created_at, 'updated_at', account.updated_at, 'banned_until', account.banned_until, 'deleted_at', account.deleted_at, 'is_anonymous', account.is_anonymous, 'is_sso_user', NULLIF(account.is_sso_user, false))) || jsonb_build_object('app_metadata', (account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object('provider', (auth.providers_of(account.user_id) -> 0), 'providers', auth.providers_of(account.user_id)))), 'user_metadata', account.raw_user_meta_data, 'identities', auth.user_identities(account.*), 'factors', auth.user_factors(account.*)))
     FROM (auth.users account
       CROSS JOIN LATERAL ( SELECT max(token.created_at) FILTER (WHERE (token.purpose = ANY (ARRAY['email_change_new'::text, 'email_change_current'::text]))) AS email_change,
              max(token.created_at) FILTER (WHERE (token.purpose = ANY (ARRAY['signup'::text, 'verify'::text]))) AS confirmation,

@@ -5,12 +5,13 @@ import { callerFromClaims } from "../identity/caller.ts";
 import { parseClaims, serializeClaims } from "../identity/claims.ts";
 import type { ClientInfo } from "../identity/client-info.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
-import type { EmailQueue } from "../mail/email-queue.ts";
+import type { EmailQueue, MessageQueue } from "../mail/email-queue.ts";
+import type { TextMessage } from "../mail/text-message-gateway.ts";
 import { type AccountLinks, makeAccountLinks } from "./account-links.ts";
 import { Administration } from "./administration.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
 import { makeClaimsHook } from "./claims-hook.ts";
-import { type CodeEmailSettings, type CodeEmails, makeCodeEmails } from "./code-emails.ts";
+import { type CodeEmailSettings, type CodeEmails, countMessage, makeCodeEmails } from "./code-emails.ts";
 import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } from "./confirm-password.ts";
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
 import { Factors } from "./factors.ts";
@@ -29,6 +30,7 @@ import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
 import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
 import { makePasskeys, type Passkeys } from "./passkeys.ts";
 import { makePasswords, type Passwords } from "./passwords.ts";
+import { makePhoneAccounts, type PhoneAccounts } from "./phone-accounts.ts";
 import { digestOf } from "./random-secrets.ts";
 import { makeRegistration, type Registration } from "./registration.ts";
 import { makeSecondFactors, type SecondFactors } from "./second-factors.ts";
@@ -76,6 +78,8 @@ export type Accounts = Registration & {
   readonly flows: FlowStates;
   /** Null if this deployment sends no e-mails. */
   readonly codeEmails: CodeEmails | null;
+  /** Null if this deployment sends no text messages. */
+  readonly phones: PhoneAccounts | null;
   readonly apiKeys: ApiKeys;
   /** Also counts the attempts of federated sign-ins. */
   readonly attempts: LoginAttempts;
@@ -93,6 +97,7 @@ type AccountsOptions = {
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
   readonly codeEmails?: CodeEmailSettings | null;
+  readonly textMessages?: MessageQueue<TextMessage> | null;
   /** The public URL of the service, for links in e-mails. */
   readonly siteUrl: () => string;
 };
@@ -115,8 +120,9 @@ export function makeAccounts(options: AccountsOptions): Accounts {
       ? makeCodeEmails({ ...codeSettings, asOwner, codes, flows, emailQueue, serviceUrl: siteUrl })
       : null;
   const webAuthn = makeWebAuthn({ config, siteUrl });
+  const registration = makeRegistration({ asOwner, passwords, policy, emails });
   return {
-    ...makeRegistration({ asOwner, passwords, policy, emails }),
+    ...registration,
     login: makeLogin(loginSteps),
     passwordLogin: makePasswordLogin(loginSteps),
     mfaLogin: makeMfaLogin(loginSteps, keys),
@@ -149,9 +155,18 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     codes,
     flows,
     codeEmails,
+    phones: makePhones(options, { asOwner, codes, ...registration }),
     apiKeys: makeApiKeys(asOwner),
     attempts,
   };
+}
+
+function makePhones(
+  { textMessages: queue, codeEmails: limits }: Pick<AccountsOptions, "textMessages" | "codeEmails">,
+  options: Pick<Parameters<typeof makePhoneAccounts>[0], "asOwner" | "codes" | "createAccount">,
+): PhoneAccounts | null {
+  if (!queue || !limits) return null;
+  return makePhoneAccounts({ ...options, queue, count: (kind, address) => countMessage(limits, kind, address) });
 }
 
 const readClaims: OpenSignIn<string> = async (client, userId) => {

@@ -50,8 +50,10 @@ export type CodeEmails = {
   beginInvitation(client: pg.ClientBase, invited: CodeUser, request: CodeRequest): Promise<() => void>;
   hasAccount(email: string): Promise<boolean>;
   /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
-  count(kind: string, address: string): Promise<void>;
+  readonly count: CountMessage;
 };
+
+export type CountMessage = (kind: string, address: string) => Promise<void>;
 
 type CodeUser = {
   readonly userId: string;
@@ -82,13 +84,16 @@ type CodeEmailsOptions = CodeEmailSettings & {
   readonly serviceUrl: () => string;
 };
 
-export type CodeEmailSettings = {
-  readonly writeMail: WriteMail;
-  /** The URL of the application. */
-  readonly applicationUrl: () => string;
+export type MessageLimits = {
   /** Null: not limited. */
   readonly intervalLimit: SharedRateLimit | null;
   readonly hourlyLimit: SharedRateLimit | null;
+};
+
+export type CodeEmailSettings = MessageLimits & {
+  readonly writeMail: WriteMail;
+  /** The URL of the application. */
+  readonly applicationUrl: () => string;
   readonly secureEmailChange: boolean;
   /** Whether accounts that are created for an address count as confirmed by their first link to sign in. */
   readonly autoConfirm: boolean;
@@ -223,17 +228,8 @@ class QueuedCodeEmails implements CodeEmails {
     return rows[0]!.exists;
   }
 
-  async count(kind: string, address: string) {
-    const { intervalLimit, hourlyLimit } = this.#options;
-    const key = digestOf(address.toLowerCase()).toString("base64url");
-    const seconds = (await intervalLimit?.take(`${kind} ${key}`)) ?? (await hourlyLimit?.take(key)) ?? null;
-    if (seconds === null) return;
-    throw new ApiError(
-      "rateLimited",
-      "EMAIL_RATE_LIMITED",
-      `For security purposes, you can only request this after ${seconds} seconds.`,
-      { retryAfterSeconds: seconds },
-    );
+  count(kind: string, address: string) {
+    return countMessage(this.#options, kind, address);
   }
 
   async #prepareEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<Email[]> {
@@ -302,6 +298,19 @@ function linkTo({ serviceUrl }: Pick<LinkOptions, "serviceUrl">, { token, type, 
   // As Supabase writes it: a URL without a query stays readable.
   const target = /[?&#+%\s]/.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo;
   return `${serviceUrl()}${VERIFY_PATH}?token=${token}&type=${type}&redirect_to=${target}`;
+}
+
+/** Throws 429 if a message of this kind was sent to this address a moment ago, or too many within the hour. */
+export async function countMessage({ intervalLimit, hourlyLimit }: MessageLimits, kind: string, address: string) {
+  const key = digestOf(address.toLowerCase()).toString("base64url");
+  const seconds = (await intervalLimit?.take(`${kind} ${key}`)) ?? (await hourlyLimit?.take(key)) ?? null;
+  if (seconds === null) return;
+  throw new ApiError(
+    "rateLimited",
+    kind === "sms" ? "SMS_RATE_LIMITED" : "EMAIL_RATE_LIMITED",
+    `For security purposes, you can only request this after ${seconds} seconds.`,
+    { retryAfterSeconds: seconds },
+  );
 }
 
 function mailTo(recipient: Recipient, purpose: MailPurpose, enteredWith: string): NewMail {

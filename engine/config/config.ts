@@ -165,6 +165,9 @@ function findContradictions(values: SettingValues): string[] {
       if (port === values.embeddedPort) problems.push(`EMBEDDED_PORT must be another port than ${name}`);
     }
   }
+  if ((values.smsWebhookUrl === null) !== (values.smsWebhookSecret === null)) {
+    problems.push("SMS_WEBHOOK_URL and SMS_WEBHOOK_SECRET must be set together");
+  }
   if (values.smtpUrl !== null && values.mailFrom === null) {
     problems.push("MAIL_FROM must be set together with SMTP_URL");
   }

@@ -23,6 +23,7 @@ import {
   secret,
   smtpUrl,
   text,
+  webhookSecret,
   withDefault,
 } from "./setting-readers.ts";
 
@@ -199,6 +200,16 @@ export const MAIL_SETTINGS = {
     flag,
     "true",
     "Whether a change of the e-mail address at /auth/v1 has to be confirmed at the current address too, not only at the new one.",
+  ),
+  smsWebhookUrl: optional(
+    "SMS_WEBHOOK_URL",
+    httpUrl,
+    'Webhook that sends text messages with codes, in the form of Supabase\'s hook "Send SMS" (see [phone numbers](sign-in.md#phone-numbers)). Unset: /auth/v1 refuses phone numbers.',
+  ),
+  smsWebhookSecret: secret(
+    "SMS_WEBHOOK_SECRET",
+    webhookSecret,
+    "Secret that signs the requests to SMS_WEBHOOK_URL, `v1,whsec_` and base64 of at least 24 bytes.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 

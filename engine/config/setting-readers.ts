@@ -205,6 +205,14 @@ export const functionName: SettingReader<string> = (value) => {
   return value;
 };
 
+/** `v1,whsec_…`, as Supabase writes secrets of webhooks. */
+export const webhookSecret: SettingReader<Buffer> = (value) => {
+  const [, encoded = ""] = /^(?:v1,)?whsec_([A-Za-z0-9+/]+=*)$/.exec(value) ?? [];
+  const secret = Buffer.from(encoded, "base64");
+  if (secret.length < 24) throw new Error("v1,whsec_ and the base64 encoding of at least 24 bytes");
+  return secret;
+};
+
 export const smtpUrl: SettingReader<string> = (value) => {
   const { protocol, hostname } = URL.parse(value) ?? {};
   if (!hostname || !/^smtps?:$/.test(protocol ?? ""))

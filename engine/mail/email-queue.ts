@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../output/log.ts";
-import type { Email, Mailer } from "./mailer.ts";
+import type { Email } from "./mailer.ts";
 
-/** Creates the e-mail just before it is sent; null if there is nothing to send. */
-export type PrepareEmail = () => Promise<Email | null>;
+/** Creates the message just before it is sent; null if there is nothing to send. */
+export type PrepareMessage<Message> = () => Promise<Message | null>;
 
-type EmailQueueOptions = {
-  readonly mailer: Mailer;
+type MessageQueueOptions<Message> = {
+  readonly mailer: { send(message: Message): Promise<void>; close(): void };
   readonly log: Pick<Logger, "warn" | "error">;
   /** The delay before each retry. */
   readonly retryDelaysMs?: readonly number[];
   readonly maxWaiting?: number;
+  /** What is sent, for the log. */
+  readonly noun?: "e-mail" | "text message";
 };
 
 /** Retries end soon: the user can request another e-mail. */
@@ -19,28 +21,34 @@ const CONCURRENCY = 2;
 /** Bounds the memory that a flood of requests can use. */
 const MAX_WAITING = 1_000;
 
-/** Sends e-mails in the background, so that the response time does not show whether there was one to send. */
-export class EmailQueue {
-  readonly #mailer: Mailer;
-  readonly #log: EmailQueueOptions["log"];
+/** Sends messages in the background, so that the response time does not show whether there was one to send. */
+export class MessageQueue<Message> {
+  readonly #mailer: MessageQueueOptions<Message>["mailer"];
+  readonly #log: MessageQueueOptions<Message>["log"];
+  readonly #noun: string;
+  /** The noun in a sentence. */
+  readonly #subject: string;
   readonly #retryDelaysMs: readonly number[];
   readonly #maxWaiting: number;
-  readonly #waiting: PrepareEmail[] = [];
+  readonly #waiting: PrepareMessage<Message>[] = [];
   readonly #running = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   #workers = 0;
 
-  constructor({ mailer, log, retryDelaysMs = RETRY_DELAYS_MS, maxWaiting = MAX_WAITING }: EmailQueueOptions) {
+  constructor(options: MessageQueueOptions<Message>) {
+    const { mailer, log, retryDelaysMs = RETRY_DELAYS_MS, maxWaiting = MAX_WAITING, noun = "e-mail" } = options;
     this.#mailer = mailer;
     this.#log = log;
+    this.#noun = noun;
+    this.#subject = noun === "e-mail" ? "an e-mail" : "a text message";
     this.#retryDelaysMs = retryDelaysMs;
     this.#maxWaiting = maxWaiting;
   }
 
-  add(prepare: PrepareEmail): void {
+  add(prepare: PrepareMessage<Message>): void {
     if (this.#closing.signal.aborted) return;
     if (this.#waiting.length >= this.#maxWaiting) {
-      this.#log.warn({ waiting: this.#maxWaiting }, "the e-mail queue is full; an e-mail was dropped");
+      this.#log.warn({ waiting: this.#maxWaiting }, `the ${this.#noun} queue is full; ${this.#subject} was dropped`);
       return;
     }
     this.#waiting.push(prepare);
@@ -49,7 +57,7 @@ export class EmailQueue {
     this.#running.add(worker);
   }
 
-  /** Accepts no more e-mails and resolves when the queue is empty. */
+  /** Accepts no more messages and resolves when the queue is empty. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#running);
@@ -60,26 +68,28 @@ export class EmailQueue {
     this.#workers++;
     for (let prepare = this.#waiting.shift(); prepare; prepare = this.#waiting.shift()) {
       try {
-        const email = await prepare();
-        if (email) await this.#send(email);
+        const message = await prepare();
+        if (message) await this.#send(message);
       } catch (error) {
-        this.#log.error({ err: error }, "an e-mail could not be sent");
+        this.#log.error({ err: error }, `${this.#subject} could not be sent`);
       }
     }
     this.#workers--;
   }
 
-  async #send(email: Email): Promise<void> {
+  async #send(message: Message): Promise<void> {
     const { signal } = this.#closing;
     for (const delay of this.#retryDelaysMs) {
       try {
-        return await this.#mailer.send(email);
+        return await this.#mailer.send(message);
       } catch (error) {
-        this.#log.warn({ err: error }, "sending an e-mail failed; retrying");
+        this.#log.warn({ err: error }, `sending ${this.#subject} failed; retrying`);
         if (signal.aborted) throw error;
         await sleep(delay, undefined, { signal }).catch(() => {});
       }
     }
-    await this.#mailer.send(email);
+    await this.#mailer.send(message);
   }
 }
+
+export class EmailQueue extends MessageQueue<Email> {}

@@ -2,6 +2,7 @@ import type { Accounts } from "../../engine/accounts/accounts.ts";
 import type { CodeEmails, CodeRequest } from "../../engine/accounts/code-emails.ts";
 import { readRedirectTarget } from "../../engine/accounts/federation/read-redirect-target.ts";
 import type { CodeChallenge } from "../../engine/accounts/flow-states.ts";
+import type { PhoneAccounts } from "../../engine/accounts/phone-accounts.ts";
 import { isLoopbackHost } from "../../engine/config/config.ts";
 import type { HttpError } from "../../http/http-error.ts";
 import { type AuthRequest, type AuthV1Services, type JsonBody, readText } from "./auth-v1-request.ts";
@@ -87,6 +88,13 @@ export function readPhone(body: JsonBody): string {
   const phone = readText(body, "phone").trim().replace(/^\+/, "").replaceAll(" ", "");
   if (phone === "" || /^[1-9]\d{1,14}$/.test(phone)) return phone;
   throw validationFailed("Invalid phone number format (E.164 required)");
+}
+
+/** Text messages are the only channel. */
+export function requirePhones({ phones }: Pick<Accounts, "phones">, channel: string): PhoneAccounts {
+  if (!phones) throw authError(400, "phone_provider_disabled", "Unsupported phone provider");
+  if (channel === "" || channel === "sms") return phones;
+  throw validationFailed("Invalid channel, the only supported value is 'sms'");
 }
 
 export function requireCodeEmails({ codeEmails }: Pick<Accounts, "codeEmails">): CodeEmails {

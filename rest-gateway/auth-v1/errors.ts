@@ -127,6 +127,7 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   INVALID_JSON: [400, "bad_json", "Could not parse request body as JSON"],
   RATE_LIMITED: [429, "over_request_rate_limit"],
   EMAIL_RATE_LIMITED: [429, "over_email_send_rate_limit"],
+  SMS_RATE_LIMITED: [429, "over_sms_send_rate_limit"],
   RESOURCE_NOT_FOUND: [404, "not_found"],
   RESOURCE_CONFLICT: [422, "user_already_exists", "User already registered"],
   VALIDATION_ERROR: [400, "validation_failed"],

@@ -1,7 +1,7 @@
 import { PKCE_PREFIX } from "../../engine/accounts/flow-states.ts";
 import type { CodePurpose, CodeResult } from "../../engine/accounts/one-time-codes.ts";
 import { clientInfoOf } from "../http/request.ts";
-import { jsonResponse } from "../http/response.ts";
+import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import {
   type AuthRequest,
   type AuthRouteHandler,
@@ -13,7 +13,14 @@ import {
   readText,
 } from "./auth-v1-request.ts";
 import { errorParameters, redirect, sessionParameters, withFragment, withQuery } from "./client-redirect.ts";
-import { readCodeRequest, readEmail, readPhone, readRedirect, requireCodeEmails } from "./code-request.ts";
+import {
+  readCodeRequest,
+  readEmail,
+  readPhone,
+  readRedirect,
+  requireCodeEmails,
+  requirePhones,
+} from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
@@ -40,19 +47,25 @@ function otpHandler(services: AuthV1Services): AuthRouteHandler {
     if (readText(body, "email") !== "" && phone !== "") {
       throw validationFailed("Only an email address or phone number should be provided");
     }
-    if (phone !== "") throw phonesDisabled();
+    const createsUser = body.create_user !== false;
+    const metadata = readObject(body, "data") ?? {};
+    const newUser = createsUser && config.signUps ? { metadata } : null;
+    if (phone !== "") {
+      const phones = requirePhones(accounts, channel);
+      const number = readPhone(body);
+      await limitExpensive(request);
+      await phones.requestCode(number, newUser, clientInfoOf(request));
+      return ACCEPTED;
+    }
     if (channel !== "") throw validationFailed("Channel should only be specified with Phone OTP");
     const email = readEmail(body);
     const codeRequest = readCodeRequest(services, request, body);
-    const createsUser = body.create_user !== false;
-    const metadata = readObject(body, "data") ?? {};
     const codeEmails = requireCodeEmails(accounts);
     await limitExpensive(request);
     // Where a sign-up tells that an address has an account, this may too.
     if (!createsUser && config.autoConfirm && !(await codeEmails.hasAccount(email))) {
       throw authError(422, "otp_disabled", "Signups not allowed for otp");
     }
-    const newUser = createsUser && config.signUps ? { metadata } : null;
     await codeEmails.requestSignIn(email, codeRequest, newUser, clientInfoOf(request));
     return ACCEPTED;
   };
@@ -83,7 +96,9 @@ function resendHandler(services: AuthV1Services): AuthRouteHandler {
     if (email !== "" && phone !== "") {
       throw validationFailed("Only an email address or phone number should be provided.");
     }
-    if (phone !== "" || type === "sms" || type === "phone_change") throw phonesDisabled();
+    if (phone !== "" || type === "sms" || type === "phone_change") {
+      return resendText(services, request, { type, body });
+    }
     if (email === "") throw validationFailed("Type provided requires an email address");
     const address = readEmail(body);
     const codeRequest = readCodeRequest(services, request, body);
@@ -93,6 +108,20 @@ function resendHandler(services: AuthV1Services): AuthRouteHandler {
     else await codeEmails.repeatEmailChange(address, codeRequest);
     return ACCEPTED;
   };
+}
+
+async function resendText(
+  { accounts, limitExpensive }: AuthV1Services,
+  request: AuthRequest,
+  { type, body }: { readonly type: string; readonly body: JsonBody },
+): Promise<GatewayResponse> {
+  const phones = requirePhones(accounts, "");
+  const phone = readPhone(body);
+  if (phone === "") throw validationFailed("Type provided requires a phone number");
+  await limitExpensive(request);
+  // A phone number cannot be changed here.
+  if (type === "sms") await phones.requestCode(phone, null, clientInfoOf(request));
+  return ACCEPTED;
 }
 
 /** What links and codes a client may use as which type. */
@@ -215,8 +244,4 @@ export function pkceGrant({ accounts }: AuthV1Services): AuthRouteHandler {
         throw authError(404, "flow_state_not_found", "invalid flow state, no valid flow state found");
     }
   };
-}
-
-function phonesDisabled() {
-  return authError(400, "phone_provider_disabled", "Unsupported phone provider");
 }

@@ -15,7 +15,7 @@ const KNOWN_PROVIDERS = [
 ];
 
 /** What clients read before anybody signs in. */
-export function settingsRoutes({ config, federation, keySet }: AuthV1Services): AuthV1Routes {
+export function settingsRoutes({ accounts, config, federation, keySet }: AuthV1Services): AuthV1Routes {
   return {
     "GET /health": () => jsonResponse(200, DESCRIPTION),
     "GET /settings": async () => {
@@ -27,11 +27,11 @@ export function settingsRoutes({ config, federation, keySet }: AuthV1Services): 
           ...Object.fromEntries(configured),
           anonymous_users: config.anonymousSignIns,
           email: true,
-          phone: false,
+          phone: accounts.phones !== null,
         },
         disable_signup: !config.signUps,
         mailer_autoconfirm: config.autoConfirm,
-        phone_autoconfirm: false,
+        phone_autoconfirm: config.autoConfirm,
         sms_provider: "",
         saml_enabled: providers.some(({ kind }) => kind === "saml"),
       });

@@ -15,7 +15,7 @@ import {
   readObject,
   readText,
 } from "./auth-v1-request.ts";
-import { readCodeRequest, requireCodeEmails } from "./code-request.ts";
+import { readCodeRequest, readPhone, requireCodeEmails, requirePhones } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
 
@@ -24,6 +24,7 @@ export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
   const { config, limitExpensive } = services;
   const signUpAnonymously = anonymousSignUp(services);
   const signUpByEmail = emailSignUp(services);
+  const signUpByPhone = phoneSignUp(services);
   return async (request) => {
     const body = await readJsonBody(request);
     const [email, phone, password] = [readText(body, "email"), readText(body, "phone"), readText(body, "password")];
@@ -40,7 +41,8 @@ export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
     if (email !== "" && phone !== "") {
       throw validationFailed("Only an email address or phone number should be provided on signup.");
     }
-    if (phone !== "") throw authError(400, "phone_provider_disabled", "Phone signups are disabled");
+    if (phone !== "")
+      return signUpByPhone(request, { phone: readPhone(body), channel: readText(body, "channel"), password, data });
     if (email === "") throw validationFailed("To signup, please provide your email");
     await limitExpensive(request);
     return signUpByEmail(request, {
@@ -108,6 +110,33 @@ function emailSignUp(services: AuthV1Services) {
       ...(user ?? imaginaryUser(email, data)),
       confirmation_sent_at: new Date().toISOString(),
     });
+  };
+}
+
+type PhoneSignUp = {
+  readonly phone: string;
+  readonly channel: string;
+  readonly password: string;
+  readonly data: JsonBody;
+};
+
+function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
+  const openSession = makeOpenAuthSession(accounts);
+  return async (request: AuthRequest, { phone, channel, password, data }: PhoneSignUp): Promise<GatewayResponse> => {
+    const phones = requirePhones(accounts, channel);
+    await limitExpensive(request);
+    const account = { phone, password, metadata: data, isConfirmed: config.autoConfirm };
+    if (config.autoConfirm) {
+      const session = await phones.create(account, clientInfoOf(request), openSession);
+      if (session === null) throw authError(422, "user_already_exists", "User already registered");
+      return jsonResponse(200, toSessionJson(session));
+    }
+    const user = await phones.create(account, clientInfoOf(request), readUserJson);
+    await phones.requestCode(phone, null, clientInfoOf(request));
+    return jsonResponse(
+      200,
+      user ?? { ...imaginaryUser("", data), phone, app_metadata: { providers: [] }, identities: [] },
+    );
   };
 }
 

@@ -9,9 +9,11 @@ import {
   type AuthRouteHandler,
   type AuthV1Routes,
   type AuthV1Services,
+  type JsonBody,
   readJsonBody,
   readText,
 } from "./auth-v1-request.ts";
+import { readPhone } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 import { pkceGrant } from "./mail-routes.ts";
 import { idTokenGrant } from "./provider-routes.ts";
@@ -52,11 +54,20 @@ function passwordGrant({ accounts, config }: AuthV1Services): AuthRouteHandler {
       throw validationFailed("Only an email address or phone number should be provided on login.");
     }
     if (email === "" && phone === "") throw validationFailed("missing email or phone");
-    const username = email === "" ? phone : email;
+    const username = email === "" ? await findUsername(accounts, body) : email;
     const session = await accounts.passwordLogin({ username, password }, clientInfoOf(request), openConfirmed);
-    if (session === null) throw authError(400, "email_not_confirmed", "Email not confirmed");
+    if (session === null) {
+      throw email === ""
+        ? authError(400, "phone_not_confirmed", "Phone not confirmed")
+        : authError(400, "email_not_confirmed", "Email not confirmed");
+    }
     return jsonResponse(200, toSessionJson(session));
   };
+}
+
+function findUsername({ phones }: AuthV1Services["accounts"], body: JsonBody): Promise<string> {
+  if (!phones) throw authError(400, "phone_provider_disabled", "Phone logins are disabled");
+  return phones.usernameOf(readPhone(body));
 }
 
 function refreshGrant({ accounts: { sessionTokens, own } }: AuthV1Services): AuthRouteHandler {

@@ -16,6 +16,11 @@ begin
     return 'passed';
   end if;
   delete from auth.mail_tokens as spent where spent.token_hash = token.token_hash;
+  if token.purpose = 'sms' then
+    update auth.users as confirmed set phone_confirmed_at = coalesce(confirmed.phone_confirmed_at, clock_timestamp())
+      where confirmed.user_id = account.user_id;
+    return 'passed';
+  end if;
   if token.purpose = 'recovery' and account.email_confirmed_at is null then
     update auth.identities set is_vouched = false where identities.user_id = account.user_id;
     update auth.users as claimed set password_hash = null, password_changed_at = clock_timestamp()

@@ -4,7 +4,7 @@ begin atomic
   select coalesce(jsonb_agg(way.name order by way.since, way.name), '[]')
   from (
     select 'email' as name, account.created_at as since from auth.users as account
-    where account.user_id = providers_of.user_id and account.email is not null and not account.is_anonymous
+    where account.user_id = providers_of.user_id and auth.own_email(account) is not null
       and (account.password_hash is not null or not exists (
         select from auth.identities where identities.user_id = account.user_id
       ))

@@ -10,7 +10,7 @@ begin
     where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
   return auth.token_claims(session_claims.user_id) || jsonb_build_object(
     'id', v_account.id,
-    'email', case when v_account.is_anonymous then '' else coalesce(v_account.email, '') end,
+    'email', coalesce(auth.own_email(v_account), ''),
     'phone', coalesce(v_account.phone, ''),
     'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
       'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id

@@ -8,7 +8,7 @@ begin atomic
     'role', coalesce(
       (select user_roles.role from auth.user_roles where user_roles.user_id = account.user_id), 'authenticated'
     ),
-    'email', case when account.is_anonymous then '' else coalesce(account.email, '') end,
+    'email', coalesce(auth.own_email(account), ''),
     'email_confirmed_at', account.email_confirmed_at,
     'new_email', auth.pending_email(account.user_id),
     'email_change_sent_at', sent.email_change,

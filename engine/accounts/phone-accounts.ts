@@ -1,0 +1,101 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import type { ClientInfo } from "../identity/client-info.ts";
+import type { MessageQueue } from "../mail/email-queue.ts";
+import type { TextMessage } from "../mail/text-message-gateway.ts";
+import type { CountMessage, NewUser } from "./code-emails.ts";
+import type { OpenSignIn } from "./login.ts";
+import type { OneTimeCodes } from "./one-time-codes.ts";
+import type { Registration } from "./registration.ts";
+
+/** Accounts with a phone number. A number consists of digits, without the plus sign. */
+export type PhoneAccounts = {
+  /** Sends a code, after the response. `newUser`: creates the account if there is none. */
+  requestCode(phone: string, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
+  /** Null if the number has an account. */
+  create<T>(account: NewPhoneAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<T | null>;
+  /** The user name to sign in with; that of nobody if no account has the number. */
+  usernameOf(phone: string): Promise<string>;
+};
+
+type NewPhoneAccount = {
+  readonly phone: string;
+  readonly password: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly isConfirmed: boolean;
+};
+
+type PhoneAccountsOptions = {
+  readonly asOwner: AsOwner;
+  readonly codes: OneTimeCodes;
+  readonly createAccount: Registration["createAccount"];
+  readonly queue: MessageQueue<TextMessage>;
+  readonly count: CountMessage;
+};
+
+type Recipient = {
+  readonly user_id: string | null;
+  readonly state: "absent" | "disabled" | "found";
+  readonly user_json: object | null;
+};
+
+/** A domain without mail (RFC 6761): each row of users has an address, also that of an account with a phone number only. */
+const PHONE_DOMAIN = "phone.invalid";
+const MAX_NAME_LENGTH = 200;
+
+const FIND_RECIPIENT = "select * from auth.phone_recipient($1)";
+const FIND_USERNAME = "select username from auth.users where phone = $1";
+const SET_PHONE = "select auth.set_phone($1, $2, $3)";
+
+export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts {
+  const { asOwner, codes, createAccount, queue, count } = options;
+
+  const create: PhoneAccounts["create"] = async (account, clientInfo, open) => {
+    const { phone, password, metadata, isConfirmed } = account;
+    const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : "User";
+    const user = {
+      name: name.slice(0, MAX_NAME_LENGTH),
+      email: `${randomUUID()}@${PHONE_DOMAIN}`,
+      password,
+      metadata,
+    };
+    try {
+      const { opened } = await createAccount(user, clientInfo, async (client, userId, ...signIn) => {
+        await client.query(SET_PHONE, [userId, phone, isConfirmed]);
+        return open(client, userId, ...signIn);
+      });
+      return opened;
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === "TAKEN") return null;
+      throw error;
+    }
+  };
+
+  const prepareCode = (phone: string): Promise<TextMessage | null> =>
+    inOwnerTransaction(asOwner, async (client) => {
+      const { rows } = await client.query<Recipient>(FIND_RECIPIENT, [phone]);
+      const { state, user_id: userId, user_json: user } = rows[0]!;
+      if (state !== "found") return null;
+      const { code } = await codes.add(client, { purpose: "sms", userId: userId!, to: phone });
+      return { phone, code, user: user! };
+    });
+
+  return {
+    create,
+    async requestCode(phone, newUser, clientInfo) {
+      await count("sms", phone);
+      queue.add(async () => {
+        const message = await prepareCode(phone);
+        if (message || !newUser) return message;
+        const account = { phone, password: null, metadata: newUser.metadata, isConfirmed: false };
+        await create(account, clientInfo, async () => {});
+        return prepareCode(phone);
+      });
+    },
+    async usernameOf(phone) {
+      const { rows } = await asOwner((client) => client.query<{ username: string }>(FIND_USERNAME, [phone]));
+      return rows[0]?.username ?? `${phone}@${PHONE_DOMAIN}`;
+    },
+  };
+}
