@@ -10,6 +10,7 @@ let service: Service;
 beforeAll(async () => {
   database = await cloneDatabase("platform");
   service = await serve(database, {
+    BASE_SCHEMA: "platform",
     AUTH_AUTOCONFIRM: "true",
     AUTH_ANONYMOUS_SIGN_INS: "true",
   });
