@@ -11,6 +11,7 @@ import {
   authenticateUser,
   readJsonBody,
   readText,
+  requireSecondFactor,
   type SignedInUser,
 } from "./auth-v1-request.ts";
 import { errorParameters, redirect, redirectToClient, withFragment, withQuery } from "./client-redirect.ts";
@@ -49,8 +50,9 @@ export function providerRoutes(services: AuthV1Services): AuthV1Routes {
 
 async function authenticateForLinking(request: AuthRequest, services: AuthV1Services): Promise<SignedInUser> {
   const user = await authenticateUser(request, services);
-  if (services.config.manualLinking) return user;
-  throw authError(404, "manual_linking_disabled", "Manual linking is disabled");
+  if (!services.config.manualLinking) throw authError(404, "manual_linking_disabled", "Manual linking is disabled");
+  requireSecondFactor(user, 403, "AAL2 required to change identities");
+  return user;
 }
 
 /** `userId`: the signed-in user who links an identity. */

@@ -1,4 +1,9 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { createClient } from "@supabase/supabase-js";
+import { SignJWT } from "jose";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../engine/config/config.ts";
@@ -104,6 +109,30 @@ describe("moving to this service", () => {
     expect((await alice.from("todos").select("task")).data).toEqual([{ task: "of Alice" }]);
     await expect.poll(() => received).toMatchObject([{ task: "of Alice" }]);
     await alice.realtime.disconnect();
+  });
+
+  test("from Supabase keeps the tokens of a project with signing keys, by the address of its keys", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const jwk = { ...publicKey.export({ format: "jwk" }), kid: "project", alg: "ES256", key_ops: ["verify"] };
+    const issuer = createServer((_request, response) => response.end(JSON.stringify({ keys: [jwk] })));
+    issuer.listen(0, "127.0.0.1");
+    await once(issuer, "listening");
+    const database = await databaseWith(SUPABASE);
+    const { url } = await serveWith({
+      DATABASE_URL: database.url,
+      OWNER_DATABASE_URL: database.ownerUrl,
+      JWT_JWKS_URL: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/auth/v1/.well-known/jwks.json`,
+      REST_REQUIRE_APIKEY: "false",
+    });
+    const claims = { aud: "authenticated", role: "authenticated", sub: BOB! };
+    const token = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "ES256", kid: "project" })
+      .setExpirationTime("1h")
+      .sign(privateKey);
+    const read = (headers: Record<string, string>) => fetch(`${url}/rest/v1/todos?select=task`, { headers });
+    expect(await (await read({ Authorization: `Bearer ${token}` })).json()).toEqual([{ task: "of Bob" }]);
+    expect((await read({ Authorization: `Bearer ${jwt.sign(claims, SECRET)}` })).status).toBe(401);
+    issuer.close();
   });
 
   test("from PostgREST keeps the names of settings", async () => {

@@ -1,6 +1,7 @@
 import { createHmac, hash, randomUUID } from "node:crypto";
 import type { SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
+import { generate } from "otplib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE } from "../auth/federated-gateways.ts";
 import { type Forger, openForger } from "../auth/forger.ts";
@@ -242,6 +243,22 @@ describe("identities of a user", () => {
     const { error } = await client.auth.unlinkIdentity(owner.user.identities![0]!);
     expect(error).toMatchObject({ code: "identity_not_found" });
     expect((await owner.client.auth.getUserIdentities()).data!.identities).toHaveLength(1);
+  });
+
+  test("cannot be linked by somebody who knows the password alone", async () => {
+    const { client, user } = await signUp();
+    const { data: factor } = await client.auth.mfa.enroll({ factorType: "totp" });
+    const code = await generate({ secret: (factor as { totp: { secret: string } }).totp.secret });
+    expect((await client.auth.mfa.challengeAndVerify({ factorId: factor!.id, code })).error).toBeNull();
+    const url = await link(client, newLogin());
+    expect(url.searchParams.get("code")).not.toBeNull();
+    const identity = (await client.auth.getUserIdentities()).data!.identities[0]!;
+
+    const thief = newClient();
+    await thief.auth.signInWithPassword({ email: user.email!, password: PASSWORD });
+    const refusal = { status: 403, code: "insufficient_aal" };
+    expect((await thief.auth.linkIdentity({ provider: "example" as never })).error).toMatchObject(refusal);
+    expect((await thief.auth.unlinkIdentity(identity)).error).toMatchObject(refusal);
   });
 
   test("are linked and unlinked with AUTH_MANUAL_LINKING only, and SSO is refused without a SAML provider", async () => {
