@@ -53,6 +53,11 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
   const openRemoteKeys = memoize((url: string) => new RemoteKeySet({ url, log }));
   return async (config) => {
     const keys = await loadDeploymentKeys(config, readOrMakeSecrets);
+    if (canSignIn && !canIssueTokens(keys)) {
+      log.warn(
+        "nobody can sign in here: the settings have only keys that verify tokens. Set JWT_PRIVATE_KEY to sign with",
+      );
+    }
     const codeEmails = {
       ...config,
       ...makeMailLimits(config, asOwner),

@@ -31,6 +31,7 @@ describe("PGRST_JWT_SECRET with the public keys of another issuer", () => {
     const graphql = await post(`${one.url}/graphql`, { query: "{ users { id } }" }, { token });
     expect(graphql.body).toMatchObject({ data: { users: expect.any(Array) } });
     expect(await keysOf(gateways!)).toEqual([]);
+    expect(gateways!.logged()).toContain("nobody can sign in here");
     expect((await post(`${one.url}/auth/login`, { username: "a@b.example", password: PASSWORD })).status).toBe(404);
     expect((await get(`${one.url}/`, { headers: { accept: "text/html" } })).status).toBe(200);
   });
