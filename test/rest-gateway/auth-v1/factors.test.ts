@@ -16,7 +16,7 @@ beforeAll(async () => {
   database = await cloneDatabase();
   owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
   const settings = { AUTH_AUTOCONFIRM: "true", AUTH_SUBJECT: "uuid" };
-  service = await serve(database, { AUTH_AUTOCONFIRM: "true" });
+  service = await serve(database, { AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" });
   open = await serve(database, { ...settings, AUTH_AAL1_ACCESS: "full" });
 });
 afterAll(async () => {
@@ -222,7 +222,7 @@ describe("a sign-in without the second factor of its account", () => {
     expect((await asUser(accessToken, "/rest/v1/users?select=id")).status).toBe(401);
   });
 
-  test("can neither add nor remove factors and passkeys, nor change password and address", async () => {
+  test("can neither add nor remove factors, passkeys and identities, nor change password and address", async () => {
     const { email, factorId } = await signUpWithFactor();
     const { client } = await signIn(email);
     const { auth } = client;
@@ -232,6 +232,9 @@ describe("a sign-in without the second factor of its account", () => {
     });
     expect((await auth.mfa.unenroll({ factorId })).error).toMatchObject({ status: 422, code: "insufficient_aal" });
     expect((await auth.passkey.startRegistration()).error).toMatchObject({ code: "insufficient_aal" });
+    expect((await auth.linkIdentity({ provider: "github" })).error).toMatchObject({ code: "insufficient_aal" });
+    const identity = (await auth.getUserIdentities()).data!.identities[0]!;
+    expect((await auth.unlinkIdentity(identity)).error).toMatchObject({ code: "insufficient_aal" });
     for (const change of [{ password: "Quartz-Bird-8" }, { email: newAddress() }]) {
       expect((await auth.updateUser(change)).error).toMatchObject({ status: 401, code: "insufficient_aal" });
     }

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { claimsOf } from "../../engine/accounts/open-accounts.ts";
+import { SoftwareAuthenticator } from "../../software-authenticator.ts";
 import { until } from "../../until.ts";
+import { ANON_KEY } from "../auth-v1/auth-client.ts";
 import { at, type FederatedGateways, openFederatedGateways, SITE, whoIs } from "./federated-gateways.ts";
 import { newFactor, newPerson, newSession, PASSWORD, type Person } from "./gateways.ts";
 import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "./openid-provider.ts";
@@ -47,6 +49,24 @@ describe("without a table of users", () => {
     expect((await gateways.post(url("/auth/logout"), undefined, { token: next.body.accessToken })).status).toBe(200);
     expect((await gateways.post(url("/auth/refresh"), { refreshToken: next.body.refreshToken })).status).toBe(401);
     expect(await accountOf(email)).toMatchObject({ raw_user_meta_data: { name: "Ada" }, email_confirmed_at: null });
+  });
+
+  test("a passkey is registered and signs in", async () => {
+    const { userId, pair } = await newPerson(gateways);
+    const sent = { token: pair.accessToken, headers: { apikey: ANON_KEY } };
+    const post = async (path: string, body: object) => {
+      const response = await gateways.post(url(`/auth/v1/passkeys/${path}`), body, sent);
+      expect(response.status).toBe(200);
+      return response.body;
+    };
+    const authenticator = new SoftwareAuthenticator({ origin: SITE, rpId: new URL(SITE).hostname });
+    const registration = await post("registration/options", {});
+    const created = authenticator.create(registration.options);
+    await post("registration/verify", { challenge_id: registration.challenge_id, credential: created });
+    const { challenge_id, options } = await post("authentication/options", {});
+    const { user } = await post("authentication/verify", { challenge_id, credential: authenticator.get(options) });
+    const { rows } = await gateways.owner.query("select id from auth.users where user_id = $1", [userId]);
+    expect(user.id).toBe(rows[0].id);
   });
 
   test("an address and a user name are registered once, also by sign-ups at the same time", async () => {
