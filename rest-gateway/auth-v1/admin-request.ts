@@ -46,7 +46,7 @@ export function readNewUser(body: JsonBody): { readonly user: NewUserAccount; re
   if (password !== null && passwordHash !== null) {
     throw validationFailed("Only a password or a password hash should be provided");
   }
-  const user = { ...changes, ...(id && { id }), name: nameOf(metadata, email || phone) };
+  const user = { ...changes, ...(id && { id }), name: nameOf(metadata, email || "User") };
   return { user, secret: { password, passwordHash } };
 }
 
