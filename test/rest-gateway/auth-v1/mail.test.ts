@@ -383,6 +383,53 @@ describe("a service with settings of its own", () => {
   });
 });
 
+describe("without a table of users", () => {
+  let platform: TestDatabase;
+  let bare: Service;
+  beforeAll(async () => {
+    platform = await cloneDatabase("platform");
+    bare = await serve(platform, {
+      BASE_SCHEMA: "platform",
+      MAIL_DIR: mails.path,
+      SITE_URL: APPLICATION,
+      AUTH_AUTOCONFIRM: "false",
+    });
+  });
+  afterAll(async () => {
+    await bare.stop();
+    await platform.drop();
+  });
+
+  test("an address is signed in by code, changed at both sides, and given a password by link", async () => {
+    const [email, newEmail] = [newAddress(), newAddress()];
+    const client = newPkceClient(bare);
+    await client.auth.signInWithOtp({ email, options: { data: { name: "Ada" } } });
+    const { code: token } = await mails.receiveOne(email);
+    const verified = await client.auth.verifyOtp({ email, token, type: "email" });
+    expect(verified.data.user).toMatchObject({
+      email,
+      user_metadata: { name: "Ada" },
+      confirmed_at: expect.any(String),
+    });
+
+    expect((await client.auth.updateUser({ email: newEmail })).error).toBeNull();
+    const [, current] = await mails.receive(email, 2);
+    const half = await open(current!.link);
+    expect(half.searchParams.get("message")).toMatch(/^Confirmation link accepted/);
+    const changed = await open((await mails.receiveOne(newEmail)).link);
+    const exchanged = await client.auth.exchangeCodeForSession(changed.searchParams.get("code")!);
+    expect(exchanged.data.session!.user.email).toBe(newEmail);
+
+    await client.auth.resetPasswordForEmail(newEmail);
+    const [, recovery] = await mails.receive(newEmail, 2);
+    const target = await open(recovery!.link);
+    expect((await client.auth.exchangeCodeForSession(target.searchParams.get("code")!)).error).toBeNull();
+    expect((await client.auth.updateUser({ password: PASSWORD })).error).toBeNull();
+    const signedIn = await newClient(bare).auth.signInWithPassword({ email: newEmail, password: PASSWORD });
+    expect(signedIn.error).toBeNull();
+  });
+});
+
 describe("whoever asks for an e-mail", () => {
   test("waits a minute for the next one of its kind, whether or not the address has an account", async () => {
     for (const email of [await newUser(), newAddress()]) {
