@@ -45,7 +45,11 @@ export async function importSupabase(projectFolder: string, base: string): Promi
     previous = hash;
   }
   const seed = join(folder, "seed.sql");
-  if (existsSync(seed)) files.push({ path: "db/seed.sql", text: await readFile(seed, "utf8") });
+  if (existsSync(seed)) {
+    const { sql, changed } = adaptMigration(await readFile(seed, "utf8"));
+    files.push({ path: "db/seed.sql", text: sql });
+    changes.push(...changed.map((change) => `seed.sql: ${change}`));
+  }
   return { files, changes };
 }
 
@@ -67,8 +71,27 @@ function adaptMigration(text: string): { readonly sql: string; readonly changed:
   return { sql, changed };
 }
 
+/** Accounts have two ids here; the key is the number. */
+const USERS_WITHOUT_COLUMN = /\b(references\s+"?auth"?\s*\.\s*"?users"?)(?!["\w]|\s*\()/gi;
+/** Each new table is added to the publication here. */
+const PUBLICATION = /^alter\s+publication\s+"?supabase_realtime"?\s+(add|set)\b/i;
+const CREATE_PUBLICATION = /^create\s+publication\s+"?supabase_realtime"?(?!["\w])/i;
+/** Identities have another form here, and an account with a password needs none. */
+const IDENTITIES = /^insert\s+into\s+"?auth"?\s*\.\s*"?identities"?(?!["\w])/i;
+
 /** Null if the statement stays as it is. */
 function adaptStatement(statement: string): { readonly sql: string; readonly change: string } | null {
+  if (PUBLICATION.test(statement) || CREATE_PUBLICATION.test(statement)) {
+    return {
+      sql: "",
+      change: "removed a statement about the publication supabase_realtime, which has all tables here",
+    };
+  }
+  if (IDENTITIES.test(statement)) return { sql: "", change: "removed rows of auth.identities" };
+  if (statement.search(USERS_WITHOUT_COLUMN) >= 0) {
+    const sql = statement.replace(USERS_WITHOUT_COLUMN, "$1 (id)");
+    return { sql, change: 'added the column "id" to "references auth.users"' };
+  }
   if (TRANSACTION_CONTROL.test(statement)) return { sql: "", change: `removed "${statement}"` };
   const [, extension] = SUPABASE_EXTENSION.exec(statement) ?? [];
   if (extension) return { sql: "", change: `removed the extension ${extension}` };

@@ -5,7 +5,7 @@ import { commandLine, runCommand, UsageError } from "./command.ts";
 import { type ImportedFile, importSupabase } from "./import-supabase.ts";
 
 /** The release's migrations that each template is built on. */
-const BASE_SCHEMAS = { blank: "platform", content: "content", supabase: "none" } as const;
+const BASE_SCHEMAS = { blank: "platform", content: "content", supabase: "platform" } as const;
 type Template = keyof typeof BASE_SCHEMAS;
 
 const TEMPLATES = join(import.meta.dirname, "../templates");

@@ -1,4 +1,6 @@
+import { readFile } from "node:fs/promises";
 import { Administration } from "../engine/accounts/administration.ts";
+import { readAccountRows } from "../engine/accounts/import-accounts.ts";
 import { generateSecret } from "../engine/accounts/random-secrets.ts";
 import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./command-context.ts";
@@ -18,6 +20,16 @@ const ACTIONS: Readonly<Record<string, UserAction>> = {
     console.log(`Created ${admin ? "administrator" : "user"} ${id} with the e-mail address ${email}.`);
     if (!chosen) console.log(`password: ${initialPassword}`);
   },
+  async import(administration, [file, ...others]) {
+    if (!file || others.length > 0) throw new UsageError("Specify a file.");
+    const { users, identities, missingProviders, refused } = await administration.import(
+      readAccountRows(await readFile(file, "utf8")),
+    );
+    console.log(`users: ${summarize(users)}`);
+    console.log(`identities: ${summarize(identities)}`);
+    for (const email of refused) console.log(`refused: ${email}`);
+    for (const name of missingProviders) console.log(`There is no provider ${name}: add it, then import again.`);
+  },
   async disable(administration, [name, ...others]) {
     await administration.disable(parseUserName(name, others));
     console.log(`${name} is disabled and signed out of all sessions.`);
@@ -33,6 +45,12 @@ const ACTIONS: Readonly<Record<string, UserAction>> = {
   },
 };
 
+/** `3 imported, 1 known`. */
+function summarize(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).map(([outcome, count]) => `${count} ${outcome.replace("_", " ")}`);
+  return parts.join(", ") || "none";
+}
+
 function parseUserName(name: string | undefined, others: readonly string[]): string {
   if (!name || others.length > 0) throw new UsageError("Specify a user, by e-mail address or user name.");
   return name;
@@ -46,6 +64,8 @@ function randomPassword(): string {
 await runCommand({
   usage: `${commandLine("user", "add --email E --name N [--admin] [--password P]")}
   Adds a user. Without --password, a password is generated and printed.
+${commandLine("user", "import FILE")}
+  Imports accounts from a dump of Supabase's auth.users and auth.identities, or from JSON. Those that exist stay as they are.
 ${commandLine("user", "disable E")}
   Disables the user and ends all sessions.
 ${commandLine("user", "enable E")}

@@ -2691,6 +2691,71 @@ AS $function$
 $function$;
 comment on function auth.has_uuid_subjects() is 'Whether auth.uid() returns the uuid of the calling user, as at Supabase.';
 
+-- function auth.import_account(jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.import_account(account jsonb, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_email constant text := nullif(account ->> 'email', '');
+  v_metadata constant jsonb := coalesce(nullif(account -> 'raw_user_meta_data', 'null'), '{}');
+  v_name constant text := left(coalesce(
+    nullif(btrim(v_metadata ->> 'name'), ''), nullif(btrim(v_metadata ->> 'full_name'), ''), split_part(v_email, '@', 1)
+  ), 200);
+  v_user record;
+begin
+  if v_email is null or account ->> 'deleted_at' is not null then
+    return 'skipped';
+  elsif auth.find_user(v_email) is not null
+    or exists (select from auth.users where users.id = (account ->> 'id')::uuid)
+  then
+    return 'known';
+  end if;
+  v_user := auth.insert_user(v_name, v_email, null);
+  insert into auth.users (
+    user_id, id, username, email, password_hash, verified_email, raw_user_meta_data, raw_app_meta_data,
+    phone, phone_confirmed_at, created_at, last_sign_in_at, invited_at, banned_until, is_sso_user
+  ) values (
+    v_user.user_id, (account ->> 'id')::uuid, v_email, v_email, nullif(account ->> 'encrypted_password', ''),
+    case when account ->> 'email_confirmed_at' is not null then v_email end,
+    v_metadata, coalesce(nullif(account -> 'raw_app_meta_data', 'null'), '{}') - '{provider,providers}'::text[],
+    nullif(account ->> 'phone', ''), (account ->> 'phone_confirmed_at')::timestamptz,
+    coalesce((account ->> 'created_at')::timestamptz, now()), (account ->> 'last_sign_in_at')::timestamptz,
+    (account ->> 'invited_at')::timestamptz, (account ->> 'banned_until')::timestamptz,
+    coalesce((account ->> 'is_sso_user')::boolean, false)
+  );
+  perform auth.log_event('account.created', v_user.user_id, client_info, '{"imported": true}');
+  return 'imported';
+exception when sqlstate 'WRONG' or sqlstate 'TAKEN' or unique_violation or check_violation then
+  return 'refused';
+end;
+$function$;
+comment on function auth.import_account(jsonb,auth.client_info) is 'Creates an account from a row of another service: imported, known, skipped (deleted, or without an address) or refused.';
+
+-- function auth.import_identity(jsonb)
+CREATE OR REPLACE FUNCTION auth.import_identity(identity jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_issuer constant text := (select issuer from auth.providers where name = identity ->> 'provider');
+  v_user_id constant bigint := (select user_id from auth.users where users.id = (identity ->> 'user_id')::uuid);
+begin
+  if identity ->> 'provider' in ('email', 'phone') or v_user_id is null then
+    return 'skipped';
+  elsif v_issuer is null then
+    return 'no_provider';
+  end if;
+  insert into auth.identities (issuer, subject, user_id, is_vouched)
+    values (v_issuer, coalesce(identity ->> 'provider_id', identity -> 'identity_data' ->> 'sub'), v_user_id, true)
+    on conflict on constraint identities_pkey do nothing;
+  return case when found then 'imported' else 'known' end;
+end;
+$function$;
+comment on function auth.import_identity(jsonb) is 'Links an account to the subject at a provider of that name: imported, known, skipped, or no_provider.';
+
 -- function auth.insert_user(text,text,integer)
 CREATE OR REPLACE FUNCTION auth.insert_user(name text, email text, age integer, OUT user_id bigint, OUT user_row jsonb, OUT metadata jsonb)
  RETURNS record
@@ -4109,7 +4174,8 @@ BEGIN ATOMIC
              api_keys.key_hash,
              api_keys.role,
              api_keys.owner_id,
-             api_keys.expires_at
+             api_keys.expires_at,
+             account.id AS owner_uuid
             FROM (auth.api_keys
               LEFT JOIN auth.users account ON ((account.user_id = api_keys.owner_id)))
            WHERE ((api_keys.key_hash = ANY (use_api_keys.key_hashes)) AND (api_keys.revoked_at IS NULL) AND ((api_keys.expires_at IS NULL) OR (api_keys.expires_at > now())) AND (NOT auth.is_disabled(account.*)))
@@ -4122,9 +4188,18 @@ BEGIN ATOMIC
                   FOR NO KEY UPDATE OF api_keys_1 SKIP LOCKED))
          )
   SELECT live.key_hash,
-     jsonb_strip_nulls(jsonb_build_object('role', live.role, 'sub', (live.owner_id)::text, 'api_key', (live.id)::text)) AS jsonb_strip_nulls,
+     jsonb_strip_nulls(jsonb_build_object('role', live.role, 'api_key', (live.id)::text, 'sub',
+         CASE
+             WHEN subject.is_uuid THEN (live.owner_uuid)::text
+             ELSE (live.owner_id)::text
+         END, 'user_id',
+         CASE
+             WHEN subject.is_uuid THEN (live.owner_id)::text
+             ELSE NULL::text
+         END)) AS jsonb_strip_nulls,
      live.expires_at
-    FROM live;
+    FROM (live
+      CROSS JOIN ( SELECT auth.has_uuid_subjects() AS is_uuid) subject);
 END;
 comment on function auth.use_api_keys(bytea[]) is 'The claims of these keys, by SHA-256; called by the service as the owner.';
 

@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError, fieldErrorsOf } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
+import { type AccountRows, type ImportReport, importAccounts } from "./import-accounts.ts";
 import type { UserJson } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import { isPasswordHash, makePasswords, type Passwords } from "./passwords.ts";
@@ -119,7 +120,11 @@ export class Administration {
     personalWords: readonly (string | undefined)[],
   ): Promise<string | null> {
     if (passwordHash !== null && !isPasswordHash(passwordHash)) {
-      throw new ApiError("invalid", "VALIDATION_ERROR", "A password hash must be in the PHC format of argon2id.");
+      throw new ApiError(
+        "invalid",
+        "VALIDATION_ERROR",
+        "A password hash must be in the PHC format of argon2id, or of bcrypt.",
+      );
     }
     if (password === null) return passwordHash;
     checkNewPassword(password, { policy: this.#policy, field: "password", personalWords });
@@ -138,6 +143,11 @@ export class Administration {
       hash,
     );
     return { id };
+  }
+
+  /** Imports accounts of another service, with their ids and password hashes. */
+  import(rows: AccountRows): Promise<ImportReport> {
+    return importAccounts(this.#asOwner, rows);
   }
 
   async disable(name: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
+import { compare as matchesBcrypt } from "@node-rs/bcrypt";
 import { unavailable } from "../errors.ts";
 
 /** OWASP's second choice for argon2id: 19 MiB, 2 passes; about 25 ms. After a change, each hash is renewed at its next use. */
@@ -9,6 +10,9 @@ const SALT_BYTES = 16;
 const TAG_BYTES = 32;
 /** `$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn` */
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+/** `$2a$10$…` of imported accounts. A greater cost would occupy a processor for seconds. */
+const BCRYPT = /^\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{53}$/;
 
 const derive = promisify(argon2);
 
@@ -84,12 +88,13 @@ export function hashLike(phc: string, password: string): Promise<string> {
   return hashWithSalt(parameters, salt, tag.length, password);
 }
 
-/** Whether it is an argon2id hash; imported users may have others. */
+/** Whether passwords can be compared with it. */
 export function isPasswordHash(text: string): boolean {
-  return PHC.test(text);
+  return PHC.test(text) || BCRYPT.test(text);
 }
 
 export async function matchesHash(phc: string, password: string): Promise<boolean> {
+  if (BCRYPT.test(phc)) return matchesBcrypt(password, phc);
   const { parameters, salt, tag } = readPhc(phc);
   return timingSafeEqual(await tagOf(parameters, salt, tag.length, password), tag);
 }
@@ -100,6 +105,7 @@ export function dummyHash(parameters: HashParameters): string {
 }
 
 export function isOutdated(phc: string, current: HashParameters): boolean {
+  if (BCRYPT.test(phc)) return true;
   const { memory, passes, parallelism } = readPhc(phc).parameters;
   return memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism;
 }

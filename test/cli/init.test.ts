@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { createClient } from "@supabase/supabase-js";
 import { describe, expect, test } from "vitest";
 import { committedMigrations } from "../../engine/migrate/committed-migrations.ts";
 import { REPOSITORY } from "../repository.ts";
@@ -212,6 +213,7 @@ describe("content-service init --template supabase", () => {
 
     const created = await project.run("init", "--template", "supabase", "--from", "app");
     expect(created).toMatchObject({ code: 0, stderr: "" });
+    expect(created.stdout).toContain('added the column "id" to "references auth.users"');
     for (const change of ["the extension pg_net", '"begin"', '"commit"', '"concurrently" from an index']) {
       expect(created.stdout).toContain(`20240201000000_remote_schema.sql: removed ${change}`);
     }
@@ -237,6 +239,28 @@ describe("content-service init --template supabase", () => {
       const serviceKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[4]!;
       const response = await fetch(`${address}/rest/v1/todos?select=task`, { headers: { apikey: serviceKey } });
       expect(await response.json()).toEqual([{ task: "Welcome" }]);
+
+      const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
+      const client = createClient(address, anonKey, { auth: { persistSession: false, autoRefreshToken: false } });
+      const credentials = { email: "eve@example.org", password: "Tangerine-Boat-7" };
+      const { data, error } = await client.auth.signUp({ ...credentials, options: { data: { full_name: "Eve" } } });
+      expect(error).toBeNull();
+      const { sub, user_id: userId } = JSON.parse(
+        Buffer.from(data.session!.access_token.split(".")[1]!, "base64url").toString(),
+      );
+      expect([sub, userId]).toEqual([data.user!.id, expect.stringMatching(/^\d+$/)]);
+      // The trigger of the project has written it, and the policy shows it to its user alone.
+      const { data: todos } = await client.from("todos").select("user_id, task");
+      expect(todos).toEqual([{ user_id: data.user!.id, task: "Welcome" }]);
+      expect((await client.from("todos").insert({ task: "Write" }).select("user_id")).data).toEqual([
+        { user_id: data.user!.id },
+      ]);
+      expect((await client.from("todos").insert({ task: "Theirs", user_id: BOB })).error).toMatchObject({
+        code: "42501",
+      });
+      const bob = await client.auth.signInWithPassword({ email: "bob@example.org", password: "x" });
+      expect(bob.data.user).toMatchObject({ id: BOB });
+      expect((await client.from("todos").select("task")).data).toEqual([{ task: "Welcome" }]);
     });
   });
 

@@ -70,7 +70,7 @@ describe("a usage error", () => {
   test.each<[words: string[], first: string]>([
     [["keys", "--xml"], "Unknown option --xml."],
     [["types", "--outpt", "file"], "Unknown option --outpt."],
-    [["user"], "Specify an action: add, disable, enable, role."],
+    [["user"], "Specify an action: add, import, disable, enable, role."],
     [["provider"], "Specify an action: add, list, remove, enable, disable."],
   ])("of %j prints the error and the usage", async ([name, ...words], first) => {
     const { code, stderr } = await runCommandWith(name!, words, { DATA_DIR: join(folder, "none") });

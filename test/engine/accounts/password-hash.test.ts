@@ -46,6 +46,17 @@ describe("a password hash", () => {
     expect(isOutdated(await hashPassword(DEFAULT_PARAMETERS, "password"), DEFAULT_PARAMETERS)).toBe(false);
   });
 
+  test.each([
+    // The same algorithm, as different programs name it.
+    "$2a$04$EGdrhbKUv8Oc9vGiXX0HQOxSg445d458Muh7DAHskb6QbtCvdxcie",
+    "$2b$04$EGdrhbKUv8Oc9vGiXX0HQOxSg445d458Muh7DAHskb6QbtCvdxcie",
+    "$2y$04$EGdrhbKUv8Oc9vGiXX0HQOxSg445d458Muh7DAHskb6QbtCvdxcie",
+  ])("of bcrypt, as of imported accounts, is compared and outdated: %s", async (hash) => {
+    expect(await matchesHash(hash, "correctbatteryhorsestapler")).toBe(true);
+    expect(await matchesHash(hash, "Secret")).toBe(false);
+    expect(isOutdated(hash, DEFAULT_PARAMETERS)).toBe(true);
+  });
+
   test("of an unknown user looks like any other and matches no password", async () => {
     expect(dummyHash(DEFAULT_PARAMETERS)).toMatch(PHC);
     expect(await matchesHash(dummyHash(DEFAULT_PARAMETERS), "")).toBe(false);
