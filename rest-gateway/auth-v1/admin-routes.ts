@@ -1,7 +1,6 @@
 import type { Administration } from "../../engine/accounts/administration.ts";
 import type { UserJson } from "../../engine/accounts/own-account.ts";
 import type { SecondFactor } from "../../engine/accounts/second-factors.ts";
-import type { Passkey } from "../../engine/accounts/webauthn.ts";
 import { type HttpError, toHttpError } from "../../http/http-error.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -24,6 +23,7 @@ import {
 } from "./auth-v1-request.ts";
 import { invalidEmail, readCodeRequest } from "./code-request.ts";
 import { type AuthErrorCode, authError } from "./errors.ts";
+import { toPasskeyJson } from "./passkey-routes.ts";
 
 /** The roles that GoTrue admits by default. */
 const ADMINISTRATIVE_ROLES: ReadonlySet<string> = new Set(["service_role", "supabase_admin"]);
@@ -124,15 +124,6 @@ function toFactorJson({ id, factorType, friendlyName, isVerified, ...times }: Se
     created_at: createdAt,
     updated_at: updatedAt,
     ...(lastChallengedAt && { last_challenged_at: lastChallengedAt }),
-  };
-}
-
-function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey): object {
-  return {
-    id,
-    friendly_name: friendlyName,
-    created_at: createdAt,
-    ...(lastUsedAt && { last_used_at: lastUsedAt }),
   };
 }
 

@@ -73,7 +73,7 @@ function toChallengeJson({ challengeId, options, expiresAt }: PasskeyChallenge<o
   return { challenge_id: challengeId, options, expires_at: Math.floor(expiresAt.getTime() / 1000) };
 }
 
-function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey): object {
+export function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey): object {
   return {
     id,
     friendly_name: friendlyName,
