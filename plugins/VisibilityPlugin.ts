@@ -1,4 +1,5 @@
-import type { GraphQLOutputType } from "grafast/graphql";
+import { constant, type GrafastFieldConfig, type Step } from "grafast";
+import { GraphQLBoolean, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import {
@@ -260,3 +261,54 @@ function rowTypesWithin(codec: Codec): ReadonlySet<Codec> {
 function tableIdentityOf({ attributes, extensions }: Codec): TableIdentity | null {
   return attributes && extensions?.isTableLike ? (extensions.pg ?? null) : null;
 }
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      UnloggedTablesPlugin: true;
+    }
+  }
+}
+
+export const UnloggedTablesPlugin: GraphileConfig.Plugin = {
+  name: "UnloggedTablesPlugin",
+  description: "Unlogged tables are part of the schema; core omits them",
+  gather: {
+    hooks: {
+      pgIntrospection_introspection(_info, { introspection }) {
+        for (const entity of introspection.classes) {
+          if (entity.relpersistence === "u") entity.relpersistence = "p";
+        }
+      },
+    },
+  },
+};
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      EmptySchemaPlugin: true;
+    }
+  }
+}
+
+/** GraphQL requires a query type with at least one field. */
+export const IS_EMPTY_FIELD: GrafastFieldConfig<Step> = {
+  type: new GraphQLNonNull(GraphQLBoolean),
+  description:
+    "Your role has no privileges in the exposed schemas. Grant some in SQL to see tables and functions here.",
+  plan: () => constant(true),
+};
+
+export const EmptySchemaPlugin: GraphileConfig.Plugin = {
+  name: "EmptySchemaPlugin",
+  description: "A database without visible objects has a schema with the field isEmpty",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields(fields, build, { scope }) {
+        if (!scope.isRootQuery || Object.keys(fields).length > 0) return fields;
+        return build.extend(fields, { isEmpty: IS_EMPTY_FIELD }, "EmptySchemaPlugin");
+      },
+    },
+  },
+};

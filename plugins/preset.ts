@@ -15,7 +15,6 @@ import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
 import { CollectionsPlugin, ConnectionShapePlugin } from "./ConnectionPlugins.ts";
-import { EmptySchemaPlugin } from "./EmptySchemaPlugin.ts";
 import { FieldSourcesPlugin } from "./FieldSourcesPlugin.ts";
 import { FiltersPlugin } from "./FiltersPlugin.ts";
 import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
@@ -41,8 +40,7 @@ import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { CompositeTypesPlugin, EnumsPlugin, ExtensionTypesPlugin } from "./TypePlugins.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
-import { UnloggedTablesPlugin } from "./UnloggedTablesPlugin.ts";
-import { VisibilityPlugin } from "./VisibilityPlugin.ts";
+import { EmptySchemaPlugin, UnloggedTablesPlugin, VisibilityPlugin } from "./VisibilityPlugin.ts";
 import { WherePlugin } from "./WherePlugin.ts";
 
 export type PresetOptions = {

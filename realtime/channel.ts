@@ -8,7 +8,6 @@ import type { ChannelExtension, TopicAuthorization, TopicReadAccess } from "./au
 import type { Broadcaster, ChannelTopic, TopicMember, TopicMembers } from "./broadcast.ts";
 import { assignBindingIds } from "./changes/binding.ts";
 import type { Presence } from "./presence.ts";
-import { ChannelError, errorReason } from "./protocol/channel-error.ts";
 import {
   type ClientLimits,
   estimateJoinBytes,
@@ -18,7 +17,9 @@ import {
 import type { RealtimeCounters } from "./protocol/counters.ts";
 import {
   type BroadcastMessage,
+  ChannelError,
   encodeMessage,
+  errorReason,
   type JoinRequest,
   type ProtocolVersion,
   parseToken,

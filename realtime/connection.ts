@@ -2,25 +2,23 @@ import type { Caller } from "../engine/identity/caller.ts";
 import { isJsonObject } from "../engine/json/json-values.ts";
 import type { ByteQuota } from "../engine/memory/byte-quota.ts";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
-import {
-  ChannelError,
-  errorReason,
-  expiredToken,
-  isExpired,
-  malformedToken,
-  toTokenError,
-} from "./protocol/channel-error.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";
 import { type ClientFrame, FrameReader } from "./protocol/frame-reader.ts";
 import {
   type BroadcastMessage,
   type BroadcastPush,
+  ChannelError,
   type ClientMessage,
   encodeMessage,
+  errorReason,
+  expiredToken,
+  isExpired,
   type MessageEnvelope,
+  malformedToken,
   type ProtocolVersion,
   parseJoinRequest,
   sliceExactPayload,
+  toTokenError,
 } from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 

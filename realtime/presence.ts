@@ -2,9 +2,8 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject } from "../engine/json/json-values.ts";
 import { type ChannelTopic, type TopicMember, type TopicMembers, topicKey } from "./broadcast.ts";
-import { ChannelError } from "./protocol/channel-error.ts";
 import { estimatePresenceBytes } from "./protocol/client-limits.ts";
-import { encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";
+import { ChannelError, encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";
 import { encodeSocketFrame } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 

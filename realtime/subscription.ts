@@ -2,8 +2,13 @@ import type { Caller } from "../engine/identity/caller.ts";
 import { assignBindingIds, type Binding } from "./changes/binding.ts";
 import type { ChangeFeeds } from "./changes/feeds.ts";
 import { type ChangeSubscriber, endOfTransaction, formatResumeToken, parseResumeToken } from "./changes/subscriber.ts";
-import { ChannelError } from "./protocol/channel-error.ts";
-import { type BindingRequest, type JoinRequest, type ProtocolVersion, stringifyValue } from "./protocol/messages.ts";
+import {
+  type BindingRequest,
+  ChannelError,
+  type JoinRequest,
+  type ProtocolVersion,
+  stringifyValue,
+} from "./protocol/messages.ts";
 import type { Outbox } from "./protocol/outbox.ts";
 
 type SubscriptionOptions = {

@@ -34,7 +34,7 @@ type PhoneAccountsOptions = {
   readonly count: CountMessage;
 };
 
-type Recipient = {
+type PhoneRecipient = {
   readonly user_id: string | null;
   readonly state: "absent" | "disabled" | "found";
   readonly user_json: object | null;
@@ -74,7 +74,7 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
 
   const prepareCode = (phone: string): Promise<TextMessage | null> =>
     inOwnerTransaction(asOwner, async (client) => {
-      const { rows } = await client.query<Recipient>(FIND_RECIPIENT, [phone]);
+      const { rows } = await client.query<PhoneRecipient>(FIND_RECIPIENT, [phone]);
       const { state, user_id: userId, user_json: user } = rows[0]!;
       if (state !== "found") return null;
       const { code } = await codes.add(client, { purpose: "sms", userId: userId!, to: phone });

@@ -29,8 +29,13 @@ import {
   isUnionType,
 } from "grafast/graphql";
 import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
-import { IS_EMPTY_FIELD } from "../EmptySchemaPlugin.ts";
-import { fallbackTypeOf, isWithheld, type RolePrivileges, visibilityRuleOf } from "../VisibilityPlugin.ts";
+import {
+  fallbackTypeOf,
+  IS_EMPTY_FIELD,
+  isWithheld,
+  type RolePrivileges,
+  visibilityRuleOf,
+} from "../VisibilityPlugin.ts";
 
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;

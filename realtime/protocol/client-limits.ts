@@ -1,8 +1,8 @@
 import type { Config } from "../../engine/config/config.ts";
 import { type ByteQuota, heapSize, type Reservation, type Shortage } from "../../engine/memory/byte-quota.ts";
-import { ChannelError } from "./channel-error.ts";
 import {
   type BindingRequest,
+  ChannelError,
   type ClientMessage,
   isDeeperThan,
   type JoinRequest,

@@ -2,10 +2,10 @@ import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharin
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import { scanJson } from "../../engine/json/scan-json.ts";
 import { SequentialReader } from "../../http/socket-host.ts";
-import type { ChannelError } from "./channel-error.ts";
 import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";
 import {
   type BroadcastPush,
+  type ChannelError,
   type ClientMessage,
   isJson,
   MAX_MESSAGE_DEPTH,

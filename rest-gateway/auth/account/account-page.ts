@@ -22,7 +22,6 @@ import {
   type SignedInPage,
   timeOf,
 } from "./signed-in-page.ts";
-import { describeUserAgent } from "./user-agent.ts";
 
 /** What the page says after a form was submitted, by the parameter `done`. */
 const DONE_MESSAGES = new Map([
@@ -205,4 +204,31 @@ function unlinkedRow(session: RequestSession, { name, title }: ProviderLink): Ht
   const link = { action: `${ACCOUNT_PATH}/providers/link`, hidden: { provider: name }, button: "Link" };
   return html`<li><div class="row"><strong>${title}</strong> <span class="detail">not linked</span></div>
 ${renderButton(session, { ...link, label: `Link ${title}` })}</li>`;
+}
+
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/\bEdgA?\//, "Edge"],
+  [/\bOPR\//, "Opera"],
+  [/\b(Firefox|FxiOS)\//, "Firefox"],
+  [/\b(Chrome|CriOS|HeadlessChrome)\//, "Chrome"],
+  [/\bSafari\//, "Safari"],
+];
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, "iPhone"],
+  [/\biPad\b/, "iPad"],
+  [/\bAndroid\b/, "Android"],
+  [/\bWindows\b/, "Windows"],
+  [/\bMac OS X\b/, "macOS"],
+  [/\bCrOS\b/, "ChromeOS"],
+  [/\bLinux\b/, "Linux"],
+];
+const MAX_LENGTH = 60;
+
+/** `Firefox on Linux`; programs by the beginning of what they send. */
+export function describeUserAgent(userAgent: string | null): string {
+  if (userAgent === null || userAgent.trim() === "") return "Unknown client";
+  const nameIn = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null;
+  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)];
+  if (browser !== null) return system === null ? browser : `${browser} on ${system}`;
+  return userAgent.length <= MAX_LENGTH ? userAgent : `${userAgent.slice(0, MAX_LENGTH)}…`;
 }

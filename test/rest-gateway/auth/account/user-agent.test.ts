@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeUserAgent } from "../../../../rest-gateway/auth/account/user-agent.ts";
+import { describeUserAgent } from "../../../../rest-gateway/auth/account/account-page.ts";
 
 const WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)";
 
