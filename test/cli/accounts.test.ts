@@ -1,3 +1,7 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../engine/identity/api-key-lookup.ts";
 import { cloneDatabase } from "../database.ts";
@@ -39,7 +43,27 @@ describe("npm run user", () => {
     expect(await roleOf("ada@example.org", PASSWORD)).toBe("admin");
   });
 
+  test("imports accounts with their passwords from a file, once", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "import-"));
+    try {
+      const file = join(folder, "users.json");
+      const hash = "$2b$04$EGdrhbKUv8Oc9vGiXX0HQOxSg445d458Muh7DAHskb6QbtCvdxcie";
+      const user = { id: randomUUID(), email: "dora@example.org", encrypted_password: hash };
+      const identity = { user_id: user.id, provider: "acme", provider_id: "4711" };
+      await writeFile(file, JSON.stringify({ users: [user], identities: [identity] }));
+      const { stdout, code } = await run(`user import ${file}`);
+      expect(code).toBe(0);
+      expect(stdout).toContain("users: 1 imported\nidentities: 1 no provider\nThere is no provider acme: add it");
+      expect(await roleOf("dora@example.org", "correctbatteryhorsestapler")).toBe("authenticated");
+      expect((await run(`user import ${file}`)).stdout).toContain("users: 1 known");
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
   test.each([
+    ["user import", 2, "Specify a file."],
+    ["user import package.json", 1, "The JSON is no list of users"],
     ["user", 2, "Specify an action"],
     ["user add --email x@example.org", 2, "--name"],
     ["user add --mail x@example.org", 2, "Unknown option --mail."],
