@@ -4,8 +4,18 @@ import { setSessionCookie } from "../../http/credentials.ts";
 import { clientInfoOf } from "../http/request.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { html, seeOther } from "../pages/page.ts";
-import type { AccountPageDependencies } from "./account/signed-in-page.ts";
-import { signedInPages } from "./account/signed-in-pages.ts";
+import {
+  keysPage,
+  linkSubmission,
+  revokeKeySubmission,
+  signInsSubmission,
+  unlinkSubmission,
+} from "./account/access-pages.ts";
+import { accountPage, verificationSubmission } from "./account/account-page.ts";
+import { authenticatorPage, backupCodesPage } from "./account/authenticator-pages.ts";
+import { passkeyPage, passkeysPage } from "./account/passkey-pages.ts";
+import { addressPage, passwordPage } from "./account/password-pages.ts";
+import { type AccountPageDependencies, type SignedInPage, signedInHandlers } from "./account/signed-in-page.ts";
 import { requireEmails } from "./account-routes.ts";
 import {
   type FormField,
@@ -131,6 +141,30 @@ function changeAddressPage({ accounts: { emailLinks, emails }, render }: PageDep
   };
 }
 
-export function newPasswordField(label: string, hint: string): FormField {
+function newPasswordField(label: string, hint: string): FormField {
   return { name: "password", label, type: "password", autocomplete: "new-password", hint };
+}
+
+/** The account page, and the pages and forms that it leads to. */
+function signedInPages(services: AccountPageDependencies): GatewayRoutes {
+  const account = accountPage(services);
+  const keys = keysPage(services);
+  const page = (each: SignedInPage) => signedInHandlers(each, services);
+  /** The form of a button; a rejected one is shown on the page with the button. */
+  const button = (submit: SignedInPage["submit"], { show } = account) => ({ POST: page({ show, submit }).POST });
+  return {
+    [ACCOUNT_PATH]: page(account),
+    [`${ACCOUNT_PATH}/verification`]: button(verificationSubmission(services)),
+    [`${ACCOUNT_PATH}/password`]: page(passwordPage(services)),
+    [`${ACCOUNT_PATH}/address`]: page(addressPage(services)),
+    [`${ACCOUNT_PATH}/authenticator`]: page(authenticatorPage(services)),
+    [`${ACCOUNT_PATH}/passkeys`]: page(passkeysPage(services)),
+    [`${ACCOUNT_PATH}/passkeys/edit`]: page(passkeyPage(services)),
+    [`${ACCOUNT_PATH}/backup-codes`]: page(backupCodesPage(services)),
+    [`${ACCOUNT_PATH}/sign-ins`]: button(signInsSubmission(services)),
+    [`${ACCOUNT_PATH}/keys`]: page(keys),
+    [`${ACCOUNT_PATH}/keys/revoke`]: button(revokeKeySubmission(services), keys),
+    [`${ACCOUNT_PATH}/providers/link`]: button(linkSubmission(services)),
+    [`${ACCOUNT_PATH}/providers/unlink`]: button(unlinkSubmission(services)),
+  };
 }
