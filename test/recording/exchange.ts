@@ -80,19 +80,23 @@ const RECENT = new RegExp(String.raw`${START}\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+
 
 /** Replaces what differs from run to run: times, tokens, ids drawn at random, the address of the server. */
 export function withoutChance(text: string, baseUrl: string): string {
-  return text
-    .replaceAll(baseUrl, "<server>")
-    .replaceAll(baseUrl.replace(/^https?:/, ""), "<server>")
-    .replaceAll(new URL(baseUrl).host, "<host>")
-    .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]*/g, "<token>")
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b/gi, "<uuid>")
-    .replace(RECENT, "<time>")
-    .replace(/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>")
-    .replace(/test_[0-9a-f]{32}/g, "<database>")
-    .replace(/nonce-[\w+/=-]+/g, "nonce-<nonce>")
-    .replace(/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,}(?![\w-])/g, "<random>")
-    .replace(/("csrfToken":)"[^"]+"/g, '$1"<random>"')
-    .replace(/("\w*[cC]ursor":)"[^"]+"/g, '$1"<cursor>"')
-    .replace(/\b[0-9A-F]+\/[0-9A-F]+(?:\.\d+)?@[0-9a-f]{8}\b/g, "<position>")
-    .replace(/\bkey_[\w-]{8}/g, "key_<random>");
+  return (
+    text
+      .replaceAll(baseUrl, "<server>")
+      .replaceAll(baseUrl.replace(/^https?:/, ""), "<server>")
+      .replaceAll(new URL(baseUrl).host, "<host>")
+      .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]*/g, "<token>")
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b/gi, "<uuid>")
+      .replace(RECENT, "<time>")
+      .replace(/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>")
+      .replace(/test_[0-9a-f]{32}/g, "<database>")
+      .replace(/nonce-[\w+/=-]+/g, "nonce-<nonce>")
+      .replace(/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,}(?![\w-])/g, "<random>")
+      // A secret of 32 bytes may have no digit.
+      .replace(/(?<![\w-])(?:key_)?(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{43}(?![\w-])/g, "<random>")
+      .replace(/("csrfToken":)"[^"]+"/g, '$1"<random>"')
+      .replace(/("\w*[cC]ursor":)"[^"]+"/g, '$1"<cursor>"')
+      .replace(/\b[0-9A-F]+\/[0-9A-F]+(?:\.\d+)?@[0-9a-f]{8}\b/g, "<position>")
+      .replace(/\bkey_[\w-]{8}/g, "key_<random>")
+  );
 }
