@@ -6,7 +6,7 @@ import { quotedName } from "../pg-client/quoted-name.ts";
 
 type JsonClaims = Readonly<Record<string, unknown>>;
 
-/** What the hook is told, as Supabase's custom access token hook. */
+/** The argument of the hook, as for Supabase's custom access token hook. */
 export type ClaimsHookEvent = {
   /** The uuid of the account. */
   readonly user_id: string;

@@ -32,7 +32,7 @@ export type MailLink = MailSecrets & { readonly url: string; readonly type: Link
 
 /**
  * E-mails with a link and a code. Each function counts the e-mail by its address, and returns; what it does besides, it does
- * after the response, so that neither the response nor its timing tells whether there is an account.
+ * after the response, so that neither the response nor its timing depends on whether there is an account.
  */
 export type CodeEmails = {
   /** `newUser`: creates the account if there is none. */
@@ -342,7 +342,7 @@ async function register(
   return rows[0]!.id;
 }
 
-/** What a registration refuses is not told to whoever asks for a link: another request was faster, or the address is not acceptable. */
+/** The sender of the request does not receive why a registration is refused: another request was faster, or the address is not acceptable. */
 function ignoreRefusal(error: unknown): null {
   if (error instanceof pg.DatabaseError && (error.code === "TAKEN" || error.code === "WRONG")) return null;
   throw error;

@@ -62,7 +62,7 @@ function otpHandler(services: AuthV1Services): AuthRouteHandler {
     const codeRequest = readCodeRequest(services, request, body);
     const codeEmails = requireCodeEmails(accounts);
     await limitExpensive(request);
-    // Where a sign-up tells that an address has an account, this may too.
+    // Where a sign-up reveals that an address has an account, this may too.
     if (!createsUser && config.autoConfirm && !(await codeEmails.hasAccount(email))) {
       throw authError(422, "otp_disabled", "Signups not allowed for otp");
     }

@@ -80,7 +80,7 @@ export async function finishClientSignIn(
   return completeClientSignIn(dependencies, { provider, callback, state, saved }, clientInfo);
 }
 
-/** Expected errors are part of the result, because the client is told of them by the redirect. */
+/** Expected errors are part of the result, because the redirect reports them to the client. */
 export async function completeClientSignIn(
   dependencies: ClientSignInDependencies,
   { provider, callback, state, saved: { options, createdAt, checks } }: ClientCallback,

@@ -201,7 +201,7 @@ describe("a change of address", () => {
     },
   );
 
-  test("to an address that two users change to is told apart by the code", async () => {
+  test("to an address that two users change to is identified by the code", async () => {
     const people = [await newPerson(opened), await newPerson(opened)];
     const newAddress = newEmail();
     const mails = [];

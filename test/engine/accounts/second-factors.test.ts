@@ -147,8 +147,8 @@ describe("the enrolment of a second factor", () => {
     expect(await enroll(signedIn, "two")).toEqual({ outcome: "level" });
     expect(await factors().remove(signedIn, app.id, from())).toBe("level");
     expect(await enroll({ ...signedIn, sessionId: randomUUID() }, "two")).toEqual({ outcome: "level" });
-    const { signedIn: stranger } = await newSignIn();
-    expect(await enroll({ ...stranger, userId: person.userId }, "two")).toEqual({ outcome: "level" });
+    const { signedIn: other } = await newSignIn();
+    expect(await enroll({ ...other, userId: person.userId }, "two")).toEqual({ outcome: "level" });
   });
 
   test("deletes factors that were not verified within five minutes, and those that a verification replaces", async () => {
@@ -194,9 +194,9 @@ describe("a challenge of a second factor", () => {
     expect(await verifyCode(signedIn, two.id, await generate(two), id)).toEqual({ outcome: "challenge" });
     expect(await verifyCode(signedIn, one.id, code, randomUUID())).toEqual({ outcome: "challenge" });
     expect(await verifyCode(signedIn, one.id, code, "7")).toEqual({ outcome: "challenge" });
-    const { signedIn: stranger } = await newSignIn();
-    expect(await verifyCode(stranger, one.id, code, id)).toEqual({ outcome: "missing" });
-    expect(await factors().challenge(stranger.userId, one.id, HOME)).toBeNull();
+    const { signedIn: other } = await newSignIn();
+    expect(await verifyCode(other, one.id, code, id)).toEqual({ outcome: "missing" });
+    expect(await factors().challenge(other.userId, one.id, HOME)).toBeNull();
     expect(await factors().challenge(signedIn.userId, "7", HOME)).toBeNull();
     await sql("update auth.mfa_challenges set expires_at = now() where id = $1", id);
     expect(await verifyCode(signedIn, one.id, code, id)).toEqual({ outcome: "expired" });

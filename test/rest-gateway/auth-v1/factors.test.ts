@@ -120,7 +120,7 @@ describe("an authenticator app at /auth/v1", () => {
   test("names what is wrong as Supabase Auth does", async () => {
     const { client } = await signUp();
     const { factorId, secret } = await enroll(client, "Phone");
-    const stranger = (await signUp()).client;
+    const other = (await signUp()).client;
     const { mfa } = client.auth;
     const missing = "00000000-0000-0000-0000-000000000000";
     const again = await mfa.enroll({ factorType: "totp", friendlyName: "Phone" });
@@ -136,8 +136,8 @@ describe("an authenticator app at /auth/v1", () => {
       });
       expect((await mfa.unenroll({ factorId: id })).error).toMatchObject({ status: 404 });
     }
-    expect((await stranger.auth.mfa.challenge({ factorId })).error).toMatchObject({ code: "mfa_factor_not_found" });
-    expect((await stranger.auth.mfa.unenroll({ factorId })).error).toMatchObject({ code: "mfa_factor_not_found" });
+    expect((await other.auth.mfa.challenge({ factorId })).error).toMatchObject({ code: "mfa_factor_not_found" });
+    expect((await other.auth.mfa.unenroll({ factorId })).error).toMatchObject({ code: "mfa_factor_not_found" });
     const code = await codeOf(secret);
     expect((await mfa.verify({ factorId, challengeId: missing, code })).error).toMatchObject({
       code: "mfa_factor_not_found",

@@ -177,7 +177,7 @@ describe("signInWithOAuth", () => {
     expect(body.msg).toContain(message);
   });
 
-  test("tells the client why the provider has refused", async () => {
+  test("reports to the client why the provider refused", async () => {
     const browser = gateways.browser();
     const { headers } = await browser.ask(await startOf(newClient()));
     const state = new URL(headers.get("location")!).searchParams.get("state")!;
