@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { createClient } from "@supabase/supabase-js";
+import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import { describe, expect, test } from "vitest";
 import { committedMigrations } from "../../engine/migrate/committed-migrations.ts";
 import { REPOSITORY } from "../repository.ts";
@@ -171,6 +171,18 @@ function postJson(url: string, body: object, headers: Record<string, string> = {
   });
 }
 
+/** What a client receives of its own message to a private channel. */
+function firstBroadcast(client: SupabaseClient, topic: string): Promise<unknown> {
+  const channel = client.channel(topic, { config: { private: true, broadcast: { self: true } } });
+  return new Promise((resolve, reject) => {
+    channel.on("broadcast", { event: "note" }, ({ payload }) => resolve(payload));
+    channel.subscribe((status, error) => {
+      if (status === "SUBSCRIBED") void channel.send({ type: "broadcast", event: "note", payload: { text: "Hello" } });
+      if (status === "CHANNEL_ERROR") reject(error);
+    });
+  });
+}
+
 const SUPABASE_FILES = {
   "20240101000000_create_todos.sql": `
     create table public.todos (
@@ -198,6 +210,10 @@ const SUPABASE_FILES = {
     create policy "avatar" on storage.objects for select
       using (bucket_id = 'avatars' and (storage.foldername(name))[1] = (select auth.uid())::text);`,
   "20240301000000.sql": "create view todo_count with (security_invoker = true) as select count(*) from todos;",
+  "20240401000000_channels.sql": `
+    create policy "rooms are read" on "realtime"."messages" for select to authenticated using (realtime.topic() like 'room-%');
+    create policy "rooms are written" on "realtime"."messages" for insert to authenticated
+      with check (realtime.topic() like 'room-%');`,
 };
 const BOB = "5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b02";
 const SEED = `insert into auth.users (id, email, encrypted_password) values ('${BOB}', 'bob@example.org', crypt('x', gen_salt('bf')));`;
@@ -224,6 +240,7 @@ describe("content-service init --template supabase", () => {
       "000002-create_todos.sql",
       "000003-remote_schema.sql",
       "000004-20240301000000.sql",
+      "000005-channels.sql",
     ]);
 
     await writeFile(
@@ -261,6 +278,11 @@ describe("content-service init --template supabase", () => {
       const bob = await client.auth.signInWithPassword({ email: "bob@example.org", password: "x" });
       expect(bob.data.user).toMatchObject({ id: BOB });
       expect((await client.from("todos").select("task")).data).toEqual([{ task: "Welcome" }]);
+
+      // Private channels are authorized by the session of the client.
+      expect(await firstBroadcast(client, "room-1")).toEqual({ text: "Hello" });
+      await expect(firstBroadcast(client, "office")).rejects.toThrow("office");
+      await client.removeAllChannels();
     });
   });
 
