@@ -48,10 +48,10 @@ const FIND_USER = "select account.id as uuid, account.username from auth.users a
 const LIST_PASSKEYS = `
   select ${PASSKEY_COLUMNS} from auth.passkeys as passkey
   where passkey.user_id = $1 and passkey.factor_id is null order by passkey.created_at, passkey.id`;
-/** With the user handle that the authenticator stored: it belongs to the same account. */
+/** With the user handle that the authenticator stored: it belongs to the same account. The key of a second factor signs nobody in. */
 const FIND_CREDENTIAL = `
   select ${PASSKEY_COLUMNS} from auth.passkeys as passkey join auth.users as account using (user_id)
-  where passkey.credential_id = $1 and account.id::text = $2`;
+  where passkey.credential_id = $1 and passkey.factor_id is null and account.id::text = $2`;
 const ADD_CHALLENGE = `
   select id, expires_at as "expiresAt" from auth.add_passkey_challenge($1, $2, $3, ${LIFETIMES.factorChallenge})`;
 const TAKE_CHALLENGE = `

@@ -257,6 +257,21 @@ describe("a sign-in without the second factor of its account", () => {
   });
 });
 
+/** Registers the key of a pending factor, and uses that of a verified one. */
+async function proveKey(client: Client, factorId: string, key: SoftwareAuthenticator) {
+  const { access_token: token } = (await client.auth.getSession()).data.session!;
+  const post = async (path: string, body: object) => {
+    const init = { method: "POST", body: JSON.stringify(body) };
+    const response = await asUser(token, `/auth/v1/factors/${factorId}/${path}`, init);
+    return { status: response.status, body: await readJson(response) };
+  };
+  const { body: challenge } = await post("challenge", {});
+  const { type, credential_options: options } = challenge.webauthn;
+  const credential = type === "create" ? key.create(options.publicKey) : key.get(options.publicKey);
+  const webauthn = { type, rpId: "localhost", credential_response: credential };
+  return { type, ...(await post("verify", { challenge_id: challenge.id, webauthn })) };
+}
+
 describe("a security key at /auth/v1", () => {
   test("is registered by its first verification and verifies the later ones", async () => {
     const { client, email } = await signUp();
@@ -264,20 +279,7 @@ describe("a security key at /auth/v1", () => {
     const { data: enrolled } = await client.auth.mfa.enroll({ factorType: "webauthn", friendlyName: "Key" });
     const factorId = enrolled!.id;
 
-    const verify = async (signedIn: Client) => {
-      const { access_token: token } = (await signedIn.auth.getSession()).data.session!;
-      const post = async (path: string, body: object) => {
-        const init = { method: "POST", body: JSON.stringify(body) };
-        const response = await asUser(token, `/auth/v1/factors/${factorId}/${path}`, init);
-        return { status: response.status, body: await readJson(response) };
-      };
-      const { body: challenge } = await post("challenge", {});
-      const { type, credential_options: options } = challenge.webauthn;
-      const credential = type === "create" ? key.create(options.publicKey) : key.get(options.publicKey);
-      const webauthn = { type, rpId: "localhost", credential_response: credential };
-      return { type, ...(await post("verify", { challenge_id: challenge.id, webauthn })) };
-    };
-
+    const verify = (signedIn: Client) => proveKey(signedIn, factorId, key);
     expect(await verify(client)).toMatchObject({ type: "create", status: 200 });
     const { client: later } = await signIn(email);
     const { type, status, body } = await verify(later);
@@ -287,5 +289,19 @@ describe("a security key at /auth/v1", () => {
     expect((await later.from("users").select("id").limit(1)).error).toBeNull();
     key.counter = 0;
     expect(await verify(later)).toMatchObject({ status: 422, body: { error_code: "mfa_verification_failed" } });
+  });
+
+  test("is not a passkey: it does not sign in without the password", async () => {
+    const { client } = await signUp();
+    const key = new SoftwareAuthenticator();
+    const { data: enrolled } = await client.auth.mfa.enroll({ factorType: "webauthn", friendlyName: "Key" });
+    expect(await proveKey(client, enrolled!.id, key)).toMatchObject({ status: 200 });
+    const post = async (path: string, body: object) => {
+      const init = { method: "POST", headers: { apikey: ANON_KEY }, body: JSON.stringify(body) };
+      return fetch(`${service.url}/auth/v1/passkeys/authentication/${path}`, init);
+    };
+    const { challenge_id, options } = await readJson(await post("options", {}));
+    const response = await post("verify", { challenge_id, credential: key.get(options) });
+    expect([response.status, (await readJson(response)).access_token]).toEqual([400, undefined]);
   });
 });
