@@ -3150,6 +3150,9 @@ begin
     when v_challenge.expires_at <= clock_timestamp() then 'expired'
     when v_challenge.address is distinct from client_info.address then 'address'
     when auth.is_disabled(v_account) then 'disabled'
+    -- Whoever has added this factor before the first one was verified may know the password alone.
+    when v_factor.state = 'pending' and auth.has_factor(v_account.user_id)
+      and not auth.has_second_factor_session(v_account.user_id, session_id) then 'level'
     when v_factor.last_used_step >= step then 'code'
     when passkey_id is not null and not auth.use_passkey(passkey_id, counter, is_backed_up) then 'code'
     when not auth.raise_session(v_account.user_id, session_id, v_factor) then 'session'

@@ -48,7 +48,7 @@ export type FactorChallenge = {
 /** The code of an app, or the response of an authenticator. */
 export type FactorResponse = { readonly challengeId: string; readonly code: string; readonly credential: unknown };
 
-export type FactorRefusal = "missing" | "challenge" | "expired" | "address" | "disabled" | "session" | "code";
+export type FactorRefusal = "missing" | "challenge" | "expired" | "address" | "disabled" | "level" | "session" | "code";
 export type FactorVerificationResult<T> =
   | { readonly outcome: "passed"; readonly opened: T }
   | { readonly outcome: FactorRefusal };

@@ -89,6 +89,7 @@ const refusals: Readonly<Record<FactorRefusal, () => ApiError>> = {
     ),
   address: () => authError(422, "mfa_ip_address_mismatch", "Challenge and verify IP addresses mismatch."),
   disabled: () => authError(403, "user_banned", "User is banned"),
+  level: () => authError(403, "insufficient_aal", "AAL2 required to verify a new factor"),
   session: () => authError(403, "session_not_found", "Session from session_id claim in JWT does not exist"),
   code: () => authError(422, "mfa_verification_failed", "Invalid TOTP code entered"),
 };

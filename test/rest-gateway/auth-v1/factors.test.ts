@@ -304,4 +304,18 @@ describe("a security key at /auth/v1", () => {
     const response = await post("verify", { challenge_id, credential: key.get(options) });
     expect([response.status, (await readJson(response)).access_token]).toEqual([400, undefined]);
   });
+
+  test("that was enrolled before another factor was verified is not accepted instead of that", async () => {
+    const { client, email } = await signUp();
+    const { client: thief } = await signIn(email);
+    const { data: enrolled } = await thief.auth.mfa.enroll({ factorType: "webauthn", friendlyName: "Key" });
+    const { factorId, secret } = await enroll(client);
+    const { error } = await client.auth.mfa.challengeAndVerify({ factorId, code: await codeOf(secret) });
+    expect(error).toBeNull();
+
+    const { client: again } = await signIn(email);
+    const refused = await proveKey(again, enrolled!.id, new SoftwareAuthenticator());
+    expect(refused).toMatchObject({ type: "create", status: 403, body: { error_code: "insufficient_aal" } });
+    expect(await proveKey(client, enrolled!.id, new SoftwareAuthenticator())).toMatchObject({ status: 200 });
+  });
 });
