@@ -48,6 +48,14 @@ export type UserJson = Readonly<Record<string, unknown>> & {
   readonly confirmed_at?: string;
 };
 
+export type TokenSessionState = "live" | "ended" | "disabled";
+
+const TOKEN_SESSION_STATE = `
+  select case
+    when auth.has_token_session($1, $2) then 'live'
+    when exists (select from auth.users as account where account.user_id = $1 and auth.is_disabled(account)) then 'disabled'
+    else 'ended' end as state`;
+
 /** What users see and change of their own accounts; each function concerns the rows of that user only. */
 export type OwnAccount = {
   read(userId: string): Promise<AccountSummary>;
@@ -58,8 +66,8 @@ export type OwnAccount = {
   endTokenFamily(userId: string, familyId: string, clientInfo: ClientInfo): Promise<void>;
   /** Ends all sign-ins except the session. */
   endOtherSignIns(userId: string, session: string, clientInfo: ClientInfo): Promise<void>;
-  /** Whether the sign-in by tokens has not ended. */
-  hasTokenSession(userId: string, sessionId: string): Promise<boolean>;
+  /** Whether the sign-in by tokens has not ended; `disabled` if it ended with the access of its account. */
+  tokenSessionState(userId: string, sessionId: string): Promise<TokenSessionState>;
   /** `sessionId` is that of the current sign-in by tokens. */
   signOut(userId: string, sessionId: string | null, scope: SignOutScope, clientInfo: ClientInfo): Promise<void>;
   /** Changes the given keys, and removes those that are null. */
@@ -110,12 +118,12 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
     async endOtherSignIns(userId, session, clientInfo) {
       await callFor(`auth.end_other_sign_ins($2, $3, ${CLIENT_INFO_SQL})`, clientInfo, userId, digestOf(session));
     },
-    async hasTokenSession(userId, sessionId) {
-      if (!isUuid(sessionId)) return false;
+    async tokenSessionState(userId, sessionId) {
+      if (!isUuid(sessionId)) return "ended";
       const { rows } = await asOwner((client) =>
-        client.query<{ has: boolean }>("select auth.has_token_session($1, $2) as has", [userId, sessionId]),
+        client.query<{ state: TokenSessionState }>(TOKEN_SESSION_STATE, [userId, sessionId]),
       );
-      return rows[0]!.has;
+      return rows[0]!.state;
     },
     async signOut(userId, sessionId, scope, clientInfo) {
       await callFor(`auth.sign_out($2, $3, $4, ${CLIENT_INFO_SQL})`, clientInfo, userId, sessionId, scope);

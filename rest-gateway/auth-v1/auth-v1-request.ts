@@ -65,7 +65,7 @@ export async function authenticateBearer(
 
 /** The reasons why the account or the session of a valid token is not accepted. */
 const REJECTIONS: Readonly<Record<string, () => HttpError>> = {
-  "The account is disabled": () => authError(403, "user_banned", "User is banned"),
+  "The account is disabled": userBanned,
   "The account was deleted": () => authError(403, "user_not_found", "User from sub claim in JWT does not exist"),
   "The session has ended": sessionNotFound,
 };
@@ -86,6 +86,10 @@ function sessionNotFound(): HttpError {
   return authError(403, "session_not_found", "Session from session_id claim in JWT does not exist");
 }
 
+function userBanned(): HttpError {
+  return authError(403, "user_banned", "User is banned");
+}
+
 /** Requires the access token of a user. */
 export async function authenticateUser(
   request: AuthRequest,
@@ -96,9 +100,19 @@ export async function authenticateUser(
   if (sub === undefined) throw authError(403, "bad_jwt", "invalid claim: missing sub claim");
   const userId = userIdOf(caller.claims);
   const sessionId = typeof claim === "string" ? claim : null;
-  // A session that has just ended may still be accepted for a few seconds, but not here.
-  if (sessionId !== null && !(await services.accounts.own.hasTokenSession(userId, sessionId))) throw sessionNotFound();
+  if (sessionId !== null) await requireLiveSession(services, userId, sessionId);
   return { userId, sessionId, caller };
+}
+
+/** A session that has just ended may still be accepted for a few seconds, but not here. */
+async function requireLiveSession(
+  { accounts }: Pick<AuthV1Services, "accounts">,
+  userId: string,
+  sessionId: string,
+): Promise<void> {
+  const state = await accounts.own.tokenSessionState(userId, sessionId);
+  if (state === "disabled") throw userBanned();
+  if (state === "ended") throw sessionNotFound();
 }
 
 /** Refuses a sign-in that has not proved the second factor of its account: it may be one of somebody who knows the password alone. */

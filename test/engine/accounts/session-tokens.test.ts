@@ -157,7 +157,7 @@ describe("a sign-out", () => {
         [session, endsThis],
         [other, endsOther],
       ] as const) {
-        expect(await own.hasTokenSession(userId, tokens.sessionId)).toBe(!ends);
+        expect(await own.tokenSessionState(userId, tokens.sessionId)).toBe(ends ? "ended" : "live");
         expect(await validate(tokens)).toEqual(ends ? expect.objectContaining({ code: expect.any(String) }) : null);
         if (ends) await expect(refresh(tokens)).rejects.toMatchObject(ENDED);
         else expect((await refresh(tokens)).sessionId).toBe(tokens.sessionId);

@@ -319,11 +319,14 @@ describe("updateUserById", () => {
 
   test("bans a user for some time, and ends a ban", async () => {
     const user = await createUser({ email_confirm: true });
+    const signedIn = anonymousClient();
+    await signedIn.auth.signInWithPassword({ email: user.email!, password: PASSWORD });
     const banned = (await update(user.id, { ban_duration: "1h30m" })) as User & { banned_until: string };
     const minutes = (Date.parse(banned.banned_until) - Date.now()) / 60_000;
     expect(minutes).toBeGreaterThan(88);
     expect(minutes).toBeLessThanOrEqual(90);
     expect((await signIn(user.email)).status).toBe(403);
+    expect((await signedIn.auth.getUser()).error).toMatchObject({ status: 403, code: "user_banned" });
     const refused = await anonymousClient().auth.signInWithPassword({ email: user.email!, password: PASSWORD });
     expect(refused.error?.code).toBe("user_banned");
     await update(user.id, { ban_duration: "none" });
