@@ -7,6 +7,7 @@ import jwt from "jsonwebtoken";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { Wire } from "../plugins/server/socket/wire.ts";
 import { type Ground, openGround, SCHEMA, subscribed } from "../realtime/service.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/auth-v1/auth-client.ts";
 import { until } from "../until.ts";
@@ -90,6 +91,36 @@ describe("an application for Supabase in Node", () => {
     expect((await client.auth.getUser()).error).toMatchObject({ name: "AuthSessionMissingError" });
     await until(() => events.includes("SIGNED_OUT"));
     expect(events).toEqual(["INITIAL_SESSION", "SIGNED_IN", "TOKEN_REFRESHED", "USER_UPDATED", "SIGNED_OUT"]);
+    await client.removeAllChannels();
+  });
+
+  const elsewhere: Readonly<
+    Record<string, (auth: ReturnType<typeof makeClient>["auth"]) => Promise<{ error: unknown }>>
+  > = {
+    "a new password": (auth) => auth.updateUser({ password: `${PASSWORD}!` }),
+    "a sign-out everywhere": (auth) => auth.signOut({ scope: "global" }),
+    "a sign-out of the others": (auth) => auth.signOut({ scope: "others" }),
+  };
+
+  test.each(Object.entries(elsewhere))("loses its sockets within five seconds after %s", async (_name, end) => {
+    const { client } = makeStoringClient(ground.service.url);
+    const email = newAddress();
+    const { data } = await client.auth.signUp({ email, password: PASSWORD });
+    const channel = client
+      .channel("notes")
+      .on("postgres_changes", { event: "*", schema: "public", table: "notes" }, () => {});
+    await subscribed(channel);
+    const wire = await Wire.open(`${ground.service.url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
+    wire.say({ type: "connection_init", payload: { Authorization: `Bearer ${data.session!.access_token}` } });
+    expect(await wire.hear()).toMatchObject({ type: "connection_ack" });
+
+    const other = makeClient(ground.service.url);
+    await other.auth.signInWithPassword({ email, password: PASSWORD });
+    expect((await end(other.auth)).error).toBeNull();
+    const begun = performance.now();
+    expect(await wire.closed()).toEqual({ code: 4403, reason: "Token expired" });
+    await until(() => channel.state !== "joined");
+    expect(performance.now() - begun).toBeLessThan(6_000);
     await client.removeAllChannels();
   });
 
