@@ -8,8 +8,8 @@ export const ANON_KEY = jwt.sign({ role: "anon" }, SECRET);
 
 /** As an application for Supabase makes it. */
 // biome-ignore lint/suspicious/noExplicitAny: the client calls rows of unknown tables any.
-export function makeClient(url: string, auth: object = {}): SupabaseClient<any, any, any> {
-  return createClient(url, ANON_KEY, { auth: { persistSession: false, autoRefreshToken: false, ...auth } });
+export function makeClient(url: string, auth: object = {}, key = ANON_KEY): SupabaseClient<any, any, any> {
+  return createClient(url, key, { auth: { persistSession: false, autoRefreshToken: false, ...auth } });
 }
 
 export function newAddress(): string {

@@ -1,9 +1,11 @@
+import { generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
+import { makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
 let database: TestDatabase;
 let service: Service;
@@ -83,4 +85,29 @@ test("browsers of other origins may send the headers of supabase-js", async () =
   );
   const response = await request("/health", { headers: { ...withKey.headers, Origin: "https://app.example" } });
   expect(response.headers.get("access-control-expose-headers")).toMatch(/X-Supabase-Api-Version/i);
+});
+
+test("the signing keys of a Supabase project can be used as they are", async () => {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const jwk = { ...privateKey.export({ format: "jwk" }), kid: "project", key_ops: ["sign", "verify"], alg: "RS256" };
+  const project = await serve(database, { JWT_SECRET: JSON.stringify([jwk]), AUTH_AUTOCONFIRM: "true" });
+  try {
+    const options = { algorithm: "RS256", keyid: "project" } as const;
+    const apikey = jwt.sign({ iss: "supabase-demo", role: "anon" }, privateKey, options);
+    const { auth } = makeClient(project.url, {}, apikey);
+    const email = newAddress();
+    const { data: signedUp } = await auth.signUp({ email, password: PASSWORD });
+    const token = signedUp.session!.access_token;
+    const { data: claims } = await auth.getClaims(token);
+    expect(claims).toMatchObject({ header: { alg: "RS256", kid: "project" }, claims: { email } });
+    // With the public key, the client verifies tokens itself.
+    const keySet = await fetch(`${project.url}/auth/v1/.well-known/jwks.json`);
+    const { kty, n, e, kid, alg } = jwk;
+    expect(await keySet.json()).toEqual({ keys: [{ kty, n, e, kid, alg, use: "sig" }] });
+    const asAdministrator = jwt.sign({ iss: "supabase-demo", role: "service_role" }, privateKey, options);
+    const administrator = makeClient(project.url, {}, asAdministrator);
+    expect((await administrator.auth.admin.getUserById(signedUp.user!.id)).data.user).toMatchObject({ email });
+  } finally {
+    await project.stop();
+  }
 });
