@@ -314,7 +314,7 @@ describe("a clone without the example application", () => {
     const note = (id: string, note: string) => ({ node: { id, ownerId: "7", text: note } });
     expect(await answer.json()).toEqual({ data: { notes: { edges: [note("1", "one"), note("2", "two")] } } });
     expect(await (await fetch(`${url}/rest/v1/notes?select=id`)).json()).toEqual([{ id: 1 }, { id: 2 }]);
-    expect((await insert("/auth/login", { username: "ann", password: "unknown" })).status).toBe(404);
+    expect((await insert("/auth/login", { username: "ann", password: "unknown" })).status).toBe(401);
     expect((await health(url)).body).toEqual({ status: "ok" });
   });
 });

@@ -68,7 +68,7 @@ test.each([
   ["((select auth.jwt()) ->> 'sub') = owner", ["sub"]],
   ["((select nullif(current_setting('request.jwt.claims', true), '')::jsonb) -> 'level') = '1'", ["level"]],
   ["exists (select from public.plain where team = t.id)", []],
-  ["id = (select auth.uid())", ["sub"]],
+  ["id = (select auth.uid())", ["sub", "user_id"]],
   ["owner = (select auth.jwt() ->> 'sub') and level > (auth.jwt() -> 'level')::int", ["level", "sub"]],
   ["owner = current_setting('request.jwt.claims', true)::json ->> 'email'", ["email"]],
   ["owner = nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'email'", ["email"]],
