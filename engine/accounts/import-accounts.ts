@@ -56,6 +56,7 @@ function countOutcomes(outcomes: readonly Outcome[]): Partial<Record<Outcome, nu
 
 /** A data block of pg_dump's plain format. */
 const COPY_BLOCK = /^COPY "?auth"?\."?(users|identities)"? \(([^)]*)\) FROM stdin;\r?\n([\s\S]*?)^\\\.\r?$/gm;
+const INSERT_STATEMENT = /^INSERT INTO "?auth"?\."?(users|identities)"? /im;
 const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 const JSON_COLUMNS: ReadonlySet<string> = new Set(["raw_user_meta_data", "raw_app_meta_data", "identity_data"]);
 
@@ -63,17 +64,28 @@ const JSON_COLUMNS: ReadonlySet<string> = new Set(["raw_user_meta_data", "raw_ap
 export function readAccountRows(text: string): AccountRows {
   const rows = /^\s*[[{]/.test(text) ? readJsonRows(text) : readDump(text);
   if (rows.users.length > 0) return rows;
+  const reason = INSERT_STATEMENT.test(text) ? "The file has INSERT statements." : "The file has no users.";
   throw new Error(
-    "The file has no users. Write it with: pg_dump --data-only --table auth.users --table auth.identities " +
-      '(not --inserts), or as JSON: {"users": […], "identities": […]}.',
+    `${reason} Only dumps with COPY and JSON can be imported. Write the file with: ` +
+      "pg_dump --data-only --table auth.users --table auth.identities (without --inserts), or " +
+      "supabase db dump --data-only --use-copy --schema auth, " +
+      'or as JSON: {"users": […], "identities": […]}.',
   );
 }
 
 function readJsonRows(text: string): AccountRows {
-  const value: unknown = JSON.parse(text);
+  const value = parseJson(text);
   const { users, identities = [] } = Array.isArray(value) ? { users: value } : (value as Partial<AccountRows>);
   if (isRowList(users) && isRowList(identities)) return { users, identities };
   throw new Error('The JSON is no list of users, and no object with the lists "users" and "identities".');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The file is no valid JSON: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 function isRowList(value: unknown): value is ImportedRow[] {

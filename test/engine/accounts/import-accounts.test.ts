@@ -85,7 +85,9 @@ describe("an import of accounts", () => {
   });
 
   test.each([
-    ["INSERT INTO auth.users VALUES (1);", "The file has no users"],
+    ["INSERT INTO auth.users VALUES (1);", "The file has INSERT statements. Only dumps with COPY"],
+    ["id,email\n1,ada@example.org", "The file has no users. Only dumps with COPY and JSON can be imported."],
+    ['{"users": [', "The file is no valid JSON: "],
     ["[]", "The file has no users"],
     ['{"users": 1}', "The JSON is no list of users"],
   ])("of %s says what the file should be", (text, message) => {
