@@ -16,8 +16,14 @@ import { tokenRoutes } from "./token-routes.ts";
 
 export const AUTH_V1_PREFIX = "/auth/v1";
 
-/** Paths that browsers open from a link or a redirect, without a header, and what verifiers of tokens read. */
-const OPEN_PATHS: ReadonlySet<string> = new Set(["/authorize", "/callback", "/verify", "/.well-known/jwks.json"]);
+/** Paths for requests without headers: of links and redirects, of verifiers of tokens, and of health checks. */
+const OPEN_PATHS: ReadonlySet<string> = new Set([
+  "/authorize",
+  "/callback",
+  "/verify",
+  "/.well-known/jwks.json",
+  "/health",
+]);
 
 /** The interface of Supabase Auth (GoTrue), over the accounts of `/auth`: parses requests, and formats responses. */
 export function authV1Handler(services: AuthV1Services): GatewayHandler {

@@ -26,6 +26,7 @@ const withKey = { headers: { apikey: anonKey } };
 test("health and settings are what clients of GoTrue read", async () => {
   const health = await request("/health", withKey);
   expect(health.status).toBe(200);
+  expect((await request("/health")).status).toBe(200);
   expect(await health.json()).toMatchObject({ name: "GoTrue", version: expect.stringMatching(/^v2\.\d+/) });
 
   const settings = await (await request("/settings", withKey)).json();
