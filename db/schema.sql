@@ -1793,6 +1793,29 @@ end;
 $function$;
 comment on function auth.change_password(bigint,text,auth.client_info,uuid) is 'Sets the password of a user who may do that in this transaction, and ends the user''s other sign-ins.';
 
+-- function auth.claim_account(bigint,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.claim_account(user_id bigint, kept_flow uuid, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.users as account set password_hash = null, password_changed_at = clock_timestamp()
+    where account.user_id = claim_account.user_id;
+  perform auth.end_sign_ins(claim_account.user_id);
+  update auth.identities as identity set is_vouched = false where identity.user_id = claim_account.user_id;
+  delete from auth.passkeys as passkey where passkey.user_id = claim_account.user_id and passkey.factor_id is null;
+  update auth.api_keys as key set revoked_at = now() where key.owner_id = claim_account.user_id and key.revoked_at is null;
+  delete from auth.mail_tokens as token where token.user_id = claim_account.user_id;
+  delete from auth.flow_states as flow where flow.user_id = claim_account.user_id and flow.id is distinct from kept_flow;
+  delete from auth.federation_states as state where state.user_id = claim_account.user_id;
+  delete from auth.federation_logins as login where login.user_id = claim_account.user_id;
+  delete from auth.federation_codes as code where code.user_id = claim_account.user_id;
+  perform auth.log_event('account.claimed', claim_account.user_id, client_info);
+end;
+$function$;
+comment on function auth.claim_account(bigint,uuid,auth.client_info) is 'Ends what whoever registered an unconfirmed address could sign in with. The caller has locked the account.';
+
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
  RETURNS jsonb
@@ -1894,11 +1917,8 @@ begin
       where confirmed.user_id = account.user_id;
     return 'passed';
   end if;
-  if token.purpose = 'recovery' and account.email_confirmed_at is null then
-    update auth.identities set is_vouched = false where identities.user_id = account.user_id;
-    update auth.users as claimed set password_hash = null, password_changed_at = clock_timestamp()
-      where claimed.user_id = account.user_id;
-    perform auth.end_sign_ins(account.user_id);
+  if token.purpose <> 'signup' and account.email_confirmed_at is null then
+    perform auth.claim_account(account.user_id, token.flow_id, client_info);
   end if;
   update auth.users as confirmed set verified_email = token.email where confirmed.user_id = account.user_id;
   if account.email_confirmed_at is null then
@@ -3618,12 +3638,13 @@ CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, 
 AS $function$
 declare
   v_token record;
+  v_account auth.users;
 begin
   select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
   if not found then
     return null;
   end if;
-  perform auth.lock_account(v_token.user_id);
+  v_account := auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
@@ -3631,6 +3652,9 @@ begin
   -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
   -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
+  if v_account.user_id is not null and v_account.email_confirmed_at is null then
+    perform auth.claim_account(v_account.user_id, null, client_info);
+  end if;
   insert into auth.users (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;

@@ -64,6 +64,8 @@ export type EmailChange = {
   readonly userId: string;
   /** Null: the account has no address yet. */
   readonly currentEmail: string | null;
+  /** The last address that the user has confirmed, which may be another one; null if there is none. */
+  readonly verifiedEmail: string | null;
   readonly newEmail: string;
   readonly metadata: Readonly<Record<string, unknown>>;
 };
@@ -132,6 +134,8 @@ type MailPurpose = keyof typeof MAILS;
 
 type NewMail = {
   readonly purpose: MailPurpose;
+  /** The template and the type of the link, if they are not those of the purpose. */
+  readonly kind?: MailPurpose;
   readonly userId: string;
   readonly to: string;
   /** The address that the client enters with the code. */
@@ -160,11 +164,13 @@ class QueuedCodeEmails implements CodeEmails {
         if (!newUser) return null;
         const userId = await register(client, email, newUser, clientInfo);
         const { metadata } = newUser;
-        const purpose = this.#options.autoConfirm ? "magiclink" : "signup";
-        return this.#prepare(client, { purpose, userId, to: email, enteredWith: email, metadata }, request);
+        const kind = this.#options.autoConfirm ? "magiclink" : "signup";
+        const mail: NewMail = { purpose: "magiclink", kind, userId, to: email, enteredWith: email, metadata };
+        return this.#prepare(client, mail, request);
       }
-      const purpose = recipient.state === "confirmed" ? "magiclink" : "signup";
-      return this.#prepare(client, mailTo(recipient, purpose, email), request);
+      // Not the purpose of a sign-up, which would confirm the password of whoever registered the address.
+      const kind = recipient.state === "confirmed" ? "magiclink" : "signup";
+      return this.#prepare(client, { ...mailTo(recipient, "magiclink", email), kind }, request);
     });
   }
 
@@ -193,9 +199,11 @@ class QueuedCodeEmails implements CodeEmails {
   async repeatEmailChange(email: string, request: CodeRequest) {
     await this.count("email_change", email);
     this.#queueAll(async (client) => {
-      const { user_id: userId, new_email: newEmail, state, metadata } = await findRecipient(client, email);
+      const { user_id: userId, new_email: newEmail, address, state, metadata } = await findRecipient(client, email);
       if (userId === null || newEmail === null || state === "disabled") return [];
-      const change = { userId, currentEmail: email, newEmail, metadata: metadata ?? {} };
+      const isVerified = state === "confirmed" || address?.toLowerCase() !== email.toLowerCase();
+      const verifiedEmail = isVerified ? address : null;
+      const change = { userId, currentEmail: email, verifiedEmail, newEmail, metadata: metadata ?? {} };
       return this.#prepareEmailChange(client, change, request);
     });
   }
@@ -233,13 +241,14 @@ class QueuedCodeEmails implements CodeEmails {
   }
 
   async #prepareEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<Email[]> {
-    const { userId, currentEmail, newEmail, metadata } = change;
+    const { userId, currentEmail, verifiedEmail, newEmail, metadata } = change;
     await client.query("select auth.cancel_email_change($1)", [userId]);
     const sides: NewMail[] = [
       { purpose: "email_change_new", userId, to: newEmail, enteredWith: newEmail, newEmail, metadata },
     ];
-    if (currentEmail !== null && this.#options.secureEmailChange) {
-      sides.push({ ...sides[0]!, purpose: "email_change_current", to: currentEmail, enteredWith: currentEmail });
+    if (verifiedEmail !== null && this.#options.secureEmailChange) {
+      const enteredWith = currentEmail ?? verifiedEmail;
+      sides.push({ ...sides[0]!, purpose: "email_change_current", to: verifiedEmail, enteredWith });
     }
     const emails: Email[] = [];
     for (const side of sides) emails.push(await this.#prepare(client, side, request));
@@ -248,8 +257,8 @@ class QueuedCodeEmails implements CodeEmails {
 
   async #prepare(client: pg.ClientBase, mail: NewMail, { redirectTo, codeChallenge }: CodeRequest): Promise<Email> {
     const { codes, flows, writeMail, applicationUrl } = this.#options;
-    const { purpose, userId, to, enteredWith, newEmail, metadata } = mail;
-    const { name, type, method } = MAILS[purpose];
+    const { purpose, kind = purpose, userId, to, enteredWith, newEmail, metadata } = mail;
+    const { name, type, method } = MAILS[kind];
     const flowId = codeChallenge && (await flows.begin(client, { codeChallenge, method, userId }));
     const newAddress = newEmail === undefined ? {} : { newAddress: newEmail };
     const { token, code } = await codes.add(client, { purpose, userId, to, enteredWith, flowId, ...newAddress });

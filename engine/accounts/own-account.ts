@@ -56,10 +56,15 @@ const TOKEN_SESSION_STATE = `
     when exists (select from auth.users as account where account.user_id = $1 and auth.is_disabled(account)) then 'disabled'
     else 'ended' end as state`;
 
+/** One of them is empty. */
+type NewAddress = { readonly email: string; readonly phone: string };
+
 /** What users see and change of their own accounts; each function concerns the rows of that user only. */
 export type OwnAccount = {
   read(userId: string): Promise<AccountSummary>;
   readJson(userId: string): Promise<UserJson>;
+  /** That of a new user who does not exist, for a sign-up that must not tell whether there is an account. */
+  imaginaryJson(address: NewAddress, metadata: Readonly<Record<string, unknown>>): Promise<UserJson>;
   rename(userId: string, name: string): Promise<void>;
   /** `session` is the id of the current session. */
   signIns(userId: string, session: string): Promise<SignIn[]>;
@@ -81,6 +86,22 @@ const READ_ACCOUNT = `
   select name, email, username, role, is_verified as "isVerified", has_password as "hasPassword",
     factor_enabled_at as "factorEnabledAt", backup_codes as "backupCodes"
   from auth.account_of($1)`;
+/** As auth.user_json writes that of a new user: the format of times and the order of keys are those of Postgres. */
+const IMAGINE_USER = `
+  select jsonb_build_object(
+    'id', made.id, 'aud', 'authenticated', 'role', 'authenticated', 'email', $1::text, 'phone', $2::text,
+    'created_at', now(), 'updated_at', clock_timestamp(), 'is_anonymous', false,
+    'app_metadata', jsonb_strip_nulls(jsonb_build_object('provider', made.providers -> 0, 'providers', made.providers)),
+    'user_metadata', auth.merge_metadata('{}', $3), 'factors', '[]'::jsonb,
+    'identities', case when $1 = '' then '[]'::jsonb else jsonb_build_array(jsonb_build_object(
+      'identity_id', gen_random_uuid(), 'id', made.id, 'user_id', made.id,
+      'identity_data', jsonb_build_object('sub', made.id, 'email', $1::text, 'email_verified', false, 'phone_verified', false),
+      'provider', 'email', 'last_sign_in_at', null, 'created_at', now(), 'updated_at', now(), 'email', $1::text
+    )) end
+  ) as user
+  from (
+    select gen_random_uuid() as id, case when $1 = '' then '[]'::jsonb else '["email"]' end as providers
+  ) as made`;
 const LIST_SIGN_INS = `
   select family_id as "familyId", is_current as "isCurrent", signed_in_at as "signedInAt", last_used_at as "lastUsedAt",
     host(address) as address, user_agent as "userAgent"
@@ -103,6 +124,11 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
       return rows[0];
     },
     readJson: (userId) => asOwner((client) => readUserJson(client, userId)),
+    async imaginaryJson({ email, phone }, metadata) {
+      const values = [email, phone, JSON.stringify(metadata)];
+      const { rows } = await asOwner((client) => client.query<{ user: UserJson }>(IMAGINE_USER, values));
+      return rows[0]!.user;
+    },
     async rename(userId, name) {
       await inOwnerTransaction(asOwner, (client) => client.query("select auth.rename_user($1, $2)", [userId, name]));
     },

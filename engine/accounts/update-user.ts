@@ -56,7 +56,7 @@ type AccountRow = {
   readonly email: string | null;
   readonly password_hash: string | null;
   readonly is_anonymous: boolean;
-  readonly is_confirmed: boolean;
+  readonly verified_email: string | null;
   readonly is_recent: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
 };
@@ -64,7 +64,7 @@ type AccountRow = {
 /** In a session of the documented routes, whose tokens name none, a code is required. */
 const READ_ACCOUNT = `
   select auth.own_email(account) as email, account.password_hash, account.is_anonymous, account.raw_user_meta_data as metadata,
-    account.email_confirmed_at is not null as is_confirmed,
+    account.verified_email,
     exists (
       select from auth.token_sessions as session
       where session.id = $2 and session.user_id = account.user_id and session.created_at > now() - interval '1 day'
@@ -89,6 +89,7 @@ export function makeUpdateUser(options: UpdateUserOptions): UpdateUser {
   const { asOwner } = options;
   return async (user, changes, request, clientInfo) => {
     try {
+      await countEmailChange(options, user, changes);
       const passwordHash = await prepareNewPassword(options, user, changes, clientInfo);
       const sendEmails = await inOwnerTransaction(asOwner, async (client) => {
         await client.query("select auth.lock_account($1)", [user.userId]);
@@ -110,6 +111,19 @@ export function makeUpdateUser(options: UpdateUserOptions): UpdateUser {
       throw error;
     }
   };
+}
+
+/** By the new address, so that nobody can flood a mailbox, and by the user, whose current address receives an e-mail too. */
+async function countEmailChange(
+  { asOwner, codeEmails, autoConfirm }: UpdateUserOptions,
+  { userId, sessionId }: UpdatingUser,
+  { email: newEmail }: UserChanges,
+): Promise<void> {
+  if (newEmail === null || autoConfirm || !codeEmails) return;
+  const { email } = await asOwner((client) => readAccount(client, userId, sessionId));
+  if (email?.toLowerCase() === newEmail.toLowerCase()) return;
+  await codeEmails.count("email_change", newEmail);
+  await codeEmails.count("email_change", userId);
 }
 
 /** The hash of the new password; null without one. */
@@ -144,7 +158,7 @@ async function changeAddress(
   const {
     email,
     is_anonymous: isAnonymous,
-    is_confirmed: isConfirmed,
+    verified_email: verifiedEmail,
     metadata,
   } = await readAccount(client, userId, sessionId);
   if (email?.toLowerCase() === newEmail.toLowerCase()) return null;
@@ -156,8 +170,8 @@ async function changeAddress(
     return null;
   }
   if (!codeEmails) throw new Refusal("no_emails");
-  const currentEmail = isAnonymous || !isConfirmed ? null : email;
-  return codeEmails.beginEmailChange(client, { userId, currentEmail, newEmail, metadata }, request);
+  const change = { userId, currentEmail: email, verifiedEmail: isAnonymous ? null : verifiedEmail, newEmail, metadata };
+  return codeEmails.beginEmailChange(client, change, request);
 }
 
 async function readAccount(client: pg.ClientBase, userId: string, sessionId: string | null): Promise<AccountRow> {

@@ -126,7 +126,8 @@ async function resendText(
 
 /** What links and codes a client may use as which type. */
 const PURPOSES: Readonly<Record<string, readonly CodePurpose[]>> = {
-  signup: ["signup"],
+  // The confirmation of an address may have been requested by a sign-up or by a sign-in without a password.
+  signup: ["signup", "magiclink"],
   invite: ["invite"],
   magiclink: ["magiclink"],
   recovery: ["recovery"],

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import type { CodeRequest } from "../../engine/accounts/code-emails.ts";
 import type { OpenSignIn } from "../../engine/accounts/login.ts";
-import { confirmAddress, markAnonymous, readUserJson, type UserJson } from "../../engine/accounts/own-account.ts";
+import { confirmAddress, markAnonymous, readUserJson } from "../../engine/accounts/own-account.ts";
 import type { NewAccount, Registration } from "../../engine/accounts/registration.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -107,7 +107,7 @@ function emailSignUp(services: AuthV1Services) {
     const user = await create(request, account, readUserJson);
     await codeEmails.requestConfirmation(email, codeRequest, clientInfoOf(request));
     return jsonResponse(200, {
-      ...(user ?? imaginaryUser(email, data)),
+      ...(user ?? (await accounts.own.imaginaryJson({ email, phone: "" }, data))),
       confirmation_sent_at: new Date().toISOString(),
     });
   };
@@ -133,10 +133,7 @@ function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
     }
     const user = await phones.create(account, clientInfoOf(request), readUserJson);
     await phones.requestCode(phone, null, clientInfoOf(request));
-    return jsonResponse(
-      200,
-      user ?? { ...imaginaryUser("", data), phone, app_metadata: { providers: [] }, identities: [] },
-    );
+    return jsonResponse(200, user ?? (await accounts.own.imaginaryJson({ email: "", phone }, data)));
   };
 }
 
@@ -155,35 +152,4 @@ async function chooseName(
     throw validationFailed("Unable to validate email address: invalid format");
   }
   return faults.length === 0 ? account : { ...account, name: localPart };
-}
-
-/** What a sign-up with an address that has an account returns, so that it does not tell that there is one. */
-function imaginaryUser(email: string, data: JsonBody): UserJson {
-  const id = randomUUID();
-  const now = new Date().toISOString();
-  const identity = {
-    identity_id: randomUUID(),
-    id,
-    user_id: id,
-    identity_data: { sub: id, email, email_verified: false, phone_verified: false },
-    provider: "email",
-    last_sign_in_at: null,
-    created_at: now,
-    updated_at: now,
-    email,
-  };
-  return {
-    id,
-    aud: "authenticated",
-    role: "authenticated",
-    email,
-    phone: "",
-    created_at: now,
-    updated_at: now,
-    is_anonymous: false,
-    app_metadata: { provider: "email", providers: ["email"] },
-    user_metadata: data,
-    identities: [identity],
-    factors: [],
-  };
 }

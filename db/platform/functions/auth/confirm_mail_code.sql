@@ -1,5 +1,5 @@
--- Whoever asks for a link to set a password proves the address. A password, sign-ins and identities from before that belong to whoever
--- registered the address, which may be somebody else.
+-- Whoever asks for a link to sign in, to set a password or by an invitation proves the address. What was set up before it was confirmed
+-- belongs to whoever registered it, which may be somebody else. The mail of a sign-up confirms the password of this sign-up.
 create or replace function auth.confirm_mail_code(token auth.mail_tokens, account auth.users, client_info auth.client_info)
 returns text as $$
 begin
@@ -21,11 +21,8 @@ begin
       where confirmed.user_id = account.user_id;
     return 'passed';
   end if;
-  if token.purpose = 'recovery' and account.email_confirmed_at is null then
-    update auth.identities set is_vouched = false where identities.user_id = account.user_id;
-    update auth.users as claimed set password_hash = null, password_changed_at = clock_timestamp()
-      where claimed.user_id = account.user_id;
-    perform auth.end_sign_ins(account.user_id);
+  if token.purpose <> 'signup' and account.email_confirmed_at is null then
+    perform auth.claim_account(account.user_id, token.flow_id, client_info);
   end if;
   update auth.users as confirmed set verified_email = token.email where confirmed.user_id = account.user_id;
   if account.email_confirmed_at is null then

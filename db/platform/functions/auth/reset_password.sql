@@ -1,12 +1,13 @@
 create or replace function auth.reset_password(token_hash bytea, new_hash text, client_info auth.client_info) returns bigint as $$
 declare
   v_token record;
+  v_account auth.users;
 begin
   select * into v_token from auth.find_mail_token(reset_password.token_hash, 'reset');
   if not found then
     return null;
   end if;
-  perform auth.lock_account(v_token.user_id);
+  v_account := auth.lock_account(v_token.user_id);
   delete from auth.mail_tokens as token where token.token_hash = reset_password.token_hash;
   if not found then
     return null;
@@ -14,6 +15,9 @@ begin
   -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
   -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
+  if v_account.user_id is not null and v_account.email_confirmed_at is null then
+    perform auth.claim_account(v_account.user_id, null, client_info);
+  end if;
   insert into auth.users (user_id, username)
     select v_token.user_id, v_token.email on conflict (user_id) do nothing;
   update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;

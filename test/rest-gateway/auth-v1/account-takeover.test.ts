@@ -1,0 +1,188 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
+import { MailFolder } from "./mail-folder.ts";
+
+const FORMER = "Attacker-Boat-6";
+
+let database: TestDatabase;
+let owner: pg.Pool;
+let mails: MailFolder;
+let service: Service;
+/** E-mails are not limited to one a minute. */
+let quick: Service;
+
+beforeAll(async () => {
+  [database, mails] = await Promise.all([cloneDatabase(), MailFolder.open()]);
+  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
+  const settings = { MAIL_DIR: mails.path, AUTH_AUTOCONFIRM: "false" };
+  service = await serve(database, settings);
+  quick = await serve(database, { ...settings, MAIL_INTERVAL_SECONDS: "0" });
+});
+afterAll(async () => {
+  await Promise.all([service.stop(), quick.stop()]);
+  await owner.end();
+  await Promise.all([database.drop(), mails.remove()]);
+});
+
+const post = async (path: string, body: object, headers: Record<string, string> = {}, at = service) => {
+  const response = await fetch(`${at.url}${path}`, {
+    method: path === "/auth/v1/user" ? "PUT" : "POST",
+    headers: { apikey: ANON_KEY, "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, string> };
+};
+
+const fragmentOf = async (link: URL) => {
+  const response = await fetch(link, { redirect: "manual" });
+  return new URLSearchParams(new URL(response.headers.get("location")!).hash.slice(1));
+};
+
+/** Registers somebody else's address, and signs in without confirming it. */
+async function registerForeignAddress() {
+  const email = newAddress();
+  const registered = await post("/auth/register", { name: "Ada", email, password: FORMER });
+  expect(registered.status).toBe(201);
+  const { accessToken, refreshToken } = registered.body;
+  return { email, refreshToken: refreshToken!, authorization: { Authorization: `Bearer ${accessToken}` } };
+}
+
+/** The e-mail with a code; the one that /auth/register sends has none. */
+async function mailOf(email: string, subject: string) {
+  for (let count = 1; ; count++) {
+    const found = (await mails.receive(email, count)).findLast((mail) => mail.subject === subject && mail.code);
+    if (found) return found;
+  }
+}
+
+describe("whoever has registered somebody else's address", () => {
+  test.each([
+    ["a code to sign in", "/otp", "Confirm your e-mail address", "email"],
+    ["a code to sign in, as the type of its e-mail", "/otp", "Confirm your e-mail address", "signup"],
+    ["a code to set a password", "/recover", "Set a new password", "recovery"],
+  ] as const)("loses password and sign-ins when its owner uses %s", async (_title, path, subject, type) => {
+    const { email, refreshToken } = await registerForeignAddress();
+    expect(await post(`/auth/v1${path}`, { email })).toMatchObject({ status: 200 });
+    const { code: token } = await mailOf(email, subject);
+    const client = makeClient(service.url);
+    expect((await client.auth.verifyOtp({ email, token, type })).error).toBeNull();
+    expect((await client.auth.getUser()).error).toBeNull();
+
+    const former = await makeClient(service.url).auth.signInWithPassword({ email, password: FORMER });
+    expect(former.error?.code).toBe("invalid_credentials");
+    expect(await post("/auth/refresh", { refreshToken })).toMatchObject({ status: 401 });
+  });
+
+  test("loses passkeys and API keys, and a change of address that is in progress", async () => {
+    const { email, authorization } = await registerForeignAddress();
+    const { rows } = await owner.query("select user_id from auth.users where email = $1", [email]);
+    const { user_id: userId } = rows[0];
+    await owner.query(
+      "insert into auth.passkeys (user_id, credential_id, public_key) values ($1, $2, decode('00', 'hex'))",
+      [userId, `credential-${userId}`],
+    );
+    await owner.query(
+      "insert into auth.api_keys (key_hash, prefix, role, owner_id) values (sha256($1::text::bytea), 'key_', 'authenticated', $1::text::bigint)",
+      [userId],
+    );
+    const ownAddress = newAddress();
+    expect(await post("/auth/v1/user", { email: ownAddress }, authorization)).toMatchObject({ status: 200 });
+    const { link } = await mails.receiveOne(ownAddress);
+
+    await post("/auth/v1/otp", { email });
+    const { code: token } = await mailOf(email, "Confirm your e-mail address");
+    expect((await makeClient(service.url).auth.verifyOtp({ email, token, type: "email" })).error).toBeNull();
+
+    expect((await fragmentOf(link)).get("error_code")).toBe("otp_expired");
+    const left = await owner.query(
+      `select (select count(*)::int from auth.passkeys where user_id = $1) as passkeys,
+        (select count(*)::int from auth.api_keys where owner_id = $1 and revoked_at is null) as keys,
+        (select email from auth.users where user_id = $1) as email`,
+      [userId],
+    );
+    expect(left.rows).toEqual([{ passkeys: 0, keys: 0, email }]);
+  });
+
+  test("loses passkeys when its owner sets a password by the sign-in pages", async () => {
+    const { email } = await registerForeignAddress();
+    await owner.query(
+      `insert into auth.passkeys (user_id, credential_id, public_key)
+        select user_id, 'reset-' || user_id, decode('00', 'hex') from auth.users where email = $1`,
+      [email],
+    );
+    const secret = "s".repeat(43);
+    await owner.query(
+      `insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at)
+        select sha256($2::bytea), 'reset', user_id, email, now() + interval '1 hour' from auth.users where email = $1`,
+      [email, secret],
+    );
+    await owner.query(
+      "select auth.reset_password(sha256($1::bytea), (select password_hash from auth.users where email = $2), null)",
+      [secret, email],
+    );
+    const { rows } = await owner.query(
+      "select count(*)::int from auth.passkeys join auth.users using (user_id) where email = $1",
+      [email],
+    );
+    expect(rows).toEqual([{ count: 0 }]);
+  });
+});
+
+describe("a change of address", () => {
+  test("is confirmed at the verified address, also while the user's row names another one", async () => {
+    const { email, authorization } = await registerForeignAddress();
+    await owner.query("update auth.users set verified_email = email where email = $1", [email]);
+    const unverified = newAddress();
+    await owner.query("update public.users set email = $2 where email = $1", [email, unverified]);
+
+    const next = newAddress();
+    expect(await post("/auth/v1/user", { email: next }, authorization)).toMatchObject({ status: 200 });
+    expect((await fragmentOf((await mails.receiveOne(next)).link)).get("message")).toMatch(
+      /^Confirmation link accepted/,
+    );
+    const current = await mailOf(email, "Confirm the change of your e-mail address");
+    expect((await fragmentOf(current.link)).has("access_token")).toBe(true);
+  });
+
+  test("sends an e-mail to an address, or for a user, once a minute", async () => {
+    const [first, second] = [await registerForeignAddress(), await registerForeignAddress()];
+    const [address, other] = [newAddress(), newAddress()];
+    expect(await post("/auth/v1/user", { email: address }, first.authorization)).toMatchObject({ status: 200 });
+    for (const [email, { authorization }] of [
+      [address, second],
+      [other, first],
+    ] as const) {
+      expect(await post("/auth/v1/user", { email }, authorization)).toMatchObject({
+        status: 429,
+        body: { error_code: "over_email_send_rate_limit" },
+      });
+    }
+    expect(await mails.count(address)).toBe(1);
+  });
+});
+
+describe("a sign-up", () => {
+  test("gets a response of the same shape, whether or not the address has an account", async () => {
+    const email = newAddress();
+    const signUp = () =>
+      post(
+        "/auth/v1/signup",
+        { email, password: PASSWORD, data: { zeta: 1.0, nothing: null, b: 2, a: {} } },
+        {},
+        quick,
+      );
+    const shapes = [await signUp(), await signUp()].map(({ status, body }) => [
+      status,
+      JSON.stringify(body)
+        .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}@/g, "address@")
+        .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "id")
+        .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "time of the service")
+        .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?[+-][\d:]+/g, "time of the database"),
+    ]);
+    expect(shapes[1]).toEqual(shapes[0]);
+  });
+});
