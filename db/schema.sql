@@ -3451,8 +3451,8 @@ end;
 $function$;
 comment on function auth.raise_session(bigint,uuid,auth.mfa_factors) is 'Raises a sign-in by tokens to level 2 and ends those of level 1. False: it has ended. The caller has locked the account.';
 
--- function auth.register(text,text,integer,text,text,auth.client_info,jsonb)
-CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info, user_metadata jsonb DEFAULT NULL::jsonb)
+-- function auth.register(text,text,integer,text,text,auth.client_info,jsonb,boolean)
+CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info, user_metadata jsonb DEFAULT NULL::jsonb, is_anonymous boolean DEFAULT false)
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3470,9 +3470,10 @@ begin
 
   v_user := auth.insert_user(name, email, age);
   begin
-    insert into auth.users (user_id, username, email, password_hash, raw_user_meta_data)
+    insert into auth.users (user_id, username, email, password_hash, is_anonymous, raw_user_meta_data)
       values (
-        v_user.user_id, coalesce(register.username, register.email), register.email, register.password_hash,
+        v_user.user_id, coalesce(register.username, register.email),
+        case when not register.is_anonymous then register.email end, register.password_hash, register.is_anonymous,
         case when register.user_metadata is null then v_user.metadata else auth.merge_metadata('{}', register.user_metadata) end
       );
   exception when unique_violation then
@@ -3488,7 +3489,7 @@ begin
   return v_user.user_row;
 end;
 $function$;
-comment on function auth.register(text,text,integer,text,text,auth.client_info,jsonb) is 'Creates a user who can sign in; without a password hash, through another provider only. Returns the row of the user.';
+comment on function auth.register(text,text,integer,text,text,auth.client_info,jsonb,boolean) is 'Creates a user who can sign in; without a password hash, through another provider only. Returns the row of the user.';
 
 -- function auth.remove_factor(bigint,uuid,uuid,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.remove_factor(user_id bigint, factor_id uuid, session_id uuid, client_info auth.client_info)

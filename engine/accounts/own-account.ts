@@ -185,10 +185,6 @@ export async function confirmAddress(client: pg.ClientBase, userId: string): Pro
   await client.query("update auth.users set email_confirmed_at = now() where user_id = $1", [userId]);
 }
 
-export async function markAnonymous(client: pg.ClientBase, userId: string): Promise<void> {
-  await client.query("update auth.users set is_anonymous = true where user_id = $1", [userId]);
-}
-
 function gone(message: string): ApiError {
   return new ApiError("notFound", "RESOURCE_NOT_FOUND", message);
 }

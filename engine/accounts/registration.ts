@@ -17,6 +17,8 @@ export type NewAccount = {
   readonly password: string | null;
   /** The user metadata, which triggers on the insert of the account see. Default: the name, where no table of users has it. */
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** The address is then kept only where each row of a table of users has one. */
+  readonly isAnonymous?: boolean;
 };
 
 /** The row of the table of users, or the id, name and address of an account without one. */
@@ -103,12 +105,12 @@ function validationError(details: readonly FieldError[]): ApiError {
 
 async function insertAccount(
   client: pg.ClientBase,
-  { name, email, age, username, metadata }: NewAccount,
+  { name, email, age, username, metadata, isAnonymous = false }: NewAccount,
   hash: string | null,
   clientInfo: ClientInfo,
 ): Promise<UserRow> {
   const { rows } = await client.query<{ row: UserRow }>(
-    `select auth.register($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}, $7) as row`,
+    `select auth.register($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}, $7, $8) as row`,
     [
       clientInfoParameter(clientInfo),
       name,
@@ -117,6 +119,7 @@ async function insertAccount(
       username || null,
       hash,
       metadata === undefined ? null : JSON.stringify(metadata),
+      isAnonymous,
     ],
   );
   return rows[0]!.row;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import type { CodeRequest } from "../../engine/accounts/code-emails.ts";
 import type { OpenSignIn } from "../../engine/accounts/login.ts";
-import { confirmAddress, markAnonymous, readUserJson } from "../../engine/accounts/own-account.ts";
+import { confirmAddress, readUserJson } from "../../engine/accounts/own-account.ts";
 import type { NewAccount, Registration } from "../../engine/accounts/registration.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -54,17 +54,16 @@ export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
   };
 }
 
-/** A domain without mail (RFC 6761): each row of users has an address, also that of an anonymous account. */
+/** A domain without mail (RFC 6761): each row of a table of users has an address, also that of an anonymous account. */
 const ANONYMOUS_DOMAIN = "anonymous.invalid";
 
 function anonymousSignUp({ accounts }: AuthV1Services) {
   const openSession = makeOpenAuthSession(accounts);
-  const open: OpenSignIn<AuthSession> = async (client, userId, clientInfo) => {
-    await markAnonymous(client, userId);
-    return openSession(client, userId, clientInfo, { methods: ["anonymous"], aal: 1 });
-  };
+  const open: OpenSignIn<AuthSession> = (client, userId, clientInfo) =>
+    openSession(client, userId, clientInfo, { methods: ["anonymous"], aal: 1 });
   return async (request: AuthRequest, data: JsonBody): Promise<GatewayResponse> => {
-    const account = { name: "Anonymous", email: `${randomUUID()}@${ANONYMOUS_DOMAIN}`, password: null, metadata: data };
+    const email = `${randomUUID()}@${ANONYMOUS_DOMAIN}`;
+    const account = { name: "Anonymous", email, password: null, metadata: data, isAnonymous: true };
     const { opened } = await accounts.createAccount(account, clientInfoOf(request), open);
     return jsonResponse(200, toSessionJson(opened));
   };

@@ -1,7 +1,8 @@
 -- Checks beforehand what a client can get wrong, so that no row of auth.users appears in the detail of an error.
+-- The address of an anonymous account is only kept where each row of users has one: triggers copy it from there.
 create or replace function auth.register(
   name text, email text, age integer, username text, password_hash text, client_info auth.client_info,
-  user_metadata jsonb default null
+  user_metadata jsonb default null, is_anonymous boolean default false
 ) returns jsonb as $$
 declare
   v_user record;
@@ -16,9 +17,10 @@ begin
 
   v_user := auth.insert_user(name, email, age);
   begin
-    insert into auth.users (user_id, username, email, password_hash, raw_user_meta_data)
+    insert into auth.users (user_id, username, email, password_hash, is_anonymous, raw_user_meta_data)
       values (
-        v_user.user_id, coalesce(register.username, register.email), register.email, register.password_hash,
+        v_user.user_id, coalesce(register.username, register.email),
+        case when not register.is_anonymous then register.email end, register.password_hash, register.is_anonymous,
         case when register.user_metadata is null then v_user.metadata else auth.merge_metadata('{}', register.user_metadata) end
       );
   exception when unique_violation then
