@@ -344,7 +344,7 @@ async function openStreamingInterfaces(
   opened.defer(() => graphql.close());
 
   const keep = config.realtimeSlot;
-  const changes = openReplication({ url: postgres.ownerUrl, asOwner, publication: REALTIME_PUBLICATION, keep, log });
+  const changes = openReplication({ url: postgres.directUrl, asOwner, publication: REALTIME_PUBLICATION, keep, log });
   opened.defer(() => changes.close());
   const realtime = openRealtime({
     config,
@@ -366,7 +366,7 @@ function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): S
   const { backupSchedule: schedule, backupDir: directory, backupKeep: keep } = config;
   return schedule === null
     ? null
-    : new ScheduledBackup({ ownerUrl: postgres.ownerUrl, asOwner, schedule, directory, keep, log });
+    : new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, log });
 }
 
 type JobKinds = { readonly canQueueTasks: boolean; readonly backups: ScheduledBackup | null };
@@ -387,7 +387,7 @@ async function openJobs(
     log,
   });
   const jobs = await startJobRunner({
-    url: postgres.ownerUrl,
+    url: postgres.directUrl,
     tasks: { ...(canQueueTasks && makeTaskList(taskRunner)), ...(backups && { [BACKUP_TASK]: backups.task }) },
     crons: backups ? [backups.cron] : [],
     maintain: async () => {
@@ -428,10 +428,10 @@ async function openCore(
   const { log, report, onFatalError } = options;
   const postgres = options.postgres ?? (await startPostgres(environmentConfig, report, onFatalError));
   opened.defer(() => postgres.close());
-  const { migrate, requestUrl, ownerUrl, loginRole } = postgres;
+  const { migrate, requestUrl, directUrl, loginRole } = postgres;
   await bringUpToDate({ settings: migrate, requestUrl, isOwnDatabase: isEmbedded(environmentConfig), report });
 
-  const listener = openListener({ url: ownerUrl, log });
+  const listener = openListener({ url: directUrl, log });
   opened.defer(() => listener.close());
   const reloads = environmentConfig.channelEnabled ? listener : null;
   const settings = await keepConfig({ config: environmentConfig, url: requestUrl, listener: reloads, log });

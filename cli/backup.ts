@@ -18,7 +18,7 @@ Example:
     const file = requestedFile ?? `content-${new Date().toISOString().replace(/[:.]/g, "-")}.backup.gz`;
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
-      const { tables, rows } = await writeArchive(postgres.ownerUrl, file).catch((error) => {
+      const { tables, rows } = await writeArchive(postgres.directUrl, file).catch((error) => {
         throw FILE_SYSCALLS.includes(error.syscall) ? new Error(`${file} cannot be written: ${error.code}.`) : error;
       });
       console.log(`${file} has ${rows} rows of ${tables} tables.`);

@@ -50,8 +50,8 @@ export async function withCatalog<T>(
   const report = (step: string) => console.error(step);
   const postgres = await reachPostgres(baseConfig, report);
   try {
-    // Without OWNER_DATABASE_URL the login role is the owner, whose connection was just tested.
-    if (baseConfig.ownerDatabaseUrl) await awaitLogin(baseConfig, report, 0);
+    // Without a URL of the owner the login role is the owner, whose connection was just tested.
+    if (postgres.requestUrl !== postgres.directUrl && !isEmbedded(baseConfig)) await awaitLogin(baseConfig, report, 0);
     await bringUpToDate({
       settings: postgres.migrate,
       requestUrl: postgres.requestUrl,
@@ -62,7 +62,7 @@ export async function withCatalog<T>(
     const loginRole = await loginRoleOf(postgres.requestUrl);
     const { schemas, extraSearchPath } = config;
     const options = { schemas, extraSearchPath, loginRole, timeZones: false };
-    const { catalog } = await withClient(postgres.ownerUrl, (client) => loadCatalog(client, options));
+    const { catalog } = await withClient(postgres.directUrl, (client) => loadCatalog(client, options));
     return await work({ catalog, config, postgres });
   } finally {
     await postgres.close();
@@ -73,7 +73,7 @@ export async function withCatalog<T>(
 export async function withOwner<T>(config: Config, work: (asOwner: AsOwner) => Promise<T>): Promise<T> {
   const postgres = await reachPostgres(config, (step) => console.error(step));
   try {
-    return await withClient(postgres.ownerUrl, (client) => work((question) => question(client)));
+    return await withClient(postgres.directUrl, (client) => work((question) => question(client)));
   } catch (error) {
     throw toReadableError(error);
   } finally {

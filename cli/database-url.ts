@@ -11,7 +11,7 @@ Example:
   async run(config, [word]) {
     if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     if (!isEmbedded(config)) {
-      console.log(config.ownerDatabaseUrl ?? config.databaseUrl);
+      console.log(config.directDatabaseUrl ?? config.ownerDatabaseUrl ?? config.databaseUrl);
       return;
     }
     const postgres = await joinPostgres(config);

@@ -26,10 +26,10 @@ import { withCatalog } from "./command-context.ts";
 const SIGNED_IN = "authenticated";
 
 async function collectFindings(catalog: Catalog, config: Config, postgres: PostgresUrls): Promise<DoctorFinding[]> {
-  const { requestUrl, ownerUrl } = postgres;
+  const { requestUrl, directUrl } = postgres;
   const login = await withClient(requestUrl, (client) => readLoginFacts(client, { catalog }));
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, hasTrigger] = await withClient(ownerUrl, async (client) => [
+  const [replication, server, hasTrigger] = await withClient(directUrl, async (client) => [
     await readReplicationFacts(client, REALTIME_PUBLICATION),
     await readServerFacts(client, {
       catalog,

@@ -23,7 +23,7 @@ const HISTORIES: readonly string[] = ["project", "content", "platform"] satisfie
 const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   async migrate(postgres) {
     // Fails with advice if the login role may not read the record of migrations.
-    await withClient(postgres.ownerUrl, (client) => readMigrationState(client, postgres.migrate.histories));
+    await withClient(postgres.directUrl, (client) => readMigrationState(client, postgres.migrate.histories));
     await runMigrations({ name: "migrate" }, postgres.migrate);
     await printStatus(postgres);
   },
@@ -57,8 +57,8 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
 };
 
 /** Creates only the event trigger, for a database that is served as it is. */
-async function createTrigger({ ownerUrl }: PostgresUrls, { channel }: Config): Promise<void> {
-  await withClient(ownerUrl, async (client) => {
+async function createTrigger({ directUrl }: PostgresUrls, { channel }: Config): Promise<void> {
+  await withClient(directUrl, async (client) => {
     if (await hasSchemaChangeTrigger(client, channel)) {
       console.log("There is an event trigger for schema changes already. Nothing was changed.");
       return;
@@ -76,8 +76,8 @@ function printFiles(files: readonly string[]): void {
   for (const file of files) console.log(`wrote ${file}`);
 }
 
-async function printStatus({ ownerUrl, migrate }: PostgresUrls): Promise<void> {
-  const state = await withClient(ownerUrl, (client) => readMigrationState(client, migrate.histories));
+async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> {
+  const state = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
   switch (state.kind) {
     case "foreign":
       console.log("None of the service's migrations is applied to this database.");
@@ -88,7 +88,7 @@ async function printStatus({ ownerUrl, migrate }: PostgresUrls): Promise<void> {
       throw new Error(explainDivergence(state));
     case "current":
       console.log(`All ${state.applied} migrations are applied.`);
-      for (const advice of await withClient(ownerUrl, findMissingPrivileges)) console.log(advice);
+      for (const advice of await withClient(directUrl, findMissingPrivileges)) console.log(advice);
       break;
     case "behind":
       console.log(`${state.missing.length} migrations are pending:\n  ${state.missing.join("\n  ")}`);

@@ -101,7 +101,7 @@ Examples:
     const interfaceName = INTERFACE_NAMES.find((name) => name === (options.interface ?? "table"));
     if (!interfaceName) throw new UsageError(`--interface must be one of ${INTERFACE_NAMES.join(", ")}.`);
     const claims = parseClaimOptions(options);
-    await withCatalog(baseConfig, async ({ catalog, config, postgres: { requestUrl, ownerUrl } }) => {
+    await withCatalog(baseConfig, async ({ catalog, config, postgres: { requestUrl, directUrl } }) => {
       const named = Array.isArray(options.role) ? options.role.map(String) : [];
       const contexts = makeContexts(catalog, config, {
         loginRole: await loginRoleOf(requestUrl),
@@ -110,7 +110,7 @@ Examples:
         interfaceName,
       });
       const rows = await withClient(requestUrl, (login) =>
-        withClient(ownerUrl, (owner) =>
+        withClient(directUrl, (owner) =>
           readPolicyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() }),
         ),
       );

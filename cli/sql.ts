@@ -35,7 +35,7 @@ Example:
     if (statements.trim() === "") throw new UsageError("No SQL was given.");
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
-      const results = await withClient(postgres.ownerUrl, async (client) => {
+      const results = await withClient(postgres.directUrl, async (client) => {
         client.on("notice", ({ severity, message }) => console.error(`${severity}: ${message}`));
         const result = await client.query({ text: statements, rowMode: "array" });
         if (client.getTransactionStatus() === "T") throw new Error(OPEN_TRANSACTION);

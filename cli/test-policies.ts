@@ -88,7 +88,7 @@ async function migrateAndWork<T>(
 async function withServedDatabase<T>(config: Config, work: (database: TestedDatabase) => Promise<T>): Promise<T> {
   const postgres = await reachPostgres(config, (step) => console.error(step));
   try {
-    return await work({ ownerUrl: postgres.ownerUrl, loginRole: await loginRoleOf(postgres.requestUrl) });
+    return await work({ ownerUrl: postgres.directUrl, loginRole: await loginRoleOf(postgres.requestUrl) });
   } finally {
     await postgres.close();
   }

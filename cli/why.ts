@@ -98,7 +98,7 @@ Examples:
     const claims = parseClaimOptions(options);
     const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
     await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
-      const { requestUrl, ownerUrl } = postgres;
+      const { requestUrl, directUrl } = postgres;
       const role = typeof options.role === "string" ? options.role : config.anonRole;
       const { interfaceName, path } = addressed ?? GRAPHQL_REQUEST;
       const context = makeCallerContexts(catalog, config)({ role, claims }, { interfaceName, path });
@@ -116,7 +116,7 @@ Examples:
         if (interfaceName === "realtime") await printPublication(owner, requested.table);
         printExplainedRead(await explainRead(requested, dependencies), role);
       };
-      await withClient(requestUrl, (login) => withClient(ownerUrl, (owner) => printAll(login, owner))).catch(
+      await withClient(requestUrl, (login) => withClient(directUrl, (owner) => printAll(login, owner))).catch(
         (error) => {
           if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
           const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });

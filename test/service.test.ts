@@ -182,3 +182,18 @@ test("a key of auth.api_keys gives access to /rest/v1 until it is revoked", asyn
   await owner.query("update auth.api_keys set revoked_at = now()");
   await until(async () => (await write()).status === 401);
 });
+
+test("DIRECT_DATABASE_URL is used for LISTEN and the task queue, and OWNER_DATABASE_URL for the owner's statements", async () => {
+  const named = (name: string) => `${database.ownerUrl}&application_name=${name}`;
+  await start({ OWNER_DATABASE_URL: named("owner"), DIRECT_DATABASE_URL: named("direct") });
+  const sessions = "select application_name as name, query from pg_stat_activity where datname = current_database()";
+  const namesOf = async (pattern: RegExp) => {
+    const { rows } = await owner.query<{ name: string; query: string }>(sessions);
+    return new Set(rows.filter(({ query }) => pattern.test(query)).map(({ name }) => name));
+  };
+  for (const pattern of [/\blisten "jobs:insert"/i, /\blisten "?pgrst/i]) {
+    await until(async () => (await namesOf(pattern)).size > 0);
+    expect(await namesOf(pattern)).toEqual(new Set(["direct"]));
+  }
+  expect(await namesOf(/./)).toContain("owner");
+});

@@ -16,7 +16,8 @@ const ABANDONED_NAME = /^backup-.*\.gz\.[\w-]+\.part$/;
 const FAILURE = "select last_error as error from graphile_worker.jobs where key = $1 and last_error is not null";
 
 type ScheduledBackupOptions = {
-  readonly ownerUrl: string;
+  /** For the owner, without a pooler. */
+  readonly url: string;
   readonly asOwner: AsOwner;
   /** When to write a backup, in cron's syntax and UTC. */
   readonly schedule: string;
@@ -58,12 +59,12 @@ export class ScheduledBackup {
   }
 
   readonly task: Task = async () => {
-    const { ownerUrl, directory, log } = this.#options;
+    const { url, directory, log } = this.#options;
     const file = join(resolve(directory), `backup-${new Date().toISOString().replace(/[:.]/g, "-")}.gz`);
     const begin = performance.now();
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const written = await writeArchive(ownerUrl, file, { signal: this.#stopping.signal });
+      const written = await writeArchive(url, file, { signal: this.#stopping.signal });
       this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1 };
       log.info({ file, ...written, seconds: (performance.now() - begin) / 1_000 }, "a scheduled backup was written");
       await this.#deleteOld();

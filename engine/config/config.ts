@@ -148,8 +148,11 @@ export function isLoopbackHost(host: string): boolean {
 
 function findContradictions(values: SettingValues): string[] {
   const problems: string[] = [];
-  if (!values.databaseUrl && values.ownerDatabaseUrl) {
-    problems.push("OWNER_DATABASE_URL must be set together with DATABASE_URL");
+  for (const [name, url] of Object.entries({
+    OWNER_DATABASE_URL: values.ownerDatabaseUrl,
+    DIRECT_DATABASE_URL: values.directDatabaseUrl,
+  })) {
+    if (url && !values.databaseUrl) problems.push(`${name} must be set together with DATABASE_URL`);
   }
   if ((values.adminEmail === null) !== (values.adminPassword === null)) {
     problems.push("ADMIN_EMAIL and ADMIN_PASSWORD must be set together");

@@ -75,6 +75,11 @@ export const POSTGRES_SETTINGS = {
     postgresUrl,
     "The same database with its owner: migrations, private functions, the change stream. Unset: DATABASE_URL.",
   ),
+  directDatabaseUrl: secret(
+    "DIRECT_DATABASE_URL",
+    postgresUrl,
+    "The same database with its owner, without a connection pooler or router in between: migrations, backups, LISTEN, the change stream, the task queue. Unset: OWNER_DATABASE_URL.",
+  ),
   readDatabaseUrls: secret(
     "READ_DATABASE_URLS",
     postgresUrls,

@@ -42,8 +42,10 @@ const CONNECTION_ADVICE: Readonly<Record<string, string>> = {
 export type PostgresUrls = {
   /** For the login that requests use. */
   readonly requestUrl: string;
-  /** For the owner of the schemas. */
+  /** For the owner of the schemas: single statements and explicit transactions, which a pooler supports. */
   readonly ownerUrl: string;
+  /** For the owner, without a pooler: for whatever needs a session, such as LISTEN, replication and advisory locks. */
+  readonly directUrl: string;
   /** For the owner, for tools such as psql: over loopback if that is enabled. */
   readonly clientUrl: string;
   readonly migrate: Required<MigrateSettings>;
@@ -84,6 +86,7 @@ export async function startPostgres(
   if (!isEmbedded(config)) {
     await awaitLogin(config, tell);
     if (config.ownerDatabaseUrl) await awaitOwner(config, tell);
+    if (config.directDatabaseUrl) await awaitDirect(config, tell);
     const postgres = externalPostgres(config);
     await refuseTwoDatabases(postgres);
     return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
@@ -99,7 +102,8 @@ type ReachPostgresOptions = {
 
 /**
  * For commands: connects to the cluster of a running service, or starts it for the duration of the command. For an
- * external database waits for the owner only: the first migration creates the login of requests.
+ * external database waits for the owner only: the first migration creates the login of requests. Commands need a session,
+ * so they use the direct connection.
  */
 export async function reachPostgres(
   config: Config,
@@ -107,7 +111,7 @@ export async function reachPostgres(
   { mayCreate = false }: ReachPostgresOptions = {},
 ): Promise<PostgresUrls> {
   if (!isEmbedded(config)) {
-    await awaitOwner(config, tell, 0);
+    await awaitDirect(config, tell, 0);
     return externalPostgres(config);
   }
   const running = await runningCluster({ dataDir: config.dataDir });
@@ -149,18 +153,26 @@ function awaitOwner(config: Config, tell: ReportProgress, patience?: number): Pr
   return awaitDatabase(toPgConnectionString(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
 }
 
+function awaitDirect(config: Config, tell: ReportProgress, patience?: number): Promise<void> {
+  const { directDatabaseUrl } = config;
+  if (!directDatabaseUrl) return awaitOwner(config, tell, patience);
+  return awaitDatabase(toPgConnectionString(directDatabaseUrl), "DIRECT_DATABASE_URL", tell, patience);
+}
+
 function externalPostgres(config: Config): PostgresUrls {
   const requestUrl = config.databaseUrl!;
   const ownerUrl = config.ownerDatabaseUrl ?? requestUrl;
-  const shadowUrl = config.shadowDatabaseUrl ?? withDatabase(ownerUrl, (name) => `${name}_shadow`);
+  const directUrl = config.directDatabaseUrl ?? ownerUrl;
+  const shadowUrl = config.shadowDatabaseUrl ?? withDatabase(directUrl, (name) => `${name}_shadow`);
   const rootUrl =
-    config.rootDatabaseUrl ?? withDatabase(ownerUrl, (name) => (name === "postgres" ? "template1" : "postgres"));
+    config.rootDatabaseUrl ?? withDatabase(directUrl, (name) => (name === "postgres" ? "template1" : "postgres"));
   return {
     requestUrl: toPgConnectionString(requestUrl),
     ownerUrl: toPgConnectionString(ownerUrl),
-    clientUrl: ownerUrl,
+    directUrl: toPgConnectionString(directUrl),
+    clientUrl: directUrl,
     migrate: {
-      url: toPgConnectionString(ownerUrl),
+      url: toPgConnectionString(directUrl),
       shadowUrl: toPgConnectionString(shadowUrl),
       rootUrl: toPgConnectionString(rootUrl),
       histories: allHistories(config),
@@ -178,6 +190,7 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
     return {
       requestUrl: ownUrlOf(EMBEDDED_LOGIN, EMBEDDED_DATABASE),
       ownerUrl,
+      directUrl: ownerUrl,
       clientUrl: password
         ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${EMBEDDED_DATABASE}`
         : urlOf("postgres", EMBEDDED_DATABASE),
@@ -217,20 +230,28 @@ function withDatabase(url: string, rename: (name: string) => string): string {
   return url.replace(/(^\w+:\/\/[^/?]*\/)([^?]+)/, (_, start: string, name: string) => start + rename(name));
 }
 
-type DatabaseUrls = { readonly requestUrl: string; readonly ownerUrl: string };
+type DatabaseUrls = Pick<PostgresUrls, "requestUrl" | "ownerUrl" | "directUrl">;
 /** `cluster` is null if the role may not read it. */
 type DatabaseIdentity = { readonly name: string; readonly cluster: string | null };
 
-/** Throws if the two URLs are of different databases: requests would use one with the catalogue of the other. */
-export async function refuseTwoDatabases({ requestUrl, ownerUrl }: DatabaseUrls): Promise<void> {
-  if (requestUrl === ownerUrl) return;
-  const [ofRequests, ofOwner] = await Promise.all([identityOf(requestUrl), identityOf(ownerUrl)]);
-  const isKnown = ofRequests.cluster !== null && ofOwner.cluster !== null;
-  const isOneServer = !isKnown || ofRequests.cluster === ofOwner.cluster;
-  if (isOneServer && ofRequests.name === ofOwner.name) return;
+/** Throws if the URLs are of different databases: requests would use one with the catalogue of the other. */
+export async function refuseTwoDatabases({ requestUrl, ownerUrl, directUrl }: DatabaseUrls): Promise<void> {
+  const ofRequests = { url: requestUrl, setting: "DATABASE_URL" };
+  await refuseOtherDatabase(ofRequests, { url: ownerUrl, setting: "OWNER_DATABASE_URL" });
+  if (directUrl !== ownerUrl) await refuseOtherDatabase(ofRequests, { url: directUrl, setting: "DIRECT_DATABASE_URL" });
+}
+
+type DatabaseSetting = { readonly url: string; readonly setting: string };
+
+async function refuseOtherDatabase(ofRequests: DatabaseSetting, ofOwner: DatabaseSetting): Promise<void> {
+  if (ofRequests.url === ofOwner.url) return;
+  const [one, other] = await Promise.all([identityOf(ofRequests.url), identityOf(ofOwner.url)]);
+  const isKnown = one.cluster !== null && other.cluster !== null;
+  const isOneServer = !isKnown || one.cluster === other.cluster;
+  if (isOneServer && one.name === other.name) return;
   const where = isOneServer ? "of one server" : "of two servers";
   throw new Error(
-    `DATABASE_URL and OWNER_DATABASE_URL name two databases ${where}, "${ofRequests.name}" and "${ofOwner.name}". ` +
+    `${ofRequests.setting} and ${ofOwner.setting} name two databases ${where}, "${one.name}" and "${other.name}". ` +
       "Set both to the same one: the first as the login of requests, the second as the owner.",
   );
 }

@@ -27,7 +27,7 @@ const STATUS_DELAY_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const ADVICE: Readonly<Record<string, string>> = {
   "42501": "the database's owner may not replicate. As a superuser, run: alter role … replication",
-  "08P01": "the owner's connection goes through a pooler. Let OWNER_DATABASE_URL go to Postgres itself.",
+  "08P01": "the owner's connection goes through a pooler. Set DIRECT_DATABASE_URL to Postgres itself.",
 };
 const HISTORY_LENGTH = 8;
 const FRAME_HEADER_BYTES = 25;

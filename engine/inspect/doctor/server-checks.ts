@@ -109,8 +109,8 @@ export function connectionFindings({ config, login, replication }: DoctorFacts):
     findings.push({
       kind: "danger",
       problem:
-        "OWNER_DATABASE_URL is that of a connection pooler, which supports neither LISTEN nor replication nor session locks.",
-      fix: "Set OWNER_DATABASE_URL to Postgres itself.",
+        "The owner's direct connection goes through a connection pooler, which supports neither LISTEN nor replication nor session locks.",
+      fix: "Set DIRECT_DATABASE_URL (if unset, OWNER_DATABASE_URL applies) to Postgres itself.",
     });
   }
   if (login.isPooled && config.preparedStatements) {
@@ -280,8 +280,8 @@ type SchemaDrift =
   | { readonly unknown: string };
 
 /** Compares the database with its migrations, if all are applied. */
-export async function readDrift({ ownerUrl, migrate }: PostgresUrls): Promise<SchemaDrift> {
-  const { kind } = await withClient(ownerUrl, (client) => readMigrationState(client, migrate.histories));
+export async function readDrift({ directUrl, migrate }: PostgresUrls): Promise<SchemaDrift> {
+  const { kind } = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
   if (kind !== "current") return { differences: [] };
   try {
     return { differences: await findDrift(migrate) };

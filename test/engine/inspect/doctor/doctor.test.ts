@@ -322,7 +322,7 @@ describe("runChecks", () => {
     expect(found).toEqual([
       'danger: Callers become "anon", which bypasses row-level security.',
       'danger: Callers become "god", a superuser: no privilege and no policy restricts them.',
-      "danger: OWNER_DATABASE_URL is that of a connection pooler, which supports neither LISTEN nor replication nor session locks.",
+      "danger: The owner's direct connection goes through a connection pooler, which supports neither LISTEN nor replication nor session locks.",
       "danger: Network connections to Postgres are not encrypted.",
       "danger: The replication slot left keeps 3.0 GB of WAL and is inactive.",
       "danger: Replica 3 of READ_DATABASE_URLS (db2) is not a replica.",
