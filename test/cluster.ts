@@ -8,6 +8,7 @@ import { releaseHistories } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations, setUsersAccess } from "../engine/migrate/migrate.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { COMPILE_CACHE } from "./program.ts";
+import { socketAddressOf, startRouter } from "./routers/router.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -36,8 +37,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   await withClient(urlOf("content"), (client) => setUsersAccess(client, "open"));
 
-  project.provide("clusterUrl", cluster.url("ROLE", "DATABASE"));
+  const clusterUrl = cluster.url("ROLE", "DATABASE");
+  const { ROUTER } = process.env;
+  const router = ROUTER ? await startRouter(ROUTER, socketAddressOf(clusterUrl)) : null;
+  project.provide("clusterUrl", clusterUrl);
+  project.provide("router", router && { port: router.port, settings: router.settings });
   return async () => {
+    await router?.close();
     await cluster.stop();
     await rm(dataDir, { recursive: true, force: true });
   };

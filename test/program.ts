@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { TestDatabase } from "./database.ts";
 import { NO_PROJECT, REPOSITORY } from "./repository.ts";
+import { settingsOf } from "./routers/through-router.ts";
 import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
 
@@ -73,11 +74,10 @@ export async function startReady(environment: NodeJS.ProcessEnv, options: RunOpt
 
 /** On that database, and ready. */
 export function startGateway(
-  { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
+  database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
 ): Promise<Program> {
-  const database = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
-  return startReady({ ...database, USERS_ACCESS: "open", ...settings });
+  return startReady({ ...settingsOf(database), JWT_SECRET: SECRET, USERS_ACCESS: "open", ...settings });
 }
 
 /** Its exit code. */

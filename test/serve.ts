@@ -3,19 +3,19 @@ import { makeLogger } from "../engine/output/log.ts";
 import { type Service, type ServiceOptions, startService } from "../service.ts";
 import type { TestDatabase } from "./database.ts";
 import { NO_PROJECT } from "./repository.ts";
+import { settingsOf } from "./routers/through-router.ts";
 import { SECRET } from "./secret.ts";
 
 /** The whole service in this process, on a port of its own. */
 export function serve(
-  { url, ownerUrl }: Pick<TestDatabase, "url" | "ownerUrl">,
+  database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
   surroundings: Partial<ServiceOptions> = {},
 ): Promise<Service> {
   const { config } = readConfig({
     PORT: "0",
     LOG_LEVEL: "silent",
-    DATABASE_URL: url,
-    OWNER_DATABASE_URL: ownerUrl,
+    ...settingsOf(database),
     JWT_SECRET: SECRET,
     MIGRATIONS_DIR: NO_PROJECT,
     RATE_LIMIT: "0",

@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import { startHostileRouter } from "./hostile-router.ts";
+
+/** A program between the service and Postgres. */
+export type Router = {
+  /** On the loopback address, for any role and database of the server. */
+  readonly port: number;
+  /** What an operator has to set for it. */
+  readonly settings: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+};
+
+export type RouterName = "hostile";
+
+/** The server's socket. */
+export type PostgresSocketAddress = { readonly folder: string; readonly port: string };
+
+const START: Readonly<Record<RouterName, (postgres: PostgresSocketAddress) => Promise<Router>>> = {
+  hostile: async ({ folder, port }) => ({
+    ...(await startHostileRouter({ path: join(folder, `.s.PGSQL.${port}`) })),
+    settings: { DB_PREPARED_STATEMENTS: "false" },
+  }),
+};
+
+export function startRouter(name: string, postgres: PostgresSocketAddress): Promise<Router> {
+  const start = START[name as RouterName];
+  if (!start) throw new Error(`ROUTER must be one of ${Object.keys(START).join(", ")}`);
+  return start(postgres);
+}
+
+export function socketAddressOf(url: string): PostgresSocketAddress {
+  const { searchParams } = new URL(url.replace("@/", "@localhost/"));
+  return { folder: searchParams.get("host")!, port: searchParams.get("port")! };
+}
