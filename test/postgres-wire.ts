@@ -20,9 +20,11 @@ type Listeners = {
   readonly listen?: () => (said: Buffer) => void;
   /** Of what Postgres says; what is not passed on is lost, and the connection with it. */
   readonly passes?: (said: Buffer) => boolean;
+  /** Made for each connection: what its client receives instead, and whether that is the last of it. */
+  readonly alter?: () => (said: Buffer) => { readonly bytes: Buffer; readonly ends: boolean };
 };
 
-export async function openWire(url: string, { listen, passes = () => true }: Listeners = {}): Promise<Wire> {
+export async function openWire(url: string, { listen, passes = () => true, alter }: Listeners = {}): Promise<Wire> {
   const { username, pathname, searchParams } = new URL(url.replace("@/", "@localhost/"));
   const path = `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
   const sockets = new Set<Socket>();
@@ -48,14 +50,20 @@ export async function openWire(url: string, { listen, passes = () => true }: Lis
       });
     }
     const hear = listen?.();
+    const change = alter?.() ?? ((said: Buffer) => ({ bytes: said, ends: false }));
     client.on("data", (said) => {
       hear?.(said);
       postgres.write(said);
     });
     postgres.on("data", (said) => {
       if (silent.has(postgres)) return;
-      if (passes(said)) client.write(said);
-      else part();
+      if (!passes(said)) {
+        part();
+        return;
+      }
+      const { bytes, ends } = change(said);
+      client.write(bytes);
+      if (ends) client.end();
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");

@@ -1,4 +1,6 @@
 import type { DatabaseError } from "pg";
+import * as message from "../pg-client/server-messages.ts";
+import { isFatal, readError, readPair, readTransactionStatus } from "../pg-client/server-messages.ts";
 import { ContextError, PrecedingStatementError, unexpectedTransactionState } from "./database-errors.ts";
 import type { ShareHolder } from "./fair-sharing.ts";
 import { BatchProgress, type BatchStep, type PipelinedBatch } from "./pipelined-batch.ts";
@@ -9,8 +11,7 @@ import {
   type PreparedStatement,
   PreparedStatements,
 } from "./prepared-statements.ts";
-import * as message from "./protocol-messages.ts";
-import { isFatal, MessageEncoder, readError, readPair } from "./protocol-messages.ts";
+import { MessageEncoder } from "./protocol-messages.ts";
 
 /** The time that a server gets to react to a cancel request before the connection is destroyed. */
 const CANCEL_GRACE_MS = 5_000;
@@ -261,35 +262,47 @@ export class PostgresConnection {
     this.#socket.write(this.#outbox.take());
   };
 
-  readonly #onLargeMessage = (type: number, bytes: number): boolean => this.#inFlight[0]?.admits(type, bytes) ?? true;
+  /** The first batch in flight, if the server can have received it. */
+  get #sentHead(): BatchProgress | undefined {
+    return this.#unsent < this.#inFlight.length ? this.#inFlight[0] : undefined;
+  }
+
+  /** Of notices and notifications only their arrival counts. */
+  readonly #onLargeMessage = (type: number, bytes: number): boolean => {
+    if (type === message.NOTICE || type === message.NOTIFICATION) return false;
+    const head = this.#sentHead;
+    if (!head && type === message.DATA_ROW) throw unrequested();
+    return head?.admits(type, bytes) ?? true;
+  };
 
   readonly #onMessage = (type: number, buffer: Buffer, start: number, end: number, owned: boolean): void => {
     if (this.#isClosed) return;
     this.#hasReceived = true;
-    const head = this.#inFlight[0];
+    const head = this.#sentHead;
     switch (type) {
       case message.CLOSE_COMPLETE:
       case message.NOTIFICATION:
       case message.NOTICE:
         break;
       case message.PARAMETER_STATUS:
-        this.#onParameter(buffer, start);
+        this.#onParameter(buffer, start, end);
         break;
       case message.ERROR:
         this.#onError(head, readError(buffer, start, end, errorClassOf(head?.step)));
         break;
       case message.READY_FOR_QUERY:
-        if (head?.sync()) this.#finish(head, buffer[start]!);
+        if (!head) throw unrequested();
+        if (head.sync()) this.#finish(head, readTransactionStatus(buffer, start, end));
         break;
       default:
-        if (!head) throw new Error("The server answered what nobody asked");
+        if (!head) throw unrequested();
         head.take(type, buffer, start, end, owned);
     }
   };
 
   /** A function changed a setting for the session, not only for its transaction: the session is not reused. */
-  #onParameter(buffer: Buffer, start: number): void {
-    const [name, value] = readPair(buffer, start);
+  #onParameter(buffer: Buffer, start: number, end: number): void {
+    const [name, value] = readPair(buffer, start, end);
     if (this.#socket.parameters.get(name) === value) this.#changedParameters.delete(name);
     else this.#changedParameters.add(name);
   }
@@ -362,6 +375,10 @@ export type RunningStatement = {
   /** The text, without parameter values. */
   readonly statement: string;
 };
+
+function unrequested(): Error {
+  return new Error("The server answered what nobody asked");
+}
 
 /** The class of an error of this step. */
 function errorClassOf(step: BatchStep | undefined): typeof DatabaseError | undefined {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { awaitedRetryDelay } from "../concurrency/retry-delay.ts";
 import type { Logger } from "../output/log.ts";
+import { isFatal } from "../pg-client/server-messages.ts";
 import { acquireTimeout, databaseUnreachable, outcomeUnknown } from "./database-errors.ts";
-import { isFatal } from "./protocol-messages.ts";
 
 /** SQLSTATE undefined_function and invalid_schema_name: the database has no schema of this service. */
 const UNDEFINED_FUNCTION_CODES: readonly (string | undefined)[] = ["42883", "3F000"];

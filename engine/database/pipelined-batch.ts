@@ -1,8 +1,8 @@
 import pg, { type DatabaseError } from "pg";
+import * as message from "../pg-client/server-messages.ts";
+import { nameOfType, protocolViolation, type ResultField, readFields } from "../pg-client/server-messages.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
-import * as message from "./protocol-messages.ts";
-import { readFields } from "./protocol-messages.ts";
-import type { ParameterValue, ResultField, Statement, StatementContext } from "./statement.ts";
+import type { ParameterValue, Statement, StatementContext } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 
 const MILLISECONDS_PER_UNIT: Readonly<Record<string, number>> = {
@@ -256,7 +256,7 @@ export class BatchProgress {
 
   /** Decides whether a message that spans several chunks is collected or dropped. */
   admits(type: number, bytes: number): boolean {
-    return type !== message.DATA_ROW || !this.#isMain || this.exchange.admits(bytes);
+    return type !== message.DATA_ROW || (this.#isMain && this.exchange.admits(bytes));
   }
 
   /** Processes a response other than an error or ReadyForQuery. */
@@ -276,21 +276,27 @@ export class BatchProgress {
         this.#bound = false;
         break;
       case message.PARSE_COMPLETE:
-        this.prepared[this.#step]!.ready = true;
+        this.#statement.ready = true;
         break;
       case message.BIND_COMPLETE:
         this.#bound = true;
         break;
       case message.ROW_DESCRIPTION:
-        this.prepared[this.#step]!.fields = readFields(buffer, start);
+        this.#statement.fields = readFields(buffer, start, end);
         break;
       case message.NO_DATA:
-        this.prepared[this.#step]!.fields = [];
+        this.#statement.fields = [];
         break;
       default:
         // For example COPY, which uses another subprotocol.
-        throw new Error(`The server sent a message of type ${String.fromCharCode(type)}, which none of ours calls for`);
+        throw new Error(`The server sent a message of type ${nameOfType(type)}, which none of ours calls for`);
     }
+  }
+
+  get #statement(): PreparedStatement {
+    const statement = this.prepared[this.#step];
+    if (!statement) throw protocolViolation("more results than there are statements");
+    return statement;
   }
 
   /** Records the error; returns the prepared statement to drop if the error is about it. */
@@ -307,6 +313,7 @@ export class BatchProgress {
   /** Processes ReadyForQuery, to which the server skips after an error; false if another Sync follows. */
   sync(): boolean {
     const { steps } = this.exchange;
+    if (!this.error && this.#step !== this.#sync + 1) throw protocolViolation("fewer or more results than statements");
     this.#step = this.#sync + 1;
     this.#sync = steps.findIndex(({ sync }, index) => sync && index >= this.#step);
     this.#bound = false;

@@ -2,7 +2,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
-import { type AcceptMessage, MessageReader, type OnMessage } from "./protocol-messages.ts";
+import { type AcceptMessage, checkMessages, MessageReader, type OnMessage } from "../pg-client/server-messages.ts";
 
 const READ_BUFFER_BYTES = 64 * 1024;
 const CANCEL_TIMEOUT_MS = 5_000;
@@ -100,7 +100,7 @@ export async function openPostgresSocket(options: PostgresSocketOptions): Promis
 }
 
 function makeClient({ url, applicationName, connectTimeout }: PostgresSocketOptions, input: SocketInput): pg.Client {
-  return new pg.Client({
+  const client = new pg.Client({
     connectionString: url,
     fallback_application_name: applicationName,
     connectionTimeoutMillis: connectTimeout,
@@ -109,6 +109,8 @@ function makeClient({ url, applicationName, connectTimeout }: PostgresSocketOpti
     // pg passes its connection options, which its type omits.
     stream: ((options: { ssl?: unknown }) => input.makeSocket(options)) as () => Socket,
   });
+  checkMessages(client.connection);
+  return client;
 }
 
 /** What the server sends. Until `takeOver` pg receives it; afterwards it goes from the static read buffer to our reader. */
@@ -152,6 +154,7 @@ class SocketInput {
 function sendCancel({ processID, secretKey, host, port, connectionParameters }: ClientInternals): Promise<void> {
   const { ssl, sslnegotiation: sslNegotiation } = connectionParameters;
   const connection = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as ConnectionInternals;
+  checkMessages(connection);
   return new Promise((resolve, reject) => {
     const cancel = () => connection.cancel(processID, secretKey);
     const timer = setTimeout(() => {

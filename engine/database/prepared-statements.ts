@@ -1,4 +1,4 @@
-import type { ResultField } from "./statement.ts";
+import type { ResultField } from "../pg-client/server-messages.ts";
 import type { StatementShape } from "./statement-shape.ts";
 
 export type PreparedStatement = {

@@ -1,6 +1,6 @@
 import { type AbortLike, toSignal } from "../concurrency/abort.ts";
+import { readLargeRow, readRow, readRowCount, readValueLength } from "../pg-client/server-messages.ts";
 import { readerStalled } from "./database-errors.ts";
-import { readInt32, readLargeRow, readRow, readRowCount } from "./protocol-messages.ts";
 import type { ExecutionCallbacks, RestartableCollector, StatementExecution } from "./statement-execution.ts";
 
 /** Longer values are passed on as Buffers; shorter ones are faster to send as strings. */
@@ -97,7 +97,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
   row(buffer: Buffer, start: number, end: number): void {
     if (this.#signal.aborted) return;
     // The column count (2 bytes) is followed by the length of the first column (4).
-    const length = Math.max(0, readInt32(buffer, start + 2));
+    const length = Math.max(0, readValueLength(buffer, start + 2, end));
     const separator = this.#isFirstRow ? 0 : this.#separator.length;
     if (this.#used + separator + length > this.#bytes.length) this.#startNextBuffer(separator + length);
     if (separator) this.#used += this.#separator.copy(this.#bytes, this.#used);
@@ -193,7 +193,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
 function readValues(buffer: Buffer, start: number, end: number): (string | null)[] {
   const values: (string | null)[] = [];
   for (let at = start; at < end; ) {
-    const length = readInt32(buffer, at);
+    const length = readValueLength(buffer, at, end);
     at += 4;
     values.push(length < 0 ? null : buffer.toString("utf8", at, at + length));
     at += Math.max(0, length);
@@ -201,13 +201,15 @@ function readValues(buffer: Buffer, start: number, end: number): (string | null)
   return values;
 }
 
+type RowReader<Cell> = (buffer: Buffer, start: number, end: number, owned: boolean) => Cell[];
+
 /** All rows of a result that fits in memory. */
 export class CollectedRows<Cell> implements RestartableCollector {
   readonly rows: Cell[][] = [];
   rowCount = 0;
-  readonly #read: (buffer: Buffer, start: number, owned: boolean) => Cell[];
+  readonly #read: RowReader<Cell>;
 
-  private constructor(read: (buffer: Buffer, start: number, owned: boolean) => Cell[]) {
+  private constructor(read: RowReader<Cell>) {
     this.#read = read;
   }
 
@@ -217,11 +219,11 @@ export class CollectedRows<Cell> implements RestartableCollector {
 
   /** Values of more than 32 kB as Buffers, which saves decoding and encoding. */
   static withBuffers(): CollectedRows<string | Buffer | null> {
-    return new CollectedRows((buffer, start, owned) => readLargeRow(buffer, start, owned, LARGE_VALUE_BYTES));
+    return new CollectedRows((buffer, start, end, owned) => readLargeRow(buffer, start, end, owned, LARGE_VALUE_BYTES));
   }
 
-  row(buffer: Buffer, start: number, _end: number, owned: boolean): void {
-    this.rows.push(this.#read(buffer, start, owned));
+  row(buffer: Buffer, start: number, end: number, owned: boolean): void {
+    this.rows.push(this.#read(buffer, start, end, owned));
   }
 
   restart(): boolean {

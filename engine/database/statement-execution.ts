@@ -1,5 +1,6 @@
 import type { AbortLike } from "../concurrency/abort.ts";
 import type { ApiError } from "../errors.ts";
+import type { ResultField } from "../pg-client/server-messages.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool, ConnectionRequest } from "./connection-pool.ts";
 import { changedButResponseTooLarge, connectionLost, isQueryCanceled, outcomeUnknown } from "./database-errors.ts";
@@ -7,7 +8,7 @@ import { callerKeyOf } from "./fair-sharing.ts";
 import type { StatementObservation } from "./observe-statements.ts";
 import type { BatchOutcome, BatchStep, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
 import type { MemoryAllowance } from "./response-budget.ts";
-import type { ResultField, StatementContext } from "./statement.ts";
+import type { StatementContext } from "./statement.ts";
 import type { StatementPace } from "./statement-shape.ts";
 
 export type RestartableCollector = ResultCollector & {

@@ -1,3 +1,4 @@
+import type { ResultField } from "../pg-client/server-messages.ts";
 import type { ReadYourWrites } from "./lsn.ts";
 
 /** A parameter in text format. A Buffer is text already encoded as UTF-8, such as a raw JSON body. */
@@ -15,8 +16,6 @@ export type StatementContext = {
   /** Identifies the caller for the shares of the pools. If absent, all callers of the role are one. */
   readonly callerKey?: () => string;
 };
-
-export type ResultField = { readonly name: string; readonly type: number };
 
 export type ResultRow<Cell = string | null> = readonly Cell[];
 

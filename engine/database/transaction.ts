@@ -1,4 +1,5 @@
 import type { ApiError } from "../errors.ts";
+import { readCommand } from "../pg-client/server-messages.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { connectionLost, outcomeUnknown, transactionFailed } from "./database-errors.ts";
@@ -15,7 +16,6 @@ import {
   type ResultCollector,
   type StatementLimits,
 } from "./pipelined-batch.ts";
-import { readCommand } from "./protocol-messages.ts";
 import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";

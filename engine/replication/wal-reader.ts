@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { Lsn } from "../database/lsn.ts";
-import { isFatal } from "../database/protocol-messages.ts";
 import { ApiError } from "../errors.ts";
 import type { Logger } from "../output/log.ts";
+import { isFatal } from "../pg-client/server-messages.ts";
 import type {
   CommittedTransaction,
   LogicalMessage,

@@ -1,7 +1,8 @@
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openPostgresSocket } from "../../engine/database/postgres-socket.ts";
-import { DATA_ROW, MessageEncoder, READY_FOR_QUERY, readRow } from "../../engine/database/protocol-messages.ts";
+import { MessageEncoder } from "../../engine/database/protocol-messages.ts";
+import { DATA_ROW, READY_FOR_QUERY, readRow } from "../../engine/pg-client/server-messages.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { until } from "../until.ts";
 import { type Router, socketAddressOf, startRouter } from "./router.ts";
@@ -39,8 +40,8 @@ describe("the hostile router", () => {
     const pids: string[] = [];
     let syncs = 0;
     socket.listen(
-      (type, buffer, start) => {
-        if (type === DATA_ROW) pids.push(readRow(buffer, start)[0]!);
+      (type, buffer, start, end) => {
+        if (type === DATA_ROW) pids.push(readRow(buffer, start, end)[0]!);
         if (type === READY_FOR_QUERY) syncs++;
       },
       () => {},
