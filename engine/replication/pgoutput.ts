@@ -1,4 +1,5 @@
 import type { Lsn } from "../database/lsn.ts";
+import { protocolViolation } from "../pg-client/server-messages.ts";
 import type {
   CommittedTransaction,
   LogicalMessage,
@@ -55,8 +56,7 @@ export class PgoutputDecoder {
       case "B":
         return handler.begin(this.#transaction());
       case "C":
-        this.#at += 1 + 8;
-        return handler.commit(this.#lsn());
+        return handler.commit(this.#commit());
       case "I":
         return this.#insert(handler);
       case "U":
@@ -84,9 +84,17 @@ export class PgoutputDecoder {
     return { commitLsn, commitTime, xid: this.#uint32() };
   }
 
+  /** The position after the transaction is between flags (1), the commit's (8), and its time (8). */
+  #commit(): Lsn {
+    this.#skip(1 + 8);
+    const next = this.#lsn();
+    this.#skip(8);
+    return next;
+  }
+
   #insert(handler: WalHandler): HandlerResult {
     const index = this.#index++;
-    const relation = this.#relations.get(this.#uint32())!;
+    const relation = this.#relationOf(this.#uint32());
     if (!handler.wants(relation)) return;
     this.#at++;
     return handler.change({ kind: "INSERT", relation, new: this.#row(relation, null), old: null, index });
@@ -94,7 +102,7 @@ export class PgoutputDecoder {
 
   #update(handler: WalHandler): HandlerResult {
     const index = this.#index++;
-    const relation = this.#relations.get(this.#uint32())!;
+    const relation = this.#relationOf(this.#uint32());
     if (!handler.wants(relation)) return;
     const old = this.#bytes[this.#at] === NEW_ROW ? null : this.#oldRow(relation);
     this.#at++;
@@ -103,7 +111,7 @@ export class PgoutputDecoder {
 
   #delete(handler: WalHandler): HandlerResult {
     const index = this.#index++;
-    const relation = this.#relations.get(this.#uint32())!;
+    const relation = this.#relationOf(this.#uint32());
     if (!handler.wants(relation)) return;
     return handler.change({ kind: "DELETE", relation, new: null, old: this.#oldRow(relation), index });
   }
@@ -111,9 +119,10 @@ export class PgoutputDecoder {
   async #truncate(handler: WalHandler): Promise<void> {
     const count = this.#uint32();
     this.#at++;
+    if (count > (this.#bytes.length - this.#at) / 4) throw malformed("a truncation of more tables than it names");
     const truncated = Array.from({ length: count }, () => ({
       kind: "TRUNCATE" as const,
-      relation: this.#relations.get(this.#uint32())!,
+      relation: this.#relationOf(this.#uint32()),
       new: null,
       old: null,
       index: this.#index++,
@@ -128,7 +137,8 @@ export class PgoutputDecoder {
     const lsn = this.#lsn();
     const prefix = this.#name();
     const length = this.#uint32();
-    const content = Buffer.from(this.#bytes.subarray(this.#at, this.#at + length));
+    if (this.#at + length !== this.#bytes.length) throw malformed("a message that is not as long as it says");
+    const content = Buffer.from(this.#bytes.subarray(this.#at));
     return handler.message({ prefix, content, lsn, index: this.#index++ });
   }
 
@@ -141,11 +151,17 @@ export class PgoutputDecoder {
     this.#relations.set(oid, { oid, schema, name, replicaIdentity, columns });
   }
 
+  #relationOf(oid: number): ReplicatedRelation {
+    const relation = this.#relations.get(oid);
+    if (!relation) throw malformed("a change of a table that it has not described");
+    return relation;
+  }
+
   #column(): ReplicatedColumn {
     const isIdentity = this.#bytes[this.#at++] === 1;
     const name = this.#name();
     const typeOid = this.#uint32();
-    this.#at += 4;
+    this.#skip(4);
     return { name, typeOid, typeName: this.#typeNames.get(typeOid)!, isIdentity };
   }
 
@@ -165,21 +181,26 @@ export class PgoutputDecoder {
   /** An unchanged TOAST value is not in the new row. */
   #row({ columns }: ReplicatedRelation, old: ReplicatedRow | null): ReplicatedRow {
     const bytes = this.#bytes;
-    let at = this.#at + 2;
+    if (this.#uint16() !== columns.length) throw malformed("a row with more or fewer columns than its table");
+    let at = this.#at;
     const row = new Array<string | null | undefined>(columns.length);
     for (let column = 0; column < row.length; column++) {
       switch (bytes[at++]) {
         case TEXT_VALUE: {
           const start = at + 4;
-          at = start + bytes.readUInt32BE(at);
+          if (start <= bytes.length) at = start + bytes.readUInt32BE(at);
+          if (at < start || at > bytes.length) throw malformed("a row with a value that exceeds it");
           row[column] = bytes.toString("utf8", start, at);
           break;
         }
         case NULL_VALUE:
           row[column] = null;
           break;
-        default:
+        case UNCHANGED_VALUE:
           row[column] = old?.[column];
+          break;
+        default:
+          throw malformed("a row with a value of an unknown kind");
       }
     }
     this.#at = at;
@@ -187,23 +208,29 @@ export class PgoutputDecoder {
   }
 
   #uint16(): number {
-    this.#at += 2;
-    return this.#bytes.readUInt16BE(this.#at - 2);
+    return this.#bytes.readUInt16BE(this.#skip(2));
   }
 
   #uint32(): number {
-    this.#at += 4;
-    return this.#bytes.readUInt32BE(this.#at - 4);
+    return this.#bytes.readUInt32BE(this.#skip(4));
   }
 
   #lsn(): Lsn {
-    this.#at += 8;
-    return this.#bytes.readBigUInt64BE(this.#at - 8);
+    return this.#bytes.readBigUInt64BE(this.#skip(8));
+  }
+
+  /** Moves on by so many bytes; returns the offset before. */
+  #skip(bytes: number): number {
+    const start = this.#at;
+    this.#at += bytes;
+    if (this.#at > this.#bytes.length) throw malformed("a message that ends early");
+    return start;
   }
 
   #name(): string {
     const start = this.#at;
     const end = this.#bytes.indexOf(0, start);
+    if (end < 0) throw malformed("a name without an end");
     this.#at = end + 1;
     return this.#bytes.toString("utf8", start, end);
   }
@@ -213,3 +240,8 @@ const NEW_ROW = "N".charCodeAt(0);
 const WHOLE_OLD_ROW = "O".charCodeAt(0);
 const TEXT_VALUE = "t".charCodeAt(0);
 const NULL_VALUE = "n".charCodeAt(0);
+const UNCHANGED_VALUE = "u".charCodeAt(0);
+
+function malformed(what: string): Error {
+  return protocolViolation(`in the change stream, ${what}`);
+}

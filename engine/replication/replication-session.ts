@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import pg from "pg";
 import { formatLsn, type Lsn } from "../database/lsn.ts";
 import { unavailable } from "../errors.ts";
+import { protocolViolation } from "../pg-client/server-messages.ts";
 import { type HandlerResult, PgoutputDecoder, type WalHandler } from "./pgoutput.ts";
 import { createTemporarySlot, type ReplicationSlot, type ReplicationSlotOptions } from "./replication-slots.ts";
 
@@ -31,6 +32,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 const HISTORY_LENGTH = 8;
 const FRAME_HEADER_BYTES = 25;
+const KEEPALIVE_BYTES = 18;
 const WAL_DATA = "w".charCodeAt(0);
 const KEEPALIVE = "k".charCodeAt(0);
 
@@ -156,8 +158,10 @@ export class ReplicationSession {
     if (!this.#handler) return;
     this.#framesRead++;
     this.#statusLater();
-    if (frame[0] === WAL_DATA) return this.#decoder.read(frame, FRAME_HEADER_BYTES, this.#handler);
-    if (frame[0] === KEEPALIVE) return this.#keepAlive(frame, this.#handler);
+    if (frame[0] === WAL_DATA && frame.length > FRAME_HEADER_BYTES)
+      return this.#decoder.read(frame, FRAME_HEADER_BYTES, this.#handler);
+    if (frame[0] === KEEPALIVE && frame.length === KEEPALIVE_BYTES) return this.#keepAlive(frame, this.#handler);
+    throw protocolViolation("in the change stream, a message of an unknown kind");
   }
 
   #keepAlive(frame: Buffer, reader: ReplicationHandler): HandlerResult {
