@@ -1,45 +1,27 @@
-import { type ChildProcess, execFileSync } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../bench/free-port.ts";
-import { chooseAccount, chownTo, spawnAs } from "../../engine/embedded/processes.ts";
 import type { Service } from "../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";
-import { REPOSITORY } from "../repository.ts";
+import { PGBOUNCER, startPgBouncer } from "../routers/pgbouncer.ts";
+import { type Router, socketAddressOf } from "../routers/router.ts";
+import { settingsThrough } from "../routers/through-router.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
-const PGBOUNCER = "/usr/sbin/pgbouncer";
 const PASSWORD = "Tangerine-Boat-7";
-
-/** Whether statements stay prepared through it: the one of Debian 12 forgets them. */
-function keepsStatements(): boolean {
-  const [, major = "0", minor = "0"] = /PgBouncer (\d+)\.(\d+)/.exec(
-    execFileSync(PGBOUNCER, ["--version"], { encoding: "utf8" }),
-  )!;
-  return Number(major) > 1 || Number(minor) >= 21;
-}
 
 // Debian's package, which .ci/run installs.
 describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", () => {
-  let folder: string;
   let database: TestDatabase;
   let owner: pg.Client;
-  let pooler: ChildProcess;
-  let pooled: string;
+  let pooler: Router;
   let service: Service;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "pgbouncer-"));
-    await chmod(folder, 0o755);
     database = await cloneDatabase();
     owner = new pg.Client({ connectionString: database.ownerUrl });
     await owner.connect();
@@ -49,47 +31,16 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
       grant execute on function public.add to anon;
       create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 400) n;
       grant select on public.long_rows to anon`);
-    pooled = await startPooler();
-    service = await serve({ ...database, url: pooled }, { DB_PREPARED_STATEMENTS: String(keepsStatements()) });
+    // With few connections, so that sessions are shared in earnest.
+    pooler = await startPgBouncer(socketAddressOf(database.url), 4);
+    service = await serve(database, settingsThrough(pooler, database));
   });
   afterAll(async () => {
     await service.stop();
-    const ended = once(pooler, "close");
-    pooler.kill("SIGTERM");
-    await ended;
+    await pooler.close();
     await owner.end();
     await database.drop();
-    await rm(folder, { recursive: true, force: true });
   });
-
-  /** With few connections, so that sessions are shared in earnest. */
-  async function startPooler(): Promise<string> {
-    const place = new URL(database.url.replace("@/", "@localhost/")).searchParams;
-    const port = await freePort();
-    const text = await readFile(join(REPOSITORY, "deploy/pgbouncer.ini"), "utf8");
-    const own = text
-      .replace(
-        "content = host=postgres port=5432 dbname=content",
-        `${database.name} = host=${place.get("host")} port=${place.get("port")}`,
-      )
-      .replace("listen_addr = *", "listen_addr = 127.0.0.1")
-      .replace("listen_port = 6432", `listen_port = ${port}`)
-      .replace("auth_type = scram-sha-256", "auth_type = trust")
-      .replace("/run/pgbouncer/users.txt", join(folder, "users.txt"))
-      .replace("default_pool_size = 28", "default_pool_size = 4")
-      .replace(/^max_prepared_statements.*$/m, (line) => (keepsStatements() ? line : ""));
-    await writeFile(join(folder, "users.txt"), '"authenticator" ""\n');
-    await writeFile(join(folder, "pgbouncer.ini"), own);
-    const account = await chooseAccount();
-    for (const name of ["users.txt", "pgbouncer.ini"]) await chownTo(account, join(folder, name));
-    // The run's Postgres lets nobody else near its socket.
-    pooler = await spawnAs(PGBOUNCER, [join(folder, "pgbouncer.ini")], account, place.get("host")!);
-    let said = "";
-    pooler.stderr!.on("data", (chunk) => (said += chunk));
-    await until(() => pooler.exitCode !== null || said.includes("process up"));
-    expect(pooler.exitCode, said).toBeNull();
-    return `postgresql://authenticator@127.0.0.1:${port}/${database.name}`;
-  }
 
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     fetch(`${service.url}${path}`, {

@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { startHostileRouter } from "./hostile-router.ts";
+import { startPgBouncer } from "./pgbouncer.ts";
+import { startPgpool } from "./pgpool.ts";
 
 /** A program between the service and Postgres. */
 export type Router = {
@@ -10,12 +12,14 @@ export type Router = {
   close(): Promise<void>;
 };
 
-export type RouterName = "hostile";
+export type RouterName = "pgbouncer" | "pgpool" | "hostile";
 
 /** The server's socket. */
 export type PostgresSocketAddress = { readonly folder: string; readonly port: string };
 
 const START: Readonly<Record<RouterName, (postgres: PostgresSocketAddress) => Promise<Router>>> = {
+  pgbouncer: startPgBouncer,
+  pgpool: startPgpool,
   hostile: async ({ folder, port }) => ({
     ...(await startHostileRouter({ path: join(folder, `.s.PGSQL.${port}`) })),
     settings: { DB_PREPARED_STATEMENTS: "false" },
