@@ -9,6 +9,7 @@ import { runMigrations, setUsersAccess } from "../engine/migrate/migrate.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { COMPILE_CACHE } from "./program.ts";
 import { socketAddressOf, startRouter } from "./routers/router.ts";
+import { useRouter } from "./routers/through-router.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -41,7 +42,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const { ROUTER } = process.env;
   const router = ROUTER ? await startRouter(ROUTER, socketAddressOf(clusterUrl)) : null;
   project.provide("clusterUrl", clusterUrl);
-  project.provide("router", router && { port: router.port, settings: router.settings });
+  if (router) useRouter(router, clusterUrl);
   return async () => {
     await router?.close();
     await cluster.stop();

@@ -1,22 +1,22 @@
-import { inject } from "vitest";
+import { isDeepStrictEqual } from "node:util";
 import type { TestDatabase } from "../database.ts";
-import type { Router } from "./router.ts";
+import { type Router, socketAddressOf } from "./router.ts";
 
 type RunningRouter = Pick<Router, "port" | "settings">;
 type DatabaseUrls = Pick<TestDatabase, "url" | "ownerUrl">;
 
-declare module "vitest" {
-  interface ProvidedContext {
-    /** The router of this run, with the environment variable ROUTER. */
-    router: RunningRouter | null;
-  }
+/** Makes this the router of the run: of this process and of those that it starts. */
+export function useRouter(router: RunningRouter, clusterUrl: string): void {
+  const { port, settings } = router;
+  process.env.RUNNING_ROUTER = JSON.stringify({ port, settings, server: socketAddressOf(clusterUrl) });
 }
 
 /** The settings for this database: through the run's router, if it has one and the database is of the run's cluster. */
 export function settingsOf(urls: DatabaseUrls): NodeJS.ProcessEnv {
-  const router = inject("router");
-  if (router && urls.url.endsWith(new URL(inject("clusterUrl").replace("@/", "@localhost/")).search)) {
-    return settingsThrough(router, urls);
+  const { RUNNING_ROUTER } = process.env;
+  if (RUNNING_ROUTER) {
+    const { server, ...router } = JSON.parse(RUNNING_ROUTER);
+    if (isDeepStrictEqual(server, socketAddressOf(urls.url))) return settingsThrough(router, urls);
   }
   return { DATABASE_URL: urls.url, OWNER_DATABASE_URL: urls.ownerUrl };
 }
