@@ -475,6 +475,7 @@ function openRequestDatabase(
     log,
     poolSize: config.poolSize,
     preparedStatements: config.preparedStatements,
+    transactionMode: config.transactionMode,
     pipelineDepth: config.pipelineDepth,
     statementTimeout: config.statementTimeout * 1000,
     lockTimeout: config.lockTimeout * 1000,

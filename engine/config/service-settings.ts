@@ -139,6 +139,12 @@ export const POSTGRES_SETTINGS = {
     "true",
     "Set to false behind a pooler that does not support prepared statements.",
   ),
+  transactionMode: withDefault(
+    "TRANSACTION_MODE",
+    oneOf("implicit", "explicit"),
+    "implicit",
+    "How requests are sent to Postgres. `implicit`: all statements of a request before one Sync, which Postgres and PgBouncer run in one transaction. `explicit`: between BEGIN and COMMIT, in one write too, for routers that distribute the statements of an implicit transaction over several sessions.",
+  ),
   channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", "NOTIFY channel for `reload schema` and `reload config`."),
   channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", "Whether to listen on this channel."),
   databaseConfig: withDefault(

@@ -34,6 +34,9 @@ const TERMS_BY_POOL: Readonly<Record<PoolName, PoolTerms>> = {
   stream: {},
 };
 
+/** Whether a request's transaction is the implicit one of the statements before a Sync, or BEGIN … COMMIT. */
+export type TransactionMode = "implicit" | "explicit";
+
 export type ConnectionPoolsOptions = {
   readonly url: string;
   readonly applicationName: string;
@@ -41,6 +44,7 @@ export type ConnectionPoolsOptions = {
   readonly onState: (condition: DatabaseAvailability) => void;
   readonly size: number;
   readonly preparedStatements: boolean;
+  readonly transactionMode: TransactionMode;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth: number;
 };
@@ -167,7 +171,8 @@ export class ConnectionPools {
     this.#availability.up();
     void this.#adaptSizes();
     const maxPrepared = this.#options.preparedStatements ? MAX_PREPARED_STATEMENTS : 0;
-    return new PostgresConnection(socket, events, { depth, counters, maxPrepared });
+    const transactions = { isExplicit: this.#options.transactionMode === "explicit", keepsSettings: true };
+    return new PostgresConnection(socket, events, { depth, counters, maxPrepared, transactions });
   }
 
   #onConnectFailure(error: Error): void {

@@ -3,7 +3,13 @@ import * as message from "../pg-client/server-messages.ts";
 import { isFatal, readError, readPair, readTransactionStatus } from "../pg-client/server-messages.ts";
 import { ContextError, PrecedingStatementError, unexpectedTransactionState } from "./database-errors.ts";
 import type { ShareHolder } from "./fair-sharing.ts";
-import { BatchProgress, type BatchStep, type PipelinedBatch } from "./pipelined-batch.ts";
+import {
+  adaptSteps,
+  BatchProgress,
+  type BatchStep,
+  type PipelinedBatch,
+  type TransactionTraits,
+} from "./pipelined-batch.ts";
 import type { PostgresSocket } from "./postgres-socket.ts";
 import {
   type ConnectionCounters,
@@ -28,6 +34,9 @@ const MAX_EXPECTED_MS = 10;
 /** SQLSTATE query_canceled. */
 const QUERY_CANCELED = "57014";
 
+/** The traits of a connection to Postgres itself. */
+const OF_POSTGRES: TransactionTraits = { isExplicit: false, keepsSettings: true };
+
 export type ConnectionEvents = {
   /** The connection may have room for another batch, or has retired. */
   ready(connection: PostgresConnection): void;
@@ -38,6 +47,7 @@ type ConnectionOptions = {
   /** The maximum number of batches in flight, while they are expected to be brief. */
   readonly depth: number;
   readonly maxPrepared: number;
+  readonly transactions?: TransactionTraits;
   readonly counters?: ConnectionCounters;
 };
 
@@ -58,6 +68,7 @@ export class PostgresConnection {
   readonly #events: ConnectionEvents;
   readonly #depth: number;
   readonly #counters: ConnectionCounters;
+  readonly #transactions: TransactionTraits;
   readonly #prepared: PreparedStatements;
   readonly #outbox = new MessageEncoder();
   readonly #inFlight: BatchProgress[] = [];
@@ -81,11 +92,12 @@ export class PostgresConnection {
   constructor(
     socket: PostgresSocket,
     events: ConnectionEvents,
-    { depth, maxPrepared, counters = makeConnectionCounters() }: ConnectionOptions,
+    { depth, maxPrepared, transactions = OF_POSTGRES, counters = makeConnectionCounters() }: ConnectionOptions,
   ) {
     this.#socket = socket;
     this.#events = events;
     this.#depth = depth;
+    this.#transactions = transactions;
     this.#counters = counters;
     this.#prepared = new PreparedStatements(maxPrepared, counters);
     counters.opened++;
@@ -145,7 +157,8 @@ export class PostgresConnection {
   send(exchange: PipelinedBatch): void {
     if (this.#isClosed) exchange.end({ kind: "lost", cause: new Error("The connection is closed"), sent: false });
     else {
-      const progress = new BatchProgress(exchange, this.#write(exchange));
+      const sequence = adaptSteps(exchange, this.#transactions);
+      const progress = new BatchProgress(exchange, sequence, this.#write(exchange, sequence));
       this.#inFlight.push(progress);
       this.#expectedMs += progress.expected;
       this.#unsent++;
@@ -232,7 +245,10 @@ export class PostgresConnection {
     }
   }
 
-  #write({ steps, main, wantsFields, fresh }: PipelinedBatch): PreparedStatement[] {
+  #write(
+    { wantsFields, fresh }: PipelinedBatch,
+    { steps, main }: Pick<PipelinedBatch, "steps" | "main">,
+  ): PreparedStatement[] {
     const outbox = this.#outbox;
     for (const name of this.#prepared.takeClosing()) outbox.closeStatement(name);
     return steps.map((step, index) => {
@@ -315,7 +331,7 @@ export class PostgresConnection {
     }
   }
 
-  #finish({ exchange, expected, prepared, error, isStale }: BatchProgress, status: number): void {
+  #finish({ exchange, main, expected, prepared, error, isStale }: BatchProgress, status: number): void {
     this.#inFlight.shift();
     this.#expectedMs = this.#inFlight.length === 0 ? 0 : this.#expectedMs - expected;
     this.#cancelWanted = false;
@@ -329,7 +345,7 @@ export class PostgresConnection {
 
     const isAstray = exchange.keepsTransaction ? !error && status === message.IDLE : status !== message.IDLE;
     const failure = error ?? (isAstray ? unexpectedTransactionState() : null);
-    const fields = exchange.wantsFields ? prepared[exchange.main]!.fields : null;
+    const fields = exchange.wantsFields ? prepared[main]!.fields : null;
     const isInterrupted = this.#interrupted && (error as DatabaseError | null)?.code === QUERY_CANCELED;
     if (this.#inFlight.length === 0 && !this.#cancelling) this.#interrupted = false;
     if (failure) exchange.end({ kind: "refused", milliseconds, error: failure, isStale, isInterrupted });

@@ -7,6 +7,7 @@ import {
   type DatabaseAvailability,
   type DatabaseLog,
   type PoolName,
+  type TransactionMode,
 } from "./connection-pools.ts";
 import {
   type BlockedStatement,
@@ -53,6 +54,8 @@ export type DatabaseOptions = {
   readonly poolSize?: number;
   /** False behind a pooler that does not support prepared statements. */
   readonly preparedStatements?: boolean;
+  /** Explicit behind a router that gives each statement outside of a transaction block another session. */
+  readonly transactionMode?: TransactionMode;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth?: number;
   /** Statement timeout in milliseconds; 0 is no limit. */
@@ -147,6 +150,7 @@ export class Database {
     onState = () => {},
     poolSize: size = 28,
     preparedStatements = true,
+    transactionMode = "implicit",
     pipelineDepth = 64,
     statementTimeout = 30_000,
     lockTimeout = 3_000,
@@ -166,7 +170,7 @@ export class Database {
     this.#acquireTimeout = acquireTimeout;
     this.#maxResponseBytes = maxAnswerBytes;
     this.#totalBudget = new ResponseBudget(LARGE_RESPONSES * maxAnswerBytes);
-    const poolOptions = { applicationName, log, size, preparedStatements, pipelineDepth };
+    const poolOptions = { applicationName, log, size, preparedStatements, transactionMode, pipelineDepth };
     this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
     const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read };
@@ -174,7 +178,7 @@ export class Database {
   }
 
   /**
-   * Sends the caller's settings and one statement in one write and one implicit transaction. Resolves only after
+   * Sends the caller's settings and one statement in one write and one transaction. Resolves only after
    * ReadyForQuery, since deferred constraints fail at commit. Rejects with pg's DatabaseError if Postgres rejects the
    * statement (a ContextError if it rejects the role or a setting, a PrecedingStatementError if it rejects `before`), and
    * with an ApiError if no connection is available or the response exceeds its budget.

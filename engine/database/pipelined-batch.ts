@@ -139,6 +139,31 @@ export function makeRolledBackSteps(
   return [BEGIN, RESET, makeContextStep(context, terms), ...terms.before, step, CHECK_CONSTRAINTS, ROLLBACK];
 }
 
+/** How the sessions of a server or router run the transactions of requests. */
+export type TransactionTraits = {
+  /**
+   * Whether requests are sent as BEGIN … COMMIT instead of as the implicit transaction of the statements before a Sync,
+   * which some routers distribute over several sessions.
+   */
+  readonly isExplicit: boolean;
+  /** Whether a setting that a function changes for its session would apply to later requests. */
+  readonly keepsSettings: boolean;
+};
+
+type StepSequence = Pick<PipelinedBatch, "steps" | "main">;
+
+/** The steps as this server or router requires them. COMMIT has a Sync of its own, for the reason of `makeRolledBackSteps`. */
+export function adaptSteps(batch: StepSequence, { isExplicit, keepsSettings }: TransactionTraits): StepSequence {
+  const { steps, main } = batch;
+  if (!isExplicit) return batch;
+  const isImplicit = steps[0] === RESET;
+  if (!isImplicit && (keepsSettings || steps[1] !== RESET)) return batch;
+  const [opening, rest] = isImplicit ? [BEGIN, steps.slice(1)] : [steps[0]!, steps.slice(2)];
+  const beginning = keepsSettings ? [opening, RESET] : [opening];
+  const adapted = isImplicit ? [...beginning, ...rest, COMMIT] : [...beginning, ...rest];
+  return { steps: adapted, main: main + beginning.length - (steps.length - rest.length) };
+}
+
 export function makeOpeningSteps(
   context: StatementContext,
   terms: StatementLimits,
@@ -223,6 +248,9 @@ function contextShapeFor(
 /** Tracks the server's progress through a batch from its responses. */
 export class BatchProgress {
   readonly exchange: PipelinedBatch;
+  /** The steps that were sent, and the index of the first one whose rows are collected. */
+  readonly steps: readonly BatchStep[];
+  readonly main: number;
   /** One per step. */
   readonly prepared: readonly PreparedStatement[];
   /** The expected duration when the batch was sent. */
@@ -237,21 +265,22 @@ export class BatchProgress {
   /** Whether the current step's Bind has completed. */
   #bound = false;
 
-  constructor(exchange: PipelinedBatch, prepared: readonly PreparedStatement[]) {
+  constructor(exchange: PipelinedBatch, { steps, main }: StepSequence, prepared: readonly PreparedStatement[]) {
     this.exchange = exchange;
+    this.steps = steps;
+    this.main = main;
     this.prepared = prepared;
     this.expected = exchange.expected;
-    this.#sync = exchange.steps.findIndex(({ sync }) => sync);
+    this.#sync = steps.findIndex(({ sync }) => sync);
   }
 
   /** The step that the server executes; undefined during the commit after the last step before a Sync. */
   get step(): BatchStep | undefined {
-    return this.#step <= this.#sync ? this.exchange.steps[this.#step] : undefined;
+    return this.#step <= this.#sync ? this.steps[this.#step] : undefined;
   }
 
   get #isMain(): boolean {
-    const { main, mainCount } = this.exchange;
-    return this.#step >= main && this.#step < main + mainCount;
+    return this.#step >= this.main && this.#step < this.main + this.exchange.mainCount;
   }
 
   /** Decides whether a message that spans several chunks is collected or dropped. */
@@ -301,9 +330,10 @@ export class BatchProgress {
 
   /** Records the error; returns the prepared statement to drop if the error is about it. */
   fail(error: DatabaseError): PreparedStatement | null {
+    const isStale = this.step !== undefined && !this.#bound && this.#isOutdated(error.code ?? "");
+    if (!this.error) this.isStale = isStale;
     this.error ??= error;
-    this.isStale = this.step !== undefined && !this.#bound && this.#isOutdated(error.code ?? "");
-    return this.isStale ? this.prepared[this.#step]! : null;
+    return isStale ? this.prepared[this.#step]! : null;
   }
 
   #isOutdated(code: string): boolean {
@@ -312,12 +342,11 @@ export class BatchProgress {
 
   /** Processes ReadyForQuery, to which the server skips after an error; false if another Sync follows. */
   sync(): boolean {
-    const { steps } = this.exchange;
     if (!this.error && this.#step !== this.#sync + 1) throw protocolViolation("fewer or more results than statements");
     this.#step = this.#sync + 1;
-    this.#sync = steps.findIndex(({ sync }, index) => sync && index >= this.#step);
+    this.#sync = this.steps.findIndex(({ sync }, index) => sync && index >= this.#step);
     this.#bound = false;
-    return this.#step === steps.length;
+    return this.#step === this.steps.length;
   }
 }
 

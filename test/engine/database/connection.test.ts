@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../engine/database/database.ts";
-import { alice, anon, caller, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { alice, anon, caller, commonOptions, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create function leak(name text, value text) returns void language plpgsql
@@ -20,6 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 
+const isExplicit = commonOptions.current.transactionMode === "explicit";
 const answer = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows[0]?.[0];
 const pid = () => answer(anon, PID);
 const setting = (name: string) => answer(anon, sql("select current_setting($1, true)", name));
@@ -70,17 +71,21 @@ describe("a session between two requests", () => {
     await database.run(anon, sql("insert into things values (1) on conflict do nothing"));
   });
 
-  test("is closed when a statement has left a transaction open, and no other request runs inside it", async () => {
-    await trust(sql("begin"));
-    await trust(PID);
-    const read = () => answer(anon, PID, { readOnly: true });
-    const before = await read();
-    const begin = database.run(anon, sql("begin"), { pool: "read" });
-    const [opening, ...behind] = await Promise.allSettled([begin, read(), read()]);
-    expect(opening).toMatchObject({ status: "rejected", reason: { code: "25000" } });
-    for (const result of behind)
-      expect(result).toMatchObject({ status: "fulfilled", value: expect.not.stringMatching(before!) });
-  });
+  // An explicit transaction ends with its own COMMIT.
+  test.skipIf(isExplicit)(
+    "is closed when a statement has left a transaction open, and no other request runs inside it",
+    async () => {
+      await trust(sql("begin"));
+      await trust(PID);
+      const read = () => answer(anon, PID, { readOnly: true });
+      const before = await read();
+      const begin = database.run(anon, sql("begin"), { pool: "read" });
+      const [opening, ...behind] = await Promise.allSettled([begin, read(), read()]);
+      expect(opening).toMatchObject({ status: "rejected", reason: { code: "25000" } });
+      for (const result of behind)
+        expect(result).toMatchObject({ status: "fulfilled", value: expect.not.stringMatching(before!) });
+    },
+  );
 
   test("is closed when a statement is COPY", async () => {
     await expect(database.run(anon, sql("copy things from stdin"))).rejects.toMatchObject({ kind: "unavailable" });
@@ -129,7 +134,9 @@ describe("prepared statements", () => {
   test("that the session has lost are parsed again", async () => {
     const before = await pid();
     await database.run(anon, sql("select deallocate_all()"));
-    expect(await pid()).toBe(before);
+    // COMMIT was prepared too: without it the session is closed, and the request runs again.
+    if (isExplicit) expect(await pid()).not.toBe(before);
+    else expect(await pid()).toBe(before);
   });
 
   test("can all be deallocated at once, after which the server has closed them", async () => {

@@ -11,6 +11,9 @@ export type OpenDatabase = AsyncDisposable & {
   readonly logged: string[];
 };
 
+/** Options of every database that this file of tests opens. */
+export const commonOptions: { current: Partial<DatabaseOptions> } = { current: {} };
+
 /** A database of one's own with this schema in it, and the engine's door to it. */
 export async function open(schema = "", options: Partial<DatabaseOptions> = {}): Promise<OpenDatabase> {
   const { url, ownerUrl, drop } = await cloneDatabase("empty");
@@ -23,7 +26,7 @@ export async function open(schema = "", options: Partial<DatabaseOptions> = {}):
     info: (_fields: object, message: string) => void logged.push(message),
     warn: (_fields: object, message: string) => void logged.push(message),
   };
-  const database = openDatabase({ url, ownerUrl, log, ...options });
+  const database = openDatabase({ url, ownerUrl, log, ...commonOptions.current, ...options });
   const close = async () => {
     await database.close();
     await owner.end();
