@@ -1,5 +1,5 @@
 import { isEmbedded } from "../engine/config/config.ts";
-import { joinPostgres } from "../engine/postgres/served-postgres.ts";
+import { joinPostgres, toClientUrl } from "../engine/postgres/served-postgres.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 
 await runCommand({
@@ -11,7 +11,7 @@ Example:
   async run(config, [word]) {
     if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     if (!isEmbedded(config)) {
-      console.log(config.directDatabaseUrl ?? config.ownerDatabaseUrl ?? config.databaseUrl);
+      console.log(toClientUrl(config.directDatabaseUrl ?? config.ownerDatabaseUrl ?? config.databaseUrl!));
       return;
     }
     const postgres = await joinPostgres(config);

@@ -12,6 +12,8 @@ export type Wire = {
   /** Who is connected is thrown out, and nobody gets through until it is mended. */
   cut(): void;
   mend(): void;
+  /** Who connects from now on reaches another server; who is connected stays where they are. */
+  leadTo(url: string): void;
   close(): Promise<void>;
 };
 
@@ -25,8 +27,8 @@ type Listeners = {
 };
 
 export async function openWire(url: string, { listen, passes = () => true, alter }: Listeners = {}): Promise<Wire> {
-  const { username, pathname, searchParams } = new URL(url.replace("@/", "@localhost/"));
-  const path = `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
+  const { username, pathname } = new URL(url.replace("@/", "@localhost/"));
+  let path = socketOf(url);
   const sockets = new Set<Socket>();
   const silent = new Set<Socket>();
   let opened = 0;
@@ -81,10 +83,18 @@ export async function openWire(url: string, { listen, passes = () => true, alter
     mend: () => {
       isUp = true;
     },
+    leadTo: (other) => {
+      path = socketOf(other);
+    },
     async close() {
       cut();
       server.close();
       await once(server, "close");
     },
   };
+}
+
+function socketOf(url: string): string {
+  const { searchParams } = new URL(url.replace("@/", "@localhost/"));
+  return `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
 }

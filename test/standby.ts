@@ -13,11 +13,19 @@ import { until } from "./until.ts";
 export type Pair = {
   readonly primary: Cluster["url"];
   readonly standby: Cluster["url"];
+  /** One connection string with both servers, the primary first. */
+  readonly both: Cluster["url"];
   /** Resolves when the standby has replayed all that the primary has written. */
   caughtUp(): Promise<void>;
   /** The standby's server ends at once, as if its machine had lost power. */
   killStandby(): Promise<void>;
   startStandby(): Promise<void>;
+  /** The primary ends in an orderly way: the standby has received all that it has written. */
+  stopPrimary(): Promise<void>;
+  /** The standby becomes the primary. */
+  promoteStandby(): Promise<void>;
+  /** The server that was the primary comes back, at its former address, as a standby of the promoted one. */
+  startFormerPrimary(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -29,28 +37,45 @@ export async function startPair(root: string): Promise<Pair> {
   const folder = join(root, "standby");
   const standby: Cluster["url"] = (role, database) => `postgresql://${role}@/${database}?host=${folder}&port=5432`;
   await copyCluster(source, join(dataDir, "postgres"), folder);
-  let server = await startStandby(folder, `host=${join(dataDir, "socket")} port=5432 user=postgres`);
-
-  const killStandby = async () => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const ended = once(server, "exit");
-    // Its own children find out by themselves; SIGQUIT spares the test the wait for that.
-    server.kill("SIGQUIT");
-    await ended;
-  };
+  const sockets = join(dataDir, "socket");
+  const followPrimary = () => startStandby({ folder, sockets: folder, primary: sockets });
+  let server = await followPrimary();
+  let former: ChildProcess | null = null;
   return {
     primary: primary.url,
     standby,
+    both: (role, database) => `postgresql://${role}@/${database}?host=${sockets},${folder}&port=5432`,
     caughtUp: () => caughtUp(source, standby("postgres", "postgres")),
-    killStandby,
+    killStandby: () => killServer(server),
     async startStandby() {
-      server = await startStandby(folder, `host=${join(dataDir, "socket")} port=5432 user=postgres`);
+      server = await followPrimary();
+    },
+    stopPrimary: () => primary.stop(),
+    async promoteStandby() {
+      await withClient(standby("postgres", "postgres"), (client) => client.query("select pg_promote()"));
+    },
+    async startFormerPrimary() {
+      const data = join(dataDir, "postgres");
+      await writeFile(join(data, "standby.signal"), "");
+      await chownTo(await chooseAccount(), join(data, "standby.signal"));
+      await mkdir(sockets, { recursive: true });
+      await chownTo(await chooseAccount(), sockets);
+      former = await startStandby({ folder: data, sockets, primary: folder });
     },
     async stop() {
-      await killStandby();
+      if (former) await killServer(former);
+      await killServer(server);
       await primary.stop();
     },
   };
+}
+
+async function killServer(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, "exit");
+  // Its own children find out by themselves; SIGQUIT spares the test the wait for that.
+  server.kill("SIGQUIT");
+  await ended;
 }
 
 /** As pg_basebackup does it, which does not come with the embedded binaries. */
@@ -69,11 +94,19 @@ async function copyCluster(source: string, from: string, folder: string): Promis
   for (const name of ["backup_label", "standby.signal"]) await chownTo(account, join(folder, name));
 }
 
-async function startStandby(folder: string, primary: string): Promise<ChildProcess> {
+type StandbyFolders = {
+  readonly folder: string;
+  /** Where it listens. */
+  readonly sockets: string;
+  /** Where its primary listens. */
+  readonly primary: string;
+};
+
+async function startStandby({ folder, sockets, primary }: StandbyFolders): Promise<ChildProcess> {
   const settings = {
-    primary_conninfo: primary,
+    primary_conninfo: `host=${primary} port=5432 user=postgres`,
     listen_addresses: "",
-    unix_socket_directories: folder,
+    unix_socket_directories: sockets,
     max_wal_senders: "20",
     wal_level: "logical",
     log_min_messages: "log",

@@ -68,7 +68,7 @@ export const POSTGRES_SETTINGS = {
   databaseUrl: secret(
     ["DATABASE_URL", "PGRST_DB_URI"],
     postgresUrl,
-    "The Postgres database, with the login for requests. Unset: an embedded Postgres in DATA_DIR.",
+    "The Postgres database, with the login for requests. With several hosts (`postgresql://login@a:5432,b:5432/database`), connections go to the primary, or to what `target_session_attrs` says. Unset: an embedded Postgres in DATA_DIR.",
   ),
   ownerDatabaseUrl: secret(
     "OWNER_DATABASE_URL",
@@ -83,7 +83,7 @@ export const POSTGRES_SETTINGS = {
   readDatabaseUrls: secret(
     "READ_DATABASE_URLS",
     postgresUrls,
-    "Streaming replicas for reads, with the login for requests, separated by commas.",
+    "Streaming replicas for reads, with the login for requests, separated by commas. Each host is one replica.",
   ),
   maxReplicaLag: withDefault(
     "READ_MAX_LAG_SECONDS",

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
-import { findTlsError } from "../pg-client/connection-string.ts";
+import { findServersError, findTlsError, parseServers, withFirstHost } from "../pg-client/connection-string.ts";
 import { algorithmsOf, isKeySetText, isWeakKey, parseKeySet, type WebKey } from "../web-keys.ts";
 import { type ClaimPath, parseClaimPath } from "./claim-path.ts";
 
@@ -96,7 +96,7 @@ export const nonEmptyList: SettingReader<readonly string[]> = (value) => {
 export const postgresUrl: SettingReader<string> = (value) => {
   // The connection string of a socket has no host, which a URL requires.
   const url = /^postgres(ql)?:\/\/\S+$/.test(value)
-    ? URL.parse(value.replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
+    ? URL.parse(withFirstHost(value).replace(/^(\w+:\/\/(?:[^/@]*@)?)\//, "$1localhost/"))
     : null;
   // An unescaped special character in the password makes the rest of it look like the database.
   if (!url || url.pathname.length < 2 || url.pathname.includes("@") || url.hash !== "") {
@@ -105,6 +105,8 @@ export const postgresUrl: SettingReader<string> = (value) => {
       : "";
     throw new Error(`a connection string like postgresql://user@host:5432/database${advice}`);
   }
+  const serversFault = findServersError(value);
+  if (serversFault) throw new Error(`a connection string that names its servers: ${serversFault}`);
   const fault = findTlsError(value, canRead);
   if (fault) throw new Error(`a connection string that says how to use TLS: ${fault}`);
   return value;
@@ -119,7 +121,13 @@ function canRead(file: string): boolean {
   }
 }
 
-export const postgresUrls: SettingReader<readonly string[]> = (value) => list(value).map(postgresUrl);
+/** One connection string per server: several hosts in one are several servers. */
+export const postgresUrls: SettingReader<readonly string[]> = (value) =>
+  value
+    .split(/,(?=\s*(?:postgres(?:ql)?:|$))/)
+    .map((item) => item.trim())
+    .filter((item) => item !== "")
+    .flatMap((item) => parseServers(postgresUrl(item)).servers.map(({ url }) => url));
 
 /** A secret, or a JWK or JWKS as in PostgREST. */
 export const jwtSecret: SettingReader<string> = (value) => {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { awaitedRetryDelay, retryDelay } from "../concurrency/retry-delay.ts";
 import type { ApiError } from "../errors.ts";
+import { findServer } from "../pg-client/server-finder.ts";
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { acquireTimeout, databaseUnreachable } from "./database-errors.ts";
@@ -364,10 +365,11 @@ const FREE_CONNECTIONS = `
   )::int as free`;
 
 export async function countFreeConnections(url: string): Promise<number> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  client.on("error", () => {});
+  const { client } = await findServer(url).connect(
+    (server) => new pg.Client(server).on("error", () => {}),
+    CONNECT_TIMEOUT_MS,
+  );
   try {
-    await client.connect();
     const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
     return rows[0]!.free;
   } finally {

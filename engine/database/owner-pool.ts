@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { awaitedRetryDelay } from "../concurrency/retry-delay.ts";
 import type { Logger } from "../output/log.ts";
+import { findServer } from "../pg-client/server-finder.ts";
 import { isFatal } from "../pg-client/server-messages.ts";
 import { acquireTimeout, databaseUnreachable, outcomeUnknown } from "./database-errors.ts";
 
@@ -28,7 +29,7 @@ export class OwnerPool {
   constructor({ url, applicationName, acquireTimeout }: OwnerPoolOptions) {
     this.#acquireTimeout = acquireTimeout;
     this.#pool = new pg.Pool({
-      connectionString: url,
+      Client: findServer(url).makePoolClient(acquireTimeout),
       fallback_application_name: applicationName,
       max: MAX_CLIENTS,
       connectionTimeoutMillis: acquireTimeout,

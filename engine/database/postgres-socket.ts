@@ -2,6 +2,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
+import { findServer, type ServerOptions } from "../pg-client/server-finder.ts";
 import { type AcceptMessage, checkMessages, MessageReader, type OnMessage } from "../pg-client/server-messages.ts";
 
 const READ_BUFFER_BYTES = 64 * 1024;
@@ -16,6 +17,8 @@ export type PostgresSocketOptions = {
 /** An authenticated session: pg does TLS, SCRAM and the start-up, this service does the messages. */
 export type PostgresSocket = {
   readonly processId: number;
+  /** The host and port of its server. */
+  readonly serverName: string;
   /** The settings that the server reported at the start. */
   readonly parameters: ReadonlyMap<string, string>;
   /** Takes over the stream from pg. `lost` is called when the connection ends for any reason. */
@@ -50,36 +53,18 @@ type ConnectionInternals = pg.Connection & {
 };
 
 export async function openPostgresSocket(options: PostgresSocketOptions): Promise<PostgresSocket> {
-  const input = new SocketInput();
-  const client = makeClient(options, input);
+  const { url, connectTimeout } = options;
+  const makeClient = (server: ServerOptions) => new SocketClient(server, options.applicationName);
+  const { client, serverName } = await findServer(url).connect(makeClient, connectTimeout);
   const internals = client as unknown as ClientInternals;
-  const startup = internals.getStartupConf.bind(client);
-  internals.getStartupConf = () => ({ ...startup(), DateStyle: "ISO", IntervalStyle: "postgres" });
-
-  const parameters = new Map<string, string>();
-  client.connection.on("parameterStatus", ({ parameterName, parameterValue }) =>
-    parameters.set(parameterName, parameterValue),
-  );
-  let lost: ((reason: Error) => void) | null = null;
-  let reason: Error | null = null;
-  client.on("error", (error) => {
-    reason ??= error;
-  });
-  client.on("end", () => {
-    reason ??= new Error("The connection ended");
-    lost?.(reason);
-  });
-
-  await client.connect();
   const stream: Duplex = client.connection.stream;
-
   return {
     processId: internals.processID,
-    parameters,
+    serverName,
+    parameters: client.parameters,
     listen(deliver, whenLost, admit) {
-      input.takeOver(stream, new MessageReader(deliver, admit), whenLost);
-      lost = whenLost;
-      if (reason) whenLost(reason);
+      client.input.takeOver(stream, new MessageReader(deliver, admit), whenLost);
+      client.notifyLost(whenLost);
     },
     isWritable: () => stream.writable,
     write(chunks) {
@@ -99,18 +84,45 @@ export async function openPostgresSocket(options: PostgresSocketOptions): Promis
   };
 }
 
-function makeClient({ url, applicationName, connectTimeout }: PostgresSocketOptions, input: SocketInput): pg.Client {
-  const client = new pg.Client({
-    connectionString: url,
-    fallback_application_name: applicationName,
-    connectionTimeoutMillis: connectTimeout,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 30_000,
-    // pg passes its connection options, which its type omits.
-    stream: ((options: { ssl?: unknown }) => input.makeSocket(options)) as () => Socket,
-  });
-  checkMessages(client.connection);
-  return client;
+/** A client of pg until the session is open. */
+class SocketClient extends pg.Client {
+  readonly input: SocketInput;
+  readonly parameters = new Map<string, string>();
+  #lost: ((reason: Error) => void) | null = null;
+  #reason: Error | null = null;
+
+  constructor(server: ServerOptions, applicationName: string) {
+    const input = new SocketInput();
+    super({
+      ...server,
+      fallback_application_name: applicationName,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 30_000,
+      // pg passes its connection options, which its type omits.
+      stream: ((options: { ssl?: unknown }) => input.makeSocket(options)) as () => Socket,
+    });
+    this.input = input;
+    checkMessages(this.connection);
+    const internals = this as unknown as ClientInternals;
+    const startup = internals.getStartupConf.bind(this);
+    internals.getStartupConf = () => ({ ...startup(), DateStyle: "ISO", IntervalStyle: "postgres" });
+    this.connection.on("parameterStatus", ({ parameterName, parameterValue }) =>
+      this.parameters.set(parameterName, parameterValue),
+    );
+    this.on("error", (error) => {
+      this.#reason ??= error;
+    });
+    this.on("end", () => {
+      this.#reason ??= new Error("The connection ended");
+      this.#lost?.(this.#reason);
+    });
+  }
+
+  /** Calls back when the connection ends, also if it has ended already. */
+  notifyLost(lost: (reason: Error) => void): void {
+    this.#lost = lost;
+    if (this.#reason) lost(this.#reason);
+  }
 }
 
 /** What the server sends. Until `takeOver` pg receives it; afterwards it goes from the static read buffer to our reader. */

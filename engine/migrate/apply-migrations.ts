@@ -4,6 +4,8 @@ import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
+import { parseServers } from "../pg-client/connection-string.ts";
+import { findServer } from "../pg-client/server-finder.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import {
   type CommittedMigration,
@@ -56,7 +58,7 @@ export async function applyCommitted(
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
         .map((step, index) => (step.isLast ? step.history : copyStep(step, join(partial, String(index))))),
     );
-    const fault = await runInChildProcess({ url, rootUrl, histories: folders });
+    const fault = await runInChildProcess({ ...onOneServer(url, rootUrl), histories: folders });
     if (fault) throw await toMigrationError(url, histories, fault);
   } finally {
     await rm(partial, { recursive: true });
@@ -132,6 +134,16 @@ async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, 
  * Runs in a child process, because graphile-migrate exits the process when it loses an idle connection.
  * Connection strings are sent by a message, so that process lists do not show them.
  */
+/** graphile-migrate does not support connection strings with several hosts. */
+function onOneServer(url: string, rootUrl: string): Pick<RunnerJob, "url" | "rootUrl"> {
+  const latest = findServer(url).latest?.name;
+  const pin = (each: string) => {
+    const { servers } = parseServers(each);
+    return (servers.find(({ name }) => name === latest) ?? servers[0]!).url;
+  };
+  return { url: pin(url), rootUrl: pin(rootUrl) };
+}
+
 async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
   const child = fork(RUNNER, { execArgv: [], stdio: ["ignore", "ignore", "pipe", "ipc"] });
   let fault: RunnerError | null = null;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { Logger } from "../output/log.ts";
+import { findServer, type ServerOptions } from "./server-finder.ts";
 
 /** One LISTEN connection per process. Notifications are hints that may be lost, never the only source of information. */
 export type Listener = {
@@ -107,11 +108,31 @@ class ListeningClient implements Listener {
   }
 
   async #connect(): Promise<void> {
-    const { url, applicationName, answerWithinMs } = this.#options;
+    const { url, answerWithinMs } = this.#options;
+    let client: pg.Client | null = null;
+    try {
+      ({ client } = await findServer(url).connect((server) => this.#makeClient(server), answerWithinMs));
+      const channels = [this.#heartbeatChannel, ...this.#handlers.keys()];
+      // Querying the queue usage advances its tail, which otherwise can make LISTEN fail (PostgREST issue 3147).
+      const commands = ["select pg_notification_queue_usage()", ...channels.map(listenCommand)];
+      await client.query(commands.join(";"));
+    } catch (error) {
+      client?.connection.stream.destroy();
+      this.#retry(error as Error);
+      return;
+    }
+    if (this.#closed) {
+      await client.end();
+      return;
+    }
+    this.#begin(client);
+  }
+
+  #makeClient(server: ServerOptions): pg.Client {
+    const { applicationName, answerWithinMs } = this.#options;
     const client = new pg.Client({
-      connectionString: url,
+      ...server,
       fallback_application_name: applicationName,
-      connectionTimeoutMillis: answerWithinMs,
       query_timeout: answerWithinMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
@@ -121,22 +142,7 @@ class ListeningClient implements Listener {
     client.on("error", (error) => this.#onLost(client, error));
     client.on("end", () => this.#onLost(client, new Error("The server closed the connection")));
     client.on("notification", ({ channel, payload }) => this.#onNotification(channel, payload ?? ""));
-    try {
-      await client.connect();
-      const channels = [this.#heartbeatChannel, ...this.#handlers.keys()];
-      // Querying the queue usage advances its tail, which otherwise can make LISTEN fail (PostgREST issue 3147).
-      const commands = ["select pg_notification_queue_usage()", ...channels.map(listenCommand)];
-      await client.query(commands.join(";"));
-    } catch (error) {
-      client.connection.stream.destroy();
-      this.#retry(error as Error);
-      return;
-    }
-    if (this.#closed) {
-      await client.end();
-      return;
-    }
-    this.#begin(client);
+    return client;
   }
 
   #begin(client: pg.Client): void {

@@ -1,11 +1,12 @@
 import pg from "pg";
+import { findServer } from "./server-finder.ts";
 
 /** Runs work on a connection of its own: for use without a pool, or if the session must not be reused. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  // A lost connection rejects the running query; without a listener it would also end the process.
-  client.on("error", () => {});
-  await client.connect();
+  const { client } = await findServer(url).connect((server) => {
+    // A lost connection rejects the running query; without a listener it would also end the process.
+    return new pg.Client(server).on("error", () => {});
+  });
   try {
     return await work(client);
   } finally {

@@ -5,7 +5,8 @@ import { type Config, isEmbedded } from "../config/config.ts";
 import { runningCluster, startCluster, superviseCluster } from "../embedded/cluster.ts";
 import { clusterExists } from "../embedded/create-cluster.ts";
 import { allHistories, type MigrateSettings } from "../migrate/committed-migrations.ts";
-import { toPgConnectionString } from "../pg-client/connection-string.ts";
+import { parseServers, toPgConnectionString, toPrimaryUrl } from "../pg-client/connection-string.ts";
+import { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "../pg-client/server-finder.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { readOrMakeSecrets } from "../secrets.ts";
 
@@ -23,10 +24,14 @@ const TRANSIENT_CODES = [
   "53300",
 ];
 const DEFAULT_WAIT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 const UNTRUSTED =
   "the authority that signed its certificate is not trusted here: name the file that holds it with sslrootcert";
 /** pg's error when the server requires a password. */
 const NO_PASSWORD = "client password must be a string";
+const STANDBY_ADVICE =
+  "add the other hosts, so that the primary is among them (postgresql://user@a,b/database); a standby can be served with " +
+  "target_session_attrs=any, for reads only";
 const WRITE_PASSWORD = "the server asks for a password, and the connection string has none";
 /** Advice for the TLS errors of Node and pg. */
 const CONNECTION_ADVICE: Readonly<Record<string, string>> = {
@@ -144,19 +149,19 @@ function clusterOptions({ dataDir, embeddedPort, workers }: Config) {
 
 /** Waits for the request login of an external database. */
 export function awaitLogin({ databaseUrl }: Config, tell: ReportProgress, patience?: number): Promise<void> {
-  return awaitDatabase(toPgConnectionString(databaseUrl!), "DATABASE_URL", tell, patience);
+  return awaitDatabase(toSessionUrl(databaseUrl!), "DATABASE_URL", tell, patience);
 }
 
 function awaitOwner(config: Config, tell: ReportProgress, patience?: number): Promise<void> {
   const { ownerDatabaseUrl } = config;
   if (!ownerDatabaseUrl) return awaitLogin(config, tell, patience);
-  return awaitDatabase(toPgConnectionString(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
+  return awaitDatabase(toSessionUrl(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
 }
 
 function awaitDirect(config: Config, tell: ReportProgress, patience?: number): Promise<void> {
   const { directDatabaseUrl } = config;
   if (!directDatabaseUrl) return awaitOwner(config, tell, patience);
-  return awaitDatabase(toPgConnectionString(directDatabaseUrl), "DIRECT_DATABASE_URL", tell, patience);
+  return awaitDatabase(toSessionUrl(directDatabaseUrl), "DIRECT_DATABASE_URL", tell, patience);
 }
 
 function externalPostgres(config: Config): PostgresUrls {
@@ -167,18 +172,28 @@ function externalPostgres(config: Config): PostgresUrls {
   const rootUrl =
     config.rootDatabaseUrl ?? withDatabase(directUrl, (name) => (name === "postgres" ? "template1" : "postgres"));
   return {
-    requestUrl: toPgConnectionString(requestUrl),
-    ownerUrl: toPgConnectionString(ownerUrl),
-    directUrl: toPgConnectionString(directUrl),
-    clientUrl: directUrl,
+    requestUrl: toSessionUrl(requestUrl),
+    ownerUrl: toSessionUrl(ownerUrl),
+    directUrl: toSessionUrl(directUrl),
+    clientUrl: toClientUrl(directUrl),
     migrate: {
-      url: toPgConnectionString(directUrl),
-      shadowUrl: toPgConnectionString(shadowUrl),
-      rootUrl: toPgConnectionString(rootUrl),
+      url: toSessionUrl(directUrl),
+      shadowUrl: toSessionUrl(shadowUrl),
+      rootUrl: toSessionUrl(rootUrl),
       histories: allHistories(config),
     },
     close: async () => {},
   };
+}
+
+/** What writes needs a primary, whichever of the servers it is. */
+function toSessionUrl(url: string): string {
+  return toPgConnectionString(toPrimaryUrl(url));
+}
+
+/** For libpq's tools: clients before version 14 do not know `target_session_attrs=primary`. */
+export function toClientUrl(url: string): string {
+  return parseServers(url).servers.length > 1 ? toPrimaryUrl(url) : url;
 }
 
 async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promise<void>): Promise<PostgresUrls> {
@@ -288,10 +303,10 @@ export async function awaitDatabase(
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
     const fault = await connectionErrorOf(url);
     if (!fault) return;
-    const place = new URL(url.replace("@/", "@localhost/")).host;
-    const passing = TRANSIENT_CODES.includes(fault.code ?? "");
+    const place = findServer(url).names;
+    const passing = isTransient(fault);
     if (!passing || performance.now() >= giveUpAt) {
-      const advice = fault.message.includes(NO_PASSWORD) ? WRITE_PASSWORD : CONNECTION_ADVICE[fault.code ?? ""];
+      const advice = adviceFor(fault);
       const reason = advice ? `${fault.message}; ${advice}` : fault.message;
       throw new Error(`The database at ${place} (${setting}) cannot be used: ${reason}`, { cause: fault });
     }
@@ -301,15 +316,24 @@ export async function awaitDatabase(
 }
 
 async function connectionErrorOf(url: string): Promise<(Error & { code?: string }) | null> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  client.on("error", () => {});
   try {
-    await client.connect();
+    const makeClient = (server: ServerOptions) => new pg.Client(server).on("error", () => {});
+    const { client } = await findServer(url).connect(makeClient, CONNECT_TIMEOUT_MS);
+    await client.end().catch(() => {});
     return null;
   } catch (error) {
     // A host name with several addresses fails once per address.
     return error instanceof AggregateError ? error.errors[0] : (error as Error);
-  } finally {
-    await client.end().catch(() => {});
   }
+}
+
+function adviceFor(fault: Error & { readonly code?: string }): string | undefined {
+  if (fault instanceof NoServerError) return STANDBY_ADVICE;
+  return fault.message.includes(NO_PASSWORD) ? WRITE_PASSWORD : CONNECTION_ADVICE[fault.code ?? ""];
+}
+
+function isTransient(fault: Error & { readonly code?: string }): boolean {
+  // A standby may be promoted.
+  if (fault instanceof NoServerError) return fault.faults.some(isTransient);
+  return fault instanceof UnsuitableServerError || TRANSIENT_CODES.includes(fault.code ?? "");
 }

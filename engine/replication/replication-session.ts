@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import pg from "pg";
 import { formatLsn, type Lsn } from "../database/lsn.ts";
 import { unavailable } from "../errors.ts";
+import { findServer, type ServerOptions } from "../pg-client/server-finder.ts";
 import { protocolViolation } from "../pg-client/server-messages.ts";
 import { type HandlerResult, PgoutputDecoder, type WalHandler } from "./pgoutput.ts";
 import { createTemporarySlot, type ReplicationSlot, type ReplicationSlotOptions } from "./replication-slots.ts";
@@ -60,22 +61,17 @@ export class ReplicationSession {
   #held: Buffer[] | null = null;
 
   static async open(options: ReplicationSessionOptions, abandoned: AbortSignal): Promise<ReplicationSession> {
-    const client = new pg.Client({
-      connectionString: options.url,
-      fallback_application_name: options.applicationName,
-      replication: "database",
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000,
-    } as pg.ClientConfig);
-    // A lost connection rejects the pending query; this event would otherwise end the process.
-    client.on("error", () => {});
-    const destroy = () => client.connection.stream.destroy();
+    let current: pg.Client | null = null;
+    const makeClient = (server: ServerOptions) => {
+      abandoned.throwIfAborted();
+      current = makeReplicationClient(server, options.applicationName);
+      return current;
+    };
+    const destroy = () => current?.connection.stream.destroy();
     // Creating a slot waits for running transactions.
     abandoned.addEventListener("abort", destroy);
     try {
-      abandoned.throwIfAborted();
-      await client.connect();
+      const { client } = await findServer(options.url).connect(makeClient, CONNECT_TIMEOUT_MS);
       await client.query(OUTPUT_SETTINGS);
       const system = await client.query<{ systemid: string; timeline: number }>("IDENTIFY_SYSTEM");
       const types = await client.query<{ oid: number; typname: string }>(
@@ -225,6 +221,18 @@ export class ReplicationSession {
     message[38] = wanted ? 1 : 0;
     this.#socket.write(message);
   }
+}
+
+function makeReplicationClient(server: ServerOptions, applicationName: string): pg.Client {
+  const client = new pg.Client({
+    ...server,
+    fallback_application_name: applicationName,
+    replication: "database",
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  } as pg.ClientConfig);
+  // A lost connection rejects the pending query; this event would otherwise end the process.
+  return client.on("error", () => {});
 }
 
 /** Errors that need an administrator, with advice. */

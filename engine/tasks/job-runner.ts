@@ -11,6 +11,7 @@ import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
+import { findServer } from "../pg-client/server-finder.ts";
 
 type JobRunnerOptions = {
   /** Connects as the owner, who creates the queue's schema if it does not exist. */
@@ -30,6 +31,7 @@ const CONCURRENCY = 4;
 /** New jobs arrive by NOTIFY; polling finds retries that are due and jobs whose notification was lost. */
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
  * Without batching, graphile-worker 0.18 does not await the query that completes a job: if the database is unavailable,
@@ -112,7 +114,7 @@ export class JobRunner {
 /** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
 function makePool(url: string): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: url,
+    Client: findServer(url).makePoolClient(CONNECT_TIMEOUT_MS),
     fallback_application_name: "jobs",
     max: CONCURRENCY + 1,
     keepAlive: true,

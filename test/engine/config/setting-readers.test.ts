@@ -13,6 +13,7 @@ import {
   mailAddress,
   origins,
   postgresUrl,
+  postgresUrls,
   privateKey,
   publicKeys,
   ratio,
@@ -172,18 +173,35 @@ describe("readers", () => {
     },
   );
 
+  test("postgresUrl explains what is wrong with several hosts", () => {
+    expect(() => postgresUrl("postgresql://a,b/app?target_session_attrs=master")).toThrow("one of any, read-write");
+  });
+
+  test("postgresUrls reads one server for each host", () => {
+    expect(postgresUrls("postgresql://u@a/app, postgresql://u@b:1,c/app?x=1,postgres://d/app")).toEqual([
+      "postgresql://u@a/app",
+      "postgresql://u@/app?x=1&host=b&port=1",
+      "postgresql://u@/app?x=1&host=c&port=5432",
+      "postgres://d/app",
+    ]);
+    expect(postgresUrls("postgresql://u@a/app,")).toHaveLength(1);
+    expect(() => postgresUrls("postgresql://u@a/app, postgresql://b")).toThrow("a connection string like");
+  });
+
   test.each(["#", "/", "?"])("the error of postgresUrl explains how to write a password with %s", (sign) => {
     expect(() => postgresUrl(`postgresql://u:p${sign}ss@db/app`)).toThrow("percent-encoded");
     expect(() => postgresUrl(`postgresql://u:p@s${sign}s#w@db/app`)).toThrow("percent-encoded");
     expect(postgresUrl(`postgresql://u:p${encodeURIComponent(sign)}ss@db/app`)).toContain("@db/app");
   });
 
-  test.each(["postgresql://u:p%40ss@db:5432/app?sslmode=require", "postgresql://u@/app?host=%2Ftmp&port=5433"])(
-    "postgresUrl reads %s",
-    (text) => {
-      expect(postgresUrl(text)).toBe(text);
-    },
-  );
+  test.each([
+    "postgresql://u:p%40ss@db:5432/app?sslmode=require",
+    "postgresql://u@/app?host=%2Ftmp&port=5433",
+    "postgresql://u@a:5432,[::1]:5433,c/app?target_session_attrs=read-write",
+    "postgresql://u@/app?host=a,b&port=5432,5433",
+  ])("postgresUrl reads %s", (text) => {
+    expect(postgresUrl(text)).toBe(text);
+  });
 });
 
 function pemOf({ privateKey: key }: { privateKey: KeyObject }): string {
