@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
-import { startCluster } from "../engine/embedded/cluster.ts";
 import { releaseHistories } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations, setUsersAccess } from "../engine/migrate/migrate.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { COMPILE_CACHE } from "./program.ts";
 import { socketAddressOf, startRouter } from "./routers/router.ts";
 import { useRouter } from "./routers/through-router.ts";
+import { startServer } from "./server-binaries.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // For the workers and the programs that tests start: with it, to load the service takes half the processor time.
   process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));
-  const cluster = await startCluster({ dataDir, port: null, settings: CLUSTER_SETTINGS, tell: () => {} });
+  const cluster = await startServer({ dataDir, port: null, settings: CLUSTER_SETTINGS });
   const urlOf = (database: string) => cluster.url("postgres", database);
 
   await createDatabases(urlOf("postgres"), ["empty", "platform", "content"]);

@@ -4,10 +4,10 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { type Cluster, startCluster } from "../engine/embedded/cluster.ts";
-import { findBinaries } from "../engine/embedded/create-cluster.ts";
+import type { Cluster } from "../engine/embedded/cluster.ts";
 import { chooseAccount, chownTo, spawnAs } from "../engine/embedded/processes.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
+import { serverBinaries, startServer } from "./server-binaries.ts";
 import { until } from "./until.ts";
 
 export type Pair = {
@@ -32,7 +32,7 @@ export type Pair = {
 /** A primary and a streaming replica of it, which was copied while the primary ran. */
 export async function startPair(root: string): Promise<Pair> {
   const dataDir = join(root, "primary");
-  const primary = await startCluster({ dataDir, port: null, tell: () => {} });
+  const primary = await startServer({ dataDir, port: null });
   const source = primary.url("postgres", "postgres");
   const folder = join(root, "standby");
   const standby: Cluster["url"] = (role, database) => `postgresql://${role}@/${database}?host=${folder}&port=5432`;
@@ -83,10 +83,15 @@ async function copyCluster(source: string, from: string, folder: string): Promis
   const account = await chooseAccount();
   await mkdir(folder, { mode: 0o700 });
   await chownTo(account, folder);
+  const { major } = await serverBinaries();
+  const backup =
+    major >= 15
+      ? { start: "pg_backup_start('standby', true)", stop: "pg_backup_stop(false)" }
+      : { start: "pg_start_backup('standby', true, false)", stop: "pg_stop_backup(false, false)" };
   await withClient(source, async (client) => {
-    await client.query("select pg_backup_start('standby', fast => true)");
+    await client.query(`select ${backup.start}`);
     await promisify(execFile)("cp", ["-a", `${from}/.`, folder]);
-    const { rows } = await client.query<{ labelfile: string }>("select labelfile from pg_backup_stop(false)");
+    const { rows } = await client.query<{ labelfile: string }>(`select labelfile from ${backup.stop}`);
     await writeFile(join(folder, "backup_label"), rows[0]!.labelfile);
   });
   await rm(join(folder, "postmaster.pid"));
@@ -115,7 +120,7 @@ async function startStandby({ folder, sockets, primary }: StandbyFolders): Promi
     max_standby_streaming_delay: "0",
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const { postgres } = await findBinaries();
+  const { postgres } = await serverBinaries();
   const server = await spawnAs(postgres, ["-D", folder, ...flags], await chooseAccount(), folder);
   const said: string[] = [];
   const lines = createInterface({ input: server.stderr! }).on("line", (line) => said.push(line));

@@ -15,7 +15,7 @@ import {
   findClaimant,
   releaseFile,
 } from "./cluster-folders.ts";
-import { checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
+import { type Binaries, checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
 import {
   chooseAccount,
   parentOf,
@@ -43,6 +43,8 @@ export type ClusterOptions = {
   readonly port: number | null;
   /** Server settings that override the defaults. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Those that npm installed, unless given. */
+  readonly binaries?: Binaries;
   /** Reports progress to the user. */
   readonly tell: (step: string) => void;
 };
@@ -91,9 +93,9 @@ async function servesItself(dataFolder: string): Promise<boolean> {
 
 async function startClaimed(
   folders: ClusterFolders,
-  { dataDir, port, settings, tell }: ClusterOptions,
+  { dataDir, port, settings, tell, binaries: givenBinaries }: ClusterOptions,
 ): Promise<Cluster> {
-  const binaries = await findBinaries();
+  const binaries = givenBinaries ?? (await findBinaries());
   const account = await chooseAccount();
   if ((await processesIn(folders.data)).length > 0) {
     tell("waiting for the Postgres of an earlier run to end");

@@ -55,12 +55,15 @@ export async function createCluster(
   await rename(draft, dataFolder);
 }
 
+/** Since Postgres 17. */
+const BUILTIN_LOCALE = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+
 /** Null on success, otherwise the output of initdb. */
 async function runInitdb(binaries: Binaries, folder: string, account: SystemAccount | null): Promise<string | null> {
   let output: string | null = null;
   // pg_trgm recognizes letters beyond ASCII by LC_CTYPE only; not every system has C.UTF-8.
   for (const ctype of ["C.UTF-8", "C"]) {
-    const locale = ["--locale=C", `--lc-ctype=${ctype}`, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+    const locale = ["--locale=C", `--lc-ctype=${ctype}`, ...(binaries.major >= 17 ? BUILTIN_LOCALE : [])];
     const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
     const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, "--no-instructions"];
     output = await failureOf(await spawnAs(binaries.initdb, args, account, folder));
@@ -77,7 +80,7 @@ async function failureOf(program: ChildProcess): Promise<string | null> {
   return code === 0 ? null : output.trim();
 }
 
-type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: number };
+export type Binaries = { readonly postgres: string; readonly initdb: string; readonly major: number };
 
 /** Finds the Postgres that npm installed for this platform. */
 export async function findBinaries(): Promise<Binaries> {

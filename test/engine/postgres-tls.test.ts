@@ -7,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
 import { readConfig } from "../../engine/config/config.ts";
 import { openDatabase } from "../../engine/database/database.ts";
-import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
+import type { Cluster } from "../../engine/embedded/cluster.ts";
 import { chooseAccount, chownTo } from "../../engine/embedded/processes.ts";
 import { openListener } from "../../engine/pg-client/listen.ts";
 import { startPostgres } from "../../engine/postgres/served-postgres.ts";
 import { openReplication } from "../../engine/replication/change-stream.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
+import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
 import { anon, sql } from "./database/open.ts";
 import { Followed } from "./replication/followed.ts";
@@ -38,7 +39,7 @@ beforeAll(async () => {
   const rules = join(folder, "rules");
   await writeFile(rules, "local all all trust\nhostssl all certified all cert\nhostssl all all all scram-sha-256\n");
   port = await freePort();
-  cluster = await startCluster({
+  cluster = await startServer({
     dataDir: join(folder, "data"),
     port,
     settings: {
@@ -48,7 +49,6 @@ beforeAll(async () => {
       ssl_ca_file: authority.certificate,
       hba_file: rules,
     },
-    tell: () => {},
   });
   const client = new pg.Client({ connectionString: cluster.url("postgres", "postgres") });
   await client.connect();

@@ -2,9 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
+import type { Cluster } from "../../engine/embedded/cluster.ts";
 import { runMigrations } from "../../engine/migrate/migrate.ts";
 import { postmasterOf } from "../postmaster.ts";
+import { startServer } from "../server-binaries.ts";
 
 /** A cluster that may be broken: with the content service's database, and a table that everybody may write to. */
 export type OwnPostgres = AsyncDisposable & {
@@ -31,7 +32,7 @@ export async function startOwnPostgres({ dataDir, settings = {} }: Options = {})
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), "content-service-fault-")));
   let cluster: Cluster;
   const start = async () => {
-    cluster = await startCluster({ dataDir: folder, port: null, settings, tell: () => {} });
+    cluster = await startServer({ dataDir: folder, port: null, settings });
   };
   const execute = async (sql: string, database = "content") => {
     const client = new pg.Client({ connectionString: cluster.url("postgres", database) });

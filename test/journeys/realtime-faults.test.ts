@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
+import type { Cluster } from "../../engine/embedded/cluster.ts";
 import { resuming } from "../../realtime/resuming-socket.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { type Program, startGateway, stopped } from "../program.ts";
 import { Detour } from "../realtime/detour.ts";
 import { RawClient } from "../realtime/raw-client.ts";
 import { type Client, makeClient } from "../realtime/service.ts";
+import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
 
 /** More take as long as they are more, and show the same. */
@@ -46,7 +47,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-const startPostgres = () => startCluster({ dataDir, port: null, tell: () => {} });
+const startPostgres = () => startServer({ dataDir, port: null });
 const start = () =>
   startGateway({ url: cluster.url("authenticator", "postgres"), ownerUrl: cluster.url("postgres", "postgres") });
 

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../engine/database/database.ts";
-import { type Cluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import type { Cluster } from "../../../engine/embedded/cluster.ts";
 import { postmasterOf } from "../../postmaster.ts";
+import { startServer } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
 import { anon, PID, sql } from "./open.ts";
 
@@ -19,7 +20,7 @@ let logged: string[];
 
 async function start(): Promise<void> {
   const settings = { max_connections: String(MOST_CONNECTIONS) };
-  cluster = await startCluster({ dataDir, port: null, settings, tell: () => {} });
+  cluster = await startServer({ dataDir, port: null, settings });
 }
 
 async function kill(): Promise<void> {

@@ -6,8 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Cluster, startCluster } from "../../../engine/embedded/cluster.ts";
+import type { Cluster } from "../../../engine/embedded/cluster.ts";
 import { postmasterOf } from "../../postmaster.ts";
+import { startServer } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
 import { changesOf, Followed } from "./followed.ts";
 
@@ -32,7 +33,7 @@ afterAll(async () => {
 });
 
 async function start(settings: Record<string, string> = {}): Promise<void> {
-  cluster = await startCluster({ dataDir, port: null, settings, tell: () => {} });
+  cluster = await startServer({ dataDir, port: null, settings });
   url = cluster.url("postgres", "postgres");
 }
 
@@ -116,11 +117,10 @@ test("positions of a primary are invalid at a replica that was promoted in its p
 
   // The copy, which never had those rows, goes its own way beyond the place that was read to.
   await writeFile(join(copy, "postgres/recovery.signal"), "");
-  const promoted = await startCluster({
+  const promoted = await startServer({
     dataDir: copy,
     port: null,
     settings: { restore_command: "false" },
-    tell: () => {},
   });
   const client = new pg.Client({ connectionString: promoted.url("postgres", "postgres") });
   await client.connect();

@@ -1,0 +1,22 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type Cluster, type ClusterOptions, startCluster } from "../engine/embedded/cluster.ts";
+import { type Binaries, findBinaries } from "../engine/embedded/create-cluster.ts";
+
+/** A folder with `postgres` and `initdb` of another version, to test what we say about it. */
+const { TEST_POSTGRES } = process.env;
+
+/** What the clusters of tests run: the embedded Postgres, or TEST_POSTGRES. */
+export async function serverBinaries(): Promise<Binaries> {
+  if (!TEST_POSTGRES) return findBinaries();
+  const postgres = join(TEST_POSTGRES, "postgres");
+  const { stdout } = await promisify(execFile)(postgres, ["--version"]);
+  const major = Number(/\(PostgreSQL\) (\d+)/.exec(stdout)?.[1]);
+  return { postgres, initdb: join(TEST_POSTGRES, "initdb"), major };
+}
+
+/** Tests of what the service does with its own embedded Postgres call `startCluster` instead. */
+export async function startServer(options: Omit<ClusterOptions, "binaries" | "tell">): Promise<Cluster> {
+  return startCluster({ ...options, binaries: await serverBinaries(), tell: () => {} });
+}
