@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
+import { requireSupportedServer } from "../pg-client/supported-server.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
@@ -20,8 +21,6 @@ import {
   SINGLE_HISTORY_ADVICE,
 } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
-
-const MIN_MAJOR_VERSION = 14;
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
@@ -50,7 +49,7 @@ export async function runMigrations(command: MigrateCommand, options: MigrateSet
 export async function withMigrationLock<T>(url: string, work: () => Promise<T>): Promise<T> {
   return withClient(url, async (client) => {
     await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
-    await requireSupportedVersion(client);
+    await requireSupportedServer(client);
     await requireUtf8(client);
     await requireStandardStrings(client);
     return work();
@@ -180,7 +179,7 @@ async function migrateIfNeeded(
 
 function checkDatabase(url: string, { kind }: MigrationState): Promise<void> {
   return withClient(url, async (client) => {
-    await requireSupportedVersion(client);
+    await requireSupportedServer(client);
     await requireStandardStrings(client);
     if (kind !== "foreign") await requireWritable(client);
   });
@@ -188,19 +187,6 @@ function checkDatabase(url: string, { kind }: MigrationState): Promise<void> {
 
 function readState({ url, histories }: Required<MigrateSettings>): Promise<MigrationState> {
   return withClient(url, (client) => readMigrationState(client, histories));
-}
-
-/** On older versions some migrations would be applied before one fails. */
-async function requireSupportedVersion(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ number: number; release: string }>(
-    "select current_setting('server_version_num')::int as number, current_setting('server_version') as release",
-  );
-  const { number, release } = rows[0]!;
-  if (number >= MIN_MAJOR_VERSION * 10_000) return;
-  throw new Error(
-    `The database is of Postgres ${release}, and ${MIN_MAJOR_VERSION} is the oldest that can be served. Nothing was changed. ` +
-      "Carry it over to a newer one with pg_upgrade or pg_dump.",
-  );
 }
 
 /** With other encodings some migrations would be applied before one fails. */

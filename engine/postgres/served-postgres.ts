@@ -7,6 +7,7 @@ import { clusterExists } from "../embedded/create-cluster.ts";
 import { allHistories, type MigrateSettings } from "../migrate/committed-migrations.ts";
 import { parseServers, toPgConnectionString, toPrimaryUrl } from "../pg-client/connection-string.ts";
 import { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "../pg-client/server-finder.ts";
+import { requireTransactions } from "../pg-client/supported-server.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { readOrMakeSecrets } from "../secrets.ts";
 
@@ -94,6 +95,7 @@ export async function startPostgres(
     if (config.directDatabaseUrl) await awaitDirect(config, tell);
     const postgres = externalPostgres(config);
     await refuseTwoDatabases(postgres);
+    await withClient(postgres.requestUrl, requireTransactions);
     return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
   }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);

@@ -201,6 +201,23 @@ describe("a server that is too old", () => {
   });
 });
 
+test("a server of another engine is neither migrated nor served", async () => {
+  await client.query(`
+    create function public.version() returns text language sql as $$ select 'CockroachDB CCL v26.2.0'::text $$;
+    alter database ${database.name} set search_path = public, pg_catalog`);
+  await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(
+    "of CockroachDB, which cannot be served",
+  );
+  expect(await readMigrationState(client, histories)).toEqual({ kind: "foreign" });
+  const serving = bringUpToDate({
+    settings: settings(),
+    requestUrl: database.url,
+    isOwnDatabase: false,
+    report: () => {},
+  });
+  await expect(serving).rejects.toThrow("of CockroachDB, which cannot be served");
+});
+
 describe("a committed migration that was changed", () => {
   const changeFirst = async (change: (text: string) => string) => {
     const [first] = (await readdir(join(folder, "platform/committed"))).sort();
