@@ -46,8 +46,8 @@ type ServerReplicationSettings = {
   readonly keeper: string;
 };
 
-/** Slots belong to the server; there is one keeper per database. */
-const KEEPER_SLOT_NAME = "'changes_' || (select oid from pg_database where datname = current_database())";
+/** SQL. Slots belong to the server; there is one keeper per database. */
+export const KEEPER_SLOT_NAME = "'changes_' || (select oid from pg_database where datname = current_database())";
 const NO_SIZE_LIMIT = -1;
 const MAX_KEEPER_LAG_BYTES = 2 ** 30;
 const DUPLICATE_OBJECT = "42710";

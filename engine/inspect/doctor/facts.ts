@@ -4,6 +4,7 @@ import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
 import type { Config } from "../../config/config.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
+import { KEEPER_SLOT_NAME } from "../../replication/replication-slots.ts";
 
 /** What the checks examine. */
 export type DoctorFacts = {
@@ -52,6 +53,12 @@ export type ReplicationFacts = {
 };
 
 type ServerFacts = {
+  /** `server_version`: "18.4", or with a suffix of the distribution or of the engine */
+  readonly release: string;
+  /** Whether the session is on a standby, which takes no writes. */
+  readonly isStandby: boolean;
+  /** The number of standbys that stream from the server. */
+  readonly standbys: number;
   /** Schemas of the search path in which every role may create objects. */
   readonly openSchemas: readonly string[];
   readonly clients: readonly {
@@ -65,6 +72,10 @@ type ServerFacts = {
     readonly isActive: boolean;
     readonly isLost: boolean;
     readonly retainedBytes: number;
+    /** Whether standbys have a copy of it, so that it survives a failover; null before Postgres 17. */
+    readonly isFailover: boolean | null;
+    /** Whether the service keeps it, so that clients can resume. */
+    readonly isKeeper: boolean;
   }[];
   readonly spareSlots: { readonly slots: number; readonly senders: number };
   /** SECURITY DEFINER functions in other schemas without a fixed search_path. */
@@ -88,6 +99,8 @@ export type ClaimsHookFacts = {
 
 export type ReplicaFacts = {
   readonly host: string;
+  /** Whether it copies the primary's replication slots; null if it cannot, or is away. */
+  readonly copiesSlots: boolean | null;
   readonly status: "well" | "away" | "primary" | "without feedback";
 };
 
@@ -134,6 +147,10 @@ export async function readReplicationFacts(owner: pg.ClientBase, publication: st
   return { ...settings, published: published && new Map(Object.entries(published)), isPooled: await isPooled(owner) };
 }
 
+const SERVER = `
+  select current_setting('server_version') as release, pg_is_in_recovery() as "isStandby",
+    (select count(*)::int from pg_stat_replication as stream
+      where coalesce(state, 'streaming') = 'streaming' and not exists (select from pg_replication_slots where active_pid = stream.pid and slot_type = 'logical')) as standbys`;
 const OPEN_SCHEMAS = `
   select nspname as name from pg_namespace
   where nspname = any ($1) and has_schema_privilege('public', oid, 'create') order by 1`;
@@ -143,8 +160,9 @@ const CLIENTS = `
 const SLOTS = `
   select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost",
     coalesce(pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, restart_lsn), 0)::float8
-      as "retainedBytes"
-  from pg_replication_slots order by 1`;
+      as "retainedBytes",
+    (to_json(slots) ->> 'failover')::bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"
+  from pg_replication_slots as slots order by 1`;
 const SPARE_SLOTS = `
   select current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots)::int as slots,
     current_setting('max_wal_senders')::int - (select count(*) from pg_stat_replication)::int as senders`;
@@ -188,6 +206,7 @@ export async function readServerFacts(
     (await owner.query<T>(text, values)).rows;
   const open = await query<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
   return {
+    ...(await query<Pick<ServerFacts, "release" | "isStandby" | "standbys">>(SERVER))[0]!,
     openSchemas: open.map(({ name }) => name),
     clients: await query(CLIENTS, clients),
     slots: await query(SLOTS),
@@ -213,18 +232,22 @@ async function readClaimsHook(
   return { name, role: CLAIMS_HOOK_ROLE, ...rows[0]! };
 }
 
-const REPLICA_SQL = `select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback`;
+const REPLICA_SQL = `
+  select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback,
+    current_setting('sync_replication_slots', true)::bool as "copiesSlots"`;
+
+type ReplicaRow = { readonly recovers: boolean; readonly feedback: boolean; readonly copiesSlots: boolean | null };
 
 export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   const { host } = new pg.Client({ connectionString: url });
   try {
-    const { recovers, feedback } = await withClient(url, async (client) => {
-      const { rows } = await client.query<{ recovers: boolean; feedback: boolean }>(REPLICA_SQL);
+    const { recovers, feedback, copiesSlots } = await withClient(url, async (client) => {
+      const { rows } = await client.query<ReplicaRow>(REPLICA_SQL);
       return rows[0]!;
     });
-    return { host, status: !recovers ? "primary" : feedback ? "well" : "without feedback" };
+    return { host, copiesSlots, status: !recovers ? "primary" : feedback ? "well" : "without feedback" };
   } catch {
-    return { host, status: "away" };
+    return { host, copiesSlots: null, status: "away" };
   }
 }
 

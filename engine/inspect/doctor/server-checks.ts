@@ -1,5 +1,6 @@
 import { exposedTables } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import { isEmbedded } from "../../config/config.ts";
 import { findDrift, type SchemaDifference } from "../../migrate/drift.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
@@ -18,15 +19,74 @@ const MAX_RETAINED_BYTES = 2 ** 30;
 /** One for the gateway, one for its successor during a restart. */
 const SLOTS_NEEDED = 2;
 
-/** Replication slots, schema change detection, and schemas that every role may create objects in. */
-export function serverFindings({ server, missingTriggerSql }: DoctorFacts): DoctorFinding[] {
+/** A minor release, and the day on which it was published. */
+type MinorRelease = { readonly minor: number; readonly date: string };
+
+/** The newest minor release of each major that was known on 2026-11-22: it has all security fixes up to its date. */
+const NEWEST_MINORS: ReadonlyMap<number, MinorRelease> = new Map([
+  [14, { minor: 24, date: "2026-08-13" }],
+  [15, { minor: 20, date: "2026-11-12" }],
+  [16, { minor: 15, date: "2026-08-13" }],
+  [17, { minor: 11, date: "2026-08-13" }],
+  [18, { minor: 6, date: "2026-08-13" }],
+]);
+/** Majors that get no more fixes, and since when. */
+const ENDED_MAJORS: ReadonlyMap<number, string> = new Map([[14, "2026-11-12"]]);
+/** Of Postgres itself: forks add a suffix to the number and have releases of their own. */
+const POSTGRES_RELEASE = /^(?<major>\d+)\.(?<minor>\d+)(?: \(|$)/;
+
+/** Release, standbys, replication slots, schema change detection, and schemas that every role may create objects in. */
+export function serverFindings({
+  server,
+  config,
+  missingTriggerSql,
+}: Pick<DoctorFacts, "server" | "config" | "missingTriggerSql">): DoctorFinding[] {
   return [
+    ...releaseFindings(server.release, isEmbedded(config)),
+    ...standbyFindings(server),
     ...(missingTriggerSql === null ? [] : [triggerFinding(missingTriggerSql)]),
     ...server.openSchemas.map(openSchemaFinding),
     ...server.slots.flatMap(slotFindings),
     ...spareSlotFindings(server.spareSlots),
     ...claimsHookFindings(server),
   ];
+}
+
+function releaseFindings(release: string, embedded: boolean): DoctorFinding[] {
+  const groups = POSTGRES_RELEASE.exec(release)?.groups;
+  const [major, minor] = [Number(groups?.major), Number(groups?.minor)];
+  const findings: DoctorFinding[] = [];
+  const endedOn = ENDED_MAJORS.get(major);
+  if (endedOn) {
+    const problem = `Postgres ${major} has had no security fixes since ${endedOn}.`;
+    findings.push({ kind: "advice", problem, fix: "-- Upgrade to a newer major version with pg_upgrade." });
+  }
+  const newest = NEWEST_MINORS.get(major);
+  if (newest && minor < newest.minor) {
+    const name = `${major}.${newest.minor}`;
+    const fix = embedded
+      ? `-- Update this package when it contains ${name}, or set DATABASE_URL to your own Postgres.`
+      : `-- Update to the newest minor release of Postgres ${major}, and restart it.`;
+    const problem = `Postgres ${release} lacks the security fixes of ${name}, of ${newest.date}.`;
+    findings.push({ kind: "advice", problem, fix });
+  }
+  return findings;
+}
+
+/** What happens to writes now, and to Realtime at a failover. */
+function standbyFindings({ isStandby, standbys, slots }: DoctorFacts["server"]): DoctorFinding[] {
+  if (isStandby) {
+    const problem = "OWNER_DATABASE_URL is that of a standby, which takes no writes.";
+    return [{ kind: "danger", problem, fix: "Set it to the primary, or to all hosts: postgresql://user@a,b/database" }];
+  }
+  const keeper = slots.find(({ isKeeper }) => isKeeper);
+  if (standbys === 0 || !keeper || keeper.isFailover) return [];
+  const problem = `The replication slot ${keeper.name} is not copied to standbys: after a failover Realtime clients are told that they may have missed changes.`;
+  const fix =
+    keeper.isFailover === null
+      ? "-- Upgrade to Postgres 17 or newer, which can copy it."
+      : `select pg_drop_replication_slot('${keeper.name}');  -- the service creates it again, to be copied`;
+  return [{ kind: "advice", problem, fix }];
 }
 
 /** The function of CLAIMS_HOOK, which runs at each sign-in. */
@@ -131,8 +191,20 @@ export function connectionFindings({ config, login, replication }: DoctorFacts):
 }
 
 /** The replicas of READ_DATABASE_URLS. */
-export function replicaFindings({ replicas }: DoctorFacts): DoctorFinding[] {
-  return replicas.flatMap((replica, index) => describeReplica(replica, `Replica ${index + 1} of READ_DATABASE_URLS`));
+export function replicaFindings({ replicas, server }: Pick<DoctorFacts, "replicas" | "server">): DoctorFinding[] {
+  const hasKeeper = server.slots.some(({ isKeeper }) => isKeeper);
+  return replicas.flatMap((replica, index) => {
+    const name = `Replica ${index + 1} of READ_DATABASE_URLS`;
+    return [...describeReplica(replica, name), ...(hasKeeper ? slotCopyFindings(replica, name) : [])];
+  });
+}
+
+/** A replica that becomes the primary has only those replication slots that it has copied before. */
+function slotCopyFindings({ host, copiesSlots }: ReplicaFacts, name: string): DoctorFinding[] {
+  if (copiesSlots !== false) return [];
+  const problem = `${name} (${host}) does not copy replication slots: after a failover to it Realtime clients are told that they may have missed changes.`;
+  const fix = "alter system set sync_replication_slots = on; select pg_reload_conf();  -- on the replica";
+  return [{ kind: "advice", problem, fix }];
 }
 
 function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFinding[] {

@@ -13,6 +13,9 @@ import { withClient } from "../../../../engine/pg-client/with-client.ts";
 import { REALTIME_PUBLICATION } from "../../../../engine/replication/replication-slots.ts";
 import { cloneDatabase } from "../../../database.ts";
 import { SECRET } from "../../../secret.ts";
+import { serverBinaries } from "../../../server-binaries.ts";
+
+const { major } = await serverBinaries();
 
 type Database = Awaited<ReturnType<typeof cloneDatabase>>;
 
@@ -84,8 +87,8 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
       searched: ["shared"],
       claimsHook: config.claimsHook,
     });
-    // Slots are the server's, which the tests share.
-    const own = { ...server, slots: [], spareSlots: { slots: 5, senders: 5 } };
+    // Slots and the release are the server's, which the tests share.
+    const own = { ...server, release: "18.6", standbys: 0, slots: [], spareSlots: { slots: 5, senders: 5 } };
     const stream = await readReplicationFacts(owner, "watched");
     return {
       catalog,
@@ -307,11 +310,12 @@ describe("runChecks", () => {
         { name: "young", isActive: false, isLost: false, retainedBytes: 2 ** 20 },
         { name: "left", isActive: false, isLost: false, retainedBytes: 3 * 2 ** 30 },
         { name: "late", isActive: false, isLost: true, retainedBytes: 0 },
-      ],
+      ].map((slot) => ({ ...slot, isFailover: false, isKeeper: false })),
       spareSlots: { slots: 0, senders: 9 },
     };
     const replicas = (["well", "away", "primary", "without feedback"] as const).map((status) => ({
       host: "db2",
+      copiesSlots: null,
       status,
     }));
     const login = { ...facts.login, isPooled: true, isInTheOpen: true };
@@ -379,13 +383,21 @@ describe("runChecks", () => {
         return (await readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null })).slots;
       };
       await owner.query("select pg_create_physical_replication_slot($1, true)", [name]);
-      expect(await slots()).toContainEqual({ name, isActive: false, isLost: false, retainedBytes: expect.any(Number) });
+      expect(await slots()).toContainEqual({
+        name,
+        isActive: false,
+        isLost: false,
+        retainedBytes: expect.any(Number),
+        isFailover: major >= 17 ? false : null,
+        isKeeper: false,
+      });
       await owner.query("select pg_drop_replication_slot($1)", [name]);
       expect((await slots()).map((slot) => slot.name)).not.toContain(name);
     });
     expect(await readReplicaFacts(well.ownerUrl)).toMatchObject({ status: "primary" });
     expect(await readReplicaFacts("postgresql://nobody@127.0.0.1:1/none")).toEqual({
       host: "127.0.0.1",
+      copiesSlots: null,
       status: "away",
     });
   });
