@@ -224,7 +224,7 @@ function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): vo
 
 /** First in, first out; unlike an array's `shift`, it does not move all items. */
 export class FifoQueue<Item> {
-  #items: Item[] = [];
+  #items: (Item | undefined)[] = [];
   #head = 0;
 
   get length(): number {
@@ -241,7 +241,9 @@ export class FifoQueue<Item> {
 
   shift(): Item | undefined {
     if (this.length === 0) return undefined;
-    const item = this.#items[this.#head++];
+    const item = this.#items[this.#head];
+    // Otherwise up to a thousand served requests would outlive each garbage collection of the young generation.
+    this.#items[this.#head++] = undefined;
     if (this.#head === this.#items.length) this.#restart([]);
     else if (this.#head > 1_000) this.#restart(this.#items.slice(this.#head));
     return item;
@@ -251,7 +253,7 @@ export class FifoQueue<Item> {
     this.#restart(this.#items.slice(this.#head).filter((other) => other !== item));
   }
 
-  #restart(items: Item[]): void {
+  #restart(items: (Item | undefined)[]): void {
     this.#items = items;
     this.#head = 0;
   }

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FifoQueue } from "../../../engine/database/fair-sharing.ts";
+import { collectGarbage } from "../../collect-garbage.ts";
+import { until } from "../../until.ts";
 
 test("a queue behaves as an array from which the first element is taken", () => {
   const step = fc.oneof(fc.constant("shift" as const), fc.nat({ max: 20 }), fc.record({ remove: fc.nat({ max: 20 }) }));
@@ -28,4 +30,18 @@ test("a long queue keeps its order", () => {
   for (let item = 0; item < 5_000; item++) line.push(item);
   expect(Array.from({ length: 5_000 }, () => line.shift())).toEqual(Array.from({ length: 5_000 }, (_, item) => item));
   expect(line.length).toBe(0);
+});
+
+test("a queue that is never empty does not keep what it has returned in memory", () => {
+  const queue = new FifoQueue<object>();
+  const returned: WeakRef<object>[] = [];
+  const pass = () => {
+    queue.push({});
+    if (queue.length > 1) returned.push(new WeakRef(queue.shift()!));
+  };
+  for (let item = 0; item < 500; item++) pass();
+  return until(() => {
+    collectGarbage();
+    return returned.every((reference) => reference.deref() === undefined);
+  });
 });
