@@ -100,8 +100,35 @@ export function makeMetricsReader(sources: readonly MetricSource[]): () => Promi
       nodeRegistry.getMetricsAsJSON(),
       ...sources.map((source) => source()),
     ]);
-    return [...defaults, ...metrics.flat()];
+    return [...defaults.map(toWorstLag), ...metrics.flat()];
   };
+}
+
+/** The lag of the worst process: the average of several would hide one that is blocked. */
+function toWorstLag<M extends { readonly name: string; readonly aggregator: unknown }>(metric: M): M {
+  return /^nodejs_eventloop_lag_(?!min)/.test(metric.name) ? { ...metric, aggregator: "max" } : metric;
+}
+
+/**
+ * The counters and histograms of several processes, added. Those of processes that have ended are kept in this form:
+ * without them the sums would fall, and Prometheus takes a counter that falls for one that has started again at zero.
+ */
+export function sumCounters(processes: readonly ProcessMetrics[]): ProcessMetrics {
+  const byName = new Map<string, Metric>();
+  for (const metric of processes.flat() as readonly Metric[]) {
+    if (metric.type === "gauge") continue;
+    const values = [...(byName.get(metric.name)?.values ?? []), ...metric.values];
+    byName.set(metric.name, { ...metric, values: sumSamples(values) });
+  }
+  return [...byName.values()];
+}
+
+function sumSamples(samples: readonly MetricSample[]): readonly MetricSample[] {
+  const bySeries = Map.groupBy(samples, ({ metricName, labels }) => JSON.stringify([metricName, labels]));
+  return [...bySeries.values()].map((same) => ({
+    ...same[0]!,
+    value: same.reduce((sum, { value }) => sum + value, 0),
+  }));
 }
 
 /** Prometheus's text format, aggregated over all processes. */

@@ -6,6 +6,8 @@ import {
   gauge,
   histogram,
   KeyedCounter,
+  makeMetricsReader,
+  sumCounters,
 } from "../../../engine/observability/metrics.ts";
 
 const linesOf = async (...processes: (readonly object[])[]) =>
@@ -35,6 +37,40 @@ describe("the Prometheus exposition", () => {
       "content_service_requests_total 7",
       "content_service_lag_bytes 700",
     ]);
+  });
+
+  test("keeps the counters and histograms of processes that have ended, and no gauges", async () => {
+    const measured = (requests: number, milliseconds: number) => {
+      const durations = new DurationHistogram();
+      durations.add(milliseconds);
+      return [
+        counter("requests_total", "Requests.", [
+          { labels: { status: "200" }, value: requests },
+          { labels: { status: "500" }, value: 1 },
+        ]),
+        histogram("took_seconds", "How long.", (name) => durations.samples(name, {})),
+        gauge("sockets", "Open sockets.", 5),
+      ];
+    };
+    const ended = sumCounters([sumCounters([[], measured(3, 2)]), measured(4, 7)]);
+    const lines = await linesOf(ended, measured(10, 7));
+    expect(lines).toContain('content_service_requests_total{status="200"} 17');
+    expect(lines).toContain('content_service_requests_total{status="500"} 3');
+    expect(lines).toContain('content_service_took_seconds_bucket{le="0.0025"} 1');
+    expect(lines).toContain("content_service_took_seconds_count 3");
+    expect(lines).toContain("content_service_sockets 5");
+  });
+
+  test("has the event loop lag of the worst process", async () => {
+    const measured = await makeMetricsReader([])();
+    const withLag = (value: number) =>
+      measured.map((metric) =>
+        (metric as { name: string }).name === "nodejs_eventloop_lag_p99_seconds"
+          ? { ...metric, values: [{ labels: {}, value }] }
+          : metric,
+      );
+    const lines = await linesOf(withLag(0.001), withLag(0.5), withLag(0.002));
+    expect(lines).toContain("nodejs_eventloop_lag_p99_seconds 0.5");
   });
 
   test('groups error codes as "other" when there are too many', () => {
