@@ -20,6 +20,8 @@ import type { RunningService } from "./service.ts";
 const startedAt = performance.now();
 if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
 keepYoungGenerationMemory();
+/** `npm run dev`: the files in `current/` are applied whenever they change. */
+const isDevelopment = process.argv.includes("--dev");
 const { config, warnings } = readConfigOrExit();
 const log = makeLogger(config);
 for (const warning of warnings) log.warn(warning);
@@ -28,9 +30,7 @@ const print = (text: string) => standardOutput().write(`${text}\n`);
 const report = (step: string) => print(`  … ${step}`);
 /** npm and the terminal both send SIGINT for one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
-/** `npm run dev`: the files in `current/` are applied whenever they change. */
-const isDevelopment = process.argv.includes("--dev");
-const isSingleProcess = config.workers === 1 || isDevelopment;
+const isSingleProcess = config.workers === 1;
 let service: RunningService | null = null;
 let admin: AdminServer | null = null;
 let migrationWatch: MigrationWatch | null = null;
@@ -73,7 +73,8 @@ try {
 
 function readConfigOrExit(): LoadedConfig {
   try {
-    return readConfig(process.env);
+    const { config, warnings } = readConfig(process.env);
+    return { config: isDevelopment ? { ...config, workers: 1 } : config, warnings };
   } catch (error) {
     reportFailure(error);
     process.exit();
@@ -97,7 +98,7 @@ function printBanner(running: RunningService): void {
   address    ${url}
   health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
-${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
+${isSingleProcess ? "" : `  workers    ${config.workers}\n`}${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
   users      ${config.usersAccess} (${config.usersAccessReason})
   keys       ${commandLine("keys")}
   psql       ${commandLine("psql")}

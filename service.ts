@@ -4,6 +4,7 @@ import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { BACKUP_TASK, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
 import { type CatalogKeeper, keepCatalog } from "./engine/catalog/catalog-keeper.ts";
 import type { CatalogOptions } from "./engine/catalog/catalog-rows.ts";
+import { NO_PEERS, type PeerWorkers } from "./engine/concurrency/peer-workers.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { type Database, openDatabase } from "./engine/database/database.ts";
 import { shuttingDown } from "./engine/database/database-errors.ts";
@@ -77,6 +78,9 @@ export type Service = RunningService & {
   readonly realtime: Realtime;
 };
 
+/** How many processes serve, and why there are fewer than configured; null if all serve. */
+export type WorkersState = { readonly serving: number; readonly fault: string | null };
+
 export type ServiceOptions = {
   readonly log: Logger;
   /** Prints the progress of the start. */
@@ -85,8 +89,9 @@ export type ServiceOptions = {
   readonly onFatalError: (reason: Error) => void;
   /** The database, if another process has started it. */
   readonly postgres?: ServedPostgres;
-  /** Why fewer worker processes run than configured; null if all run. */
-  readonly workerShortage?: () => string | null;
+  /** Absent in a single process. */
+  readonly workers?: () => WorkersState;
+  readonly peers?: PeerWorkers;
   /** How long the start waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
 };
@@ -106,7 +111,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const limits = openRateLimits(core, opened);
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
-  const health = makeHealth(core, { graphql: interfaces.graphql, backups }, state, options.workerShortage);
+  const health = makeHealth(core, { graphql: interfaces.graphql, backups }, state, options.workers);
   opened.defer(warnOfDisplacedTables(catalog, log));
 
   const versions = makeVersionReader(asOwner);
@@ -132,7 +137,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const traffic = new HttpTraffic();
   const metrics = { ...core, ...interfaces, counts: state.counts, traffic, hasTasks: canQueueTasks, backups };
   const readMetrics = requests && makeMetricsReader(serviceMetrics({ ...metrics, requests }));
-  const server = await openHttpServer(config, state, limits, interfaces);
+  const server = await openHttpServer(core, state, limits, interfaces);
   if (requests) traffic.follow(server);
   state.siteUrl ??= serverUrl(server, config.host);
   opened.defer(() => drainService(server, config, state, { ...interfaces, jobs }));
@@ -191,7 +196,7 @@ function makeHealth(
   { database, catalog }: ServiceCore,
   { graphql, backups }: { readonly graphql: GraphqlInterface; readonly backups: ScheduledBackup | null },
   state: ServiceState,
-  workerShortage: () => string | null = () => null,
+  workers?: () => WorkersState,
 ): HealthState {
   return makeHealthState({
     database,
@@ -199,7 +204,7 @@ function makeHealth(
     isSchemaAwaited: () => graphql.state().isBuildingFirst,
     leftOut: () => graphql.state().leftOut,
     backups: () => backups?.state ?? null,
-    workerShortage,
+    workers: () => workers?.() ?? null,
     acceptsWork: () => state.acceptsWork,
   });
 }
@@ -236,7 +241,7 @@ async function followSettings(
 }
 
 function openHttpServer(
-  config: Config,
+  { config, peers }: ServiceCore,
   state: ServiceState,
   { limit }: RateLimits,
   { graphql, realtime }: StreamingInterfaces,
@@ -249,6 +254,7 @@ function openHttpServer(
     interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
     admissionOf,
     maxConnections: config.webSocketConnections,
+    peers,
   });
   return openServer((request, response) => state.handlers.entry(request, response), config, upgrade);
 }
@@ -306,9 +312,9 @@ async function openIdentification(
 
 type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };
 
-function openRateLimits({ config, asOwner, log }: ServiceCore, opened: AsyncDisposableStack): RateLimits {
+function openRateLimits({ config, asOwner, peers, log }: ServiceCore, opened: AsyncDisposableStack): RateLimits {
   if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
-  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, log });
+  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, log });
   opened.defer(() => limit.close());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
   return { limit, limitExpensive: makeExpensiveRequestLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null) };
@@ -316,7 +322,7 @@ function openRateLimits({ config, asOwner, log }: ServiceCore, opened: AsyncDisp
 
 /** GraphQL and Realtime, and the replication stream that row changes come from. */
 async function openStreamingInterfaces(
-  { postgres, config, database, asOwner, catalog, listener, tracing, log }: ServiceCore,
+  { postgres, config, database, asOwner, catalog, listener, tracing, peers, log }: ServiceCore,
   state: ServiceState,
   { limitExpensive }: RateLimits,
   schemaTimeoutMs: number | undefined,
@@ -356,6 +362,7 @@ async function openStreamingInterfaces(
     changes,
     publication: REALTIME_PUBLICATION,
     memory,
+    peers,
     log,
   });
   opened.defer(() => realtime.close());
@@ -388,6 +395,7 @@ async function openJobs(
   });
   const jobs = await startJobRunner({
     url: postgres.directUrl,
+    concurrency: config.taskConcurrency,
     tasks: { ...(canQueueTasks && makeTaskList(taskRunner)), ...(backups && { [BACKUP_TASK]: backups.task }) },
     crons: backups ? [backups.cron] : [],
     maintain: async () => {
@@ -416,6 +424,7 @@ type ServiceCore = {
   readonly catalog: CatalogKeeper;
   readonly listener: Listener;
   readonly tracing: Tracing | null;
+  readonly peers: PeerWorkers;
   readonly log: Logger;
 };
 
@@ -425,7 +434,7 @@ async function openCore(
   options: ServiceOptions,
   opened: AsyncDisposableStack,
 ): Promise<ServiceCore> {
-  const { log, report, onFatalError } = options;
+  const { log, report, onFatalError, peers = NO_PEERS } = options;
   const postgres = options.postgres ?? (await startPostgres(environmentConfig, report, onFatalError));
   opened.defer(() => postgres.close());
   const { migrate, requestUrl, directUrl, loginRole } = postgres;
@@ -439,7 +448,7 @@ async function openCore(
 
   const tracing = await openTracing(config, log);
   opened.defer(() => tracing?.close());
-  const database = openRequestDatabase(config, postgres, { tracing, log });
+  const database = openRequestDatabase(config, postgres, { tracing, peers, log });
   opened.defer(() => database.close());
   const asOwner: AsOwner = (work) => database.asOwner(work);
   await asOwner((client) => setUsersAccess(client, config.usersAccess));
@@ -453,7 +462,7 @@ async function openCore(
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
-  return { postgres, config, settings, database, asOwner, catalog, listener, tracing, log };
+  return { postgres, config, settings, database, asOwner, catalog, listener, tracing, peers, log };
 }
 
 /** Which part of the database the catalogue describes, by the settings. */
@@ -466,7 +475,7 @@ function catalogOptionsOf(config: Config, loginRole: string): CatalogOptions {
 function openRequestDatabase(
   config: Config,
   { requestUrl, ownerUrl }: ServedPostgres,
-  { tracing, log }: Pick<ServiceCore, "tracing" | "log">,
+  { tracing, peers, log }: Pick<ServiceCore, "tracing" | "peers" | "log">,
 ): Database {
   const slowStatements = config.slowQueryMs === 0 ? [] : [logSlowStatements({ log, milliseconds: config.slowQueryMs })];
   return openDatabase({
@@ -482,8 +491,10 @@ function openRequestDatabase(
     anonymous: { role: config.anonRole, statementTimeout: config.anonStatementTimeout * 1000 },
     acquireTimeout: config.acquireTimeout * 1000,
     maxAnswerBytes: config.maxAnswerBytes,
+    answerMemory: config.answerMemory,
     observe: combineObservers([...slowStatements, ...(tracing ? [tracing.observe] : [])]),
     replicaUrls: config.readDatabaseUrls?.map(toPgConnectionString) ?? [],
     maxReplicaLag: config.maxReplicaLag,
+    peers,
   });
 }

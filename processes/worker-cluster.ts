@@ -2,15 +2,17 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { PeerTopic } from "../engine/concurrency/peer-workers.ts";
 import { retryDelay } from "../engine/concurrency/retry-delay.ts";
-import { type Config, isEmbedded } from "../engine/config/config.ts";
+import { type Config, isEmbedded, MIN_POOL_SIZE } from "../engine/config/config.ts";
 import { bringUpToDate } from "../engine/migrate/migrate.ts";
+import { type ProcessMetrics, sumCounters } from "../engine/observability/metrics.ts";
 import type { Logger } from "../engine/output/log.ts";
 import { type ServedPostgres, startPostgres } from "../engine/postgres/served-postgres.ts";
 import type { ServiceOperations } from "../rest-gateway/http/admin.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { checkListenAddress } from "../rest-gateway/http/server.ts";
-import type { RunningService, ServiceOptions } from "../service.ts";
+import type { RunningService, ServiceOptions, WorkersState } from "../service.ts";
 import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
 
 const MIN_RESTART_DELAY_MS = 250;
@@ -20,12 +22,9 @@ const REPLACEMENT_OPTIONS: Pick<WorkerOptions, "schemaPatienceMs"> = { schemaPat
 /** When a worker exits after having served this long, the restart delay starts at its minimum again. */
 const STABLE_AFTER_MS = 60_000;
 
-/** Each worker needs at least one connection per pool. */
-const MIN_POOL_SIZE = 4;
-
 /**
  * Runs the service in several processes at one address. The primary starts Postgres, migrates it and supervises the
- * workers, but serves no requests. All shared state is in Postgres.
+ * workers, but serves no requests. Shared state is in Postgres, or passed between the workers.
  */
 export async function startWorkerCluster(
   config: Config,
@@ -33,21 +32,20 @@ export async function startWorkerCluster(
 ): Promise<RunningService> {
   await checkListenAddress(config);
   await using resources = new AsyncDisposableStack();
+  let closePostgres = async () => {};
+  resources.defer(() => closePostgres());
+  report(`starting ${config.workers} processes`);
+  const cluster = new WorkerCluster({ config, log, report });
+  resources.defer(() => cluster.stop());
   const { close, ...postgres } = await startPostgres(config, report, onFatalError);
-  resources.defer(close);
+  closePostgres = close;
   await bringUpToDate({
     settings: postgres.migrate,
     requestUrl: postgres.requestUrl,
     isOwnDatabase: isEmbedded(config),
     report,
   });
-
-  const size = config.workers;
-  const poolSize = Math.max(MIN_POOL_SIZE, Math.floor(config.poolSize / size));
-  const cluster = new WorkerCluster({ size, config: { ...config, poolSize }, postgres, log });
-  resources.defer(() => cluster.stop());
-  report(`starting ${size} processes`);
-  const url = await cluster.start();
+  const url = await cluster.start(postgres);
 
   const started = resources.move();
   return {
@@ -55,7 +53,7 @@ export async function startWorkerCluster(
     postgres: { ...postgres, close },
     operations: {
       isReady: async () => (await cluster.query("isReady")).includes(true),
-      measure: async () => (await cluster.query("measure")).flat(),
+      measure: () => cluster.measure(),
       underWay: async () => (await cluster.query("underWay")).flat(),
     },
     reload: () => cluster.replaceAll(),
@@ -63,16 +61,45 @@ export async function startWorkerCluster(
   };
 }
 
-export type WorkerClusterOptions = Pick<WorkerOptions, "config" | "postgres"> & {
-  readonly size: number;
+/** The memory of all WebSockets of a worker is at least this multiple of what one of them may use. */
+const MIN_FULL_SOCKETS = 4;
+
+/** The settings of one worker: its part of what the service may use as a whole, and at least enough for one request. */
+export function divideAmongWorkers(config: Config): Config {
+  const { workers, poolSize, maxBodyBytes, maxBodyMemory, maxAnswerBytes, answerMemory, taskConcurrency } = config;
+  const { webSocketBytes, webSocketTotalBytes } = config;
+  const part = (total: number, least: number) => Math.max(least, Math.floor(total / workers));
+  return {
+    ...config,
+    poolSize: part(poolSize, MIN_POOL_SIZE),
+    maxBodyMemory: part(maxBodyMemory, 2 * maxBodyBytes),
+    answerMemory: part(answerMemory, 2 * maxAnswerBytes),
+    webSocketTotalBytes: part(webSocketTotalBytes, MIN_FULL_SOCKETS * webSocketBytes),
+    taskConcurrency: part(taskConcurrency, 1),
+  };
+}
+
+export type WorkerClusterOptions = {
+  /** The settings of a worker. */
+  readonly config: Config;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
+  /** Prints the progress of the start. */
+  readonly report: (step: string) => void;
 };
 
 /** A fixed number of workers. Restarts workers that exit unexpectedly, and can replace all of them one by one. */
 export class WorkerCluster {
   readonly #options: WorkerClusterOptions;
+  readonly #size: number;
   readonly #workers = new Set<ManagedWorker>();
+  /** Processes that have not been told to serve. They load the program while Postgres starts. */
+  readonly #waiting: ManagedWorker[];
+  /** Workers that start for the first time and are not missing yet. */
+  readonly #initial = new Set<ManagedWorker>();
   readonly #stopping = new AbortController();
+  /** The counters of workers that have exited. */
+  #endedCounters: ProcessMetrics = [];
+  #postgres: PostgresAccess | null = null;
   #replacement: Promise<void> | null = null;
   #consecutiveFailures = 0;
   /** How many workers in a row exited before they were serving. */
@@ -80,13 +107,20 @@ export class WorkerCluster {
 
   constructor(options: WorkerClusterOptions) {
     this.#options = options;
+    this.#size = options.config.workers;
+    this.#waiting = Array.from({ length: this.#size }, () => this.#fork());
   }
 
-  /** Resolves with the address when all workers serve. Starts one worker first, which does the one-time setup and reports errors once. */
-  async start(): Promise<string> {
-    const url = await this.#startWorker().serving;
-    const others = Array.from({ length: this.#options.size - 1 }, () => this.#startWorker().serving);
-    await Promise.all(others);
+  /**
+   * Resolves with the address when the first worker serves, which does the one-time setup and reports errors once. The
+   * others follow.
+   */
+  async start(postgres: PostgresAccess): Promise<string> {
+    this.#postgres = postgres;
+    const first = this.#startWorker();
+    this.#initial.add(first);
+    const url = await first.serving;
+    for (let worker = 1; worker < this.#size; worker++) this.#initial.add(this.#startWorker());
     return url;
   }
 
@@ -104,20 +138,34 @@ export class WorkerCluster {
     return answers.filter((answer) => answer !== undefined);
   }
 
+  /** The metrics of all workers, and the counters of those that have exited. */
+  async measure(): Promise<readonly ProcessMetrics[]> {
+    await Promise.all([...this.#workers].map((worker) => worker.measure()));
+    return [this.#endedCounters, ...[...this.#workers].map(({ metrics }) => metrics)];
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([...this.#workers].map((worker) => worker.stop({})));
+    await Promise.all([...this.#waiting, ...this.#workers].map((worker) => worker.stop({})));
     await this.#replacement?.catch(() => {});
   }
 
+  #fork(): ManagedWorker {
+    return new ManagedWorker(this.#options.config.drainTimeout, {
+      onStep: (step) => this.#options.report(step),
+      publish: (message) => this.#publish(message),
+    });
+  }
+
   #startWorker(options: Pick<WorkerOptions, "schemaPatienceMs"> = {}): ManagedWorker {
-    const { config, postgres } = this.#options;
-    const worker = new ManagedWorker({ config, postgres, ...options });
+    const worker = this.#waiting.shift() ?? this.#fork();
     this.#workers.add(worker);
+    worker.serve({ config: this.#options.config, postgres: this.#postgres!, ...options });
     worker.serving
       .then(() => {
         this.#failedStarts = 0;
-        this.#reportShortage();
+        this.#initial.delete(worker);
+        this.#reportState();
       })
       .catch(() => {});
     void worker.ended.then((reason) => this.#onEnd(worker, reason));
@@ -126,26 +174,30 @@ export class WorkerCluster {
 
   async #replaceEach(): Promise<void> {
     const { log } = this.#options;
+    await Promise.allSettled([...this.#initial].map(({ serving }) => serving));
     for (const worker of this.#servingWorkers) {
       if (this.#stopping.signal.aborted) return;
       const successor = this.#startWorker(REPLACEMENT_OPTIONS);
       await successor.serving;
       log.info({ worker: successor.id, instead: worker.id }, "a worker was replaced");
       await worker.stop({ othersStay: true });
-      this.#reportShortage();
+      this.#reportState();
     }
   }
 
   async #onEnd(worker: ManagedWorker, reason: string): Promise<void> {
     this.#workers.delete(worker);
+    this.#initial.delete(worker);
+    this.#endedCounters = sumCounters([this.#endedCounters, worker.metrics]);
+    for (const other of this.#workers) other.send({ kind: "peer exit", worker: worker.id });
     if (worker.isStopping || this.#stopping.signal.aborted) return;
     const delay = this.#restartDelay(worker);
     this.#options.log.error({ worker: worker.id, reason, replacedInMs: delay }, "a worker process exited unexpectedly");
-    this.#reportShortage();
+    this.#reportState();
     await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {});
     // A replacement of all workers also replaces this one.
     await this.#replacement?.catch(() => {});
-    if (!this.#stopping.signal.aborted && this.#liveCount < this.#options.size) this.#startWorker();
+    if (!this.#stopping.signal.aborted && this.#liveCount < this.#size) this.#startWorker();
   }
 
   #restartDelay({ startedAt, isServing }: ManagedWorker): number {
@@ -157,6 +209,15 @@ export class WorkerCluster {
     return this.#failedStarts === 0 ? 0 : Math.round(retryDelay(this.#failedStarts));
   }
 
+  async #publish({ sender, topic, content }: PeerMessage): Promise<void> {
+    const others = [...this.#workers].filter(({ id }) => id !== sender);
+    const deliveries = others.map((worker) => {
+      const delivery = worker.deliver({ sender, topic, content });
+      return worker.isServing ? delivery : null;
+    });
+    await Promise.all(deliveries);
+  }
+
   get #servingWorkers(): ManagedWorker[] {
     return [...this.#workers].filter(({ isServing, isStopping }) => isServing && !isStopping);
   }
@@ -166,11 +227,12 @@ export class WorkerCluster {
     return [...this.#workers].filter(({ isStopping }) => !isStopping).length;
   }
 
-  #reportShortage(): void {
-    const { size } = this.#options;
-    const serving = this.#servingWorkers.length;
-    const fault = serving < size ? `${serving} of ${size} workers are serving.` : null;
-    for (const worker of this.#workers) worker.send({ kind: "shortage", fault });
+  #reportState(): void {
+    // During a replacement there is one more.
+    const serving = Math.min(this.#servingWorkers.length, this.#size);
+    const isShort = serving + this.#initial.size + this.#waiting.length < this.#size;
+    const fault = isShort ? `${serving} of ${this.#size} workers are serving.` : null;
+    for (const worker of this.#workers) worker.send({ kind: "workers", state: { serving, fault } });
   }
 }
 
@@ -180,6 +242,15 @@ const WORKER_PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.fi
 const KILL_GRACE_MS = 1_000;
 /** A query that is not answered within this time is answered with undefined. */
 const REPLY_TIMEOUT_MS = 5_000;
+/** The same for messages between workers, which the sender may wait for. */
+const DELIVERY_TIMEOUT_MS = 250;
+
+type WorkerEvents = {
+  /** A step of the worker's start, for the operator. */
+  readonly onStep: (step: string) => void;
+  /** Resolves when the other workers have handled the message. */
+  readonly publish: (message: PeerMessage) => Promise<void>;
+};
 
 /** A worker process, from the primary's point of view. */
 export class ManagedWorker {
@@ -188,30 +259,39 @@ export class ManagedWorker {
   readonly serving: Promise<string>;
   /** Resolves with the exit code or signal. */
   readonly ended: Promise<string>;
+  /** As it has reported them last. */
+  metrics: ProcessMetrics = [];
   isServing = false;
   isStopping = false;
   readonly #worker: Worker;
-  readonly #pendingReplies = new Map<number, (message: unknown) => void>();
+  readonly #events: WorkerEvents;
+  readonly #whenServing = Promise.withResolvers<string>();
+  readonly #pendingReplies = new Map<number, (answer: unknown) => void>();
   #nextRequestId = 0;
   readonly #stopTimeoutMs: number;
 
-  constructor(options: WorkerOptions) {
+  constructor(drainTimeout: number, events: WorkerEvents) {
     cluster.setupPrimary({ exec: WORKER_PROGRAM, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
-    this.#stopTimeoutMs = options.config.drainTimeout * 1000 + CLOSE_TIMEOUT_MS + KILL_GRACE_MS;
+    this.#events = events;
+    this.#stopTimeoutMs = drainTimeout * 1000 + CLOSE_TIMEOUT_MS + KILL_GRACE_MS;
     this.#worker.on("message", (message: unknown) => {
-      if (isReport(message) && message.kind === "reply") this.#pendingReplies.get(message.id)?.(message.answer);
+      // Other libraries use the same channel.
+      if (isReport(message)) this.#handle(message);
     });
     this.ended = once(this.#worker, "exit").then(([code, signal]) =>
       signal ? `signal ${signal}` : `exit code ${code}`,
     );
-    this.serving = Promise.race([this.#whenServing(), this.ended.then(throwEndedEarly)]);
+    this.serving = Promise.race([this.#whenServing.promise, this.ended.then(throwEndedEarly)]);
     this.serving.catch(() => {});
-    this.send({ kind: "serve", worker: this.id, ...options });
   }
 
   get id(): number {
     return this.#worker.id;
+  }
+
+  serve(options: WorkerOptions): void {
+    this.send({ kind: "serve", worker: this.id, ...options });
   }
 
   /** An error is ignored: the worker has exited, and `ended` says so. */
@@ -220,16 +300,19 @@ export class ManagedWorker {
   }
 
   /** Asks the worker for its state; undefined if it does not answer in time. */
-  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined> {
-    const id = this.#nextRequestId++;
-    const { promise, resolve } = Promise.withResolvers<unknown>();
-    this.#pendingReplies.set(id, resolve);
-    const timer = setTimeout(() => resolve(undefined), REPLY_TIMEOUT_MS);
-    this.send({ kind: "query", id, name });
-    const message = await promise;
-    clearTimeout(timer);
-    this.#pendingReplies.delete(id);
-    return message as Awaited<ReturnType<ServiceOperations[W]>> | undefined;
+  query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined> {
+    const answer = this.#request((id) => ({ kind: "query", id, name }), REPLY_TIMEOUT_MS);
+    return answer as Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined>;
+  }
+
+  /** Resolves when the worker has handled another one's message. */
+  async deliver(message: PeerMessage): Promise<void> {
+    await this.#request((id) => ({ kind: "peer", id, ...message }), DELIVERY_TIMEOUT_MS);
+  }
+
+  /** A worker that does not answer keeps its last metrics, so that no counter falls. */
+  async measure(): Promise<void> {
+    if (this.isServing) this.metrics = (await this.query("measure"))?.flat() ?? this.metrics;
   }
 
   /** Resolves when the worker has exited; kills it if it hangs. */
@@ -241,14 +324,41 @@ export class ManagedWorker {
     clearTimeout(killTimer);
   }
 
-  #whenServing(): Promise<string> {
-    return new Promise((resolve) => {
-      this.#worker.on("message", (message: unknown) => {
-        if (!isReport(message) || message.kind !== "serving") return;
+  async #request(toMessage: (id: number) => WorkerMessage, timeoutMs: number): Promise<unknown> {
+    const id = this.#nextRequestId++;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    this.#pendingReplies.set(id, resolve);
+    const timer = setTimeout(() => resolve(undefined), timeoutMs);
+    this.send(toMessage(id));
+    const answer = await promise;
+    clearTimeout(timer);
+    this.#pendingReplies.delete(id);
+    return answer;
+  }
+
+  #handle(message: WorkerReport): void {
+    switch (message.kind) {
+      case "serving":
         this.isServing = true;
-        resolve(message.url);
-      });
-    });
+        this.#whenServing.resolve(message.url);
+        break;
+      case "step":
+        this.#events.onStep(message.step);
+        break;
+      case "reply":
+        this.#pendingReplies.get(message.id)?.(message.answer);
+        break;
+      case "publish":
+        void this.#publish(message);
+        break;
+      case "last metrics":
+        this.metrics = message.metrics;
+    }
+  }
+
+  async #publish({ id, topic, content }: WorkerReport & { kind: "publish" }): Promise<void> {
+    await this.#events.publish({ sender: this.id, topic, content });
+    this.send({ kind: "published", id });
   }
 }
 
@@ -256,13 +366,19 @@ function throwEndedEarly(reason: string): never {
   throw new Error(`A worker exited before it was serving (${reason}); see its output above.`);
 }
 
+/** A message from one worker to the others. */
+type PeerMessage = { readonly sender: number; readonly topic: PeerTopic; readonly content: unknown };
+
 /** A message from the primary to a worker. */
 export type WorkerMessage =
   | ({ readonly kind: "serve"; readonly worker: number } & WorkerOptions)
-  /** Why fewer workers than configured are serving; null if all are. */
-  | { readonly kind: "shortage"; readonly fault: string | null }
+  | { readonly kind: "workers"; readonly state: WorkersState }
   /** Asks for the worker's state, for an operator. */
   | { readonly kind: "query"; readonly id: number; readonly name: WorkerQuery }
+  | ({ readonly kind: "peer"; readonly id: number } & PeerMessage)
+  | { readonly kind: "peer exit"; readonly worker: number }
+  /** The other workers have handled the message. */
+  | { readonly kind: "published"; readonly id: number }
   | { readonly kind: "stop"; readonly departure: DrainMode };
 
 /** How a worker is started. */
@@ -279,14 +395,26 @@ export type WorkerQuery = keyof ServiceOperations;
 export type WorkerReport =
   /** The worker serves at this address. */
   | { readonly kind: "serving"; readonly url: string }
+  /** A step of its start. */
+  | { readonly kind: "step"; readonly step: string }
   /** The answer to a query; undefined if it failed. */
-  | { readonly kind: "reply"; readonly id: number; readonly answer: unknown };
+  | { readonly kind: "reply"; readonly id: number; readonly answer: unknown }
+  /** A message to the other workers. */
+  | ({ readonly kind: "publish"; readonly id: number } & Omit<PeerMessage, "sender">)
+  /** The metrics of a worker that exits. */
+  | { readonly kind: "last metrics"; readonly metrics: ProcessMetrics };
+
+const REPORT_KINDS: readonly unknown[] = [
+  "serving",
+  "step",
+  "reply",
+  "publish",
+  "last metrics",
+] satisfies WorkerReport["kind"][];
 
 /** How to reach Postgres, without the right to stop it. */
 export type PostgresAccess = Omit<ServedPostgres, "close">;
 
-/** Other libraries use the same channel. */
-export function isReport(message: unknown): message is WorkerReport {
-  const kind = (message as Partial<WorkerReport> | null)?.kind;
-  return kind === "serving" || kind === "reply";
+function isReport(message: unknown): message is WorkerReport {
+  return REPORT_KINDS.includes((message as Partial<WorkerReport> | null)?.kind);
 }

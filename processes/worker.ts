@@ -1,6 +1,7 @@
+import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../engine/concurrency/peer-workers.ts";
 import { makeLogger } from "../engine/output/log.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
-import { type Service, startService } from "../service.ts";
+import { type Service, startService, type WorkersState } from "../service.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
 
@@ -8,18 +9,46 @@ keepYoungGenerationMemory();
 let service: Service | null = null;
 let drainTimeout = 0;
 let isStopping = false;
-let missingWorkers: string | null = null;
+let workers: WorkersState = { serving: 1, fault: null };
+
+/** Messages to and from the other workers, through the primary. */
+const peerHandlers = new Map<PeerTopic, HandlePeerMessage>();
+const exitHandlers: ((worker: number) => void)[] = [];
+const unpublished = new Map<number, () => void>();
+let nextMessageId = 0;
+const peers: PeerWorkers = {
+  publish(topic, content) {
+    const id = nextMessageId++;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    unpublished.set(id, resolve);
+    report({ kind: "publish", id, topic, content });
+    return promise;
+  },
+  subscribe: (topic, handle) => void peerHandlers.set(topic, handle),
+  onExit: (handle) => void exitHandlers.push(handle),
+};
 
 process.on("message", (message: WorkerMessage) => {
   switch (message.kind) {
     case "serve":
       void serve(message);
       break;
-    case "shortage":
-      missingWorkers = message.fault;
+    case "workers":
+      workers = message.state;
       break;
     case "query":
       void answerQuery(message);
+      break;
+    case "peer":
+      peerHandlers.get(message.topic)?.(message.content, message.sender);
+      report({ kind: "reply", id: message.id, answer: true });
+      break;
+    case "peer exit":
+      for (const handle of exitHandlers) handle(message.worker);
+      break;
+    case "published":
+      unpublished.get(message.id)?.();
+      unpublished.delete(message.id);
       break;
     case "stop":
       void stop(message.departure);
@@ -37,10 +66,11 @@ async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessa
   try {
     service = await startService(config, {
       log,
-      report: (step) => log.info(step),
+      report: (step) => report({ kind: "step", step }),
       onFatalError: reportFailure,
       postgres: { ...postgres, close: async () => {} },
-      workerShortage: () => missingWorkers,
+      workers: () => workers,
+      peers,
       ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
     });
     report({ kind: "serving", url: service.url });
@@ -66,5 +96,16 @@ async function stop(departure: DrainMode): Promise<void> {
   if (!service) process.exit();
   exitAfter(drainTimeout * 1000 + CLOSE_TIMEOUT_MS);
   await service.stop(departure).catch(reportFailure);
+  await reportLastMetrics(service);
   process.exit();
+}
+
+/** What was counted until the end; the primary keeps the counters. */
+async function reportLastMetrics({ operations }: Service): Promise<void> {
+  const measured = await operations.measure().catch(() => []);
+  if (measured.length === 0) return;
+  await new Promise<void>((resolve) => {
+    const message: WorkerReport = { kind: "last metrics", metrics: measured.flat() };
+    process.send!(message, undefined, undefined, () => resolve());
+  });
 }

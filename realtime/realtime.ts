@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { CatalogKeeper } from "../engine/catalog/catalog-keeper.ts";
+import type { PeerWorkers } from "../engine/concurrency/peer-workers.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Database } from "../engine/database/database.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
@@ -50,6 +51,7 @@ export type RealtimeDependencies = {
   /** The publication whose tables are streamed. */
   readonly publication: string;
   readonly memory: SocketMemory;
+  readonly peers: PeerWorkers;
   readonly log: Logger;
 };
 
@@ -86,7 +88,7 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
 }
 
 function makeChannelDependencies(dependencies: RealtimeDependencies): ChannelDependencies {
-  const { config, authenticator, catalog, database, changes, memory, log } = dependencies;
+  const { config, authenticator, catalog, database, changes, memory, peers, log } = dependencies;
   const contextOf = makeSubscriberContexts(config, catalog);
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
   const publication = makePublication(asOwner, dependencies.publication);
@@ -99,7 +101,7 @@ function makeChannelDependencies(dependencies: RealtimeDependencies): ChannelDep
   const timeoutMs = config.realtimeCheckTimeout * 1000;
   const isAnonymous = ({ role }: Caller): boolean => role === authenticator().anonymous.role;
   const filters = new FilterEvaluator({ database, contextOf, timeoutMs, isAnonymous });
-  const relay = new GatewayRelay({ changes, receive, log });
+  const relay = new GatewayRelay({ changes, receive, peers, log });
   const broadcaster = new Broadcaster(members, relay);
   const presence = new Presence(members, relay);
   const feeds = new ChangeFeeds(

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { NO_PEERS, type PeerWorkers } from "../engine/concurrency/peer-workers.ts";
 import { isJsonObject } from "../engine/json/json-values.ts";
 import type { Logger } from "../engine/output/log.ts";
 import type { LogicalMessage, ReplicationStream } from "../engine/replication/changes.ts";
@@ -12,6 +13,7 @@ export type ReceiveGatewayMessage = (messages: GatewayMessage, from: string | nu
 type GatewayRelayOptions = {
   readonly changes: Pick<ReplicationStream, "emit" | "state">;
   readonly receive: ReceiveGatewayMessage;
+  readonly peers?: PeerWorkers;
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
@@ -24,16 +26,25 @@ const MAX_QUEUED_CHARACTERS = 8 * 2 ** 20;
 /** The JSON texts that are sent together next. */
 type RelayBatch = { readonly messages: string[]; length: number; readonly sent: Promise<void> };
 
-/** Sends messages to the other gateways of the database. What arrives while a batch is sent goes with the next one. */
+/**
+ * Sends messages to the other gateways of the database; where the replication stream is refused, to the other workers of
+ * this service. What arrives while a batch is sent goes with the next one.
+ */
 export class GatewayRelay {
   readonly gateway = randomUUID();
   readonly #options: GatewayRelayOptions;
   #lastSent: Promise<void> = Promise.resolve();
   #nextBatch: RelayBatch | null = null;
+  readonly #peers: PeerWorkers;
   #isIsolated = false;
+  #received: Promise<void> = Promise.resolve();
 
   constructor(options: GatewayRelayOptions) {
     this.#options = options;
+    this.#peers = options.peers ?? NO_PEERS;
+    this.#peers.subscribe("realtime", (content) => {
+      this.#received = this.#received.then(() => this.#receiveContent(content as Buffer));
+    });
   }
 
   /** Resolves when it was sent. A failure is logged. */
@@ -59,7 +70,10 @@ export class GatewayRelay {
   }
 
   receive({ prefix, content }: LogicalMessage): void | Promise<void> {
-    if (prefix !== MESSAGE_PREFIX) return;
+    if (prefix === MESSAGE_PREFIX) return this.#receiveContent(content);
+  }
+
+  #receiveContent(content: Buffer): void | Promise<void> {
     const { gateway, said: messages } = parseContent(content) ?? {};
     if (gateway === this.gateway || !Array.isArray(messages)) return;
     return this.#receiveEach(messages.filter(isGatewayMessage), typeof gateway === "string" ? gateway : null);
@@ -85,9 +99,13 @@ export class GatewayRelay {
   async #emit(messages: readonly string[]): Promise<void> {
     const { changes, log } = this.#options;
     const { status, reason } = changes.state();
-    if (status === "refused") return this.#reportIsolated(reason);
+    const content = Buffer.from(`{"gateway":"${this.gateway}","said":[${messages.join(",")}]}`);
+    if (status === "refused") {
+      this.#reportIsolated(reason);
+      return this.#peers.publish("realtime", content);
+    }
     try {
-      await changes.emit(MESSAGE_PREFIX, Buffer.from(`{"gateway":"${this.gateway}","said":[${messages.join(",")}]}`));
+      await changes.emit(MESSAGE_PREFIX, content);
     } catch (error) {
       log.error({ err: error }, "a broadcast or presence could not be sent to other gateways");
     }

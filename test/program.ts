@@ -26,7 +26,7 @@ export type RunOptions = {
   readonly output?: number;
 };
 
-/** A program of ours with this environment and no other. */
+/** A program of ours with this environment and no other; the service is one process unless it says otherwise. */
 export function run(
   file: string,
   environment: NodeJS.ProcessEnv,
@@ -35,7 +35,14 @@ export function run(
   const project = root === REPOSITORY ? { MIGRATIONS_DIR: NO_PROJECT } : {};
   const child = spawn(process.execPath, [join(root, file), ...args], {
     cwd: root,
-    env: { PATH: process.env.PATH, PORT: "0", NODE_COMPILE_CACHE: COMPILE_CACHE, ...project, ...environment },
+    env: {
+      PATH: process.env.PATH,
+      PORT: "0",
+      WEB_CONCURRENCY: "1",
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...project,
+      ...environment,
+    },
     stdio: ["ignore", output ?? "pipe", output ?? "pipe"],
   });
   const streams = { printed: "", logged: "" };
@@ -73,11 +80,21 @@ export async function startReady(environment: NodeJS.ProcessEnv, options: RunOpt
 }
 
 /** On that database, and ready. */
-export function startGateway(
+export async function startGateway(
   database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
 ): Promise<Program> {
-  return startReady({ ...settingsOf(database), JWT_SECRET: SECRET, USERS_ACCESS: "open", ...settings });
+  const program = await startReady({ ...settingsOf(database), JWT_SECRET: SECRET, USERS_ACCESS: "open", ...settings });
+  const workers = Number(settings.WEB_CONCURRENCY ?? 1);
+  // The others follow the first one, which is ready.
+  if (workers > 1 && program.url.startsWith("http:")) await until(async () => (await workersOf(program)) === workers);
+  return program;
+}
+
+/** The number of workers that serve. */
+export async function workersOf({ url }: Program): Promise<number> {
+  const response = await fetch(`${url}/health`, { headers: { Connection: "close" } });
+  return ((await response.json()) as { workers: number }).workers;
 }
 
 /** Its exit code. */

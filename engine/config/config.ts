@@ -1,3 +1,4 @@
+import { availableParallelism, totalmem } from "node:os";
 import { findClosestName } from "../edit-distance.ts";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
@@ -11,7 +12,13 @@ type SettingValues = {
 };
 type NullIfOptional<S> = S extends SettingDefinition<infer T> ? (null extends T ? null : never) : never;
 
-export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm"> & {
+export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "workers"> & {
+  /** The number of processes that serve requests. */
+  readonly workers: number;
+  /** Memory for the responses that one process is receiving from Postgres, and as much for those that clients have not read. */
+  readonly answerMemory: number;
+  /** The number of tasks that one process runs at once. */
+  readonly taskConcurrency: number;
   readonly usersAccess: "open" | "owner";
   readonly autoConfirm: boolean;
   /** Why it has this value, for the operator. */
@@ -48,6 +55,9 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const config = Object.freeze({
     ...values,
     ...resolveUsersAccess(values),
+    workers: values.workers === "auto" ? chooseWorkerCount(measureMachine(), values) : values.workers,
+    answerMemory: LARGE_RESPONSES * values.maxAnswerBytes,
+    taskConcurrency: TASK_CONCURRENCY,
     autoConfirm: values.autoConfirm ?? (values.smtpUrl === null && findPublicReasons(values).length === 0),
     appSettings: readAppSettings(environment),
   });
@@ -121,6 +131,33 @@ function readAppSettings(environment: NodeJS.ProcessEnv): Config["appSettings"] 
       ? [[`app.settings.${name.slice(APP_SETTINGS.length).toLowerCase()}`, value] as const]
       : [],
   );
+}
+
+/** The memory for responses, as a multiple of the largest response. */
+const LARGE_RESPONSES = 8;
+const TASK_CONCURRENCY = 4;
+/** Each worker needs at least one connection per pool. */
+export const MIN_POOL_SIZE = 4;
+/** A worker with its largest responses and bodies, and its part of the primary. */
+const WORKER_MEMORY_BYTES = 768 * 2 ** 20;
+
+type Machine = { readonly processors: number; readonly memoryBytes: number };
+
+/** What this process may use: a container's limits are those of its control group. */
+function measureMachine(): Machine {
+  return {
+    processors: availableParallelism(),
+    memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+  };
+}
+
+/** Postgres, the kernel and the clients' connections use the other half of the processors. */
+export function chooseWorkerCount(
+  { processors, memoryBytes }: Machine,
+  { poolSize }: Pick<SettingValues, "poolSize">,
+): number {
+  const most = Math.min(processors / 2, memoryBytes / WORKER_MEMORY_BYTES, poolSize / MIN_POOL_SIZE);
+  return Math.max(1, Math.floor(most));
 }
 
 /** Open by default only where nobody else can connect: the embedded Postgres, served on a loopback address. */

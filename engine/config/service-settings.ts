@@ -15,6 +15,7 @@ import {
   text,
   trustProxy,
   withDefault,
+  workerCount,
 } from "./setting-readers.ts";
 
 export const SERVER_SETTINGS = {
@@ -39,9 +40,9 @@ export const SERVER_SETTINGS = {
   publicUrl: optional("PUBLIC_URL", httpUrl, "Public URL of the service, if a proxy is in front of it. Links use it."),
   workers: withDefault(
     "WEB_CONCURRENCY",
-    integer(1, 512),
-    "1",
-    "Number of worker processes that share the port; about one per core.",
+    workerCount,
+    "auto",
+    "Number of worker processes that share the port. `auto`: one for every two cores, but at most one per 768 MiB of memory and per 4 connections of DB_POOL. `npm run dev` is one process.",
   ),
   drainTimeout: withDefault(
     "DRAIN_TIMEOUT_SECONDS",
@@ -101,7 +102,7 @@ export const POSTGRES_SETTINGS = {
     ["DB_POOL", "PGRST_DB_POOL"],
     integer(4, 1000),
     "28",
-    "Maximum number of connections for requests, all processes of WEB_CONCURRENCY together, and at most half of the server's free connections.",
+    "Maximum number of connections for requests, all workers together, and at most half of the server's free connections.",
   ),
   acquireTimeout: withDefault(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
@@ -229,7 +230,7 @@ export const LIMIT_SETTINGS = {
     "MAX_BODY_MEMORY_BYTES",
     integer(65_536),
     "67108864",
-    "Memory for the bodies of all open requests in a process; anonymous callers may use half. Beyond it the response is 503. At least twice MAX_BODY_BYTES.",
+    "Memory for the bodies of all open requests, divided among the workers; anonymous callers may use half. Beyond it the response is 503. At least twice MAX_BODY_BYTES per worker.",
   ),
   maxAnswerBytes: withDefault(
     "MAX_ANSWER_BYTES",
@@ -265,7 +266,7 @@ export const LIMIT_SETTINGS = {
     "WEBSOCKET_MAX_CONNECTIONS",
     integer(1),
     "10000",
-    "Maximum number of WebSockets of a process; further ones get 503.",
+    "Maximum number of WebSockets, of all workers together; further ones get 503.",
   ),
   webSocketBytes: withDefault(
     "WEBSOCKET_MAX_BYTES",
@@ -277,7 +278,7 @@ export const LIMIT_SETTINGS = {
     "WEBSOCKET_MAX_TOTAL_BYTES",
     integer(1_048_576),
     "134217728",
-    "The same for all WebSockets of a process. Unread data may use as much again, incomplete messages half of it, presences a quarter.",
+    "The same for all WebSockets, divided among the workers. Unread data may use as much again, incomplete messages half of it, presences a quarter.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 

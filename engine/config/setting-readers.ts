@@ -19,6 +19,15 @@ export function integer(least: number, max = Number.MAX_SAFE_INTEGER): SettingRe
   };
 }
 
+export const workerCount: SettingReader<number | "auto"> = (value) => {
+  if (value === "auto") return value;
+  try {
+    return integer(1, 512)(value);
+  } catch (error) {
+    throw new Error(`auto or ${(error as Error).message}`);
+  }
+};
+
 /** The lowest and highest numbers of minute, hour, day, month and weekday. */
 const CRON_FIELDS = [
   [0, 59],

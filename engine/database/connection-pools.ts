@@ -387,13 +387,20 @@ export function idealSizes(processors: number): PoolSizes {
 
 /** From this total on the slow pool has two connections, so that one long statement leaves one free. */
 const MIN_FOR_TWO_SLOW = 6;
+/** From this total on one long response leaves a connection to others. */
+const MIN_FOR_TWO_STREAMS = 12;
 
 /** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
 export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
   const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
   // A larger total is meant for writers.
   if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
-  const minimum = { read: 1, write: 1, slow: total < MIN_FOR_TWO_SLOW ? 1 : 2, stream: 1 };
+  const minimum = {
+    read: 1,
+    write: 1,
+    slow: total < MIN_FOR_TWO_SLOW ? 1 : 2,
+    stream: total < MIN_FOR_TWO_STREAMS ? 1 : 2,
+  };
   const names = Object.keys(ideal) as PoolName[];
   const shares = names.map((name) => ({ name, exact: (ideal[name] * total) / wanted }));
   const sizes = { ...minimum };

@@ -1,5 +1,6 @@
 import { DatabaseError, type PoolClient } from "pg";
 import type { AbortLike } from "../concurrency/abort.ts";
+import { NO_PEERS, type PeerWorkers } from "../concurrency/peer-workers.ts";
 import type { RunningStatement } from "./connection.ts";
 import {
   ConnectionPools,
@@ -40,8 +41,6 @@ import { type QueryInTransaction, runTransaction } from "./transaction.ts";
 const STALL_TIMEOUT_MS = 30_000;
 /** Timeout of the query that finds the blocking lock. */
 const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
-/** The total response budget, as a multiple of the largest response. */
-const LARGE_RESPONSES = 8;
 
 export type DatabaseOptions = {
   /** The login for requests, a member of the callers' roles. */
@@ -68,12 +67,15 @@ export type DatabaseOptions = {
   readonly acquireTimeout?: number;
   /** The maximum number of bytes of one response, and of one row of a stream. */
   readonly maxAnswerBytes?: number;
+  /** The memory for all responses in progress. */
+  readonly answerMemory?: number;
   readonly applicationName?: string;
   readonly observe?: StatementObserver | null;
   /** Streaming replicas, for reads of contexts with a read-your-writes position. */
   readonly replicaUrls?: readonly string[];
   /** The maximum lag of a replica, in seconds. */
   readonly maxReplicaLag?: number;
+  readonly peers?: PeerWorkers;
 };
 
 export type RunStatementOptions = {
@@ -157,10 +159,12 @@ export class Database {
     anonymous = null,
     acquireTimeout = 10_000,
     maxAnswerBytes = 32 * 2 ** 20,
+    answerMemory = 8 * maxAnswerBytes,
     applicationName = "content-service",
     observe = null,
     replicaUrls = [],
     maxReplicaLag = 10,
+    peers = NO_PEERS,
   }: DatabaseOptions) {
     this.#observe = observe;
     this.#limits = { statementTimeout, lockTimeout };
@@ -169,11 +173,11 @@ export class Database {
     this.#anonymousLimits = { statementTimeout: ofAnonymous, lockTimeout };
     this.#acquireTimeout = acquireTimeout;
     this.#maxResponseBytes = maxAnswerBytes;
-    this.#totalBudget = new ResponseBudget(LARGE_RESPONSES * maxAnswerBytes);
+    this.#totalBudget = new ResponseBudget(answerMemory);
     const poolOptions = { applicationName, log, size, preparedStatements, transactionMode, pipelineDepth };
     this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
-    const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read };
+    const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read, peers };
     this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...poolOptions }) : null;
   }
 

@@ -51,6 +51,13 @@ export class LsnFloors {
     if ("place" in known) this.#bySubject.set(subject, { place: laterLsn(known.place, sample.place) });
   }
 
+  /** Records a write by another process; `place` is null if its position is unknown. */
+  wroteElsewhere(subject: string, place: Lsn | null, now: number): void {
+    const floor = this.#bySubject.get(subject);
+    if (place === null || !floor || "since" in floor) this.requireLater(subject, now);
+    else this.#bySubject.set(subject, { place: laterLsn(floor.place, place) });
+  }
+
   /** Records a write at an unknown position. */
   requireLater(subject: string, now: number): void {
     this.#bySubject.set(subject, { since: now });

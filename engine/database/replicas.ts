@@ -1,4 +1,5 @@
 import { batchLookups } from "../concurrency/batched-lookup.ts";
+import type { PeerWorkers } from "../concurrency/peer-workers.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import {
   ConnectionPools,
@@ -34,18 +35,23 @@ const CURRENT_LSN = "select pg_catalog.pg_current_wal_insert_lsn()::text";
 const askPrimaryLsn = makeLoginQuery(CURRENT_LSN, QUERY_TIMEOUT_MS);
 const askSystemIdentifier = makeLoginQuery(`select ${SYSTEM_IDENTIFIER}`, QUERY_TIMEOUT_MS);
 
+/** `place` is null if the position is unknown. */
+type PeerWrite = { readonly subject: string; readonly place: Lsn | null };
+
 type ReplicasOptions = Omit<ConnectionPoolsOptions, "url" | "onState"> & {
   readonly urls: readonly string[];
   readonly log: DatabaseLog;
   /** The maximum lag of a replica, in seconds. */
   readonly maxLag: number;
   readonly primary: ConnectionPool;
+  readonly peers: PeerWorkers;
 };
 
 /** The replicas, and the choice of one that a caller may read from. */
 export class Replicas {
   readonly #replicas: readonly Replica[];
   readonly #primary: ConnectionPool;
+  readonly #peers: PeerWorkers;
   /** One sample per second. */
   readonly #samples: WalPosition[] = [];
   #latest: WalPosition | null = null;
@@ -56,9 +62,14 @@ export class Replicas {
   /** The system identifier of the primary, which its standbys share, also after a failover. */
   #system: string | null = null;
 
-  constructor({ urls, primary, ...options }: ReplicasOptions) {
+  constructor({ urls, primary, peers, ...options }: ReplicasOptions) {
     this.#replicas = urls.map((url, index) => new Replica({ ...options, url, name: `replica ${index + 1}` }));
     this.#primary = primary;
+    this.#peers = peers;
+    peers.subscribe("writes", (write) => {
+      const { subject, place } = write as PeerWrite;
+      this.#floors.wroteElsewhere(subject, place, performance.now());
+    });
     // One more than fit into the maximum lag, and two for delays.
     this.#maxSamples = Math.ceil((options.maxLag * 1000) / CHECK_INTERVAL_MS) + 3;
     this.#timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS);
@@ -86,14 +97,17 @@ export class Replicas {
       const sample = await this.#readPrimaryLsn("");
       this.#floors.wrote(subject, sample);
       onWrite(sample.place);
+      await this.#publish({ subject, place: sample.place });
     } catch {
       this.#floors.requireLater(subject, performance.now());
+      await this.#publish({ subject, place: null });
     }
   }
 
   /** Records that a write may have been committed. */
   recordPossibleWrite({ subject }: ReadYourWrites): void {
     this.#floors.requireLater(subject, performance.now());
+    void this.#publish({ subject, place: null });
   }
 
   /** Replicas must replay the schema change before they are used again. */
@@ -113,6 +127,11 @@ export class Replicas {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.all(this.#replicas.map((replica) => replica.close()));
+  }
+
+  /** To the other workers, so that the caller's next read may go to any of them. */
+  #publish(write: PeerWrite): Promise<void> {
+    return this.#peers.publish("writes", write);
   }
 
   async #check(): Promise<void> {

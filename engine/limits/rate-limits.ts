@@ -1,5 +1,6 @@
 import type { QueryConfig } from "pg";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
+import { NO_PEERS, type PeerWorkers } from "../concurrency/peer-workers.ts";
 import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 
@@ -18,10 +19,12 @@ type RequestLimitOptions = {
   readonly asOwner: AsOwner;
   readonly log: Pick<Logger, "warn">;
   readonly windowSeconds?: number;
+  readonly peers?: PeerWorkers;
 };
 
 /** The requests of one caller in the current window: those counted here and those that other gateways have reported. */
 type CountingWindow = { points: number; endsAt: number; unreported: number };
+type PeerCounts = readonly (readonly [caller: string, points: number])[];
 type TotalCount = { readonly key: string; readonly points: number; readonly milliseconds: number };
 
 const WINDOW_SECONDS = 60;
@@ -34,7 +37,8 @@ const COUNT_REQUESTS = "select key, points, milliseconds from private.count_requ
 /**
  * Counts in memory and synchronizes with Postgres in the background: one statement per second reports the counts of all
  * callers and returns the totals over all gateways. Together the gateways can exceed the limit by what each has admitted
- * since its last report: a twentieth of the limit, plus the requests that arrive during one statement.
+ * since its last report: a twentieth of the limit, plus the requests that arrive during one statement. Where Postgres
+ * cannot count, the workers of one service report to each other.
  */
 export class RequestLimit {
   readonly #limit: number;
@@ -43,13 +47,16 @@ export class RequestLimit {
   readonly #windows = new Map<string, CountingWindow>();
   /** Callers with requests that were not yet reported to Postgres. */
   readonly #unreportedCallers = new Set<string>();
+  readonly #peers: PeerWorkers;
   #timer: NodeJS.Timeout | undefined;
   #isSyncing = false;
   /** False for a database without the function that counts requests. */
   #isShared = true;
 
-  constructor({ limit, asOwner, log, windowSeconds = WINDOW_SECONDS }: RequestLimitOptions) {
+  constructor({ limit, asOwner, log, windowSeconds = WINDOW_SECONDS, peers = NO_PEERS }: RequestLimitOptions) {
     this.#limit = limit;
+    this.#peers = peers;
+    peers.subscribe("requests", (counts) => this.#addOfPeer(counts as PeerCounts));
     this.#windowSeconds = windowSeconds;
     this.#countRequests = makeOwnerFunction<TotalCount>({
       asOwner,
@@ -61,10 +68,8 @@ export class RequestLimit {
   }
 
   count(caller: string): RateLimitStatus {
-    const now = Date.now();
     const limit = this.#limit;
-    const existing = this.#windows.get(caller);
-    const window = existing && this.#isOpen(existing, now) ? existing : this.#openWindow(caller, now);
+    const window = this.#windowOf(caller);
     const isAdmitted = window.points < limit;
     if (isAdmitted) {
       window.points++;
@@ -83,6 +88,12 @@ export class RequestLimit {
     if (window.unreported++ === 0) this.#unreportedCallers.add(caller);
     if (!this.#isSyncing && window.unreported >= this.#limit * EARLY_REPORT_FRACTION) void this.#sync();
     else this.#scheduleSync();
+  }
+
+  #windowOf(caller: string): CountingWindow {
+    const now = Date.now();
+    const existing = this.#windows.get(caller);
+    return existing && this.#isOpen(existing, now) ? existing : this.#openWindow(caller, now);
   }
 
   #openWindow(caller: string, now: number): CountingWindow {
@@ -107,18 +118,29 @@ export class RequestLimit {
     this.#timer = undefined;
     this.#isSyncing = true;
     const reported = this.#takeUnreported();
-    try {
-      if (this.#isShared && reported.size > 0)
-        this.#applyTotals(
-          await this.#countRequests([[...reported.keys()], [...reported.values()], this.#windowSeconds]),
-        );
-    } catch {
-      // While Postgres is unavailable, each gateway counts by itself.
-    } finally {
-      this.#isSyncing = false;
-      this.#removeEnded();
-      if (this.#windows.size > 0) this.#scheduleSync();
+    if (reported.size > 0 && !(await this.#reportToPostgres(reported))) {
+      void this.#peers.publish("requests", [...reported] satisfies PeerCounts);
     }
+    this.#isSyncing = false;
+    this.#removeEnded();
+    if (this.#windows.size > 0) this.#scheduleSync();
+  }
+
+  /** Returns false if Postgres is unavailable or does not count. */
+  async #reportToPostgres(reported: ReadonlyMap<string, number>): Promise<boolean> {
+    if (!this.#isShared) return false;
+    try {
+      const values = [[...reported.keys()], [...reported.values()], this.#windowSeconds];
+      this.#applyTotals(await this.#countRequests(values));
+      return this.#isShared;
+    } catch {
+      return false;
+    }
+  }
+
+  #addOfPeer(counts: PeerCounts): void {
+    for (const [caller, points] of counts) this.#windowOf(caller).points += points;
+    this.#scheduleSync();
   }
 
   #takeUnreported(): ReadonlyMap<string, number> {

@@ -17,6 +17,8 @@ type JobRunnerOptions = {
   /** Connects as the owner, who creates the queue's schema if it does not exist. */
   readonly url: string;
   readonly tasks: TaskList;
+  /** The number of jobs to run at once; each holds one connection. */
+  readonly concurrency: number;
   /** Tasks to queue at certain times, once for all processes. */
   readonly crons: readonly CronItem[];
   /** Called regularly, to requeue abandoned tasks and delete old ones. */
@@ -26,8 +28,6 @@ type JobRunnerOptions = {
   readonly log: Logger;
 };
 
-/** Each running job holds one connection. */
-const CONCURRENCY = 4;
 /** New jobs arrive by NOTIFY; polling finds retries that are due and jobs whose notification was lost. */
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
@@ -64,16 +64,16 @@ export class JobRunner {
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
-    this.#pool = makePool(options.url);
+    this.#pool = makePool(options);
     this.#maintenance = setInterval(() => options.maintain().catch(() => {}), MAINTENANCE_INTERVAL_MS).unref();
   }
 
   async start(): Promise<void> {
-    const { tasks, crons, log } = this.#options;
+    const { tasks, concurrency, crons, log } = this.#options;
     const runner = await run({
       pgPool: this.#pool,
       taskList: tasks,
-      concurrency: CONCURRENCY,
+      concurrency,
       pollInterval: POLL_INTERVAL_MS,
       parsedCronItems: parseCronItems([...crons]),
       noHandleSignals: true,
@@ -112,11 +112,11 @@ export class JobRunner {
 }
 
 /** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
-function makePool(url: string): pg.Pool {
+function makePool({ url, concurrency }: Pick<JobRunnerOptions, "url" | "concurrency">): pg.Pool {
   const pool = new pg.Pool({
     Client: findServer(url).makePoolClient(CONNECT_TIMEOUT_MS),
     fallback_application_name: "jobs",
-    max: CONCURRENCY + 1,
+    max: concurrency + 1,
     keepAlive: true,
   });
   const ignore = () => {};

@@ -230,8 +230,8 @@ function makeExecution(
       // As objects, rows take about ten times their length.
       byteLimits: {
         operation: Math.ceil(config.maxAnswerBytes / 4),
-        together: config.maxAnswerBytes,
-        answers: 2 * config.maxAnswerBytes,
+        together: Math.ceil(config.answerMemory / 8),
+        answers: Math.ceil(config.answerMemory / 4),
       },
       anonymous: {
         role: config.anonRole,

@@ -14,7 +14,7 @@ const DIFFERENT_HISTORY = "the position is from another database, or from a time
 type FeedEvents = {
   /** Handles a message of the stream, which waits for it. */
   readonly onMessage: (message: LogicalMessage) => void | Promise<void>;
-  /** Called when the stream starts, and when messages may have been missed. */
+  /** Called when the stream starts or is refused, and when messages may have been missed. */
   readonly onStart: () => void;
 };
 
@@ -91,7 +91,8 @@ export class ChangeFeeds {
     if (this.#live) return this.#live;
     const { onMessage, onStart } = this.#events;
     this.#live = new ChangeFeed({ ...this.#dependencies, since: null, onMessage, onGap: onStart });
-    this.#live.opened().then(onStart, () => {});
+    // If the stream is refused, there are still the other workers of this service.
+    this.#live.opened().then(onStart, onStart);
     return this.#live;
   }
 

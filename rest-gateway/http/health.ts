@@ -21,8 +21,8 @@ export type HealthState = {
   leftOut(): readonly string[];
   /** The scheduled backups; null if there is no schedule. */
   backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
-  /** Why fewer processes run than configured; null if all run. */
-  workerShortage(): string | null;
+  /** How many processes serve, and why there are fewer than configured; null in a single process. */
+  workers(): { readonly serving: number; readonly fault: string | null } | null;
   /** False as soon as the service is asked to stop. */
   acceptsWork(): boolean;
 };
@@ -36,7 +36,7 @@ const BACKUP_FAILED = "The last scheduled backup failed.";
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for supervisors and load balancers. */
 export function healthRoutes(state: HealthState): GatewayRoutes {
-  const { databaseFault, pingDatabase, replicas, workerShortage, acceptsWork } = state;
+  const { databaseFault, pingDatabase, replicas, acceptsWork } = state;
   const pingOnce = cacheFor(CACHE_MS, async () => {
     try {
       await pingDatabase();
@@ -54,12 +54,14 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
         if (!(await databaseAnswers())) return unavailable("The database does not answer.");
         const leftOut = state.leftOut();
         const backups = state.backups();
+        const workers = state.workers();
         const reason =
           schemaReason(state) ??
-          workerShortage() ??
+          workers?.fault ??
           leftOutReason(leftOut) ??
           (backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
+          ...(workers && { workers: workers.serving }),
           ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, MAX_LEFT_OUT_NAMED) }),
           ...(backups && { lastBackup: backups.lastSuccess }),
           ...(replicas().length > 0 && { replicas: replicas() }),
@@ -127,7 +129,7 @@ function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise
 
 type HealthDependencies = Pick<
   HealthState,
-  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "workerShortage" | "acceptsWork"
+  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "workers" | "acceptsWork"
 > & {
   readonly database: Database;
 };

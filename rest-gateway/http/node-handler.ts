@@ -28,9 +28,6 @@ import {
   sendStream,
 } from "./response.ts";
 
-/** How many responses of the largest size may wait for clients to read them. */
-const MAX_UNREAD_RESPONSES = 8;
-
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
 type HandleRequest = (request: GatewayRequest) => Promise<GatewayResponse<ResponseBody>>;
@@ -40,7 +37,7 @@ type NodeHandlerSettings = Pick<
   | "serverTiming"
   | "maxBodyBytes"
   | "maxBodyMemory"
-  | "maxAnswerBytes"
+  | "answerMemory"
   | "errorBody"
   | "tableErrorVerbosity"
   | "trustProxy"
@@ -53,10 +50,10 @@ export function toNodeHandler(
   log: Logger,
   limit: RequestLimit | null = null,
 ): NodeHandler {
-  const { serverTiming, maxAnswerBytes } = config;
+  const { serverTiming, answerMemory } = config;
   const readConnection = makeClientConnectionReader(config);
   const bodies = new RequestBodies(config);
-  const trackUnread = limitUnreadResponses(MAX_UNREAD_RESPONSES * maxAnswerBytes);
+  const trackUnread = limitUnreadResponses(answerMemory);
   return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages() : NO_STAGES;

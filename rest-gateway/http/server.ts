@@ -6,6 +6,7 @@ import { createServer as createSecureServer, Server as SecureServer } from "node
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
+import { NO_PEERS, type PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { type ErrorBodyShape, toEnvelope } from "../../http/error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "../../http/http-error.ts";
@@ -225,13 +226,19 @@ export type AdmissionForUpgrade = (request: IncomingMessage) => Admission;
 type UpgradeOptions = {
   readonly interfaces: Readonly<Record<string, UpgradeListener>>;
   readonly admissionOf?: AdmissionForUpgrade;
-  /** The limit of open WebSockets of all interfaces. */
+  /** The limit of open WebSockets of all interfaces, in all worker processes. */
   readonly maxConnections: number;
+  readonly peers?: PeerWorkers;
 };
 
 /** Passes a WebSocket request to the interface at its path. */
-export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: UpgradeOptions): UpgradeListener {
-  let connections = 0;
+export function makeUpgradeRouter({
+  interfaces,
+  admissionOf,
+  maxConnections,
+  peers = NO_PEERS,
+}: UpgradeOptions): UpgradeListener {
+  const sockets = new SocketCount(maxConnections, peers);
   return (request, socket, head) => {
     // Without a listener, the error of a client that disconnects would end the process.
     socket.on("error", () => socket.destroy());
@@ -247,11 +254,54 @@ export function makeUpgradeRouter({ interfaces, admissionOf, maxConnections }: U
       const { "Retry-After": seconds = "1" } = errorHeaders(error);
       return endSocket(socket, `${status} ${STATUS_CODES[status]}`, `Retry-After: ${seconds}\r\n`);
     }
-    if (connections >= maxConnections) return endSocket(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
-    connections++;
-    socket.once("close", () => connections--);
+    if (sockets.isFull) return endSocket(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
+    sockets.add(1);
+    socket.once("close", () => sockets.add(-1));
     interfaces[path]!(request, socket, head);
   };
+}
+
+const PUBLISH_INTERVAL_MS = 1_000;
+/** A change by this fraction of the limit is published before the next interval. */
+const EARLY_PUBLISH_FRACTION = 1 / 100;
+
+/** The open WebSockets of all worker processes, which may be spread unevenly: after a worker was replaced it has few. */
+class SocketCount {
+  readonly #max: number;
+  readonly #peers: PeerWorkers;
+  readonly #ofPeers = new Map<number, number>();
+  #open = 0;
+  #published = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(max: number, peers: PeerWorkers) {
+    this.#max = max;
+    this.#peers = peers;
+    peers.subscribe("sockets", (count, sender) => {
+      const isNew = !this.#ofPeers.has(sender);
+      this.#ofPeers.set(sender, count as number);
+      if (isNew) this.#publish();
+    });
+    peers.onExit((worker) => this.#ofPeers.delete(worker));
+    this.#publish();
+  }
+
+  get isFull(): boolean {
+    return this.#ofPeers.values().reduce((sum, count) => sum + count, this.#open) >= this.#max;
+  }
+
+  add(count: number): void {
+    this.#open += count;
+    if (Math.abs(this.#open - this.#published) >= this.#max * EARLY_PUBLISH_FRACTION) this.#publish();
+    else this.#timer ??= setTimeout(() => this.#publish(), PUBLISH_INTERVAL_MS).unref();
+  }
+
+  #publish(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#published = this.#open;
+    void this.#peers.publish("sockets", this.#open);
+  }
 }
 
 function endSocket(socket: Duplex, status: string, headers = ""): void {

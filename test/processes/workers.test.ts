@@ -1,5 +1,7 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,8 +10,9 @@ import { freePort } from "../../bench/free-port.ts";
 import { startTimeOf } from "../../engine/embedded/processes.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
-import { type Program, startGateway, stopped } from "../program.ts";
+import { type Program, startGateway, startProgram, startReady, stopped } from "../program.ts";
 import { anonKey, makeClient, subscribed } from "../realtime/service.ts";
+import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";
 import { ask, openTraffic } from "./traffic.ts";
 
@@ -44,7 +47,7 @@ const lines = () =>
 const said = (message: string) => lines().filter(({ msg }) => msg === message);
 
 /** The workers that have answered so many requests, each on a connection of its own. */
-async function workersOf(requests: number): Promise<Set<unknown>> {
+async function workersOfRequests(requests: number): Promise<Set<unknown>> {
   const ids = Array.from({ length: requests }, (_, n) => `${performance.now()}/${n}`);
   for (const id of ids) await ask(at("/api/v1/articles"), { headers: { "X-Request-Id": id } });
   await until(() => ids.every((id) => lines().some(({ request }) => request === id)));
@@ -59,17 +62,19 @@ const post = (path: string, body: object) =>
     body: JSON.stringify(body),
   });
 
-const condition = async () => JSON.parse((await ask(at("/health"))).text) as { status: string; reason?: string };
+const condition = async () =>
+  JSON.parse((await ask(at("/health"))).text) as { status: string; reason?: string; workers: number };
 
 const childrenOf = async (pid: number) =>
   (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8")).trim().split(" ").map(Number);
 
 describe("two workers at one address", () => {
   test("both answer requests, and the log has the worker's number", async () => {
-    expect((await workersOf(8)).size).toBe(2);
+    expect((await workersOfRequests(8)).size).toBe(2);
     expect(program.printed()).toContain("starting 2 processes");
     expect(await childrenOf(program.child.pid!)).toHaveLength(2);
-    expect(await condition()).toEqual({ status: "ok" });
+    expect(await condition()).toEqual({ status: "ok", workers: 2 });
+    expect(program.printed()).toMatch(/^ {2}workers +2$/m);
   });
 
   test("are reported together on the admin port", async () => {
@@ -80,7 +85,7 @@ describe("two workers at one address", () => {
       return ours.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
     };
     const before = await sumOf();
-    expect((await workersOf(8)).size).toBe(2);
+    expect((await workersOfRequests(8)).size).toBe(2);
     await until(async () => (await sumOf()) === before + 8);
     expect((await fetch(metrics.replace("/metrics", "/ready"))).status).toBe(200);
   });
@@ -184,9 +189,9 @@ describe("two workers at one address", () => {
     expect(said("a worker process exited unexpectedly")).toMatchObject([
       { reason: "signal SIGKILL", replacedInMs: 250 },
     ]);
-    expect(await condition()).toEqual({ status: "degraded", reason: "1 of 2 workers are serving." });
+    expect(await condition()).toEqual({ status: "degraded", reason: "1 of 2 workers are serving.", workers: 1 });
     await until(async () => (await condition()).status === "ok");
-    expect((await workersOf(8)).size).toBe(2);
+    expect((await workersOfRequests(8)).size).toBe(2);
   });
 
   test("a worker that exits soon after its start is replaced after a longer delay", async () => {
@@ -247,11 +252,102 @@ describe("two workers at one address", () => {
     expect(await childrenOf(program.child.pid!)).toHaveLength(2);
   });
 
+  test("keep the counters of workers that have exited", async () => {
+    const metrics = /^ *metrics +(\S+)/m.exec(program.printed())![1]!;
+    const requests = async () => {
+      const lines = (await (await fetch(metrics)).text()).split("\n");
+      const samples = lines.filter((line) => line.startsWith("content_service_http_requests_total"));
+      return samples.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    };
+    await workersOfRequests(8);
+    const before = await requests();
+    const renewals = program.printed().split("reloaded").length;
+    program.child.kill("SIGUSR2");
+    const counts: number[] = [];
+    await until(async () => {
+      counts.push(await requests());
+      return program.printed().split("reloaded").length > renewals;
+    });
+    const [victim] = await childrenOf(program.child.pid!);
+    process.kill(victim!, "SIGKILL");
+    await until(async () => {
+      counts.push(await requests());
+      return (await condition()).workers === 2 && counts.length > 20;
+    });
+    expect(counts.toSorted((one, other) => one - other)).toEqual(counts);
+    expect(counts[0]).toBeGreaterThanOrEqual(before);
+  });
+
   test("ignore SIGUSR2, which the primary handles", async () => {
     const before = await childrenOf(program.child.pid!);
     for (const pid of before) process.kill(pid, "SIGUSR2");
-    expect((await workersOf(8)).size).toBe(2);
+    expect((await workersOfRequests(8)).size).toBe(2);
     expect(await childrenOf(program.child.pid!)).toEqual(before);
+  });
+
+  test("the service is ready when the first worker serves, and none is missing while the others start", async () => {
+    const starting = await startReady({
+      DATABASE_URL: database.url,
+      OWNER_DATABASE_URL: database.ownerUrl,
+      JWT_SECRET: SECRET,
+      WEB_CONCURRENCY: "3",
+    });
+    try {
+      const states: unknown[] = [];
+      await until(async () => {
+        const { text } = await ask(`${starting.url}/health`);
+        states.push(JSON.parse(text));
+        return (states.at(-1) as { workers: number }).workers === 3;
+      });
+      expect(states[0]).toEqual({ status: "ok", workers: 1 });
+      expect(states.filter((state) => (state as { status: string }).status !== "ok")).toEqual([]);
+    } finally {
+      await starting.kill();
+    }
+  });
+
+  test("all processes exit when the primary is killed", async () => {
+    const gateway = await startGateway(database, { WEB_CONCURRENCY: "2" });
+    const workers = await childrenOf(gateway.child.pid!);
+    await gateway.kill();
+    for (const pid of workers) await until(async () => (await startTimeOf(pid)) === null);
+  });
+
+  test("a port in use is reported once", async () => {
+    const { port } = new URL(program.url);
+    const refused = await startProgram({
+      DATABASE_URL: database.url,
+      OWNER_DATABASE_URL: database.ownerUrl,
+      JWT_SECRET: SECRET,
+      WEB_CONCURRENCY: "2",
+      PORT: port,
+    });
+    expect(refused.child.exitCode).toBe(1);
+    expect(refused.logged()).toBe(
+      `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set PORT to another port (0 takes a free one).\n`,
+    );
+  });
+
+  test("npm run dev is one process", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "content-service-dev-"));
+    const development = await startReady(
+      {
+        DATABASE_URL: database.url,
+        OWNER_DATABASE_URL: database.ownerUrl,
+        JWT_SECRET: SECRET,
+        WEB_CONCURRENCY: "2",
+        MIGRATIONS_DIR: folder,
+      },
+      { args: ["--dev"] },
+    );
+    try {
+      expect(await readFile(`/proc/${development.child.pid}/task/${development.child.pid}/children`, "utf8")).toBe("");
+      const { text } = await ask(`${development.url}/health`);
+      expect(JSON.parse(text)).toEqual({ status: "ok" });
+    } finally {
+      await development.kill();
+      await rm(folder, { recursive: true });
+    }
   });
 
   test("a worker that hangs is killed at shutdown", async () => {

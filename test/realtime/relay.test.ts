@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { type GatewayMessage, GatewayRelay } from "../../realtime/relay.ts";
+import { connectWorkers } from "../peer-workers.ts";
+import { until } from "../until.ts";
 
 const log = { warn: () => {}, error: () => {} };
 
@@ -99,4 +101,22 @@ test("messages of one batch are handled one after another", async () => {
   resolve();
   await done;
   expect(heard).toEqual(["short", "long", "last"]);
+});
+
+test("the workers of a service send messages to each other if the stream is refused", async () => {
+  const workers = connectWorkers();
+  const changes = {
+    emit: () => Promise.reject(new Error("The stream is refused.")),
+    state: () => ({ status: "refused", reason: "wal_level", position: null, history: null }) as const,
+  };
+  const heard: [unknown, string | null][] = [];
+  const receive = ({ kind }: GatewayMessage, from: string | null) => void heard.push([kind, from]);
+  const one = new GatewayRelay({ changes, receive: () => {}, peers: workers.join(), log });
+  new GatewayRelay({ changes, receive, peers: workers.join(), log });
+  await Promise.all(["a", "b"].map((kind) => one.send({ kind })));
+  await until(() => heard.length === 2);
+  expect(heard).toEqual([
+    ["a", one.gateway],
+    ["b", one.gateway],
+  ]);
 });

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import {
   ConfigError,
+  chooseWorkerCount,
   isEmbedded,
   readConfig,
   readProjectSettings,
@@ -20,6 +21,37 @@ function problemsOf(environment: NodeJS.ProcessEnv): string {
     return (error as Error).message;
   }
 }
+
+const GIB = 2 ** 30;
+
+describe("the number of workers", () => {
+  test.each([
+    [1, 1],
+    [2, 1],
+    [3, 1],
+    [4, 2],
+    [5, 2],
+    [8, 4],
+    [12, 6],
+  ])("on %i cores is %i", (processors, workers) => {
+    expect(chooseWorkerCount({ processors, memoryBytes: 64 * GIB }, { poolSize: 28 })).toBe(workers);
+  });
+
+  test("leaves each 768 MiB of memory and 4 connections", () => {
+    expect(chooseWorkerCount({ processors: 64, memoryBytes: 2 * GIB }, { poolSize: 28 })).toBe(2);
+    expect(chooseWorkerCount({ processors: 64, memoryBytes: GIB / 2 }, { poolSize: 28 })).toBe(1);
+    expect(chooseWorkerCount({ processors: 64, memoryBytes: 64 * GIB }, { poolSize: 28 })).toBe(7);
+    expect(chooseWorkerCount({ processors: 64, memoryBytes: 64 * GIB }, { poolSize: 200 })).toBe(32);
+  });
+
+  test("is that of WEB_CONCURRENCY unless it is auto", () => {
+    expect(readConfig({ WEB_CONCURRENCY: "3" }).config.workers).toBe(3);
+    expect(readConfig({ WEB_CONCURRENCY: "auto" }).config.workers).toBe(readConfig({}).config.workers);
+    expect(problemsOf({ WEB_CONCURRENCY: "0" })).toContain(
+      'WEB_CONCURRENCY must be auto or a whole number from 1 to 512, not "0"',
+    );
+  });
+});
 
 describe("readConfig", () => {
   test("an empty environment results in the documented defaults", () => {

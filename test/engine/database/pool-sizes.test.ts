@@ -15,7 +15,8 @@ describe("pool sizes", () => {
     expect(divideConnections(41.5, ideal)).toEqual({ ...ideal, write: 28 });
     expect(divideConnections(28, ideal)).toEqual({ read: 4, write: 15, slow: 6, stream: 3 });
     expect(divideConnections(28.9, idealSizes(4))).toEqual({ read: 7, write: 14, slow: 5, stream: 2 });
-    expect(divideConnections(14, ideal)).toEqual({ read: 2, write: 8, slow: 3, stream: 1 });
+    expect(divideConnections(14, ideal)).toEqual({ read: 2, write: 7, slow: 3, stream: 2 });
+    expect(divideConnections(14, idealSizes(4))).toEqual({ read: 3, write: 7, slow: 2, stream: 2 });
     expect(divideConnections(7, ideal)).toEqual({ read: 1, write: 3, slow: 2, stream: 1 });
     expect(divideConnections(0, ideal)).toEqual({ read: 1, write: 1, slow: 1, stream: 1 });
   });

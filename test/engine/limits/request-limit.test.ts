@@ -1,8 +1,11 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { PeerWorkers } from "../../../engine/concurrency/peer-workers.ts";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
 import { RequestLimit } from "../../../engine/limits/rate-limits.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { connectWorkers } from "../../peer-workers.ts";
+import { until } from "../../until.ts";
 
 const LIMIT = 100;
 const log = { warn: () => {} };
@@ -30,7 +33,8 @@ afterAll(async () => {
 });
 
 const limits: RequestLimit[] = [];
-function open(options: { windowSeconds?: number; limit?: number; asOwner?: AsOwner } = {}): RequestLimit {
+type LimitOptions = { windowSeconds?: number; limit?: number; asOwner?: AsOwner; peers?: PeerWorkers };
+function open(options: LimitOptions = {}): RequestLimit {
   const limit = new RequestLimit({ limit: LIMIT, asOwner, log, ...options });
   limits.push(limit);
   return limit;
@@ -115,5 +119,31 @@ describe("a request limit", () => {
     admittedOf(limit, "gina", 10);
     await vi.waitFor(async () => expect(await resultOf("gina")).toBeGreaterThan(0), { timeout: 10_000 });
     expect(await resultOf("long ago")).toBe(0);
+  });
+});
+
+describe("the limits of two workers without counts in Postgres", () => {
+  const unavailable: AsOwner = async () => {
+    throw new Error("Postgres does not answer.");
+  };
+
+  test("count each other's requests", async () => {
+    const workers = connectWorkers();
+    const [one, other] = [workers.join(), workers.join()].map((peers) => open({ asOwner: unavailable, peers }));
+    let published = 0;
+    workers.join().subscribe("requests", (counts) => {
+      for (const [, points] of counts as [string, number][]) published += points;
+    });
+    expect(admittedOf(one!, "erin", LIMIT / 2)).toBe(LIMIT / 2);
+    await until(() => published === LIMIT / 2);
+    expect(admittedOf(other!, "erin", LIMIT)).toBe(LIMIT / 2);
+    await until(() => published === LIMIT);
+    expect(admittedOf(one!, "erin", LIMIT)).toBe(0);
+    expect(other!.count("frank").isAdmitted).toBe(true);
+  });
+
+  test("count alone without the other", () => {
+    const [one, other] = [open({ asOwner: unavailable }), open({ asOwner: unavailable })];
+    expect([admittedOf(one, "grace", 2 * LIMIT), admittedOf(other, "grace", 2 * LIMIT)]).toEqual([LIMIT, LIMIT]);
   });
 });

@@ -26,6 +26,7 @@ test("a job runner that fails to start leaves no worker that keeps the process a
     const attempt = startJobRunner({
       url: database.ownerUrl,
       tasks: {},
+      concurrency: 4,
       crons: [],
       maintain: tend,
       cancelRunning: async () => {},

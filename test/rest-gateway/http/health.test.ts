@@ -10,7 +10,7 @@ const WELL: HealthState = {
   isSchemaAwaited: () => false,
   leftOut: () => [],
   backups: () => null,
-  workerShortage: () => null,
+  workers: () => null,
   acceptsWork: () => true,
 };
 

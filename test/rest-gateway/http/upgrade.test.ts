@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
+import type { PeerWorkers } from "../../../engine/concurrency/peer-workers.ts";
 import { shuttingDown } from "../../../engine/database/database-errors.ts";
 import {
   type AdmissionForUpgrade,
@@ -11,12 +12,18 @@ import {
   wantsWebSocket,
 } from "../../../rest-gateway/http/server.ts";
 
+import { connectWorkers } from "../../peer-workers.ts";
+
 const servers: ReturnType<typeof createServer>[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-type OpenOptions = { readonly maxConnections?: number; readonly admissionOf?: AdmissionForUpgrade };
+type OpenOptions = {
+  readonly maxConnections?: number;
+  readonly admissionOf?: AdmissionForUpgrade;
+  readonly peers?: PeerWorkers;
+};
 
 async function open(
   interfaces: Readonly<Record<string, UpgradeListener>>,
@@ -79,6 +86,36 @@ describe("a request for a WebSocket", () => {
     expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([503, "10"]);
     await once(opened[0]!.destroy(), "close");
     expect((await connect("/one")).statusCode).toBe(101);
+    for (const socket of opened) socket.destroy();
+  });
+
+  test("is refused when the workers together have the maximum, wherever the others are open", async () => {
+    const opened: Duplex[] = [];
+    const accept: UpgradeListener = (_request, socket) => {
+      opened.push(socket);
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    };
+    const workers = connectWorkers();
+    const start = async () => {
+      const peers = workers.join();
+      const port = await open({ "/sockets": accept }, { maxConnections: 3, peers });
+      return { peers, port };
+    };
+    const connect = async ({ port }: { port: number }) => {
+      const sent = request({ port, path: "/sockets", headers: { Connection: "Upgrade", Upgrade: "websocket" } }).end();
+      const [response] = await Promise.race([once(sent, "upgrade"), once(sent, "response")]);
+      return (response as IncomingMessage).statusCode;
+    };
+    const [one, other] = [await start(), await start()];
+    expect([await connect(one), await connect(one), await connect(one)]).toEqual([101, 101, 101]);
+    expect(await connect(other)).toBe(503);
+    // One that starts later is told how many are open.
+    const late = await start();
+    expect(await connect(late)).toBe(503);
+    await once(opened[0]!.destroy(), "close");
+    expect([await connect(late), await connect(other)]).toEqual([101, 503]);
+    one.peers.exit();
+    expect(await connect(other)).toBe(101);
     for (const socket of opened) socket.destroy();
   });
 
