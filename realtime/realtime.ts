@@ -113,7 +113,7 @@ function makeChannelDependencies(dependencies: RealtimeDependencies): ChannelDep
       findMissingColumns,
       checkVisibility: makeVisibilityCheck({ database, contextOf, timeoutMs }),
       filters,
-      awaitVisible: makeAwaitVisible(asOwner),
+      awaitVisible: makeAwaitVisible(asOwner, () => changes.state().history?.timeline ?? null),
       log,
     },
     {

@@ -79,7 +79,7 @@ async function killServer(server: ChildProcess): Promise<void> {
 }
 
 /** As pg_basebackup does it, which does not come with the embedded binaries. */
-async function copyCluster(source: string, from: string, folder: string): Promise<void> {
+export async function copyCluster(source: string, from: string, folder: string): Promise<void> {
   const account = await chooseAccount();
   await mkdir(folder, { mode: 0o700 });
   await chownTo(account, folder);
@@ -99,15 +99,16 @@ async function copyCluster(source: string, from: string, folder: string): Promis
   for (const name of ["backup_label", "standby.signal"]) await chownTo(account, join(folder, name));
 }
 
-type StandbyFolders = {
+type StandbyOptions = {
   readonly folder: string;
   /** Where it listens. */
   readonly sockets: string;
   /** Where its primary listens. */
   readonly primary: string;
+  readonly more?: Readonly<Record<string, string>>;
 };
 
-async function startStandby({ folder, sockets, primary }: StandbyFolders): Promise<ChildProcess> {
+export async function startStandby({ folder, sockets, primary, more }: StandbyOptions): Promise<ChildProcess> {
   const settings = {
     primary_conninfo: `host=${primary} port=5432 user=postgres`,
     listen_addresses: "",
@@ -118,6 +119,7 @@ async function startStandby({ folder, sockets, primary }: StandbyFolders): Promi
     shared_buffers: "32MB",
     // What is in the way of replay is cancelled at once.
     max_standby_streaming_delay: "0",
+    ...more,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const { postgres } = await serverBinaries();
@@ -136,7 +138,7 @@ async function startStandby({ folder, sockets, primary }: StandbyFolders): Promi
   return server;
 }
 
-async function caughtUp(primary: string, standby: string): Promise<void> {
+export async function caughtUp(primary: string, standby: string): Promise<void> {
   const place = await withClient(primary, async (client) => {
     const { rows } = await client.query<{ place: string }>("select pg_current_wal_flush_lsn()::text as place");
     return rows[0]!.place;

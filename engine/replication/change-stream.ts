@@ -13,6 +13,7 @@ import type {
 import { FollowerPosition, Followers } from "./followers.ts";
 import type { ReplicationSessionOptions } from "./replication-session.ts";
 import { KeeperSlot, measureWal, type ReplicationSlot } from "./replication-slots.ts";
+import { type HistoryPosition, type StreamHistory, validUntil } from "./stream-history.ts";
 import { WalReader } from "./wal-reader.ts";
 
 /** Batching lets one commit, which waits for the disk, carry the messages that arrived during the previous one. */
@@ -55,7 +56,7 @@ class ChangeStream implements ReplicationStream {
     this.#replays = new ChangeReplays({
       session: this.#session,
       log,
-      liveHead: () => this.#reader!.head,
+      live: () => this.#reader!,
       handOver: (position) => this.#join(position),
       refuse: (position, error) => this.#takePending(position)?.reject(error),
     });
@@ -88,10 +89,10 @@ class ChangeStream implements ReplicationStream {
     };
   }
 
-  follow(follower: ChangeFollower, since?: Lsn): ChangeSubscription {
+  follow(follower: ChangeFollower, since?: HistoryPosition): ChangeSubscription {
     if (this.#closed) throw closedError();
     clearTimeout(this.#retirement);
-    const position = new FollowerPosition(follower, since ?? 0n);
+    const position = new FollowerPosition(follower, since?.lsn ?? 0n, since?.history);
     const from = Promise.withResolvers<Lsn>();
     from.promise.catch(() => {});
     this.#pending.set(position, from);
@@ -131,10 +132,10 @@ class ChangeStream implements ReplicationStream {
     return reader;
   }
 
-  #joinOrReplay(position: FollowerPosition, since: Lsn | undefined): void {
+  #joinOrReplay(position: FollowerPosition, since: HistoryPosition | undefined): void {
     if (!this.#pending.has(position)) return;
-    const { head } = this.#reader!;
-    if (since === undefined || since === head) {
+    const { head, history } = this.#reader!;
+    if (since === undefined || (since.lsn === head && since.history === history!.id)) {
       position.after = head;
       this.#join(position);
     } else this.#replays.add(position);
@@ -188,8 +189,7 @@ function closedError(): Error {
 type ChangeReplayOptions = {
   readonly session: ReplicationSessionOptions;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
-  /** A follower that joins the live reader now gets the transactions above it. */
-  liveHead(): Lsn;
+  live(): Pick<WalReader, "head" | "history">;
   /** Called when the follower has got everything that the live reader will not deliver. */
   handOver(position: FollowerPosition): void;
   refuse(position: FollowerPosition, error: ApiError): void;
@@ -241,7 +241,8 @@ class ChangeReplays {
 
   async #replay(followers: Followers): Promise<void> {
     const { session, log } = this.#options;
-    const beginAt = (slot: ReplicationSlot) => {
+    const beginAt = (slot: ReplicationSlot, history: StreamHistory) => {
+      this.#refuseAbandoned(followers, history);
       this.#refuseUnretained(followers, slot);
       return lowestLsn(followers.positions().map((position) => position.after + 1n)) ?? slot.now;
     };
@@ -274,8 +275,21 @@ class ChangeReplays {
     }
   }
 
+  /** A position of another timeline is valid below the point where that was left. */
+  #refuseAbandoned(followers: Followers, history: StreamHistory): void {
+    for (const position of followers.positions()) {
+      const until = validUntil(history, position.history!);
+      const isValid = position.after < until;
+      // A follower may stand for several positions, of which the others are higher.
+      if (isValid && (position.history === history.id || position.follower.rewind?.(until) !== false)) continue;
+      followers.remove(position);
+      this.#options.refuse(position, positionAbandoned(position.after));
+    }
+  }
+
   #handOverWhenCaughtUp(reader: WalReader, followers: Followers): void {
-    if (reader.position >= this.#options.liveHead()) {
+    const { head, history } = this.#options.live();
+    if (reader.position >= head && reader.history?.id === history?.id) {
       for (const position of followers.positions()) {
         followers.remove(position);
         if (position.after < reader.position) position.after = reader.position;
@@ -288,6 +302,11 @@ class ChangeReplays {
 
 function lowestLsn(positions: readonly Lsn[]): Lsn | null {
   return positions.reduce<Lsn | null>((low, each) => (low === null || each < low ? each : low), null);
+}
+
+function positionAbandoned(after: Lsn): ApiError {
+  const message = `The position ${formatLsn(after)} is from another database, or from a timeline that was abandoned.`;
+  return new ApiError("gone", "RESOURCE_NOT_FOUND", message, { hint: "Read the rows again, and follow from now on." });
 }
 
 function noLongerRetained(after: Lsn): ApiError {

@@ -2,6 +2,7 @@ import type { Lsn } from "../database/lsn.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 import type { SlotRetention } from "./replication-slots.ts";
+import type { HistoryPosition, StreamHistory } from "./stream-history.ts";
 
 /** The changes that are committed to the database, in commit order: one stream for all followers in this process. */
 export type ReplicationStream = {
@@ -12,7 +13,7 @@ export type ReplicationStream = {
    * Follows from the next transaction or, with `since`, from the first one whose `commitLsn` is above it. The first
    * follower opens the stream.
    */
-  follow(follower: ChangeFollower, since?: Lsn): ChangeSubscription;
+  follow(follower: ChangeFollower, since?: HistoryPosition): ChangeSubscription;
   /** Sends a message to the followers of this database in all processes; resolves when it is committed. */
   emit(prefix: string, content: Uint8Array): Promise<void>;
   close(): Promise<void>;
@@ -24,8 +25,8 @@ export type ReplicationState = {
   readonly reason: string | null;
   /** Every transaction up to this `commitLsn` has been delivered. */
   readonly position: Lsn | null;
-  /** Identifies the cluster and its timeline, within which positions can be compared. Null before anything was read. */
-  readonly history: string | null;
+  /** That of the position. Null before anything was read. */
+  readonly history: StreamHistory | null;
 };
 
 export type ReplicationStatistics = {
@@ -61,12 +62,18 @@ export type ChangeFollower = {
   message?(message: LogicalMessage): void | Promise<void>;
   /** Changes were missed. An open transaction is not completed; the next call is the begin of another one. */
   gap(gap: ReplicationGap): void;
+  /**
+   * The stream continues on another timeline: whatever was delivered from `to` on does not exist there. Returns whether the follower could
+   * discard it. If not, or without this method, it gets a gap if there may be such changes.
+   */
+  rewind?(to: Lsn): boolean;
 };
 
 export type ChangeSubscription = {
   /**
    * The position from which nothing is missed. With `since` it resolves when the missed changes have been delivered,
-   * and live transactions follow. Rejects with an ApiError if the stream is refused or `since` is no longer retained.
+   * and live transactions follow. Rejects with an ApiError if the stream is refused, `since` is no longer retained, or it is on a timeline
+   * that was abandoned there.
    */
   readonly from: Promise<Lsn>;
   close(): void;

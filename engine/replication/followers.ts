@@ -15,12 +15,17 @@ export class FollowerPosition {
   readonly follower: ChangeFollower;
   /** Transactions up to it are not delivered. */
   after: Lsn;
+  /** The history that `after` is from, for a follower that resumes. */
+  readonly history: string | null;
   /** Whether the follower got the begin of the open transaction. */
   hasBegun = false;
+  /** The last transaction of which it got the begin. */
+  lastBegun: Lsn = 0n;
 
-  constructor(follower: ChangeFollower, after: Lsn) {
+  constructor(follower: ChangeFollower, after: Lsn, history: string | null = null) {
     this.follower = follower;
     this.after = after;
+    this.history = history;
   }
 }
 
@@ -100,12 +105,42 @@ export class Followers {
 
   gap(gap: ReplicationGap): void {
     this.counts.gaps++;
-    this.#transaction = null;
-    this.#participants = [];
+    this.#abandonTransaction();
     for (const position of this.#positions) {
       // May be lower than before.
       position.after = gap.until;
       this.#notifyOfGap(position, gap);
+    }
+  }
+
+  /** The stream continues at `gap.until` on another timeline. Only followers that cannot discard what is not on it get the gap. */
+  rewind(gap: ReplicationGap): void {
+    if (this.#transaction && this.#transaction.commitLsn > gap.until) this.#abandonTransaction();
+    let isMissed = false;
+    for (const position of this.#positions) {
+      if (this.#rewindOne(position, gap.until + 1n)) continue;
+      isMissed = true;
+      this.#notifyOfGap(position, gap);
+    }
+    if (isMissed) this.counts.gaps++;
+  }
+
+  #abandonTransaction(): void {
+    this.#transaction = null;
+    this.#participants = [];
+  }
+
+  /** Whether the follower misses nothing. */
+  #rewindOne(position: FollowerPosition, to: Lsn): boolean {
+    const isUnaffected = position.lastBegun < to;
+    if (position.after >= to) position.after = to - 1n;
+    position.lastBegun = 0n;
+    if (!position.follower.rewind) return isUnaffected;
+    try {
+      return position.follower.rewind(to);
+    } catch (error) {
+      this.#log.error({ err: error }, "a follower of changes failed at a change of the timeline");
+      return false;
     }
   }
 
@@ -151,6 +186,7 @@ export class Followers {
   #beginAndNotify(position: FollowerPosition, notify: (position: FollowerPosition) => HandlerResult): HandlerResult {
     if (position.hasBegun || !this.#transaction) return notify(position);
     position.hasBegun = true;
+    position.lastBegun = this.#transaction.commitLsn;
     const begun = position.follower.begin?.(this.#transaction);
     return begun ? begun.then(() => notify(position)) : notify(position);
   }

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import pg from "pg";
@@ -8,6 +7,7 @@ import { findServer, type ServerOptions } from "../pg-client/server-finder.ts";
 import { protocolViolation } from "../pg-client/server-messages.ts";
 import { type HandlerResult, PgoutputDecoder, type WalHandler } from "./pgoutput.ts";
 import { createTemporarySlot, type ReplicationSlot, type ReplicationSlotOptions } from "./replication-slots.ts";
+import { readStreamHistory, type StreamHistory } from "./stream-history.ts";
 
 export type ReplicationSessionOptions = ReplicationSlotOptions & {
   readonly url: string;
@@ -31,7 +31,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   "42501": "the database's owner may not replicate. As a superuser, run: alter role … replication",
   "08P01": "the owner's connection goes through a pooler. Set DIRECT_DATABASE_URL to Postgres itself.",
 };
-const HISTORY_LENGTH = 8;
 const FRAME_HEADER_BYTES = 25;
 const KEEPALIVE_BYTES = 18;
 const WAL_DATA = "w".charCodeAt(0);
@@ -43,13 +42,12 @@ const OUTPUT_SETTINGS = `set datestyle = 'ISO'; set timezone = 'UTC'; set interv
 
 /** A connection that reads the WAL through a slot of its own until it ends. */
 export class ReplicationSession {
-  readonly slot: ReplicationSlot;
-  /** The cluster and its timeline. Promoting a standby starts a new timeline, in which positions differ. */
-  readonly history: string;
+  readonly history: StreamHistory;
   readonly #client: pg.Client;
   readonly #socket: Duplex;
   readonly #options: ReplicationSessionOptions;
   readonly #decoder: PgoutputDecoder;
+  #slot: ReplicationSlot | null = null;
   #handler: ReplicationHandler | null = null;
   #statusTimer: NodeJS.Timeout | undefined;
   #progressTimer: NodeJS.Timeout | undefined;
@@ -68,46 +66,42 @@ export class ReplicationSession {
       return current;
     };
     const destroy = () => current?.connection.stream.destroy();
-    // Creating a slot waits for running transactions.
-    abandoned.addEventListener("abort", destroy);
-    try {
+    return untilAbandoned(abandoned, destroy, async () => {
       const { client } = await findServer(options.url).connect(makeClient, CONNECT_TIMEOUT_MS);
       await client.query(OUTPUT_SETTINGS);
-      const system = await client.query<{ systemid: string; timeline: number }>("IDENTIFY_SYSTEM");
+      const history = await readStreamHistory(client);
       const types = await client.query<{ oid: number; typname: string }>(
         "select oid::int4, typname from pg_catalog.pg_type where oid < 10000",
       );
       const builtIn = new Map(types.rows.map(({ oid, typname }) => [oid, typname]));
-      const slot = await createTemporarySlot(client, options);
-      const { systemid, timeline } = system.rows[0]!;
-      return new ReplicationSession(
-        client,
-        slot,
-        hash("sha256", `${systemid}/${timeline}`, "hex").slice(0, HISTORY_LENGTH),
-        options,
-        builtIn,
-      );
-    } catch (error) {
-      destroy();
-      throw withAdvice(error);
-    } finally {
-      abandoned.removeEventListener("abort", destroy);
-    }
+      return new ReplicationSession(client, history, options, builtIn);
+    });
   }
 
   private constructor(
     client: pg.Client,
-    slot: ReplicationSlot,
-    history: string,
+    history: StreamHistory,
     options: ReplicationSessionOptions,
     builtIn: ReadonlyMap<number, string>,
   ) {
     this.#client = client;
     this.#socket = client.connection.stream;
-    this.slot = slot;
     this.history = history;
     this.#options = options;
     this.#decoder = new PgoutputDecoder(builtIn);
+  }
+
+  /** Null before it is created. */
+  get slot(): ReplicationSlot | null {
+    return this.#slot;
+  }
+
+  /** Waits for transactions that are running, unless the slot is a copy. */
+  async createSlot(abandoned: AbortSignal): Promise<ReplicationSlot> {
+    const work = () => createTemporarySlot(this.#client, this.#options);
+    const slot = await untilAbandoned(abandoned, () => this.#socket.destroy(), work);
+    this.#slot = slot;
+    return slot;
   }
 
   /** Starts reading at the reader's position. The inner promise rejects when reading ends for any reason. */
@@ -116,7 +110,7 @@ export class ReplicationSession {
     this.#reported = reader.next();
     this.#client.connection.on("copyData", ({ chunk }: { chunk: Buffer }) => this.#receive(chunk));
     const publications = pg.escapeLiteral(pg.escapeIdentifier(this.#options.publication));
-    const command = `START_REPLICATION SLOT ${this.slot.name} LOGICAL ${formatLsn(reader.next())}
+    const command = `START_REPLICATION SLOT ${this.#slot!.name} LOGICAL ${formatLsn(reader.next())}
       (proto_version '1', publication_names ${publications}, messages 'true')`;
     const ended = this.#client.query(command).then(() => {
       throw new Error("The server ended the stream");
@@ -233,6 +227,24 @@ function makeReplicationClient(server: ServerOptions, applicationName: string): 
   } as pg.ClientConfig);
   // A lost connection rejects the pending query; this event would otherwise end the process.
   return client.on("error", () => {});
+}
+
+/** Closes the connection if the work fails or is abandoned. */
+async function untilAbandoned<Result>(
+  abandoned: AbortSignal,
+  destroy: () => void,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  abandoned.addEventListener("abort", destroy);
+  try {
+    abandoned.throwIfAborted();
+    return await work();
+  } catch (error) {
+    destroy();
+    throw withAdvice(error);
+  } finally {
+    abandoned.removeEventListener("abort", destroy);
+  }
 }
 
 /** Errors that need an administrator, with advice. */

@@ -44,11 +44,15 @@ type ServerReplicationSettings = {
   readonly has_publication: boolean;
   readonly most_megabytes: number;
   readonly keeper: string;
+  readonly has_failover_slots: boolean;
 };
 
 /** SQL. Slots belong to the server; there is one keeper per database. */
 export const KEEPER_SLOT_NAME = "'changes_' || (select oid from pg_database where datname = current_database())";
+/** Since Postgres 17 standbys with `sync_replication_slots` have a copy of such slots, so that the stream continues after a promotion. */
+const HAS_FAILOVER_SLOTS = "current_setting('server_version_num')::int4 >= 170000";
 const NO_SIZE_LIMIT = -1;
+const ADVANCE_TIMEOUT_MS = 5_000;
 const MAX_KEEPER_LAG_BYTES = 2 ** 30;
 const DUPLICATE_OBJECT = "42710";
 
@@ -71,6 +75,7 @@ export async function createTemporarySlot(
   const name = `${server.keeper}_${randomBytes(6).toString("hex")}`;
   if (isKept) {
     await ensureKeeperSlot(client);
+    if (server.has_failover_slots) await ensureFailover(client, server.keeper);
     await client.query(`select pg_copy_logical_replication_slot(${KEEPER_SLOT_NAME}, '${name}', true)`);
   } else {
     await client.query(`select pg_create_logical_replication_slot('${name}', 'pgoutput', true)`);
@@ -91,6 +96,8 @@ export async function createTemporarySlot(
 /** Releases the WAL up to a position, on behalf of all readers of this database. */
 async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   await ensureKeeperSlot(client);
+  // It waits for standbys of synchronized_standby_slots, which may be away.
+  await client.query(`set statement_timeout = ${ADVANCE_TIMEOUT_MS}`);
   await client.query(
     `select pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and confirmed_flush_lsn < '${formatLsn(to)}' and not active`,
@@ -128,7 +135,8 @@ async function readServerSettings(client: pg.Client, publication: string): Promi
     `select current_setting('wal_level') as wal_level,
        exists (select from pg_publication where pubname = ${pg.escapeLiteral(publication)}) as has_publication,
        (select setting::int4 from pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
-       ${KEEPER_SLOT_NAME} as keeper`,
+       ${KEEPER_SLOT_NAME} as keeper,
+       ${HAS_FAILOVER_SLOTS} as has_failover_slots`,
   );
   return rows[0]!;
 }
@@ -140,15 +148,28 @@ async function ensureKeeperSlot(client: pg.Client): Promise<void> {
      where slot_name = ${KEEPER_SLOT_NAME} and not active
        and (wal_status = 'lost' or pg_wal_lsn_diff(pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES})`,
   );
+  const { rows } = await client.query<{ has_failover_slots: boolean }>(
+    `select ${HAS_FAILOVER_SLOTS} as has_failover_slots
+     where not exists (select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME})`,
+  );
+  if (!rows[0]) return;
+  const failover = rows[0].has_failover_slots ? ", failover => true" : "";
   try {
-    await client.query(
-      `select pg_create_logical_replication_slot(${KEEPER_SLOT_NAME}, 'pgoutput')
-       where not exists (select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME})`,
-    );
+    await client.query(`select pg_create_logical_replication_slot(${KEEPER_SLOT_NAME}, 'pgoutput'${failover})`);
   } catch (error) {
     // Another process created it first.
     if (!(error instanceof pg.DatabaseError && error.code === DUPLICATE_OBJECT)) throw error;
   }
+}
+
+/** A keeper from before an upgrade to Postgres 17, or one that was created by hand, is not copied to standbys. */
+async function ensureFailover(client: pg.Client, keeper: string): Promise<void> {
+  const { rowCount } = await client.query(
+    `select from pg_replication_slots where slot_name = '${keeper}' and not failover and not active`,
+  );
+  if (rowCount === 0) return;
+  // Another process may use the slot for a moment: the next reader tries again.
+  await client.query(`ALTER_REPLICATION_SLOT ${keeper} (FAILOVER true)`).catch(() => {});
 }
 
 type KeeperSlotOptions = {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
-import type { Lsn } from "../database/lsn.ts";
+import { formatLsn, type Lsn } from "../database/lsn.ts";
 import { ApiError } from "../errors.ts";
 import type { Logger } from "../output/log.ts";
 import { isFatal } from "../pg-client/server-messages.ts";
@@ -16,13 +16,14 @@ import type { Followers } from "./followers.ts";
 import type { HandlerResult } from "./pgoutput.ts";
 import { type ReplicationHandler, ReplicationSession, type ReplicationSessionOptions } from "./replication-session.ts";
 import type { ReplicationSlot } from "./replication-slots.ts";
+import { type StreamHistory, validUntil } from "./stream-history.ts";
 
 export type WalReaderOptions = {
   readonly session: ReplicationSessionOptions;
   readonly followers: Followers;
   readonly log: Pick<Logger, "info" | "warn">;
   /** The position to start at, given what the slot still has. */
-  beginAt(slot: ReplicationSlot): Lsn;
+  beginAt(slot: ReplicationSlot, history: StreamHistory): Lsn;
   /** Called between transactions: everything up to the position was delivered. */
   onPassed(reading: WalReader): void;
 };
@@ -40,7 +41,7 @@ export class WalReader implements ReplicationHandler {
   #reason: string | null = null;
   #session: ReplicationSession | null = null;
   /** The history that the position belongs to. */
-  #history: string | null = null;
+  #history: StreamHistory | null = null;
   #next: Lsn = 0n;
   /** Why Postgres cannot decode the next change. */
   #unreadable: string | null = null;
@@ -72,7 +73,7 @@ export class WalReader implements ReplicationHandler {
   }
 
   /** Null before the start. */
-  get history(): string | null {
+  get history(): StreamHistory | null {
     return this.#history;
   }
 
@@ -174,12 +175,18 @@ export class WalReader implements ReplicationHandler {
   /** Resolves with the reason for its end. */
   async #readUntilLost(): Promise<unknown> {
     try {
+      const { signal } = this.#closed;
+      const session = await ReplicationSession.open(this.#options.session, signal);
+      this.#session = session;
+      const switchPoint = this.#history && switchPointBetween(this.#history, session.history);
+      if (switchPoint) this.#rewind(switchPoint, session.history);
       // A follower may still handle a change from the previous connection; one that hangs must not prevent closing.
       await Promise.race([this.#handling, this.#abandoned.promise]);
-      const session = await ReplicationSession.open(this.#options.session, this.#closed.signal);
-      this.#session = session;
-      this.#closed.signal.throwIfAborted();
-      this.#choosePosition(session);
+      const slot = await session.createSlot(signal);
+      if (this.#history === null) this.#next = this.#options.beginAt(slot, session.history);
+      else this.#continueAt(slot, switchPoint);
+      this.#history = session.history;
+      this.#unreadable = null;
       const { ended } = await session.start(this);
       this.#begin();
       return await ended;
@@ -191,15 +198,25 @@ export class WalReader implements ReplicationHandler {
     }
   }
 
-  #choosePosition({ history, slot }: ReplicationSession): void {
-    if (this.#history === null) this.#next = this.#options.beginAt(slot);
-    else if (this.#unreadable) this.#skipTo(slot, `a change cannot be read: ${this.#unreadable}`);
-    else if (this.#history !== history)
-      this.#skipTo(slot, "this is another database cluster than before, or one that was promoted");
-    else if (this.#next > slot.now) this.#skipTo(slot, "the database has lost what had been read of it");
-    else if (this.#next < slot.earliest) this.#skipTo(slot, "the database no longer keeps what came after");
+  /** The server was promoted, perhaps without everything that was read. Followers may wait for the timeline, so they learn of it early. */
+  #rewind(switchPoint: Lsn, history: StreamHistory): void {
+    const after = this.position;
+    if (this.#next > switchPoint) this.#next = switchPoint;
+    if (this.#transaction && this.#transaction.commitLsn >= switchPoint) this.#transaction = null;
     this.#history = history;
-    this.#unreadable = null;
+    this.#options.log.info({ from: formatLsn(switchPoint) }, "following the changes of a new timeline");
+    const reason = "the database was promoted without the last changes that were read";
+    this.#options.followers.rewind({ reason, after, until: switchPoint - 1n });
+  }
+
+  #continueAt(slot: ReplicationSlot, switchPoint: Lsn | null): void {
+    if (this.#unreadable) this.#skipTo(slot, `a change cannot be read: ${this.#unreadable}`);
+    else if (switchPoint === 0n)
+      this.#skipTo(slot, "this is another database cluster than before, or an earlier timeline of it");
+    else if (this.#next > slot.now) this.#skipTo(slot, "the database has lost what had been read of it");
+    else if (this.#next < slot.earliest && switchPoint !== null)
+      this.#skipTo(slot, "the database was promoted, and does not keep what came after");
+    else if (this.#next < slot.earliest) this.#skipTo(slot, "the database no longer keeps what came after");
   }
 
   #skipTo({ earliest, now }: ReplicationSlot, reason: string): void {
@@ -238,6 +255,11 @@ export class WalReader implements ReplicationHandler {
     if (failures === 1 || isNewlyRefused)
       this.#options.log.warn({ err: error }, "not following the changes; trying again");
   }
+}
+
+/** Where the next history leaves the last one; 0 if they are unrelated, null if they are the same. */
+function switchPointBetween(last: StreamHistory, next: StreamHistory): Lsn | null {
+  return last.id === next.id ? null : validUntil(next, last.id);
 }
 
 /** Postgres refused the query; the connection itself is usable. */

@@ -9,7 +9,7 @@ import { ChangePayload, type DeliveredChange, type VisibleColumns } from "./chan
 import type { FilterEvaluator, FilterRequest, FilterResult } from "./filter-evaluation.ts";
 import type { CellText } from "./row-filter.ts";
 import { type CheckRowVisibility, isUnalteredColumn, type RowVersion, readOldRow } from "./row-visibility.ts";
-import type { ChangeSubscriber } from "./subscriber.ts";
+import type { ChangeSubscriber, StreamPosition } from "./subscriber.ts";
 
 /** A change that is to be delivered. */
 export type PendingChange = { readonly change: RowChange; readonly transaction: CommittedTransaction };
@@ -268,4 +268,13 @@ function changeFrame(
     framesByKey.set(key, frame);
   }
   return frame;
+}
+
+export function changePosition({ transaction, change }: PendingChange): StreamPosition {
+  return { commitLsn: transaction.commitLsn, index: change.index };
+}
+
+/** The size of its values. */
+export function changeBytes({ change }: PendingChange): number {
+  return [...(change.new ?? []), ...(change.old ?? [])].reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
+import type { Lsn } from "../../engine/database/lsn.ts";
 import { unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type {
@@ -21,10 +22,17 @@ import {
   makeFindAudience,
   matchesTable,
 } from "./audience.ts";
-import { ChangeDelivery, type PendingChange } from "./delivery.ts";
+import { ChangeDelivery, changeBytes, changePosition, type PendingChange } from "./delivery.ts";
 import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
 import type { AwaitVisible, CheckRowVisibility } from "./row-visibility.ts";
-import { type ChangeSubscriber, endOfTransaction, isAfter, replayStart, type StreamPosition } from "./subscriber.ts";
+import {
+  type ChangeSubscriber,
+  endOfTransaction,
+  isAfter,
+  type ResumePoint,
+  replayStart,
+  type StreamPosition,
+} from "./subscriber.ts";
 
 export type FeedDependencies = AudienceDependencies & {
   readonly changes: ReplicationStream;
@@ -36,7 +44,7 @@ export type FeedDependencies = AudienceDependencies & {
 
 type ChangeFeedOptions = FeedDependencies & {
   /** Where it starts; null: now. */
-  readonly since: StreamPosition | null;
+  readonly since: ResumePoint | null;
   /** Handles messages of other gateways; the stream waits for it. */
   readonly onMessage?: (message: LogicalMessage) => void | Promise<void>;
   /** Called when messages may have been missed. */
@@ -72,6 +80,7 @@ const MAX_BATCH_DELIVERIES = 50_000;
 /** How much may be queued before the stream is paused. */
 const MAX_QUEUED_CHANGES = 2_000;
 const MAX_QUEUED_BYTES = 8 * 2 ** 20;
+const ABANDONED = "the database was promoted without changes that may have been sent";
 const MARKER_PREFIX = "realtime:mark";
 /** The prefix of the message that the database writes to the stream ahead of the changes made under a new schema. */
 const SCHEMA_CHANGED_PREFIX = "schema";
@@ -100,6 +109,8 @@ export class ChangeFeed {
   /** How many schema changes the stream has reported. */
   #schemaChanges = 0;
   #gaps = 0;
+  /** What is being delivered is discarded from here on: it is not on the timeline that the stream has changed to. */
+  #abandonedFrom: Lsn | null = null;
   #isRunning = false;
   #isClosed = false;
   #deliveredTo: StreamPosition;
@@ -107,7 +118,7 @@ export class ChangeFeed {
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
     this.#findAudience = makeFindAudience(options);
-    this.#deliveredTo = options.since ?? endOfTransaction(0n);
+    this.#deliveredTo = options.since?.position ?? endOfTransaction(0n);
     this.#awaitMarkerTogether = batchLookups(() => this.#awaitMarker());
     this.#following = options.changes.follow(this.#follower(), options.since ? replayStart(options.since) : undefined);
     // Earlier schema changes were not received.
@@ -144,7 +155,7 @@ export class ChangeFeed {
 
   /** The cluster and timeline in which positions are valid. */
   get history(): string {
-    return this.#options.changes.state().history ?? "";
+    return this.#options.changes.state().history?.id ?? "";
   }
 
   /** Everything up to here was delivered. */
@@ -233,6 +244,7 @@ export class ChangeFeed {
       commit: ({ commitLsn }) => this.#push({ kind: "commit", position: endOfTransaction(commitLsn) }),
       message: (message) => this.#handleMessage(message),
       gap: (gap) => this.#handleGap(gap),
+      rewind: (to) => this.#rewind(to),
     };
   }
 
@@ -281,7 +293,24 @@ export class ChangeFeed {
     this.#bytes = 0;
     this.#backlogs.clear();
     for (const subscriber of [...this.#active]) subscriber.reportGap(reason);
-    // A marker may have been lost too.
+    this.#recover();
+  }
+
+  /** Discards what is not on the new timeline. Returns false if some of it was delivered: then the feed gets a gap. */
+  #rewind(to: Lsn): boolean {
+    if (this.#deliveredTo.commitLsn >= to) return false;
+    this.#abandonedFrom = to;
+    this.#entries = this.#entries.filter((entry) => !this.#isAbandoned(entry));
+    for (const subscriber of [...this.#active]) {
+      // What waits for filters is not told apart.
+      if (subscriber.position.commitLsn >= to || this.#backlogs.has(subscriber)) subscriber.reportGap(ABANDONED);
+    }
+    this.#recover();
+    return true;
+  }
+
+  /** Messages of other gateways, a marker or a change of the schema may have been lost. */
+  #recover(): void {
     for (const resolveMarker of this.#markers.values()) resolveMarker();
     this.#reloadCatalog();
     this.#options.onGap?.();
@@ -360,6 +389,7 @@ export class ChangeFeed {
 
   async #deliver(entries: readonly FeedEntry[]): Promise<void> {
     const gaps = this.#gaps;
+    this.#abandonedFrom = null;
     const changes = entries.filter((entry): entry is PendingChange => !("kind" in entry));
     const deliveries = changes.length > 0 ? await this.#check(changes) : NO_DELIVERIES;
     const delivered: PendingChange[] = [];
@@ -367,13 +397,19 @@ export class ChangeFeed {
     const delayed = this.#startFilters(deliveries, { changes, delivered, end: end.promise });
     for (const entry of entries) {
       // Positions from before a gap say nothing about the subscribers after it.
-      if (this.#gaps !== gaps && !isStep(entry)) continue;
+      if ((this.#gaps !== gaps && !isStep(entry)) || this.#isAbandoned(entry)) continue;
       const slowOutboxes = this.#deliverEntry(entry, { deliveries, delayed, delivered });
       if (slowOutboxes.length > 0) await this.#pacer.wait(slowOutboxes);
     }
     end.resolve(this.#deliveredTo);
     await this.#pacer.wait([...this.#active].map(({ outbox }) => outbox));
     await this.#backlogs.pace();
+  }
+
+  #isAbandoned(entry: FeedEntry): boolean {
+    if (this.#abandonedFrom === null || isStep(entry)) return false;
+    const { commitLsn } = "kind" in entry ? entry.position : entry.transaction;
+    return commitLsn >= this.#abandonedFrom;
   }
 
   /** What each group sees of the changes. Repeated if the schema has changed meanwhile, since policies and groups may have changed too. */
@@ -457,14 +493,6 @@ export class ChangeFeed {
     this.#options.log.error({ err: error }, "changes could not be delivered");
     for (const subscriber of [...this.#active]) subscriber.reportGap("they could not be delivered");
   }
-}
-
-function changePosition({ transaction, change }: PendingChange): StreamPosition {
-  return { commitLsn: transaction.commitLsn, index: change.index };
-}
-
-function changeBytes({ change }: PendingChange): number {
-  return [...(change.new ?? []), ...(change.old ?? [])].reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 }
 
 function isStep(entry: FeedEntry): entry is FeedStep {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LogicalMessage } from "../../engine/replication/changes.ts";
+import { validUntil } from "../../engine/replication/stream-history.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import { ChangeFeed, type FeedDependencies } from "./feed.ts";
 import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
@@ -124,12 +125,13 @@ export class ChangeFeeds {
     const returning = this.#returning;
     this.#returning = [];
     const { history } = this.#dependencies.changes.state();
-    const isUnknown = (each: ChangeSubscriber) => failure !== null || each.history !== history;
+    const isUnknown = ({ history: from, position }: ChangeSubscriber) =>
+      failure !== null || history === null || position.commitLsn >= validUntil(history, from ?? "");
     const subscribers = returning.filter((each) => !isUnknown(each));
     for (const subscriber of returning.filter(isUnknown)) subscriber.reportGap(failure?.message ?? DIFFERENT_HISTORY);
-    const since = earliestPosition(subscribers.map(({ position }) => position));
-    if (!since || this.#isClosed) return;
-    const feed = new ChangeFeed({ ...this.#dependencies, since });
+    const position = earliestPosition(subscribers.map((each) => each.position));
+    if (!position || this.#isClosed) return;
+    const feed = new ChangeFeed({ ...this.#dependencies, since: { position, history: history!.id } });
     this.#replays.add(feed);
     for (const subscriber of subscribers) feed.addFromReplay(subscriber);
     try {

@@ -240,24 +240,34 @@ const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 200;
 /** A transaction that is still invisible then waits for a synchronous standby that is away; subscribers cannot read its rows yet. */
 const MAX_WAIT_MS = 30_000;
+/** While the database does not answer, such as during a failover, that time does not pass. */
+const MAX_OUTAGE_MS = 10 * 60_000;
 const HALF_XID_RANGE = 2 ** 31;
+// The name of a WAL file begins with the timeline.
+const READ_SNAPSHOT = `select pg_current_snapshot()::text as snapshot,
+  ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int4 as timeline`;
+
+type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number };
 
 /**
  * A commit is in the log a moment before it is visible, and long before where it waits for a synchronous standby. A client that receives a
- * change may read the row at once.
+ * change may read the row at once. A promoted standby may not have the transaction and give its number to another one, so its snapshot is
+ * used only when the stream has changed to its timeline; until then `streamTimeline` is another one. Null if unknown.
  */
-export function makeAwaitVisible(asOwner: AsOwner): AwaitVisible {
-  const read = async (): Promise<string> => {
-    const { rows } = await asOwner((client) =>
-      client.query<{ snapshot: string }>("select pg_current_snapshot()::text as snapshot"),
-    );
-    return rows[0]!.snapshot;
+export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number | null): AwaitVisible {
+  const read = async (): Promise<PrimarySnapshot | null> => {
+    const { rows } = await asOwner((client) => client.query<PrimarySnapshot>(READ_SNAPSHOT));
+    const { timeline } = rows[0]!;
+    return timeline === (streamTimeline() ?? timeline) ? rows[0]! : null;
   };
   return async (xids) => {
-    const end = performance.now() + MAX_WAIT_MS;
-    for (let pause = MIN_PAUSE_MS; performance.now() < end; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-      const snapshot = await read().catch(() => null);
-      if (snapshot !== null && [...xids].every((xid) => isTransactionVisible(xid, snapshot))) return;
+    const end = performance.now() + MAX_OUTAGE_MS;
+    let waitedMs = 0;
+    for (let pause = MIN_PAUSE_MS; waitedMs < MAX_WAIT_MS; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      const current = await read().catch(() => null);
+      if (current && [...xids].every((xid) => isTransactionVisible(xid, current.snapshot))) return;
+      if (current) waitedMs += pause;
+      else if (performance.now() > end) return;
       await sleep(pause);
     }
   };

@@ -1,5 +1,6 @@
 import { formatLsn, type Lsn, parseLsn } from "../../engine/database/lsn.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import type { HistoryPosition } from "../../engine/replication/stream-history.ts";
 import type { ProtocolVersion } from "../protocol/messages.ts";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { Binding } from "./binding.ts";
@@ -57,7 +58,7 @@ export function earliestPosition(positions: readonly StreamPosition[]): StreamPo
   );
 }
 
-/** The LSN from which to replay the changes after a position, which may be inside a transaction. */
-export function replayStart({ commitLsn, index }: StreamPosition): Lsn {
-  return index === TRANSACTION_END ? commitLsn : commitLsn - 1n;
+/** Where to replay the changes after a position from, which may be inside a transaction. */
+export function replayStart({ position: { commitLsn, index }, history }: ResumePoint): HistoryPosition {
+  return { lsn: index === TRANSACTION_END ? commitLsn : commitLsn - 1n, history };
 }

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll } from "vitest";
+import type { Lsn } from "../../../engine/database/lsn.ts";
 import { openReplication } from "../../../engine/replication/change-stream.ts";
 import type {
   ChangeFollower,
@@ -10,6 +11,7 @@ import type {
   ReplicationStream,
   RowChange,
 } from "../../../engine/replication/changes.ts";
+import type { HistoryPosition } from "../../../engine/replication/stream-history.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 /** All that a follower was told, in order. */
@@ -70,13 +72,18 @@ export function changesOf(url: string, options: Partial<ReplicationOptions> = {}
   return {
     state: () => changes.state(),
     statistics: () => changes.statistics(),
-    follow: (follower, since) => changes.follow(follower, since),
+    follow: (follower, from) => changes.follow(follower, from),
     emit: (prefix, content) => changes.emit(prefix, content),
     close: async () => {
       await changes.close();
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/** A position of the history that the stream is in. */
+export function since(changes: ReplicationStream, lsn: Lsn): HistoryPosition {
+  return { lsn, history: changes.state().history!.id };
 }
 
 /** A database of one's own with table `items` in publication `followed`. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openWire } from "../../postgres-wire.ts";
 import { serverBinaries } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
-import { Followed, useFollowed } from "./followed.ts";
+import { Followed, since, useFollowed } from "./followed.ts";
 
 const followed = useFollowed();
 
@@ -133,7 +133,7 @@ describe("a subscription since a position", () => {
     await until(() => early.committed.length === 21);
     const other = followed.open();
     const late = new Followed();
-    const from = await other.follow(late, early.committed[10]!.commitLsn).from;
+    const from = await other.follow(late, since(one, early.committed[10]!.commitLsn)).from;
     await followed.owner.query("insert into items values (21)");
     await until(() => late.committed.length === 11 && early.committed.length === 22);
     expect(late.values()).toEqual(early.values().slice(11));
@@ -148,11 +148,11 @@ describe("a subscription since a position", () => {
     await changes.follow(main).from;
     const resumed: { readonly record: Followed; readonly since: number }[] = [];
     const written = await write(2_500, async () => {
-      const since = Math.floor(main.committed.length / 2);
-      if (since === 0) return;
+      const index = Math.floor(main.committed.length / 2);
+      if (index === 0) return;
       const record = new Followed();
-      changes.follow(record, main.committed[since]!.commitLsn);
-      resumed.push({ record, since });
+      changes.follow(record, since(changes, main.committed[index]!.commitLsn));
+      resumed.push({ record, since: index });
       if (resumed.length % 3 === 0) await followed.killReaders();
     });
     await until(() => main.values().at(-1) === written.at(-1));
@@ -174,7 +174,7 @@ describe("a subscription since a position", () => {
     await until(async () => (await changes.statistics()).lag!.bytes === 0);
     const second = new Followed();
     const { position } = changes.state();
-    await changes.follow(second, position!).from;
+    await changes.follow(second, since(changes, position!)).from;
     expect((await followed.slots()).filter(({ temporary }) => temporary)).toHaveLength(1);
     await followed.owner.query("truncate items");
     await until(() => first.committed.length === 2 && second.committed.length === 1);
@@ -183,11 +183,11 @@ describe("a subscription since a position", () => {
   test.each([
     ["one that is no longer kept", 1n],
     ["one that is yet to come", 2n ** 60n],
-  ])("%s is refused, and others are served", async (_, since) => {
+  ])("%s is refused, and others are served", async (_, lsn) => {
     const changes = followed.open();
-    await expect(changes.follow(new Followed(), since).from).rejects.toMatchObject({ kind: "gone" });
     const record = new Followed();
     await changes.follow(record).from;
+    await expect(changes.follow(new Followed(), since(changes, lsn)).from).rejects.toMatchObject({ kind: "gone" });
     await followed.owner.query("truncate items");
     await until(() => record.committed.length === 1);
   });
@@ -199,7 +199,7 @@ describe("a subscription since a position", () => {
     await followed.owner.query("truncate items");
     await until(() => record.committed.length === 1);
     const changes = followed.open({ keep: "never" });
-    const { from } = changes.follow(new Followed(), record.committed[0]!.commitLsn - 1n);
+    const { from } = changes.follow(new Followed(), since(kept, record.committed[0]!.commitLsn - 1n));
     await expect(from).rejects.toMatchObject({ kind: "gone" });
   });
 
@@ -212,7 +212,7 @@ describe("a subscription since a position", () => {
     await until(() => record.committed.length === 2);
     const slow = new Followed();
     slow.beforeEach = () => sleep(1);
-    const following = changes.follow(slow, record.committed[0]!.commitLsn);
+    const following = changes.follow(slow, since(changes, record.committed[0]!.commitLsn));
     await until(() => slow.changes.length > 0);
     following.close();
     await expect(following.from).rejects.toThrow("No longer followed");

@@ -102,3 +102,39 @@ test("changes in delivery at a gap do not affect later changes, whose positions 
   feed.close();
   await services.catalog.close();
 });
+
+test("changes that a promoted standby never had are discarded if they were not delivered, and otherwise reported", async () => {
+  const stream = new StreamByHand();
+  const request: PromiseWithResolvers<void>[] = [];
+  const awaitVisible = () => {
+    request.push(Promise.withResolvers());
+    return request.at(-1)!.promise;
+  };
+  const services = await servicesWith(stream, { owner: ground.owner, awaitVisible });
+  const feed = new ChangeFeed({ ...services, since: null });
+  const listener = new Listener();
+  const subscribed = feed.subscribe(listener);
+  await until(() => stream.underway.length === 1);
+  stream.arrive();
+  await subscribed;
+  stream.insert(1_000n, "41");
+  await until(() => request.length === 1);
+  stream.insert(2_000n, "42");
+  stream.insert(3_000n, "43");
+  stream.rewind(2_000n);
+  request[0]!.resolve();
+  await until(() => feed.isIdle);
+  stream.insert(2_500n, "44");
+  await until(() => request.length === 2);
+  request[1]!.resolve();
+  await until(() => feed.isIdle);
+  listener.outbox.flush();
+  expect(listener.lost).toBe(null);
+  expect(listener.sent.join().match(/"record":\{"id":\d+/g)).toEqual(['"record":{"id":41', '"record":{"id":44']);
+  expect(feed.deliveredTo.commitLsn).toBe(2_500n);
+
+  stream.rewind(2_500n);
+  expect(listener.lost).toBe("a rewind");
+  feed.close();
+  await services.catalog.close();
+});

@@ -3,6 +3,7 @@ import type pg from "pg";
 import { keepCatalog } from "../../../engine/catalog/catalog-keeper.ts";
 import type { Lsn } from "../../../engine/database/lsn.ts";
 import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../engine/replication/changes.ts";
+import type { HistoryPosition } from "../../../engine/replication/stream-history.ts";
 import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
 import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../realtime/changes/policy-dependencies.ts";
 import { makePublication } from "../../../realtime/changes/publication.ts";
@@ -12,12 +13,13 @@ import type { Outbox } from "../../../realtime/protocol/outbox.ts";
 import { outboxTo } from "../outbox-to.ts";
 
 const log = { info: () => {}, warn: () => {}, error: () => {} };
+const HISTORY = { id: "one", timeline: 1, ancestors: new Map() };
 const NEWS = { schema: "public", name: "news" };
 
 /** A stream whose events are triggered by the test. */
 export class StreamByHand implements ReplicationStream {
   readonly #followers = new Set<ChangeFollower>();
-  #state: ReplicationState = { status: "streaming", reason: null, position: 0n, history: "one" };
+  #state: ReplicationState = { status: "streaming", reason: null, position: 0n, history: HISTORY };
   /** Messages that were emitted and have not arrived yet. */
   readonly underway: (() => void)[] = [];
   /** Followers that replay, which are then live. */
@@ -28,11 +30,11 @@ export class StreamByHand implements ReplicationStream {
     return this.#state;
   }
 
-  follow(follower: ChangeFollower, since?: Lsn) {
+  follow(follower: ChangeFollower, since?: HistoryPosition) {
     const from = Promise.withResolvers<Lsn>();
     const place = () => {
       this.#followers.add(follower);
-      from.resolve(since ?? 0n);
+      from.resolve(since?.lsn ?? 0n);
     };
     if (since === undefined) place();
     else this.replaying.push(place);
@@ -69,6 +71,12 @@ export class StreamByHand implements ReplicationStream {
 
   gap(until: Lsn, reason = "a gap"): void {
     for (const follower of this.#followers) follower.gap({ reason, after: until, until });
+  }
+
+  rewind(to: Lsn): void {
+    for (const follower of this.#followers) {
+      if (!follower.rewind?.(to)) follower.gap({ reason: "a rewind", after: to - 1n, until: to - 1n });
+    }
   }
 
   /** As a reader does that has lost its position. */

@@ -24,12 +24,22 @@ test("waiting for a transaction ends when it is visible to others", async () => 
   await writer!.query("begin");
   const { rows } = await writer!.query("select pg_current_xact_id()::text as xid");
   let isSeen = false;
-  const seen = makeAwaitVisible((work) => work(reader!))(new Set([Number(rows[0].xid)])).then(() => {
+  let timeline: number | null = 1;
+  const awaitVisible = makeAwaitVisible(
+    (work) => work(reader!),
+    () => timeline,
+  );
+  const seen = awaitVisible(new Set([Number(rows[0].xid)])).then(() => {
     isSeen = true;
   });
   await reader!.query("select pg_sleep(0.05)");
   expect(isSeen).toBe(false);
+  // The stream has not changed to the timeline of this server yet.
+  timeline = 2;
   await writer!.query("commit");
+  await reader!.query("select pg_sleep(0.05)");
+  expect(isSeen).toBe(false);
+  timeline = 1;
   await seen;
   await Promise.all([writer!.end(), reader!.end()]);
   await database.drop();
