@@ -32,7 +32,7 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
       create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 400) n;
       grant select on public.long_rows to anon`);
     // With few connections, so that sessions are shared in earnest.
-    pooler = await startPgBouncer(socketAddressOf(database.url), 4);
+    pooler = await startPgBouncer(socketAddressOf(database.url), { poolSize: 4 });
     service = await serve(database, settingsThrough(pooler, database));
   });
   afterAll(async () => {

@@ -20,8 +20,13 @@ function keepsStatements(): boolean {
   return Number(major) > 1 || Number(minor) >= 21;
 }
 
-/** With the configuration of `deploy/`, in transaction mode, for all databases of the server. */
-export async function startPgBouncer(postgres: PostgresSocketAddress, poolSize = 10): Promise<Router> {
+type PgBouncerOptions = { readonly poolSize?: number; readonly poolMode?: "transaction" | "statement" };
+
+/** With the configuration of `deploy/`, for all databases of the server. */
+export async function startPgBouncer(
+  postgres: PostgresSocketAddress,
+  { poolSize = 10, poolMode = "transaction" }: PgBouncerOptions = {},
+): Promise<Router> {
   const folder = await mkdtemp(join(tmpdir(), "pgbouncer-"));
   await chmod(folder, 0o755);
   const port = await freePort();
@@ -32,6 +37,7 @@ export async function startPgBouncer(postgres: PostgresSocketAddress, poolSize =
     .replace("listen_port = 6432", `listen_port = ${port}`)
     .replace("auth_type = scram-sha-256", "auth_type = trust")
     .replace("/run/pgbouncer/users.txt", join(folder, "users.txt"))
+    .replace("pool_mode = transaction", `pool_mode = ${poolMode}`)
     .replace("default_pool_size = 28", `default_pool_size = ${poolSize}`)
     .replace(/^max_prepared_statements.*$/m, (line) => (keepsStatements() ? line : ""));
   await writeFile(join(folder, "users.txt"), USERS.map((user) => `"${user}" ""\n`).join(""));

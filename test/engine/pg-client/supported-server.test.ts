@@ -1,12 +1,6 @@
-import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../../bench/free-port.ts";
 import { readConfig } from "../../../engine/config/config.ts";
-import { chooseAccount, chownTo, spawnAs } from "../../../engine/embedded/processes.ts";
 import {
   explainUnsupported,
   requireSupportedServer,
@@ -15,9 +9,9 @@ import {
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { startPostgres } from "../../../engine/postgres/served-postgres.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { socketAddressOf } from "../../routers/router.ts";
 import { SECRET } from "../../secret.ts";
-import { until } from "../../until.ts";
 
 const POSTGRES_18 = {
   host: "db.example.org",
@@ -50,47 +44,6 @@ describe("a server", () => {
   });
 });
 
-const PGBOUNCER = "/usr/sbin/pgbouncer";
-
-/** A pooler that gives each statement another session. */
-async function startStatementPooler({ name, url }: TestDatabase): Promise<AsyncDisposable & { readonly url: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "statement-mode-"));
-  await chmod(folder, 0o755);
-  const port = await freePort();
-  const server = socketAddressOf(url);
-  const lines = [
-    "[databases]",
-    `* = host=${server.folder} port=${server.port}`,
-    "[pgbouncer]",
-    "listen_addr = 127.0.0.1",
-    `listen_port = ${port}`,
-    "unix_socket_dir =",
-    "auth_type = trust",
-    `auth_file = ${join(folder, "users.txt")}`,
-    "pool_mode = statement",
-    "ignore_startup_parameters = IntervalStyle",
-  ];
-  await writeFile(join(folder, "pgbouncer.ini"), lines.join("\n"));
-  await writeFile(join(folder, "users.txt"), '"authenticator" ""\n');
-  const account = await chooseAccount();
-  for (const file of ["pgbouncer.ini", "users.txt"]) await chownTo(account, join(folder, file));
-  // The run's Postgres lets nobody else near its socket.
-  const pooler = await spawnAs(PGBOUNCER, [join(folder, "pgbouncer.ini")], account, server.folder);
-  let printed = "";
-  pooler.stderr!.on("data", (chunk) => (printed += chunk));
-  await until(() => pooler.exitCode !== null || printed.includes("process up"));
-  expect(pooler.exitCode, printed).toBeNull();
-  return {
-    url: `postgresql://authenticator@127.0.0.1:${port}/${name}`,
-    async [Symbol.asyncDispose]() {
-      const ended = once(pooler, "close");
-      pooler.kill("SIGTERM");
-      await ended;
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}
-
 describe("a database", () => {
   let database: TestDatabase;
   beforeAll(async () => {
@@ -108,11 +61,15 @@ describe("a database", () => {
 
   // Debian's package, which .ci/run installs.
   test.runIf(existsSync(PGBOUNCER))("behind a pooler in statement mode is refused at the start", async () => {
-    await using pooler = await startStatementPooler(database);
-    const environment = { DATABASE_URL: pooler.url, OWNER_DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET };
-    const { config } = readConfig(environment);
+    const pooler = await startPgBouncer(socketAddressOf(database.url), { poolMode: "statement" });
+    const url = `postgresql://authenticator@127.0.0.1:${pooler.port}/${database.name}`;
+    const { config } = readConfig({ DATABASE_URL: url, OWNER_DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET });
     const ignore = () => {};
-    const starting = startPostgres(config, ignore, ignore);
-    await expect(starting).rejects.toThrow(/refuses transactions .*pool mode to transaction or session/);
+    try {
+      const starting = startPostgres(config, ignore, ignore);
+      await expect(starting).rejects.toThrow(/refuses transactions .*pool mode to transaction or session/);
+    } finally {
+      await pooler.close();
+    }
   });
 });
