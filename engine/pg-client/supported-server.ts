@@ -49,7 +49,7 @@ export function explainUnsupported(server: ServerIdentity): string | null {
   if (engine) {
     return (
       `The database is of ${engine.name}, which cannot be served: it has no ${engine.lacks}. Nothing was changed. ` +
-      "Use a database that docs/engines.md lists."
+      "The page Engines of the guide (/docs/guide/engines) lists what can be."
     );
   }
   if (server.number >= MIN_MAJOR_VERSION * 10_000) return null;

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,6 +7,7 @@ import { readConfig } from "../../../../engine/config/config.ts";
 import { type DoctorFacts, readReplicaFacts, readServerFacts } from "../../../../engine/inspect/doctor/facts.ts";
 import { replicaFindings, serverFindings } from "../../../../engine/inspect/doctor/server-checks.ts";
 import { withClient } from "../../../../engine/pg-client/with-client.ts";
+import { REPOSITORY } from "../../../repository.ts";
 import { SECRET } from "../../../secret.ts";
 import { serverBinaries } from "../../../server-binaries.ts";
 import { startPair } from "../../../standby.ts";
@@ -55,6 +56,26 @@ test("a release without the newest security fixes that are known is reported, wi
       fix: "-- Update to the newest minor release of Postgres 15, and restart it.",
     },
   ]);
+});
+
+test("the releases that docs/engines.md names are those that are known", async () => {
+  const page = await readFile(join(REPOSITORY, "docs/engines.md"), "utf8");
+  const [, releases, dates] = /^(\| 14\..*)\n\| ---.*\n(\| 20.*)$/m.exec(page)!;
+  const cellsOf = (row: string) =>
+    row
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+  const expected = cellsOf(releases!).map(
+    (release, index) => `lacks the security fixes of ${release}, of ${cellsOf(dates!)[index]}.`,
+  );
+  expect(expected).toHaveLength(5);
+  const found = cellsOf(releases!).map((release) => {
+    const [major, minor] = release.split(".").map(Number);
+    expect(problems({ release }).join(" ")).not.toContain("lacks");
+    return problems({ release: `${major}.${minor! - 1}` }).join(" ");
+  });
+  expect(found).toEqual(expected.map((text) => expect.stringContaining(text)));
 });
 
 test("a major version that gets no more fixes is reported", () => {
