@@ -81,11 +81,13 @@ function standbyFindings({ isStandby, standbys, slots }: DoctorFacts["server"]):
   }
   const keeper = slots.find(({ isKeeper }) => isKeeper);
   if (standbys === 0 || !keeper || keeper.isFailover) return [];
-  const problem = `The replication slot ${keeper.name} is not copied to standbys: after a failover Realtime clients are told that they may have missed changes.`;
-  const fix =
-    keeper.isFailover === null
-      ? "-- Upgrade to Postgres 17 or newer, which can copy it."
-      : `select pg_drop_replication_slot('${keeper.name}');  -- the service creates it again, to be copied`;
+  const consequence = "after a failover Realtime clients are told that they may have missed changes";
+  if (keeper.isFailover === null) {
+    const problem = `Postgres before 17 does not copy the replication slot ${keeper.name} to standbys: unless Patroni does, ${consequence}.`;
+    return [{ kind: "advice", problem, fix: "-- Upgrade to Postgres 17 or newer, or let Patroni copy the slot." }];
+  }
+  const problem = `The replication slot ${keeper.name} is not copied to standbys: ${consequence}.`;
+  const fix = `select pg_drop_replication_slot('${keeper.name}');  -- the service creates it again, to be copied`;
   return [{ kind: "advice", problem, fix }];
 }
 

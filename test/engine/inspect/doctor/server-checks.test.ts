@@ -89,11 +89,12 @@ test("a standby in place of the primary is reported", () => {
 test("a replication slot that a failover would lose is reported, if there are standbys", () => {
   expect(problems({ slots: [{ ...KEEPER, isFailover: false }] })).toEqual([]);
   expect(problems({ standbys: 1, slots: [{ ...KEEPER, isFailover: true }] })).toEqual([]);
-  for (const isFailover of [false, null]) {
-    expect(problems({ standbys: 1, slots: [{ ...KEEPER, isFailover }] })).toEqual([
-      expect.stringContaining("The replication slot changes_5 is not copied to standbys"),
-    ]);
-  }
+  expect(problems({ standbys: 1, slots: [{ ...KEEPER, isFailover: false }] })).toEqual([
+    expect.stringContaining("The replication slot changes_5 is not copied to standbys"),
+  ]);
+  expect(problems({ standbys: 1, slots: [{ ...KEEPER, isFailover: null }] })).toEqual([
+    expect.stringContaining("Postgres before 17 does not copy the replication slot changes_5"),
+  ]);
 });
 
 test("a replica that copies no replication slots is reported, if the service keeps one", () => {
