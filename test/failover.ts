@@ -4,9 +4,10 @@ import { chmod, mkdtemp, readdir, rm, symlink, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type pg from "pg";
-import { type Cluster, startCluster } from "../engine/embedded/cluster.ts";
+import type { Cluster } from "../engine/embedded/cluster.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { postmasterOf } from "./postmaster.ts";
+import { serverBinaries, startServer } from "./server-binaries.ts";
 import { caughtUp, copyCluster, startStandby } from "./standby.ts";
 import { until } from "./until.ts";
 
@@ -21,7 +22,7 @@ type Server = {
 type Standby = Server & { start(): Promise<void> };
 
 type NewStandby = {
-  /** Whether it has copies of failover slots. */
+  /** Whether it has copies of failover slots, for which Postgres 17 is needed. */
   readonly syncsSlots: boolean;
   /** Whether commits wait for it. */
   readonly isSynchronous?: boolean;
@@ -41,7 +42,7 @@ export class FailoverGroup {
     const root = await mkdtemp(join(tmpdir(), "failover-"));
     await chmod(root, 0o755);
     const dataDir = join(root, "first");
-    const cluster = await startCluster({ dataDir, port: null, tell: () => {} });
+    const cluster = await startServer({ dataDir, port: null });
     const end = async (signal: "SIGKILL" | "SIGINT") => {
       process.kill(await postmasterOf(dataDir), signal);
       await cluster.ended;
@@ -79,11 +80,12 @@ export class FailoverGroup {
       await rm(join(data, "pg_replslot", slot), { recursive: true });
     for (const name of await readdir(data)) if (name.startsWith(".s.PGSQL")) await rm(join(data, name));
     const primary = this.#primary.socket;
+    const { major } = await serverBinaries();
     const more = {
       primary_conninfo: `host=${primary} port=5432 user=postgres dbname=postgres application_name=standby`,
       primary_slot_name: STANDBY_SLOT,
       hot_standby_feedback: "on",
-      sync_replication_slots: syncsSlots ? "on" : "off",
+      ...(major >= 17 && { sync_replication_slots: syncsSlots ? "on" : "off" }),
       wal_receiver_status_interval: "1",
       max_replication_slots: "20",
       max_slot_wal_keep_size: "1GB",

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { ReplicationStream } from "../../../engine/replication/changes.ts";
 import { FailoverGroup } from "../../failover.ts";
+import { serverBinaries } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
 import { changesOf, Followed, since } from "./followed.ts";
+
+const { major } = await serverBinaries();
+const NO_FAILOVER_SLOTS = "Postgres before 17 has no failover slots.";
 
 let group: FailoverGroup;
 let last = 0;
@@ -35,7 +39,10 @@ async function insert(count: number): Promise<string[]> {
 
 const hasAll = (followed: Followed, ids: readonly string[]) => () => followed.values().includes(ids.at(-1));
 
-test("a subscriber misses and repeats nothing if the standby that was promoted has a copy of the slot", async () => {
+test("a subscriber misses and repeats nothing if the standby that was promoted has a copy of the slot", async ({
+  skip,
+}) => {
+  skip(major < 17, NO_FAILOVER_SLOTS);
   const changes = open();
   const followed = new Followed();
   await changes.follow(followed).from;
@@ -83,7 +90,10 @@ test("a subscriber gets one gap if the standby has no copy of the slot", async (
   });
 });
 
-test("a subscriber that was sent what the promoted standby never had gets one gap, and positions from there are refused", async () => {
+test("a subscriber that was sent what the promoted standby never had gets one gap, and positions from there are refused", async ({
+  skip,
+}) => {
+  skip(major < 17, NO_FAILOVER_SLOTS);
   const changes = open();
   const [early, late] = [new Followed(), new Followed()];
   await changes.follow(early).from;
