@@ -48,7 +48,7 @@ async function startUnheard(options: RunOptions, settings: NodeJS.ProcessEnv = {
       (response) => response.text(),
       () => "",
     );
-    return answer === '{"status":"ok"}';
+    return answer.startsWith('{"status":"ok"');
   };
   return {
     child,
