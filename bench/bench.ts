@@ -29,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
   pool: () => import("./pool.ts"),
+  cores: () => import("./cores.ts"),
   soak: () => import("./soak.ts"),
   catalogue: () => import("./catalogue.ts"),
   hostile: () => import("./hostile.ts"),
@@ -46,6 +47,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
   pool: short reads beside many connections, slow statements and a locked table
+  cores: one row by key with all workers and with one process, with few and many connections
   soak [--minutes 5]: mixed load on all interfaces; reports growth of memory
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only

@@ -3,8 +3,22 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 /** The unit of /proc; its length is fixed for user space. */
 const TICK_MICROSECONDS = 10_000;
 
-/** What a process has used so far, in microseconds; null without /proc. */
+/** A process and those that it has started, which share its program: the workers of a service. */
+export async function processesOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  const program = await readlink(`/proc/${pid}/exe`).catch(() => null);
+  const pids = children.split(" ").filter(Boolean).map(Number);
+  const programs = await Promise.all(pids.map((child) => readlink(`/proc/${child}/exe`).catch(() => "")));
+  return [pid, ...pids.filter((_, index) => programs[index] === program)];
+}
+
+/** What a process and its workers have used so far, in microseconds; null without /proc. */
 export async function processorTimeOf(pid: number): Promise<number | null> {
+  const times = await Promise.all((await processesOf(pid)).map(processorTimeOfOne));
+  return times.includes(null) ? null : times.reduce<number>((sum, time) => sum + time!, 0);
+}
+
+async function processorTimeOfOne(pid: number): Promise<number | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (stat === null) return null;
   // Behind the name: utime and stime of the process, then of its children that have ended.
@@ -21,7 +35,7 @@ export async function processorTimeIn(folder: string): Promise<number | null> {
   const times = await Promise.all(
     pids.map(async (pid) => {
       const works = (await readlink(`/proc/${pid}/cwd`).catch(() => null)) === folder;
-      return works ? await processorTimeOf(Number(pid)) : null;
+      return works ? await processorTimeOfOne(Number(pid)) : null;
     }),
   );
   const known = times.filter((time) => time !== null);

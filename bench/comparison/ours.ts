@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Scratch } from "../scratch.ts";
 import { type MeasuredServer, type Program, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./sign-claims.ts";
@@ -7,19 +8,21 @@ const ROOT = join(import.meta.dirname, "../..");
 
 export const OURS = "ours";
 
-export type OursOptions = Partial<Pick<Program, "prefix" | "stderr" | "readyWithinSeconds">> & {
+export type OursOptions = Partial<Pick<Program, "name" | "prefix" | "stderr" | "readyWithinSeconds">> & {
+  /** One by default, like most of those that it is compared with. */
+  readonly workers?: number;
   /** Options of node. */
   readonly execArgv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 };
 
 /** The program itself, as `npm start` runs it. */
-export function startOurs(
+export async function startOurs(
   scratch: Scratch,
   url: string,
-  { prefix = "/rest/v1/", execArgv = [], env = {}, ...others }: OursOptions = {},
+  { prefix = "/rest/v1/", workers = 1, execArgv = [], env = {}, ...others }: OursOptions = {},
 ): Promise<MeasuredServer> {
-  return startProgram({
+  const server = await startProgram({
     name: OURS,
     command: process.execPath,
     args: [...execArgv, join(ROOT, "server.ts")],
@@ -32,10 +35,19 @@ export function startOurs(
       LOG_LEVEL: "error",
       // Beyond reach, but counted.
       RATE_LIMIT: "1000000000",
+      WEB_CONCURRENCY: String(workers),
       ...env,
     }),
     dialect: "tables",
     prefix,
     ...others,
   });
+  // The first is ready; connections are distributed among those that serve.
+  while (workers > 1 && (await workersOf(server)) < workers) await sleep(50);
+  return server;
+}
+
+async function workersOf({ base }: MeasuredServer): Promise<number> {
+  const response = await fetch(new URL("/health", base), { headers: { Connection: "close" } });
+  return ((await response.json()) as { workers: number }).workers;
 }

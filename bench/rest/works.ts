@@ -1,6 +1,6 @@
 import { READ, type Work } from "../comparison/work.ts";
 
-const ONE_ROW: Work = {
+export const ONE_ROW: Work = {
   ...READ,
   name: "one row by key",
   path: { tables: "/items?id=eq.{n}", handlers: "/items/{n}" },

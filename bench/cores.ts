@@ -1,0 +1,79 @@
+// One row by key with a worker for every two cores, as `npm start` has them, and with one process, beside pgbench with
+// as many clients.
+
+import { availableParallelism } from "node:os";
+import { readConfig } from "../engine/config/config.ts";
+import type { Bench } from "./bench.ts";
+import { compare } from "./comparison/compare.ts";
+import { startOurs } from "./comparison/ours.ts";
+import type { MeasuredServer, ServerLauncher } from "./comparison/program.ts";
+import { PGBENCH } from "./comparison/runners.ts";
+import { judge, type Targets, verdict } from "./comparison/targets.ts";
+import type { Work } from "./comparison/work.ts";
+import { requirePgbench } from "./pgbench.ts";
+import { printPreface } from "./preface.ts";
+import { processesOf } from "./processor-time.ts";
+import { residentMebibytes } from "./resident-memory.ts";
+import { ONE_ROW } from "./rest/works.ts";
+import { SCHEMA } from "./schema.ts";
+import { startScratch } from "./scratch.ts";
+import { startInstalled } from "./start-installed.ts";
+
+const [FEW, MANY] = [64, 256] as const;
+const WORKS: readonly Work[] = [FEW, MANY].map((connections) => ({
+  ...ONE_ROW,
+  name: `one row by key, ${connections} connections`,
+  connections,
+  // pgbench has a session of Postgres for each, and is slower with more.
+  pgbenchClients: FEW,
+}));
+const LEAST = 0.65;
+const TARGETS: Targets = { [WORKS[0]!.name]: [{ than: PGBENCH, least: LEAST }] };
+const ONE_PROCESS = "one process";
+
+export const bench: Bench = async (options) => {
+  const { print } = options;
+  const { workers } = readConfig({}).config;
+  print(`cores: ${availableParallelism()} cores, ${workers} worker${workers === 1 ? "" : "s"} by default ("ours")`);
+  const version = await requirePgbench().catch((error: Error) => print(`pgbench skipped: ${error.message}`));
+  const launchers: readonly ServerLauncher[] = [
+    {
+      name: "ours",
+      isInstalled: true,
+      start: (scratch) => startOurs(scratch, scratch.url("authenticator"), { workers }),
+    },
+    {
+      name: ONE_PROCESS,
+      isInstalled: true,
+      start: (scratch) => startOurs(scratch, scratch.url("authenticator"), { name: ONE_PROCESS }),
+    },
+  ];
+  printPreface(options, launchers);
+
+  await using opened = new AsyncDisposableStack();
+  const scratch = opened.use(await startScratch(SCHEMA));
+  const { started: servers } = opened.use(await startInstalled(launchers, scratch));
+  const field = { scratch, copier: null, servers, hasPgbench: version !== undefined };
+  const outcomes = await compare({ works: WORKS, ...field }, options);
+
+  const memory: Record<string, readonly number[]> = {};
+  for (const server of servers) {
+    memory[server.name] = await residentOf(server);
+    const each = memory[server.name]!.map((mebibytes) => mebibytes.toFixed(0)).join(", ");
+    print(
+      `  resident memory of ${server.name}${server.name === ONE_PROCESS ? "" : ", the primary first"}: ${each} MiB`,
+    );
+  }
+
+  const [few, many] = outcomes.map(({ servers: { ours } }) => ours!.rate!) as [number, number];
+  const share = many / few;
+  print("\n  targets");
+  for (const line of judge(outcomes, TARGETS)) print(line);
+  print(verdict(`${MANY} connections: ${share.toFixed(2)} times the rate with ${FEW}`, share >= 1, "1"));
+  return { version, workers, outcomes, memory };
+};
+
+async function residentOf({ pid }: MeasuredServer): Promise<number[]> {
+  const resident = await Promise.all((await processesOf(pid)).map(residentMebibytes));
+  return resident.filter((mebibytes) => mebibytes !== null);
+}
