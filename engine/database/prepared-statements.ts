@@ -1,9 +1,13 @@
+import { randomBytes } from "node:crypto";
 import type { ResultField } from "../pg-client/server-messages.ts";
 import type { StatementShape } from "./statement-shape.ts";
 
 export type PreparedStatement = {
   readonly shape: StatementShape;
-  /** The protocol name; never reused on a connection, so a Parse cannot conflict with an older statement (42P05). */
+  /**
+   * The protocol name. Never reused, so a Parse cannot conflict with an older statement (42P05), nor with one of another
+   * connection where a router lets connections share sessions.
+   */
   readonly name: string;
   /** The Parse has been sent. */
   sent: boolean;
@@ -17,6 +21,7 @@ export type PreparedStatement = {
 export class PreparedStatements {
   readonly #maxStatements: number;
   readonly #counters: ConnectionCounters;
+  readonly #prefix = randomBytes(6).toString("base64url");
   readonly #current = new Map<StatementShape, PreparedStatement>();
   #closing: string[] = [];
   #clock = 0;
@@ -47,7 +52,7 @@ export class PreparedStatements {
     const earlier = this.#current.get(shape);
     if (earlier) this.drop(earlier);
     else if (this.#current.size >= this.#maxStatements) this.#evict();
-    const fresh = { shape, name: `s${clock}`, sent: false, ready: false, fields: null, lastUsed: clock };
+    const fresh = { shape, name: `${this.#prefix}${clock}`, sent: false, ready: false, fields: null, lastUsed: clock };
     this.#current.set(shape, fresh);
     return fresh;
   }
