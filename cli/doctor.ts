@@ -6,7 +6,6 @@ import type { Config } from "../engine/config/config.ts";
 import { runChecks, sortBySeverity } from "../engine/inspect/doctor/doctor.ts";
 import {
   type DoctorFinding,
-  readHostFacts,
   readLoginFacts,
   readReplicaFacts,
   readReplicationFacts,
@@ -28,7 +27,7 @@ const SIGNED_IN = "authenticated";
 
 async function collectFindings(catalog: Catalog, config: Config, postgres: PostgresUrls): Promise<DoctorFinding[]> {
   const { requestUrl, directUrl } = postgres;
-  const login = await withClient(requestUrl, (client) => readLoginFacts(client, { catalog }));
+  const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
   const [replication, server, hasTrigger] = await withClient(directUrl, async (client) => [
     await readReplicationFacts(client, REALTIME_PUBLICATION),
@@ -44,7 +43,6 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
   const replicas = await Promise.all(
     (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
   );
-  const hosts = await Promise.all(databaseUrls(config).map(([setting, url]) => readHostFacts(setting, url)));
   const version = 1;
   const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
   const checked = runChecks({
@@ -57,21 +55,11 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
     server,
     missingTriggerSql,
     replicas,
-    hosts: hosts.flat(),
   });
   const { buildGraphQL } = await import("./explain-query.ts");
   const { omitted } = await buildGraphQL(catalog, config, postgres);
   const drift = driftFindings(await readDrift(postgres));
   return sortBySeverity([...checked, ...addressFindings(catalog), ...graphqlFindings(omitted), ...drift]);
-}
-
-function databaseUrls({ databaseUrl, ownerDatabaseUrl, directDatabaseUrl }: Config): (readonly [string, string])[] {
-  const urls = {
-    DATABASE_URL: databaseUrl,
-    OWNER_DATABASE_URL: ownerDatabaseUrl,
-    DIRECT_DATABASE_URL: directDatabaseUrl,
-  };
-  return Object.entries(urls).flatMap(([setting, url]) => (url === null ? [] : [[setting, url] as const]));
 }
 
 function printFindings(findings: readonly DoctorFinding[]): void {

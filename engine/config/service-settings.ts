@@ -134,17 +134,15 @@ export const POSTGRES_SETTINGS = {
     "64",
     "Maximum number of reads in flight on one connection. Only statements that are known to be fast share a connection, and their expected total duration is at most 10 ms.",
   ),
-  preparedStatements: withDefault(
+  preparedStatements: optional(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
     flag,
-    "true",
-    "Set to false behind a pooler that does not support prepared statements.",
+    "Whether statements are prepared once and used by many requests. Unset: true if the server or router supports it, which is found out.",
   ),
-  transactionMode: withDefault(
+  transactionMode: optional(
     "TRANSACTION_MODE",
     oneOf("implicit", "explicit"),
-    "implicit",
-    "How requests are sent to Postgres. `implicit`: all statements of a request before one Sync, which Postgres and PgBouncer run in one transaction. `explicit`: between BEGIN and COMMIT, in one write too, for routers that distribute the statements of an implicit transaction over several sessions.",
+    "How requests are sent to Postgres, each in one write. `implicit`: statements before one Sync, which Postgres and PgBouncer run as one transaction. `explicit`: between BEGIN and COMMIT, for routers that would run them in several sessions. Unset: found out.",
   ),
   channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", "NOTIFY channel for `reload schema` and `reload config`."),
   channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", "Whether to listen on this channel."),

@@ -1,20 +1,19 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import { awaitedRetryDelay, retryDelay } from "../concurrency/retry-delay.ts";
 import type { ApiError } from "../errors.ts";
-import { findServer, NoServerError, type ServerFinder } from "../pg-client/server-finder.ts";
+import { findServer } from "../pg-client/server-finder.ts";
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
+import { acquireTimeout, databaseUnreachable } from "./database-errors.ts";
 import { type ShareLimits, sharesForReads, sharesForWrites } from "./fair-sharing.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
-import { isOnStandby } from "./standby-check.ts";
+import { findSessionTraits, type SessionSettings, type SessionTraits } from "./session-traits.ts";
 
 const SWEEP_INTERVAL_MS = 250;
-/** How often a session behind a router is asked whether it is on a standby. Without a router, a demotion ends the session. */
-const PRIMARY_CHECK_INTERVAL_MS = 2_000;
 const SIZE_QUERY_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The number of connections until the server has reported how many it can spare. */
@@ -38,20 +37,17 @@ const TERMS_BY_POOL: Readonly<Record<PoolName, PoolTerms>> = {
   stream: {},
 };
 
-/** Whether a request's transaction is the implicit one of the statements before a Sync, or BEGIN … COMMIT. */
-export type TransactionMode = "implicit" | "explicit";
-
-export type ConnectionPoolsOptions = {
+export type ConnectionPoolsOptions = SessionSettings & {
   readonly url: string;
   readonly applicationName: string;
   readonly log: DatabaseLog;
   readonly onState: (condition: DatabaseAvailability) => void;
   readonly size: number;
-  readonly preparedStatements: boolean;
-  readonly transactionMode: TransactionMode;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth: number;
 };
+
+type OpenSession = { readonly socket: PostgresSocket; readonly traits: SessionTraits };
 
 export type ConnectionPoolState = {
   readonly connections: number;
@@ -63,6 +59,8 @@ export type ConnectionPoolState = {
 };
 
 export type ConnectionPoolsState = DatabaseAvailability & {
+  /** Null until the first connection. */
+  readonly traits: SessionTraits | null;
   readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
 
@@ -71,22 +69,20 @@ export class ConnectionPools {
   readonly pools: Readonly<Record<PoolName, ConnectionPool>>;
   readonly #options: ConnectionPoolsOptions;
   readonly #availability: AvailabilityMonitor;
-  readonly #connector: ConnectionOpener<PostgresSocket>;
+  readonly #connector: ConnectionOpener<OpenSession>;
   readonly #sweeper: NodeJS.Timeout;
   #ticker: NodeJS.Timeout | null = null;
+  #traits: SessionTraits | null = null;
+  #probing: Promise<SessionTraits> | null = null;
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
-  readonly #finder: ServerFinder;
-  #isRouted = false;
-  #primaryAskedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionPoolsOptions) {
-    const { url, applicationName, log, onState } = options;
+    const { log, onState } = options;
     this.#options = options;
-    this.#finder = findServer(url);
     this.#availability = new AvailabilityMonitor(log, onState);
     this.#connector = new ConnectionOpener({
-      connect: () => openPostgresSocket({ url, applicationName, connectTimeout: CONNECT_TIMEOUT_MS }),
+      connect: () => this.#connect(),
       onFailure: (error) => this.#onConnectFailure(error),
       isAwaited: () => this.#allPools.some((pool) => pool.waiting > 0),
     });
@@ -103,7 +99,7 @@ export class ConnectionPools {
   get state(): ConnectionPoolsState {
     const { read, write, slow, stream } = this.pools;
     const pools = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
-    return { ...this.#availability.current, pools };
+    return { ...this.#availability.current, traits: this.#traits, pools };
   }
 
   async close(): Promise<void> {
@@ -134,11 +130,7 @@ export class ConnectionPools {
   }
 
   get #connectionCount(): number {
-    return this.#usableConnections().length;
-  }
-
-  #usableConnections(): PostgresConnection[] {
-    return this.#allPools.flatMap(({ connections }) => connections.filter(({ retiring }) => !retiring));
+    return this.#allPools.reduce((sum, pool) => sum + pool.connections.length, 0);
   }
 
   #makePool(name: PoolName): ConnectionPool {
@@ -151,7 +143,6 @@ export class ConnectionPools {
       // One connection stays open, so that the availability of the database is known.
       least: name === "read" ? 1 : 0,
       open: (events, isWanted) => this.#openConnection({ depth, counters }, events, isWanted),
-      ...(this.#finder.requiresPrimary && { leaveStandby: (connection) => this.#leaveStandby(connection) }),
       refusal: () => this.#refusal(),
       onStart: this.#keepTicking,
     });
@@ -170,30 +161,8 @@ export class ConnectionPools {
   };
 
   #refusal(): ApiError {
-    const { status, reason, lacksPrimary } = this.#availability.current;
-    if (status === "up") return acquireTimeout();
-    return lacksPrimary ? noPrimary(reason) : databaseUnreachable(reason);
-  }
-
-  /** A primary became a standby: behind a router its sessions stay open. */
-  async #leaveStandby(asked: PostgresConnection): Promise<boolean> {
-    const { serverName } = asked;
-    const askedAt = performance.now();
-    if (!(await isOnStandby(asked))) return false;
-    this.#finder.noteStandby(serverName);
-    const isAffected = (connection: PostgresConnection) =>
-      connection.serverName === serverName && connection.openedAt <= askedAt;
-    for (const pool of this.#allPools) pool.retire(isAffected);
-    return true;
-  }
-
-  /** While there are only reads, nothing else shows that the router leads to a standby. */
-  #checkPrimary(now: number): void {
-    if (!this.#isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
-    const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
-    if (!connection) return;
-    this.#primaryAskedAt = now;
-    void this.pools.read.leavesStandby(connection);
+    const { status, reason } = this.#availability.current;
+    return status === "up" ? acquireTimeout() : databaseUnreachable(reason);
   }
 
   async #openConnection(
@@ -201,13 +170,39 @@ export class ConnectionPools {
     events: ConnectionEvents,
     isWanted: () => boolean,
   ): Promise<PostgresConnection | null> {
-    const socket = await this.#connector.open(isWanted);
-    if (!socket) return null;
+    const session = await this.#connector.open(isWanted);
+    if (!session) return null;
+    const { socket, traits } = session;
     this.#availability.up();
     void this.#adaptSizes();
-    const maxPrepared = this.#options.preparedStatements ? MAX_PREPARED_STATEMENTS : 0;
-    const transactions = { isExplicit: this.#options.transactionMode === "explicit", keepsSettings: true };
-    return new PostgresConnection(socket, events, { depth, counters, maxPrepared, transactions });
+    const maxPrepared = traits.preparesStatements ? MAX_PREPARED_STATEMENTS : 0;
+    return new PostgresConnection(socket, events, { depth, counters, maxPrepared, transactions: traits });
+  }
+
+  async #connect(): Promise<OpenSession> {
+    const { url, applicationName } = this.#options;
+    const open = () => openPostgresSocket({ url, applicationName, connectTimeout: CONNECT_TIMEOUT_MS });
+    const socket = await open();
+    try {
+      return { socket, traits: await this.#traitsOf(socket, open) };
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  /** Found out whenever no connection is open: another server or router may answer now. */
+  async #traitsOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<SessionTraits> {
+    if (this.#traits && this.#connectionCount > 0) return this.#traits;
+    this.#probing ??= findSessionTraits(socket, this.#options, open).finally(() => {
+      this.#probing = null;
+    });
+    const traits = await this.#probing;
+    if (traits.isRouted && !isDeepStrictEqual(traits, this.#traits)) {
+      this.#options.log.info(traits, "the database is behind a router");
+    }
+    this.#traits = traits;
+    return traits;
   }
 
   #onConnectFailure(error: Error): void {
@@ -222,9 +217,7 @@ export class ConnectionPools {
   #sweep(): void {
     const now = performance.now();
     for (const pool of this.#allPools) pool.sweep(now);
-    if (this.#availability.current.status !== "up") return;
-    void this.#adaptSizes();
-    this.#checkPrimary(now);
+    if (this.#availability.current.status === "up") void this.#adaptSizes();
   }
 
   /** Sizes the pools to the connections the server can spare, each time the server becomes available. */
@@ -233,9 +226,8 @@ export class ConnectionPools {
     if (this.#areSizesKnown || now - this.#sizesAskedAt < SIZE_QUERY_INTERVAL_MS) return;
     this.#sizesAskedAt = now;
     try {
-      const { free, isRouted } = await countFreeConnections(this.#options.url);
-      this.#isRouted = isRouted;
-      this.#resize((free + this.#connectionCount) / 2);
+      const available = (await countFreeConnections(this.#options.url)) + this.#connectionCount;
+      this.#resize(available / 2);
       this.#areSizesKnown = true;
     } catch (error) {
       this.#options.log.warn({ err: error }, "could not ask the database how many connections it has to spare");
@@ -332,18 +324,11 @@ export type DatabaseAvailability = {
   readonly since: Date;
   /** The error message of the latest failed attempt. */
   readonly reason: string | null;
-  /** Whether servers answer, and none of them is a primary. */
-  readonly lacksPrimary: boolean;
 };
 
 /** Tracks and logs whether the database can be reached. Reports each change once, however many requests fail. */
 export class AvailabilityMonitor {
-  #current: DatabaseAvailability = {
-    status: "connecting",
-    since: new Date(),
-    reason: null,
-    lacksPrimary: false,
-  };
+  #current: DatabaseAvailability = { status: "connecting", since: new Date(), reason: null };
   #isExhausted = false;
   readonly #log: DatabaseLog;
   readonly #onChange: (availability: DatabaseAvailability) => void;
@@ -363,7 +348,7 @@ export class AvailabilityMonitor {
     const { status, since } = this.#current;
     if (status === "up") return;
     if (status === "down") this.#log.info({ awayMs: Date.now() - since.getTime() }, "the database is back");
-    this.#change({ status: "up", since: new Date(), reason: null, lacksPrimary: false });
+    this.#change({ status: "up", since: new Date(), reason: null });
   }
 
   /** The server refused another connection while others are open. */
@@ -376,11 +361,10 @@ export class AvailabilityMonitor {
   /** No connection is open and none could be opened. */
   down(error: Error): void {
     const reason = error.message;
-    const lacksPrimary = error instanceof NoServerError && error.isAnswered;
-    if (this.#current.status === "down") this.#current = { ...this.#current, reason, lacksPrimary };
+    if (this.#current.status === "down") this.#current = { ...this.#current, reason };
     else {
       this.#log.warn({ err: error }, "the database is away; trying to reach it until it answers");
-      this.#change({ status: "down", since: new Date(), reason, lacksPrimary });
+      this.#change({ status: "down", since: new Date(), reason });
     }
   }
 
@@ -407,24 +391,16 @@ const FREE_CONNECTIONS = `
     (select nullif(rolconnlimit, -1) - (select count(*) from pg_stat_activity where usename = current_user)
        from pg_roles
       where rolname = current_user)
-  )::int as free,
-  pg_backend_pid() as pid`;
+  )::int as free`;
 
-type FreeConnections = {
-  readonly free: number;
-  /** Whether a router is in between: it tells its clients process ids that are not those of Postgres. */
-  readonly isRouted: boolean;
-};
-
-export async function countFreeConnections(url: string): Promise<FreeConnections> {
+export async function countFreeConnections(url: string): Promise<number> {
   const { client } = await findServer(url).connect(
     (server) => new pg.Client(server).on("error", () => {}),
     CONNECT_TIMEOUT_MS,
   );
   try {
-    const { rows } = await client.query<{ free: number; pid: number }>(FREE_CONNECTIONS);
-    const { free, pid } = rows[0]!;
-    return { free, isRouted: pid !== (client as pg.Client & { readonly processID: number }).processID };
+    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
+    return rows[0]!.free;
   } finally {
     await client.end();
   }

@@ -8,7 +8,6 @@ import {
   type DatabaseAvailability,
   type DatabaseLog,
   type PoolName,
-  type TransactionMode,
 } from "./connection-pools.ts";
 import {
   type BlockedStatement,
@@ -33,6 +32,7 @@ import {
 import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
+import type { SessionSettings } from "./session-traits.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
 import { type ChosenPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
 import { combinedPace, StatementShape, StatementShapes } from "./statement-shape.ts";
@@ -42,7 +42,7 @@ const STALL_TIMEOUT_MS = 30_000;
 /** Timeout of the query that finds the blocking lock. */
 const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
 
-export type DatabaseOptions = {
+export type DatabaseOptions = Partial<SessionSettings> & {
   /** The login for requests, a member of the callers' roles. */
   readonly url: string;
   readonly ownerUrl: string;
@@ -51,10 +51,6 @@ export type DatabaseOptions = {
   readonly onState?: (condition: DatabaseAvailability) => void;
   /** The maximum number of connections for requests, within half of what the server can spare; the owner's few come on top. */
   readonly poolSize?: number;
-  /** False behind a pooler that does not support prepared statements. */
-  readonly preparedStatements?: boolean;
-  /** Explicit behind a router that gives each statement outside of a transaction block another session. */
-  readonly transactionMode?: TransactionMode;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth?: number;
   /** Statement timeout in milliseconds; 0 is no limit. */
@@ -151,8 +147,8 @@ export class Database {
     log,
     onState = () => {},
     poolSize: size = 28,
-    preparedStatements = true,
-    transactionMode = "implicit",
+    preparedStatements = null,
+    transactionMode = null,
     pipelineDepth = 64,
     statementTimeout = 30_000,
     lockTimeout = 3_000,

@@ -164,6 +164,11 @@ export function adaptSteps(batch: StepSequence, { isExplicit, keepsSettings }: T
   return { steps: adapted, main: main + beginning.length - (steps.length - rest.length) };
 }
 
+/** One transaction of the login itself. */
+export function makeLoginSteps(steps: readonly BatchStep[]): BatchStep[] {
+  return [RESET, ...steps];
+}
+
 export function makeOpeningSteps(
   context: StatementContext,
   terms: StatementLimits,
@@ -178,10 +183,6 @@ export function makeStatementStep(
   { sync }: Pick<BatchStep, "sync">,
 ): BatchStep {
   return { shape, values: checkValues(values), sync, isContext: false };
-}
-
-export function beginningStep(): BatchStep {
-  return BEGIN;
 }
 
 export function endingStep(how: "commit" | "rollback"): BatchStep {

@@ -42,11 +42,6 @@ export class NoServerError extends Error {
     super(`no ${WANTED_SERVER[wanted]}: ${reasons.join(", ")}`);
     this.faults = known.map(({ fault }) => fault!);
   }
-
-  /** Whether a server answers that is something else. */
-  get isAnswered(): boolean {
-    return this.faults.some((fault) => fault instanceof UnsuitableServerError);
-  }
 }
 
 /** The server answers, and is not what the connection string asks for. */
@@ -129,7 +124,6 @@ export class ServerFinder {
       });
     };
     return class PooledClient extends pg.Client {
-      readonly serverName: string;
       readonly #server: ServerState;
       #lost: Error | null = null;
 
@@ -137,7 +131,6 @@ export class ServerFinder {
         const server = choose();
         super({ ...(config as pg.ClientConfig), ...optionsOf(server) });
         this.#server = server;
-        this.serverName = server.name;
         // The pool listens only after the connection was admitted, and it may be lost before that.
         this.on("error", (error) => {
           this.#lost ??= error;
@@ -193,7 +186,7 @@ export class ServerFinder {
     return { connectionString: url, connectionTimeoutMillis: limit };
   }
 
-  async #admit(client: pg.Client, { server, wanted, connect }: SessionAdmission): Promise<void> {
+  async #admit(client: pg.Client, { server, wanted, connect }: Admission): Promise<void> {
     const reported = new Map<string, string>();
     if (wanted !== "any") {
       client.connection.on("parameterStatus", ({ parameterName, parameterValue }) =>
@@ -224,7 +217,7 @@ export class ServerFinder {
   }
 }
 
-type SessionAdmission = {
+type Admission = {
   readonly server: ServerState;
   readonly wanted: SessionAttributes;
   readonly connect: () => Promise<unknown>;
@@ -275,18 +268,9 @@ async function isReadOnly({ client, reported }: CheckedSession): Promise<boolean
   return value === undefined ? askWhether(client, IS_READ_ONLY) : value === "on";
 }
 
-/** In a transaction, which a router sends to the primary, or at least to one server. */
 async function askWhether(client: pg.ClientBase, question: string): Promise<boolean> {
-  await client.query("begin");
   const { rows } = await client.query<{ answer: boolean }>(question);
-  await client.query("commit");
   return rows[0]!.answer;
-}
-
-/** Whether the session of a client is on a standby. Ends its transaction. */
-export async function isClientOnStandby(client: pg.ClientBase): Promise<boolean> {
-  await client.query("rollback");
-  return askWhether(client, IS_IN_RECOVERY);
 }
 
 function describeFault(fault: Error & { code?: string }): string {

@@ -14,7 +14,7 @@ export const PGBOUNCER = "/usr/sbin/pgbouncer";
 const USERS = ["authenticator", "postgres"];
 
 /** Whether statements stay prepared through it: the one of Debian 12 forgets them. */
-function keepsStatements(): boolean {
+export function keepsStatements(): boolean {
   const version = execFileSync(PGBOUNCER, ["--version"], { encoding: "utf8" });
   const [, major = "0", minor = "0"] = /PgBouncer (\d+)\.(\d+)/.exec(version)!;
   return Number(major) > 1 || Number(minor) >= 21;
@@ -53,7 +53,7 @@ export async function startPgBouncer(
   if (child.exitCode !== null) throw new Error(log);
   return {
     port,
-    settings: { DB_PREPARED_STATEMENTS: String(keepsStatements()) },
+    settings: {},
     async close() {
       const ended = once(child, "close");
       child.kill("SIGTERM");

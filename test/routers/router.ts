@@ -22,7 +22,7 @@ const START: Readonly<Record<RouterName, (postgres: PostgresSocketAddress) => Pr
   pgpool: startPgpool,
   hostile: async ({ folder, port }) => ({
     ...(await startHostileRouter({ path: join(folder, `.s.PGSQL.${port}`) })),
-    settings: { DB_PREPARED_STATEMENTS: "false", TRANSACTION_MODE: "explicit" },
+    settings: {},
   }),
 };
 

@@ -2,7 +2,7 @@ import pg from "pg";
 import { CLAIMS_HOOK_ROLE } from "../../accounts/claims-hook.ts";
 import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
 import type { Config } from "../../config/config.ts";
-import { parseServers, toPgConnectionString } from "../../pg-client/connection-string.ts";
+import { probeSessions, type SessionTraits } from "../../database/session-traits.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 import { KEEPER_SLOT_NAME } from "../../replication/replication-slots.ts";
@@ -21,7 +21,6 @@ export type DoctorFacts = {
   /** SQL that creates the event trigger for schema changes; null if it exists, or if the service does not listen. */
   readonly missingTriggerSql: string | null;
   readonly replicas: readonly ReplicaFacts[];
-  readonly hosts: readonly HostFacts[];
 };
 
 type LoginFacts = {
@@ -31,8 +30,7 @@ type LoginFacts = {
   readonly inherits: boolean;
   /** Whether it owns exposed tables, and therefore bypasses their policies. */
   readonly ownsTables: boolean;
-  /** Whether a connection pooler is used. */
-  readonly isPooled: boolean;
+  readonly sessions: SessionTraits;
   /** Whether the connection goes over a network without TLS. */
   readonly isInTheOpen: boolean;
 };
@@ -101,13 +99,10 @@ export type ClaimsHookFacts = {
 
 export type ReplicaFacts = {
   readonly host: string;
-  /** Whether it is set to copy the primary's replication slots; null if it cannot, or is away. */
+  /** Whether it copies the primary's replication slots; null if it cannot, or is away. */
   readonly copiesSlots: boolean | null;
   readonly status: "well" | "away" | "primary" | "without feedback";
 };
-
-/** One of several hosts of a connection string. */
-export type HostFacts = ReplicaFacts & { readonly setting: string };
 
 const LOGIN_SQL = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolinherit as inherits,
@@ -138,12 +133,13 @@ type ReplicationRow = Omit<ReplicationFacts, "published" | "isPooled"> & {
 };
 
 export async function readLoginFacts(
-  login: pg.ClientBase,
-  { catalog }: Pick<DoctorFacts, "catalog">,
+  url: string,
+  { catalog, config }: Pick<DoctorFacts, "catalog" | "config">,
 ): Promise<LoginFacts> {
   const exposed = exposedSchemas(catalog).map(({ name }) => quotedName(name));
-  const { rows } = await login.query<Omit<LoginFacts, "isPooled">>(LOGIN_SQL, [exposed]);
-  return { ...rows[0]!, isPooled: await isPooled(login) };
+  const sessions = await probeSessions(url, config);
+  const { rows } = await withClient(url, (login) => login.query<Omit<LoginFacts, "sessions">>(LOGIN_SQL, [exposed]));
+  return { ...rows[0]!, sessions };
 }
 
 export async function readReplicationFacts(owner: pg.ClientBase, publication: string): Promise<ReplicationFacts> {
@@ -239,8 +235,7 @@ async function readClaimsHook(
 
 const REPLICA_SQL = `
   select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback,
-    current_setting('sync_replication_slots', true)::bool and current_setting('hot_standby_feedback')::bool
-      and current_setting('primary_slot_name') <> '' as "copiesSlots"`;
+    current_setting('sync_replication_slots', true)::bool as "copiesSlots"`;
 
 type ReplicaRow = { readonly recovers: boolean; readonly feedback: boolean; readonly copiesSlots: boolean | null };
 
@@ -255,15 +250,6 @@ export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   } catch {
     return { host, copiesSlots: null, status: "away" };
   }
-}
-
-/** None for a connection string with one host, which all other checks use. */
-export function readHostFacts(setting: string, url: string): Promise<HostFacts[]> {
-  const { servers } = parseServers(toPgConnectionString(url));
-  if (servers.length === 1) return Promise.resolve([]);
-  return Promise.all(
-    servers.map(async ({ name, url: own }) => ({ ...(await readReplicaFacts(own)), host: name, setting })),
-  );
 }
 
 /** A pooler sends its clients process ids that are not those of Postgres backends. */

@@ -1,13 +1,14 @@
 import { exposedTables } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
 import { isEmbedded } from "../../config/config.ts";
+import type { SessionTraits } from "../../database/session-traits.ts";
 import { findDrift, type SchemaDifference } from "../../migrate/drift.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 import type { PostgresUrls } from "../../postgres/served-postgres.ts";
 import { REALTIME_PUBLICATION } from "../../replication/replication-slots.ts";
-import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts } from "./facts.ts";
+import type { DoctorFacts, DoctorFinding, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
 /** `server_version_num` of the first release that publishes generated columns. */
 const PUBLISHES_GENERATED_SINCE = 180_000;
@@ -175,18 +176,38 @@ export function connectionFindings({ config, login, replication }: DoctorFacts):
       fix: "Set DIRECT_DATABASE_URL (if unset, OWNER_DATABASE_URL applies) to Postgres itself.",
     });
   }
-  if (login.isPooled && config.preparedStatements) {
-    findings.push({
-      kind: "advice",
-      problem: "DATABASE_URL is that of a connection pooler: prepared statements require PgBouncer 1.21 or newer.",
-      fix: "max_prepared_statements = 250 in pgbouncer.ini, or DB_PREPARED_STATEMENTS=false",
-    });
-  }
+  findings.push(...sessionFindings(login.sessions, config));
   if (login.isInTheOpen) {
     findings.push({
       kind: "danger",
       problem: "Network connections to Postgres are not encrypted.",
       fix: "?sslmode=verify-full&sslrootcert=… in DATABASE_URL and OWNER_DATABASE_URL",
+    });
+  }
+  return findings;
+}
+
+/** What a router in front of Postgres does not do. */
+function sessionFindings(
+  { isRouted, isExplicit, preparesStatements }: SessionTraits,
+  { transactionMode, preparedStatements }: DoctorFacts["config"],
+): DoctorFinding[] {
+  if (!isRouted) return [];
+  const findings: DoctorFinding[] = [];
+  if (isExplicit && transactionMode === null) {
+    findings.push({
+      kind: "advice",
+      problem:
+        "DATABASE_URL is that of a router that runs the statements of one request in several sessions: requests are sent with BEGIN and COMMIT.",
+      fix: "-- Nothing has to be changed. TRANSACTION_MODE=explicit starts faster, and PgBouncer needs neither.",
+    });
+  }
+  if (!preparesStatements && preparedStatements === null) {
+    findings.push({
+      kind: "advice",
+      problem:
+        "DATABASE_URL is that of a router that does not keep prepared statements: each request is parsed and planned again.",
+      fix: "max_prepared_statements = 250 in pgbouncer.ini, which requires PgBouncer 1.21",
     });
   }
   return findings;
@@ -201,40 +222,12 @@ export function replicaFindings({ replicas, server }: Pick<DoctorFacts, "replica
   });
 }
 
-/** A standby that becomes the primary has only those replication slots that it has copied before. */
+/** A replica that becomes the primary has only those replication slots that it has copied before. */
 function slotCopyFindings({ host, copiesSlots }: ReplicaFacts, name: string): DoctorFinding[] {
   if (copiesSlots !== false) return [];
   const problem = `${name} (${host}) does not copy replication slots: after a failover to it Realtime clients are told that they may have missed changes.`;
-  const fix =
-    "-- On it, set sync_replication_slots and hot_standby_feedback to on, and primary_slot_name to a slot of its own.";
+  const fix = "alter system set sync_replication_slots = on; select pg_reload_conf();  -- on the replica";
   return [{ kind: "advice", problem, fix }];
-}
-
-/** The hosts of connection strings that have several. */
-export function hostFindings({ hosts, server }: Pick<DoctorFacts, "hosts" | "server">): DoctorFinding[] {
-  const hasKeeper = server.slots.some(({ isKeeper }) => isKeeper);
-  const bySetting = Map.groupBy(hosts, ({ setting }) => setting);
-  return [...bySetting].flatMap(([setting, own]) => [
-    ...primaryFindings(setting, own),
-    ...own.flatMap((host) => {
-      if (host.status === "primary") return [];
-      if (host.status !== "away") return hasKeeper ? slotCopyFindings(host, `A host of ${setting}`) : [];
-      const problem = `A host of ${setting} (${host.host}) is unreachable: the service cannot follow a failover to it.`;
-      return [{ kind: "advice" as const, problem, fix: `-- Start it, or remove it from ${setting}.` }];
-    }),
-  ]);
-}
-
-function primaryFindings(setting: string, hosts: readonly HostFacts[]): DoctorFinding[] {
-  const primaries = hosts.filter(({ status }) => status === "primary").map(({ host }) => host);
-  if (primaries.length < 2) return [];
-  return [
-    {
-      kind: "danger",
-      problem: `${primaries.length} hosts of ${setting} take writes, and each gateway uses one of them: ${primaries.join(", ")}.`,
-      fix: "-- Stop all but the newest primary, and make them its standbys.",
-    },
-  ];
 }
 
 function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFinding[] {

@@ -79,7 +79,7 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
   return withClient(ownerUrl, async (owner): Promise<DoctorFacts> => {
     const options = { schemas: config.schemas, extraSearchPath: [], loginRole: "authenticator" };
     const { catalog } = await loadCatalog(owner, options);
-    const login = await withClient(loginUrl, (client) => readLoginFacts(client, { catalog }));
+    const login = await readLoginFacts(loginUrl, { catalog, config });
     const clients = ["anon", "authenticated"];
     const server = await readServerFacts(owner, {
       catalog,
@@ -100,7 +100,6 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
       server: own,
       missingTriggerSql: null,
       replicas: [],
-      hosts: [],
     };
   });
 }
@@ -319,7 +318,11 @@ describe("runChecks", () => {
       copiesSlots: null,
       status,
     }));
-    const login = { ...facts.login, isPooled: true, isInTheOpen: true };
+    const login = {
+      ...facts.login,
+      sessions: { isRouted: true, isExplicit: true, keepsSettings: true, preparesStatements: false },
+      isInTheOpen: true,
+    };
     const stream = { ...facts.replication, isPooled: true };
     const found = runChecks({ ...facts, server, replicas, login, replication: stream }).map(
       ({ kind, problem: what }) => `${kind}: ${what}`,
@@ -332,7 +335,8 @@ describe("runChecks", () => {
       "danger: The replication slot left keeps 3.0 GB of WAL and is inactive.",
       "danger: Replica 3 of READ_DATABASE_URLS (db2) is not a replica.",
       'advice: Clients can log in as "authenticated" directly, without the service.',
-      "advice: DATABASE_URL is that of a connection pooler: prepared statements require PgBouncer 1.21 or newer.",
+      "advice: DATABASE_URL is that of a router that runs the statements of one request in several sessions: requests are sent with BEGIN and COMMIT.",
+      "advice: DATABASE_URL is that of a router that does not keep prepared statements: each request is parsed and planned again.",
       "advice: The replication slot late is lost: the WAL that it needs was removed.",
       "advice: Row changes may become unavailable: max_replication_slots leaves 0 free, and each gateway needs one.",
       "advice: Replica 2 of READ_DATABASE_URLS (db2) is unreachable and receives no reads.",

@@ -1,0 +1,206 @@
+import { randomUUID } from "node:crypto";
+import { PostgresConnection } from "./connection.ts";
+import { type BatchOutcome, makeLoginSteps, makeStatementStep, type TransactionTraits } from "./pipelined-batch.ts";
+import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
+import { CollectedRows } from "./result-collectors.ts";
+import type { ResultRow } from "./statement.ts";
+import { StatementShape } from "./statement-shape.ts";
+
+/** Whether a request's transaction is the implicit one of the statements before a Sync, or BEGIN … COMMIT. */
+export type TransactionMode = "implicit" | "explicit";
+
+/** What connections through a server or router can be used for. */
+export type SessionTraits = TransactionTraits & {
+  /** Whether there is a router such as PgBouncer, which changes the session between transactions. */
+  readonly isRouted: boolean;
+  /** Whether statements can be prepared in one transaction and used in another. */
+  readonly preparesStatements: boolean;
+};
+
+/** The operator's settings; null: found out. */
+export type SessionSettings = {
+  readonly transactionMode: TransactionMode | null;
+  readonly preparedStatements: boolean | null;
+};
+
+type OpenSocket = () => Promise<PostgresSocket>;
+
+const PROBE_TIMEOUT_MS = 5_000;
+/** That many sessions run transactions at the same time, so that a router uses several backends. */
+const SESSIONS = 4;
+const ROUNDS = 3;
+const MAX_PREPARED = 10;
+
+const SPLIT_REQUEST =
+  "The router runs the statements of one request in several sessions: unset TRANSACTION_MODE, or set it to explicit.";
+const SPLIT_TRANSACTION =
+  "The router does not run the statements of one transaction in one session, as PgBouncer with pool_mode = statement: let it pool transactions or sessions, or connect to Postgres itself.";
+
+const SET = new StatementShape(
+  "select set_config('content_service.probe',$1,true),set_config('content_service.probe_too',$1,true)",
+);
+const READ = new StatementShape("select current_setting('content_service.probe',true),pg_backend_pid()::text");
+/** It lasts for long enough that the transactions of all sessions run at the same time. */
+const READ_SLOWLY = new StatementShape(`${READ.text},pg_sleep(0.002)`);
+const LEAVE = new StatementShape(
+  "select pg_backend_pid()::text,current_setting('content_service.left',true),set_config('content_service.left',$1,false),pg_sleep(0.002)",
+);
+
+const IMPLICIT: TransactionTraits = { isExplicit: false, keepsSettings: true };
+const EXPLICIT: TransactionTraits = { isExplicit: true, keepsSettings: true };
+/** Also for routers that refuse `reset all`. */
+const EXPLICIT_WITHOUT_RESET: TransactionTraits = { isExplicit: true, keepsSettings: false };
+
+/**
+ * Finds out what connections can be used for. To Postgres itself this is one round trip on the given connection; a
+ * router is tried out with several sessions. Rejects if no transaction keeps its settings: requests would run without
+ * the role of their caller.
+ */
+export async function findSessionTraits(
+  socket: PostgresSocket,
+  { transactionMode, preparedStatements }: SessionSettings,
+  open: OpenSocket,
+): Promise<SessionTraits> {
+  if (await isPostgresItself(socket)) {
+    const isExplicit = transactionMode === "explicit";
+    return { isExplicit, keepsSettings: true, isRouted: false, preparesStatements: preparedStatements ?? true };
+  }
+  const transactions = await chooseTransactions(transactionMode, open);
+  const preparesStatements =
+    preparedStatements ?? (await withSessions(open, { ...transactions, maxPrepared: MAX_PREPARED }, keepsAll));
+  return { ...transactions, isRouted: true, preparesStatements };
+}
+
+/** As `findSessionTraits`, on connections of its own. */
+export async function probeSessions(url: string, settings: SessionSettings): Promise<SessionTraits> {
+  const open = () => openPostgresSocket({ url, applicationName: "probe", connectTimeout: PROBE_TIMEOUT_MS });
+  const socket = await open();
+  try {
+    return await findSessionTraits(socket, settings, open);
+  } finally {
+    await socket.end();
+  }
+}
+
+/** Whether the session is in the process that Postgres named at the start. */
+async function isPostgresItself(socket: PostgresSocket): Promise<boolean> {
+  const { outcome, rows } = await new ProbeSession(socket, IMPLICIT).setAndRead(READ);
+  if (outcome.kind === "lost") throw outcome.cause;
+  return rows[0]?.[1] === String(socket.processId);
+}
+
+async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket): Promise<TransactionTraits> {
+  const isImplicit = mode !== "explicit" && (await withSessions(open, IMPLICIT, keepsAll));
+  if (mode === "implicit" && !isImplicit) throw new Error(SPLIT_REQUEST);
+  // Some requests need BEGIN in any case.
+  if (await withSessions(open, EXPLICIT, keepsAll)) {
+    if (isImplicit) return IMPLICIT;
+    return (await withSessions(open, EXPLICIT_WITHOUT_RESET, wipesSettings)) ? EXPLICIT_WITHOUT_RESET : EXPLICIT;
+  }
+  if (await withSessions(open, EXPLICIT_WITHOUT_RESET, keepsAll)) return EXPLICIT_WITHOUT_RESET;
+  throw new Error(SPLIT_TRANSACTION);
+}
+
+async function withSessions<T>(
+  open: OpenSocket,
+  traits: TransactionTraits & { readonly maxPrepared?: number },
+  work: (sessions: readonly ProbeSession[]) => Promise<T>,
+): Promise<T> {
+  const opened = await Promise.allSettled(Array.from({ length: SESSIONS }, open));
+  const sockets = opened.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  if (sockets.length === 0) throw (opened[0] as PromiseRejectedResult).reason;
+  try {
+    return await work(sockets.map((socket) => new ProbeSession(socket, traits)));
+  } finally {
+    await Promise.all(sockets.map((socket) => socket.end()));
+  }
+}
+
+/** Runs a transaction on all sessions at once, several times, in another order each time. */
+async function inRounds(
+  sessions: readonly ProbeSession[],
+  run: (session: ProbeSession) => Promise<void>,
+): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    await Promise.all([...sessions.slice(round), ...sessions.slice(0, round)].map(run));
+  }
+}
+
+/** Whether each transaction reads what it has set. */
+async function keepsAll(sessions: readonly ProbeSession[]): Promise<boolean> {
+  let isKept = true;
+  await inRounds(sessions, async (session) => {
+    const { outcome, rows, token } = await session.setAndRead(READ_SLOWLY);
+    isKept &&= outcome.kind === "done" && rows[0]?.[0] === token;
+  });
+  return isKept;
+}
+
+/** Whether a backend was met again, and what the transaction before had set for its session was gone each time. */
+async function wipesSettings(sessions: readonly ProbeSession[]): Promise<boolean> {
+  const known = new Set<string>();
+  let [wiped, kept] = [0, 0];
+  await inRounds(sessions, async (session) => {
+    const { rows } = await session.run([LEAVE], "left");
+    const [pid, left] = rows[0] ?? [];
+    if (left) kept++;
+    else if (pid && known.has(pid)) wiped++;
+    if (pid) known.add(pid);
+  });
+  return wiped > 0 && kept === 0;
+}
+
+type ProbeReply = {
+  readonly outcome: BatchOutcome;
+  readonly rows: readonly ResultRow[];
+  readonly token: string;
+};
+
+class ProbeSession {
+  readonly #socket: PostgresSocket;
+  readonly #connection: PostgresConnection;
+
+  constructor(socket: PostgresSocket, traits: TransactionTraits & { readonly maxPrepared?: number }) {
+    const { maxPrepared = 0, ...transactions } = traits;
+    this.#socket = socket;
+    const events = { ready() {}, lost() {} };
+    this.#connection = new PostgresConnection(socket, events, { depth: 1, maxPrepared, transactions });
+  }
+
+  setAndRead(read: StatementShape): Promise<ProbeReply> {
+    return this.run([SET, read], randomUUID());
+  }
+
+  /** Runs the statements in one transaction. The first one has the token as its parameter; the last one's rows are returned. */
+  run(shapes: readonly StatementShape[], token: string): Promise<ProbeReply> {
+    const rows = CollectedRows.ofStrings();
+    const steps = makeLoginSteps(
+      shapes.map((shape, index) => {
+        const values = index === 0 ? [token] : [];
+        return makeStatementStep(shape, { text: shape.text, values }, { sync: index === shapes.length - 1 });
+      }),
+    );
+    return new Promise((resolve) => {
+      const late = setTimeout(() => this.#socket.destroy(), PROBE_TIMEOUT_MS);
+      const end = (outcome: BatchOutcome) => {
+        clearTimeout(late);
+        resolve({ outcome, rows: rows.rows, token });
+      };
+      this.#connection.send({
+        steps,
+        main: steps.length - 1,
+        mainCount: 1,
+        collector: rows,
+        wantsFields: false,
+        fresh: false,
+        keepsTransaction: false,
+        responseTimeoutMs: PROBE_TIMEOUT_MS,
+        expected: 0,
+        isInterruptible: false,
+        isAbandoned: false,
+        admits: () => true,
+        end,
+      });
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import { existsSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { probeSessions, type SessionSettings } from "../../../engine/database/session-traits.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { keepsStatements, PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
+import { PGPOOL } from "../../routers/pgpool.ts";
+import { type Router, socketAddressOf, startRouter } from "../../routers/router.ts";
+
+const UNSET: SessionSettings = { transactionMode: null, preparedStatements: null };
+const OF_POSTGRES = { isExplicit: false, keepsSettings: true, isRouted: false, preparesStatements: true };
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+});
+afterAll(() => database.drop());
+
+/** As a URL; closed after the test. */
+async function startUrl(start: Promise<Router>): Promise<string> {
+  const router = await start;
+  onTestFinished(() => router.close());
+  return `postgresql://authenticator@127.0.0.1:${router.port}/${database.name}`;
+}
+
+const find = (url: string, settings = UNSET) => probeSessions(url, settings);
+
+describe("connections to Postgres itself", () => {
+  test("keep implicit transactions and prepared statements", async () => {
+    expect(await find(database.url)).toEqual(OF_POSTGRES);
+  });
+
+  test("follow the settings", async () => {
+    const settings = { transactionMode: "explicit", preparedStatements: false } as const;
+    expect(await find(database.url, settings)).toEqual({ ...OF_POSTGRES, isExplicit: true, preparesStatements: false });
+  });
+});
+
+describe("connections through the hostile router", () => {
+  let router: Router;
+  let url: string;
+  beforeAll(async () => {
+    router = await startRouter("hostile", socketAddressOf(database.ownerUrl));
+    url = `postgresql://authenticator@127.0.0.1:${router.port}/${database.name}`;
+  });
+  afterAll(() => router.close());
+
+  test("require explicit transactions, prepare no statements, and have nothing to reset", async () => {
+    expect(await find(url)).toEqual({
+      isExplicit: true,
+      keepsSettings: false,
+      isRouted: true,
+      preparesStatements: false,
+    });
+  });
+
+  test("are refused with TRANSACTION_MODE=implicit: requests would run without their caller's role", async () => {
+    await expect(find(url, { ...UNSET, transactionMode: "implicit" })).rejects.toThrow(
+      "unset TRANSACTION_MODE, or set it to explicit",
+    );
+  });
+});
+
+describe.runIf(existsSync(PGBOUNCER))("connections through PgBouncer", () => {
+  test.each([1, 2, 10])(
+    "have implicit transactions and something to reset in transaction mode, with %i server connections",
+    async (poolSize) => {
+      const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl), { poolSize }));
+      expect(await find(url)).toMatchObject({ isExplicit: false, keepsSettings: true, isRouted: true });
+    },
+  );
+
+  test("have something to reset in explicit transactions too", async () => {
+    const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl)));
+    const traits = await find(url, { ...UNSET, transactionMode: "explicit" });
+    expect(traits).toMatchObject({ isExplicit: true, keepsSettings: true, isRouted: true });
+  });
+
+  test("are refused in statement mode", async () => {
+    const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl), { poolMode: "statement" }));
+    await expect(find(url)).rejects.toThrow("let it pool transactions or sessions");
+  });
+
+  test("prepare statements if its version does", async () => {
+    const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl)));
+    expect(await find(url)).toMatchObject({ preparesStatements: keepsStatements() });
+  });
+});
+
+describe.runIf(existsSync(PGPOOL))("connections through pgpool", () => {
+  test("keep their session, and so prepared statements and what is to be reset", async () => {
+    const url = await startUrl(startRouter("pgpool", socketAddressOf(database.ownerUrl)));
+    expect(await find(url)).toMatchObject({ isExplicit: false, keepsSettings: true, preparesStatements: true });
+  });
+});
