@@ -194,7 +194,8 @@ export function makeSharedRateLimit({ name, points, seconds, asOwner }: SharedRa
   const limits = { keyPrefix: name, points, duration: seconds };
   const limiter = new RateLimiterPostgres({
     ...limits,
-    storeClient: { query: (query: QueryConfig) => asOwner((client) => client.query(query)) },
+    // Without the name under which it would stay prepared: a router between the owner and Postgres may not support that.
+    storeClient: { query: ({ text, values }: QueryConfig) => asOwner((client) => client.query(text, values)) },
     storeType: "client",
     schemaName: "private",
     tableName: "rate_limits",

@@ -4,6 +4,7 @@ import type { AsOwner } from "../../../engine/database/owner-pool.ts";
 import { makeSharedRateLimit } from "../../../engine/limits/rate-limits.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { socketAddressOf, startRouter } from "../../routers/router.ts";
 
 let database: TestDatabase;
 const asOwner: AsOwner = (work) => withClient(database.ownerUrl, (client: pg.Client) => work(client));
@@ -29,6 +30,17 @@ describe("a shared rate limit", () => {
     expect(seconds.slice(0, 4)).toEqual([null, null, null, null]);
     for (const wait of seconds.slice(4)) expect(wait).toBeGreaterThan(0);
     expect(await one.take("203.0.113.8")).toBeNull();
+  });
+
+  test("counts exactly although the owner's connections go through a router without named statements", async () => {
+    const router = await startRouter("hostile", socketAddressOf(database.ownerUrl));
+    const url = `postgresql://postgres@127.0.0.1:${router.port}/${database.name}`;
+    const throughRouter: AsOwner = (work) => withClient(url, (client: pg.Client) => work(client));
+    const gateways = [1, 2].map(() => makeSharedRateLimit({ ...terms, asOwner: throughRouter }));
+    const taken = [];
+    for (const gateway of gateways) taken.push(await takenOf(gateway.take, "203.0.113.10", 3));
+    await router.close();
+    expect(taken).toEqual([3, 1]);
   });
 
   test("is counted per gateway while the database is unavailable", async () => {
