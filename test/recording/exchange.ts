@@ -32,7 +32,7 @@ const UNRECORDED = new Set([
   "x-ratelimit-reset",
 ]);
 
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const agent = new Agent({ keepAlive: true });
 
 export function send(baseUrl: string, { method, path, headers, body }: RecordedRequest): Promise<RecordedResponse> {
   const { hostname, port } = new URL(baseUrl);

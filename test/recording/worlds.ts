@@ -20,6 +20,8 @@ export type World = {
 
 export type RecordedArea = {
   readonly name: string;
+  /** Whether its requests are for tables and the default settings: one world serves all such areas. */
+  readonly isPlainTables: boolean;
   open(): Promise<World>;
   /** What is to be recorded; a replay sends what was recorded instead. */
   requests(world: World): Promise<readonly RecordedRequest[]>;
@@ -75,9 +77,15 @@ export async function openContent(settings: Readonly<Record<string, string>> = {
 export const RECORDED_AREAS: readonly RecordedArea[] = [
   ...AREAS.map((area) => ({
     name: `table-${area.name.replaceAll(/\W+/g, "-")}`,
+    isPlainTables: area.settings === undefined,
     open: () => openTables(area.settings),
     requests: async () => tableRequests(area),
   })),
-  { name: "conventional", open: () => openContent(), requests: ({ url }) => conventionalRequests(url) },
-  { name: "graphql", open: () => openContent(), requests: ({ url }) => graphqlRequests(url) },
+  {
+    name: "conventional",
+    isPlainTables: false,
+    open: () => openContent(),
+    requests: ({ url }) => conventionalRequests(url),
+  },
+  { name: "graphql", isPlainTables: false, open: () => openContent(), requests: ({ url }) => graphqlRequests(url) },
 ];

@@ -5,10 +5,13 @@ import { type Router, socketAddressOf } from "./router.ts";
 type RunningRouter = Pick<Router, "port" | "settings">;
 type DatabaseUrls = Pick<TestDatabase, "url" | "ownerUrl">;
 
-/** Makes this the router of the run: of this process and of those that it starts. */
-export function useRouter(router: RunningRouter, clusterUrl: string): void {
-  const { port, settings } = router;
+/** Makes this the router of all services that this process, and processes that it starts, open on the cluster; returns how to undo that. */
+export function useRouter({ port, settings }: RunningRouter, clusterUrl: string): () => void {
+  const before = process.env.RUNNING_ROUTER;
   process.env.RUNNING_ROUTER = JSON.stringify({ port, settings, server: socketAddressOf(clusterUrl) });
+  return () => {
+    process.env.RUNNING_ROUTER = before ?? "";
+  };
 }
 
 /** The settings for this database: through the run's router, if it has one and the database is of the run's cluster. */

@@ -244,7 +244,8 @@ describe("an unavailable database", () => {
       [words],
     );
 
-  test("PGRST000: it is unavailable, and the service recovers by itself", async () => {
+  // A router accepts connections although Postgres does not.
+  test.skipIf(process.env.ROUTER)("PGRST000: it is unavailable, and the service recovers by itself", async () => {
     const name = pg.escapeIdentifier(museum.name);
     const maintenance = new pg.Client({ connectionString: museum.ownerUrl.replace(museum.name, "postgres") });
     await maintenance.connect();

@@ -1,24 +1,48 @@
-import { existsSync } from "node:fs";
 import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";
-import { PGBOUNCER, startPgBouncer } from "../routers/pgbouncer.ts";
-import { type Router, socketAddressOf } from "../routers/router.ts";
-import { settingsThrough } from "../routers/through-router.ts";
+import { replay } from "../recording/replay.ts";
+import { RECORDED_AREAS } from "../recording/worlds.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
+import { type PostgresSocketAddress, type Router, socketAddressOf } from "./router.ts";
+import { useRouter } from "./through-router.ts";
 
 const PASSWORD = "Tangerine-Boat-7";
 
-// Debian's package, which .ci/run installs.
-describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", () => {
+type TestedRouter = {
+  readonly start: (postgres: PostgresSocketAddress) => Promise<Router>;
+  /** How many sessions requests share, if the router limits them. */
+  readonly sessions?: number;
+};
+
+/** What clients of all interfaces do, and recorded requests, through a router. */
+export function testThrough(name: string, { start, sessions }: TestedRouter): void {
+  describe(`through ${name}`, () => {
+    let router: Router;
+    let restore: () => void;
+    beforeAll(async () => {
+      const clusterUrl = urlOf("postgres", "postgres");
+      router = await start(socketAddressOf(clusterUrl));
+      restore = useRouter(router, clusterUrl);
+    });
+    afterAll(async () => {
+      restore();
+      await router.close();
+    });
+
+    describe("clients", () => testClients(sessions));
+    describe("recorded requests", testRecordedRequests);
+  });
+}
+
+function testClients(limit: number | undefined): void {
   let database: TestDatabase;
   let owner: pg.Client;
-  let pooler: Router;
   let service: Service;
 
   beforeAll(async () => {
@@ -31,13 +55,10 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
       grant execute on function public.add to anon;
       create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 400) n;
       grant select on public.long_rows to anon`);
-    // With few connections, so that sessions are shared in earnest.
-    pooler = await startPgBouncer(socketAddressOf(database.url), { poolSize: 4 });
-    service = await serve(database, settingsThrough(pooler, database));
+    service = await serve(database);
   });
   afterAll(async () => {
     await service.stop();
-    await pooler.close();
     await owner.end();
     await database.drop();
   });
@@ -49,13 +70,13 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
       body: JSON.stringify(body),
     });
 
-  test("requests use PgBouncer and share its few sessions", async () => {
+  test.skipIf(limit === undefined)("requests share the sessions of the router", async () => {
     await Promise.all(Array.from({ length: 200 }, () => fetch(`${service.url}/api/v1/articles`)));
     const { rows } = await owner.query<{ sessions: number }>(
       "select count(*)::int as sessions from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
     );
     expect(rows[0]!.sessions).toBeGreaterThan(0);
-    expect(rows[0]!.sessions).toBeLessThanOrEqual(4);
+    expect(rows[0]!.sessions).toBeLessThanOrEqual(limit!);
   });
 
   test("supabase-js reads, embeds, writes, calls, and sees changes, each caller as itself", async () => {
@@ -177,4 +198,29 @@ describe.runIf(existsSync(PGBOUNCER))("through PgBouncer in transaction mode", (
     await owner.query("insert into public.boats values (1, 'Argo')");
     await until(async () => (await (await boats()).text()).includes("Argo"));
   });
-});
+}
+
+/** So many of the requests to the resource interface, which are the most and build on each other. */
+const MOST = 1_000;
+/** So many at once, on several sessions. */
+const READS = 8;
+
+function testRecordedRequests(): void {
+  const plain = RECORDED_AREAS.filter(({ name, isPlainTables }) => isPlainTables && name !== "table-execution-plans");
+  const others = RECORDED_AREAS.filter(({ name }) => ["graphql", "conventional"].includes(name));
+
+  test("to tables are answered as recorded", async () => {
+    const world = await plain[0]!.open();
+    const differences = [];
+    for (const { name } of plain) differences.push(...(await replay(world, name, { reads: READS })).differences);
+    await world.close();
+    expect(differences).toEqual([]);
+  });
+
+  test.each(others)("to the $name interface are answered as recorded", async ({ name, open }) => {
+    const world = await open();
+    const { differences } = await replay(world, name, { most: MOST, reads: READS });
+    await world.close();
+    expect(differences).toEqual([]);
+  });
+}
