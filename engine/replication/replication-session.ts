@@ -23,10 +23,20 @@ export type ReplicationHandler = WalHandler & {
   next(): Lsn;
 };
 
+type OpenedConnection = {
+  readonly client: pg.Client;
+  readonly server: ServerOptions;
+  readonly history: StreamHistory;
+  /** The names of built-in types. */
+  readonly builtIn: ReadonlyMap<number, string>;
+};
+
 /** The delay of a status update, to combine several. Each one makes Postgres write and wake up. */
 const STATUS_DELAY_MS = 1_000;
 
 const CONNECT_TIMEOUT_MS = 10_000;
+/** How long reading pauses before the server is watched. */
+const WATCH_DELAY_MS = 1_000;
 const ADVICE: Readonly<Record<string, string>> = {
   "42501": "the database's owner may not replicate. As a superuser, run: alter role … replication",
   "08P01": "the owner's connection goes through a pooler. Set DIRECT_DATABASE_URL to Postgres itself.",
@@ -44,6 +54,7 @@ const OUTPUT_SETTINGS = `set datestyle = 'ISO'; set timezone = 'UTC'; set interv
 export class ReplicationSession {
   readonly history: StreamHistory;
   readonly #client: pg.Client;
+  readonly #server: ServerOptions;
   readonly #socket: Duplex;
   readonly #options: ReplicationSessionOptions;
   readonly #decoder: PgoutputDecoder;
@@ -57,11 +68,15 @@ export class ReplicationSession {
   #reported: Lsn = 0n;
   /** Messages that arrived while the reader was busy: those of one read from the socket. */
   #held: Buffer[] | null = null;
+  #watchTimer: NodeJS.Timeout | undefined;
+  #stopWatching: (() => void) | null = null;
 
   static async open(options: ReplicationSessionOptions, abandoned: AbortSignal): Promise<ReplicationSession> {
     let current: pg.Client | null = null;
+    let currentServer: ServerOptions | null = null;
     const makeClient = (server: ServerOptions) => {
       abandoned.throwIfAborted();
+      currentServer = server;
       current = makeReplicationClient(server, options.applicationName);
       return current;
     };
@@ -74,21 +89,17 @@ export class ReplicationSession {
         "select oid::int4, typname from pg_catalog.pg_type where oid < 10000",
       );
       const builtIn = new Map(types.rows.map(({ oid, typname }) => [oid, typname]));
-      return new ReplicationSession(client, history, options, builtIn);
+      return new ReplicationSession({ client, server: currentServer!, history, builtIn }, options);
     });
   }
 
-  private constructor(
-    client: pg.Client,
-    history: StreamHistory,
-    options: ReplicationSessionOptions,
-    builtIn: ReadonlyMap<number, string>,
-  ) {
-    this.#client = client;
-    this.#socket = client.connection.stream;
-    this.history = history;
+  private constructor(opened: OpenedConnection, options: ReplicationSessionOptions) {
+    this.#client = opened.client;
+    this.#server = opened.server;
+    this.#socket = opened.client.connection.stream;
+    this.history = opened.history;
     this.#options = options;
-    this.#decoder = new PgoutputDecoder(builtIn);
+    this.#decoder = new PgoutputDecoder(opened.builtIn);
   }
 
   /** Null before it is created. */
@@ -126,6 +137,8 @@ export class ReplicationSession {
   close(): void {
     clearTimeout(this.#statusTimer);
     clearInterval(this.#progressTimer);
+    clearTimeout(this.#watchTimer);
+    this.#stopWatching?.();
     this.#handler = null;
     this.#socket.destroy();
   }
@@ -166,6 +179,7 @@ export class ReplicationSession {
     const held: Buffer[] = [];
     this.#held = held;
     this.#socket.pause();
+    this.#watchTimer ??= setTimeout(() => this.#watchServer(), WATCH_DELAY_MS);
     try {
       await handled;
       for (let at = 0; at < held.length; at++) await this.#read(held[at]!);
@@ -176,10 +190,26 @@ export class ReplicationSession {
     }
   }
 
+  /**
+   * A server that shuts down waits until everything has been read, for as long as followers take, and says so in the stream only. It ends
+   * other sessions at once: then reading continues later, and at a standby that takes its place.
+   */
+  #watchServer(): void {
+    this.#watchTimer = undefined;
+    if (!this.#held || !this.#handler || this.#stopWatching) return;
+    this.#stopWatching = watchForShutdown(this.#server, this.#options.applicationName, () =>
+      this.#socket.destroy(new Error("The server shuts down")),
+    );
+  }
+
   /** Checks for progress: a broken network sends nothing, and a reader may hang. */
   #checkProgress(): void {
     const goesOn = this.#framesRead !== this.#framesSeen;
     this.#framesSeen = this.#framesRead;
+    if (!this.#held) {
+      this.#stopWatching?.();
+      this.#stopWatching = null;
+    }
     if (goesOn) {
       this.#isAnswerAwaited = false;
       // Keepalive requests are not read while the socket is paused, so Postgres would time out.
@@ -227,6 +257,29 @@ function makeReplicationClient(server: ServerOptions, applicationName: string): 
   } as pg.ClientConfig);
   // A lost connection rejects the pending query; this event would otherwise end the process.
   return client.on("error", () => {});
+}
+
+/** Opens a session that the server ends when it shuts down. Returns a function that closes it. */
+function watchForShutdown(server: ServerOptions, applicationName: string, onShutdown: () => void): () => void {
+  const client = new pg.Client({ ...server, fallback_application_name: applicationName });
+  let isWatching = true;
+  const stop = () => {
+    isWatching = false;
+    client.connection.stream.destroy();
+  };
+  const end = (error?: unknown) => {
+    // Too many sessions, for example: without the watch, shutting down takes longer.
+    const isRefused = error instanceof pg.DatabaseError && !error.code?.startsWith("57P");
+    if (isWatching && !isRefused) onShutdown();
+    stop();
+  };
+  client.on("error", end);
+  client.on("end", end);
+  client
+    .connect()
+    .then(() => client.query("set idle_session_timeout = 0"))
+    .catch(end);
+  return stop;
 }
 
 /** Closes the connection if the work fails or is abandoned. */

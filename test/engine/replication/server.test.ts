@@ -102,6 +102,33 @@ test("Postgres shuts down cleanly while there is a subscriber, which continues a
   await changes.close();
 });
 
+test.each([
+  ["hangs", (stuck: Promise<void>) => stuck],
+  ["is slow", () => sleep(20)],
+])("Postgres shuts down while a subscriber %s, which then continues", async (_, handle) => {
+  // Only the shutdown ends the connection.
+  const changes = changesOf(url, { patienceMs: 2 ** 30 });
+  const followed = new Followed();
+  const stuck = Promise.withResolvers<void>();
+  await changes.follow(followed).from;
+  await query("truncate items");
+  await until(() => followed.committed.length === 1);
+  followed.beforeEach = () => handle(stuck.promise);
+  // More than the buffers of the connection take.
+  await query("insert into items select n, repeat('x', 10000) from generate_series(1, 4000) as n");
+  await until(() => followed.changes.length > 1);
+  await cluster.stop();
+  await until(() => changes.state().status === "away");
+  expect(followed.changes.length).toBeLessThan(4_000);
+  followed.beforeEach = () => {};
+  stuck.resolve();
+  await start();
+  await until(() => followed.committed.length === 2);
+  expect(followed.values()).toEqual([undefined, ...upTo(4_000, 1).map(String)]);
+  expect(followed.gaps).toEqual([]);
+  await changes.close();
+});
+
 test("a replica that was promoted without the last changes is followed from where it was promoted, after a gap", async () => {
   const changes = changesOf(url);
   const followed = new Followed();
