@@ -2,6 +2,7 @@ import { policyCondition } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { ReplicatedRelation } from "../../engine/replication/changes.ts";
@@ -13,7 +14,7 @@ import {
   type PolicyClaims,
   type PolicyClaimsReader,
 } from "./policy-dependencies.ts";
-import type { Publication } from "./publication.ts";
+import type { Publication, PublicationMember } from "./publication.ts";
 import { isUnalteredColumn, type RowVisibility, readTableAccess, type TableAccess } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
@@ -253,4 +254,87 @@ export async function findLapsedSubscribers(
   };
   await Promise.all(subscribers.map(examine));
   return lapsed;
+}
+
+type PublicationWatchOptions = LapseContext & {
+  /** At any time, those who are sent changes, or will be. */
+  readonly subscribers: ReadonlySet<ChangeSubscriber>;
+  readonly log: Pick<Logger, "warn">;
+};
+
+const PUBLICATION_POLL_MS = 5_000;
+const AFTER_SCHEMA_CHANGE = "schema";
+
+/**
+ * Ends subscriptions to tables that are no longer published or readable, or were not for a while. Event triggers report that at once;
+ * otherwise, and for a table that is published again by then, nothing in the stream shows it.
+ */
+export class PublicationWatch {
+  readonly #options: PublicationWatchOptions;
+  /** Those who subscribed before the last comparison. */
+  readonly #watched = new WeakSet<ChangeSubscriber>();
+  readonly #compareTogether: (cause: string) => Promise<void>;
+  #digest: string | null = null;
+  #members: readonly PublicationMember[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PublicationWatchOptions) {
+    this.#options = options;
+    this.#compareTogether = batchLookups((causes) => this.#compare(causes.includes(AFTER_SCHEMA_CHANGE)));
+  }
+
+  /** Resolves when later changes of the publication are reported to the subscriber. */
+  async begin(subscriber: ChangeSubscriber): Promise<void> {
+    this.#timer ??= setInterval(() => void this.#compareTogether("").catch(() => {}), PUBLICATION_POLL_MS).unref();
+    await this.#compareTogether("");
+    this.#watched.add(subscriber);
+  }
+
+  /** For a subscriber that was sent changes before. */
+  continue(subscriber: ChangeSubscriber): void {
+    this.#watched.add(subscriber);
+    this.begin(subscriber).catch(() => {});
+  }
+
+  /** After a change of the schema. */
+  async check(): Promise<void> {
+    try {
+      await this.#compareTogether(AFTER_SCHEMA_CHANGE);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "could not check whether subscribed tables are still published");
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #compare(isSchemaChanged: boolean): Promise<void> {
+    const { publication, subscribers } = this.#options;
+    const digest = await publication.digest();
+    if (digest === this.#digest && !isSchemaChanged) return;
+    const members = await publication.members();
+    const marks = new Map(members.map((member) => [memberKey(member), member.mark]));
+    const altered = this.#members.filter((member) => marks.get(memberKey(member)) !== member.mark);
+    this.#digest = digest;
+    this.#members = members;
+    const lapsed = await findLapsedSubscribers([...subscribers], this.#options);
+    for (const subscriber of [...subscribers]) {
+      const missed = this.#watched.has(subscriber) ? alteredPublicationReason(subscriber, altered) : null;
+      const reason = lapsed.get(subscriber) ?? missed;
+      if (reason !== null) subscriber.reportGap(reason);
+    }
+  }
+}
+
+function memberKey({ schema, name }: PublicationMember): string {
+  return JSON.stringify([schema, name]);
+}
+
+function alteredPublicationReason(
+  { bindings }: ChangeSubscriber,
+  altered: readonly PublicationMember[],
+): string | null {
+  const found = altered.find((member) => bindings.some((binding) => matchesTable(binding, member)));
+  return found ? `changes of ${found.name} were not published for a while` : null;
 }

@@ -18,9 +18,9 @@ import { type Outbox, Pacer } from "../protocol/outbox.ts";
 import {
   type AudienceDependencies,
   type FindAudience,
-  findLapsedSubscribers,
   makeFindAudience,
   matchesTable,
+  PublicationWatch,
 } from "./audience.ts";
 import { ChangeDelivery, changeBytes, changePosition, type PendingChange } from "./delivery.ts";
 import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
@@ -97,6 +97,7 @@ export class ChangeFeed {
   readonly #subscribers = new Set<ChangeSubscriber>();
   readonly #active = new Set<ChangeSubscriber>();
   readonly #findAudience: FindAudience;
+  readonly #publicationWatch: PublicationWatch;
   #entries: FeedEntry[] = [];
   #bytes = 0;
   #capacity: PromiseWithResolvers<void> | null = null;
@@ -118,6 +119,7 @@ export class ChangeFeed {
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
     this.#findAudience = makeFindAudience(options);
+    this.#publicationWatch = new PublicationWatch({ ...options, subscribers: this.#subscribers });
     this.#deliveredTo = options.since?.position ?? endOfTransaction(0n);
     this.#awaitMarkerTogether = batchLookups(() => this.#awaitMarker());
     this.#following = options.changes.follow(this.#follower(), options.since ? replayStart(options.since) : undefined);
@@ -176,6 +178,7 @@ export class ChangeFeed {
     this.#subscribers.add(subscriber);
     try {
       await this.opened();
+      await this.#publicationWatch.begin(subscriber);
       await this.#awaitMarkerTogether("");
       // A refusal is reported to the subscribers of that moment only; this one would never receive anything.
       this.assertAvailable();
@@ -188,6 +191,7 @@ export class ChangeFeed {
 
   /** Continues at the subscriber's position. Only where nothing later was delivered here. */
   addFromReplay(subscriber: ChangeSubscriber): void {
+    this.#publicationWatch.continue(subscriber);
     this.#subscribers.add(subscriber);
     this.#active.add(subscriber);
   }
@@ -195,6 +199,7 @@ export class ChangeFeed {
   /** Replaces a subscriber between two changes. */
   replace(old: ChangeSubscriber, successor: ChangeSubscriber): Promise<void> {
     this.#subscribers.add(successor);
+    this.#publicationWatch.continue(successor);
     return new Promise((resolve) => {
       const run = (): void => {
         if (this.#backlogs.has(old)) {
@@ -228,6 +233,7 @@ export class ChangeFeed {
   close(): void {
     this.#isClosed = true;
     this.#following.close();
+    this.#publicationWatch.close();
     const entries = this.#entries;
     this.#entries = [];
     // A step that never runs would leave its caller waiting.
@@ -328,16 +334,9 @@ export class ChangeFeed {
     this.#push({ kind: "step", run: () => void this.#reportLapsed() });
   }
 
-  /** Ends subscriptions whose tables are no longer published or readable. */
   async #reportLapsed(): Promise<void> {
     await this.#upToDate;
-    if (this.#isClosed) return;
-    try {
-      const lapsed = await findLapsedSubscribers([...this.#subscribers], this.#options);
-      for (const [subscriber, reason] of lapsed) if (this.#subscribers.has(subscriber)) subscriber.reportGap(reason);
-    } catch (error) {
-      this.#options.log.warn({ err: error }, "could not check whether subscribed tables are still published");
-    }
+    if (!this.#isClosed) await this.#publicationWatch.check();
   }
 
   #reloadCatalog(): void {

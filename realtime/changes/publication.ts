@@ -8,7 +8,13 @@ export type Publication = {
   has(schema: string | null, table: string | null): Promise<boolean>;
   /** The columns of a table that are published. Null: all. */
   columns(table: QualifiedName): Promise<ReadonlySet<string> | null>;
+  /** Changes with the set of tables, and when one of them was removed and added again. */
+  digest(): Promise<string>;
+  members(): Promise<readonly PublicationMember[]>;
 };
+
+/** `mark` changes when the table was removed and added again. */
+export type PublicationMember = QualifiedName & { readonly mark: string };
 
 type PublishedTable = { readonly schema: string; readonly table: string; readonly columns: readonly string[] | null };
 
@@ -16,6 +22,20 @@ type PublishedTable = { readonly schema: string; readonly table: string; readonl
 const PUBLISHED_TABLES = `
   select schemaname as schema, tablename as table, to_json(published) -> 'attnames' as columns
   from pg_publication_tables as published where pubname = $1`;
+
+const MEMBERS = `
+  select tables.schemaname as schema, tables.tablename as name,
+    concat_ws(' ', publication.oid, publication.xmin, member.oid, member.xmin) as mark
+  from pg_publication as publication
+  join pg_publication_tables as tables on tables.pubname = publication.pubname
+  join pg_namespace as namespace on namespace.nspname = tables.schemaname
+  join pg_class as class on class.relnamespace = namespace.oid and class.relname = tables.tablename
+  left join pg_publication_rel as member on member.prpubid = publication.oid and member.prrelid = class.oid
+  where publication.pubname = $1`;
+
+const DIGEST = `
+  select concat(count(*), ' ', bit_xor(hashtextextended(concat_ws(' ', schema, name, mark), 0))) as digest
+  from (${MEMBERS}) as members`;
 
 /** Concurrent calls share one query. */
 export function makePublication(asOwner: AsOwner, publication: string): Publication {
@@ -29,6 +49,14 @@ export function makePublication(asOwner: AsOwner, publication: string): Publicat
     columns: async ({ schema, name }) => {
       const row = (await tables("")).find((each) => each.schema === schema && each.table === name);
       return row?.columns ? new Set(row.columns) : null;
+    },
+    digest: async () => {
+      const { rows } = await asOwner((client) => client.query<{ digest: string }>(DIGEST, [publication]));
+      return rows[0]!.digest;
+    },
+    members: async () => {
+      const { rows } = await asOwner((client) => client.query<PublicationMember>(MEMBERS, [publication]));
+      return rows;
     },
   };
 }

@@ -9,7 +9,7 @@ import { resuming } from "../../realtime/resuming-socket.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { type Program, startGateway, stopped } from "../program.ts";
 import { Detour } from "../realtime/detour.ts";
-import { RawClient } from "../realtime/raw-client.ts";
+import { type Message, RawClient } from "../realtime/raw-client.ts";
 import { type Client, makeClient } from "../realtime/service.ts";
 import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
@@ -196,6 +196,50 @@ test("a commit that waits for a standby is sent, and checked, when other session
   await client.close();
   await query("delete from news");
   await query("alter system reset synchronous_commit");
+});
+
+test("without event triggers, a client is notified when its table was not published, and receives changes when it is again", async () => {
+  const news = { postgres_changes: [{ event: "INSERT", schema: "public", table: "news" }] };
+  let joins = 0;
+  let last = 1_000_000;
+  const client = await new RawClient(gateway.url).opened();
+  const join = async () => {
+    const { payload } = await client.join(`realtime:${++joins}`, news);
+    return payload.status;
+  };
+  const isError = ({ topic, payload }: Message) => topic === `realtime:${joins}` && payload.status === "error";
+  const lost = async () => (await client.until(isError)).payload.message;
+  const receives = async () => {
+    await query(`insert into news values (${++last})`);
+    await client.until(({ topic, payload }) => topic === `realtime:${joins}` && payload.data?.record.id === last);
+  };
+  for (const [change, reason, undo] of [
+    [
+      "alter publication supabase_realtime drop table news",
+      "changes of news are no longer published",
+      "alter publication supabase_realtime add table news",
+    ],
+    [
+      "begin; alter publication supabase_realtime drop table news; insert into news values (0); alter publication supabase_realtime add table news; commit",
+      "changes of news were not published for a while",
+      "delete from news where id = 0",
+    ],
+    [
+      "drop publication supabase_realtime",
+      "changes of news are no longer published",
+      "create publication supabase_realtime for table news, letters",
+    ],
+  ] as const) {
+    await until(async () => (await join()) === "ok");
+    await receives();
+    await query(change);
+    expect(await lost()).toContain(reason);
+    await query(undo);
+  }
+  await until(async () => (await join()) === "ok");
+  await receives();
+  await client.close();
+  await query("delete from news");
 });
 
 test(`while Postgres, the gateway and the sockets are killed during ${CHANGES} changes, a client that resumes misses none, and one that does not is notified of each gap`, async () => {

@@ -127,6 +127,7 @@ test.each([
   expect(followed.values()).toEqual([undefined, ...upTo(4_000, 1).map(String)]);
   expect(followed.gaps).toEqual([]);
   await changes.close();
+  await query("truncate items");
 });
 
 test("a replica that was promoted without the last changes is followed from where it was promoted, after a gap", async () => {
