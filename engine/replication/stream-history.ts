@@ -14,6 +14,9 @@ export type StreamHistory = {
 /** A position, and the id of the history that it belongs to. */
 export type HistoryPosition = { readonly lsn: Lsn; readonly history: string };
 
+/** SQL, on a primary: the name of a WAL file begins with the timeline. */
+export const CURRENT_TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int4";
+
 const ID_LENGTH = 8;
 const NO_BOUND: Lsn = 2n ** 64n;
 const UNDEFINED_FILE = "58P01";

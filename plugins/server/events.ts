@@ -2,12 +2,13 @@ import pg from "pg";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { Listener } from "../../engine/pg-client/listen.ts";
+import { CURRENT_TIMELINE } from "../../engine/replication/stream-history.ts";
 import { parseRowEvent, topicsOf } from "../row-events.ts";
 import { EventLease, type LeaseQueries } from "./event-lease.ts";
 import { EventQueue } from "./subscription-delivery.ts";
 
-const READ_LAST_NUMBER =
-  "select (case when is_called then last_value else 0 end)::float8 as last from private.event_number";
+const READ_LAST_NUMBER = `select (case when is_called then last_value else 0 end)::float8 as last,
+  ${CURRENT_TIMELINE} as timeline from private.event_number`;
 // A transaction that took a number holds a lock until it ends. Queried second, so that no transaction is missed in between.
 const READ_SETTLED = `
   select not exists (
@@ -141,7 +142,12 @@ export class RowEventHub {
 }
 
 /** The last event number issued, and whether all transactions with numbers up to it are over. */
-export type IssuedNumbers = { readonly last: number; readonly isSettled: boolean };
+export type IssuedNumbers = {
+  readonly last: number;
+  readonly isSettled: boolean;
+  /** A promoted standby may issue numbers again, for other events. */
+  readonly timeline: number;
+};
 
 /** Null when events are not numbered. */
 type ReadIssuedNumbers = () => Promise<IssuedNumbers | null>;
@@ -149,9 +155,9 @@ type ReadIssuedNumbers = () => Promise<IssuedNumbers | null>;
 export function makeReadIssuedNumbers(asOwner: AsOwner): ReadIssuedNumbers {
   return () =>
     asOwner(async (client) => {
-      const { rows: numbers } = await client.query<{ last: number }>(READ_LAST_NUMBER);
+      const { rows: numbers } = await client.query<Omit<IssuedNumbers, "isSettled">>(READ_LAST_NUMBER);
       const { rows: locks } = await client.query<{ isSettled: boolean }>(READ_SETTLED);
-      return { last: numbers[0]!.last, isSettled: locks[0]!.isSettled };
+      return { ...numbers[0]!, isSettled: locks[0]!.isSettled };
     }).catch((error: unknown) => {
       if (error instanceof pg.DatabaseError && UNNUMBERED_SQLSTATES.includes(error.code)) return null;
       throw error;
@@ -166,6 +172,7 @@ export class EventGapDetector {
   readonly #readIssued: ReadIssuedNumbers;
   /** All transactions with numbers up to this one are over; null while unknown. */
   #base: number | null = null;
+  #timeline: number | null = null;
   /** Events received with a number above the base. */
   #received = 0;
   /** Numbers received while the query to Postgres runs. */
@@ -201,9 +208,9 @@ export class EventGapDetector {
     return mayHave;
   }
 
-  #accountsFor({ last }: IssuedNumbers, receivedWhileReading: readonly number[]): boolean {
+  #accountsFor({ last, timeline }: IssuedNumbers, receivedWhileReading: readonly number[]): boolean {
     const base = this.#base;
-    if (base === null || !this.#isNumbered) return false;
+    if (base === null || !this.#isNumbered || timeline !== this.#timeline) return false;
     return (
       last - base === this.#received + receivedWhileReading.filter((number) => number > base && number <= last).length
     );
@@ -213,6 +220,7 @@ export class EventGapDetector {
     this.#base = null;
     if (issued === null || issued === "unknown" || !issued.isSettled) return;
     this.#base = issued.last;
+    this.#timeline = issued.timeline;
     this.#received = receivedWhileReading.filter((number) => number > issued.last).length;
   }
 }

@@ -9,6 +9,7 @@ import type { Statement, StatementContext } from "../../engine/database/statemen
 import type { Caller } from "../../engine/identity/caller.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import type { ReplicatedColumn, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
+import { CURRENT_TIMELINE } from "../../engine/replication/stream-history.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import type { CellText } from "./row-filter.ts";
 
@@ -243,9 +244,7 @@ const MAX_WAIT_MS = 30_000;
 /** While the database does not answer, such as during a failover, that time does not pass. */
 const MAX_OUTAGE_MS = 10 * 60_000;
 const HALF_XID_RANGE = 2 ** 31;
-// The name of a WAL file begins with the timeline.
-const READ_SNAPSHOT = `select pg_current_snapshot()::text as snapshot,
-  ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int4 as timeline`;
+const READ_SNAPSHOT = `select pg_current_snapshot()::text as snapshot, ${CURRENT_TIMELINE} as timeline`;
 
 type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number };
 

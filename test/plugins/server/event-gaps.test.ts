@@ -11,7 +11,7 @@ function counted(...answers: (IssuedNumbers | null | Error | Promise<IssuedNumbe
     return answer;
   });
 }
-const settled = (last: number): IssuedNumbers => ({ last, isSettled: true });
+const settled = (last: number, timeline = 1): IssuedNumbers => ({ last, isSettled: true, timeline });
 
 describe("the count of events", () => {
   test("reports no gap when all issued numbers were received, in any order", async () => {
@@ -33,8 +33,16 @@ describe("the count of events", () => {
     expect(await count.mayHaveMissed()).toBe(false);
   });
 
+  test("reports a gap at a standby that was promoted, which may have issued the numbers again", async () => {
+    const count = counted(settled(7), settled(9, 2), settled(9, 2));
+    await count.mayHaveMissed();
+    for (const number of [8, 9]) count.record(number);
+    expect(await count.mayHaveMissed()).toBe(true);
+    expect(await count.mayHaveMissed()).toBe(false);
+  });
+
   test("is not final during a transaction that may have taken a number", async () => {
-    const count = counted({ last: 7, isSettled: false }, settled(7), settled(7));
+    const count = counted({ ...settled(7), isSettled: false }, settled(7), settled(7));
     await count.mayHaveMissed();
     expect(count.isUncertain).toBe(true);
     expect(await count.mayHaveMissed()).toBe(true);
@@ -101,7 +109,7 @@ describe("Postgres", () => {
       await other.query("begin; update public.users set name = 'Anna'");
       expect(await ask()).toEqual(settled(2));
       await write(other);
-      expect(await ask()).toEqual({ last: 3, isSettled: false });
+      expect(await ask()).toEqual({ last: 3, isSettled: false, timeline: 1 });
       await other.query("rollback");
       expect(await ask()).toEqual(settled(3));
     } finally {
