@@ -28,6 +28,7 @@ type NewStandby = {
   readonly isSynchronous?: boolean;
 };
 
+const MAX_STANDBYS = 4;
 const STANDBY_SLOT = "standby";
 
 /** A primary, and a standby that takes its place. */
@@ -62,17 +63,19 @@ export class FailoverGroup {
   /** Leads to the current primary. */
   readonly url: Cluster["url"] = (role, database) => urlOf(this.#link, role, database);
 
-  /** Of each server, so that the one that is the primary must be found. */
-  urls(role: string, database: string): readonly string[] {
-    return [this.#primary, this.#standby!].map(({ socket }) => urlOf(socket, role, database));
-  }
+  /** Lists the first primary and its successors, so that the primary must be found. */
+  readonly allServers: Cluster["url"] = (role, database) => {
+    const standbys = Array.from({ length: MAX_STANDBYS }, (_, index) => this.#standbyFolder(index + 1));
+    const sockets = [join(this.#root, "first/socket"), ...standbys];
+    return `postgresql://${role}@/${database}?host=${sockets.join(",")}&port=5432`;
+  };
 
   query(text: string): Promise<pg.QueryResult> {
     return withClient(this.url("postgres", "postgres"), (client) => client.query(text));
   }
 
   async addStandby({ syncsSlots, isSynchronous = false }: NewStandby): Promise<void> {
-    const data = join(this.#root, `standby-${++this.#count}`);
+    const data = this.#standbyFolder(++this.#count);
     await this.query(`select pg_create_physical_replication_slot('${STANDBY_SLOT}', true)`);
     await copyCluster(this.url("postgres", "postgres"), this.#primary.data, data);
     // As pg_basebackup does it: slots belong to a server.
@@ -145,6 +148,10 @@ export class FailoverGroup {
     await this.#standby?.end("SIGINT");
     await this.#primary.end("SIGINT");
     await rm(this.#root, { recursive: true });
+  }
+
+  #standbyFolder(index: number): string {
+    return join(this.#root, `standby-${index}`);
   }
 
   get #link(): string {
