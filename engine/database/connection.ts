@@ -1,4 +1,5 @@
 import type { DatabaseError } from "pg";
+import { FifoQueue } from "../concurrency/fifo-queue.ts";
 import * as message from "../pg-client/server-messages.ts";
 import { isFatal, readError, readPair, readTransactionStatus } from "../pg-client/server-messages.ts";
 import { ContextError, PrecedingStatementError, unexpectedTransactionState } from "./database-errors.ts";
@@ -71,7 +72,7 @@ export class PostgresConnection {
   readonly #transactions: TransactionTraits;
   readonly #prepared: PreparedStatements;
   readonly #outbox = new MessageEncoder();
-  readonly #inFlight: BatchProgress[] = [];
+  readonly #inFlight = new FifoQueue<BatchProgress>();
   /** The expected duration of all batches in flight, in milliseconds. */
   #expectedMs = 0;
   /** The number of batches in flight that are still in the outbox. */
@@ -125,7 +126,7 @@ export class PostgresConnection {
 
   /** Whether the caller of the running batch is gone. */
   get isAbandoned(): boolean {
-    return this.#inFlight[0]?.exchange.isAbandoned ?? false;
+    return this.#inFlight.first()?.exchange.isAbandoned ?? false;
   }
 
   get isClosed(): boolean {
@@ -151,7 +152,7 @@ export class PostgresConnection {
 
   runningStatements(now: number): RunningStatement[] {
     const session = { pid: this.pid, milliseconds: now - this.#headSince };
-    return this.#inFlight.map(({ exchange }) => describeRunningStatement(session, exchange));
+    return this.#inFlight.toArray().map(({ exchange }) => describeRunningStatement(session, exchange));
   }
 
   send(exchange: PipelinedBatch): void {
@@ -194,7 +195,7 @@ export class PostgresConnection {
   }
 
   get isInterruptible(): boolean {
-    return !this.#cancelling && (this.#inFlight[0]?.exchange.isInterruptible ?? false);
+    return !this.#cancelling && (this.#inFlight.first()?.exchange.isInterruptible ?? false);
   }
 
   /**
@@ -217,7 +218,7 @@ export class PostgresConnection {
 
   /** Called periodically: detects a server that stopped responding, and repeats a cancel that arrived too early. */
   checkSilence(now: number): void {
-    const head = this.#inFlight[0];
+    const head = this.#inFlight.first();
     if (this.#hasReceived || this.#paused || !head) {
       this.#hasReceived = false;
       this.#quietSince = now;
@@ -280,7 +281,7 @@ export class PostgresConnection {
 
   /** The first batch in flight, if the server can have received it. */
   get #sentHead(): BatchProgress | undefined {
-    return this.#unsent < this.#inFlight.length ? this.#inFlight[0] : undefined;
+    return this.#unsent < this.#inFlight.length ? this.#inFlight.first() : undefined;
   }
 
   /** Of notices and notifications only their arrival counts. */
@@ -368,7 +369,7 @@ export class PostgresConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (!this.retiring) this.#counters.lost++;
-    const lostBatches = this.#inFlight.splice(0);
+    const lostBatches = this.#inFlight.takeAll();
     const sent = lostBatches.length - this.#unsent;
     this.#events.lost(this, reason);
     for (const [index, { exchange, error }] of lostBatches.entries()) {

@@ -1,3 +1,4 @@
+import { FifoQueue } from "../concurrency/fifo-queue.ts";
 import type { StatementContext } from "./statement.ts";
 
 /** The owner of shares of a pool: a statement's caller and relations. */
@@ -220,41 +221,4 @@ export class FairQueue<Item extends QueuedItem> {
 function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key, value: Value): void {
   map.delete(key);
   map.set(key, value);
-}
-
-/** First in, first out; unlike an array's `shift`, it does not move all items. */
-export class FifoQueue<Item> {
-  #items: (Item | undefined)[] = [];
-  #head = 0;
-
-  get length(): number {
-    return this.#items.length - this.#head;
-  }
-
-  first(): Item | undefined {
-    return this.#items[this.#head];
-  }
-
-  push(item: Item): void {
-    this.#items.push(item);
-  }
-
-  shift(): Item | undefined {
-    if (this.length === 0) return undefined;
-    const item = this.#items[this.#head];
-    // Otherwise up to a thousand served requests would outlive each garbage collection of the young generation.
-    this.#items[this.#head++] = undefined;
-    if (this.#head === this.#items.length) this.#restart([]);
-    else if (this.#head > 1_000) this.#restart(this.#items.slice(this.#head));
-    return item;
-  }
-
-  remove(item: Item): void {
-    this.#restart(this.#items.slice(this.#head).filter((other) => other !== item));
-  }
-
-  #restart(items: (Item | undefined)[]): void {
-    this.#items = items;
-    this.#head = 0;
-  }
 }

@@ -1,6 +1,7 @@
 import type { GrafastSubscriber } from "grafast";
 import { type ExecutionResult, GraphQLError } from "grafast/graphql";
 import pg from "pg";
+import { FifoQueue } from "../../engine/concurrency/fifo-queue.ts";
 import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import type { RowEvent } from "../row-events.ts";
 
@@ -142,9 +143,7 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
   onLoss: () => void = () => {};
   readonly #join: (topic: string, queue: EventQueue) => void;
   readonly #leave: (queue: EventQueue) => void;
-  #waiting: RowEvent[] = [];
-  /** Index of the next event in `#waiting`: shifting a long array costs more. */
-  #head = 0;
+  readonly #waiting = new FifoQueue<RowEvent>();
   #inPlan = 0;
   #resolveNext: ((step: EventStep) => void) | null = null;
   #loss: EventLoss | null = null;
@@ -168,9 +167,8 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
 
   push(event: RowEvent): void {
     if (this.#isOver || this.#loss === "overflow") return;
-    if (this.#waiting.length - this.#head >= MAX_QUEUED) {
-      this.#waiting = [];
-      this.#head = 0;
+    if (this.#waiting.length >= MAX_QUEUED) {
+      this.#waiting.takeAll();
       this.reportLoss("overflow");
       return;
     }
@@ -208,12 +206,9 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
   }
 
   #deliverNext(): void {
-    if (!this.#resolveNext || this.#head === this.#waiting.length || this.#inPlan >= MAX_IN_PLAN) return;
-    const event = this.#waiting[this.#head++]!;
-    if (this.#head === this.#waiting.length) {
-      this.#waiting = [];
-      this.#head = 0;
-    }
+    if (!this.#resolveNext || this.#inPlan >= MAX_IN_PLAN) return;
+    const event = this.#waiting.shift();
+    if (!event) return;
     this.#inPlan++;
     this.#resolve({ done: false, value: event });
   }
@@ -227,7 +222,7 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
   #end(): EventStep {
     if (!this.#isOver) {
       this.#isOver = true;
-      this.#waiting = [];
+      this.#waiting.takeAll();
       this.#leave(this);
       this.#resolve(END_OF_EVENTS);
     }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FifoQueue } from "../../../engine/database/fair-sharing.ts";
+import { FifoQueue } from "../../../engine/concurrency/fifo-queue.ts";
 import { collectGarbage } from "../../collect-garbage.ts";
 import { until } from "../../until.ts";
 
@@ -19,10 +19,20 @@ test("a queue behaves as an array from which the first element is taken", () => 
           line.remove(action.remove);
           model = model.filter((item) => item !== action.remove);
         }
+        expect(line.toArray()).toEqual(model);
         expect([line.length, line.first()]).toEqual([model.length, model[0]]);
       }
     }),
   );
+});
+
+test("a queue from which everything was taken is empty, and can be used again", () => {
+  const queue = new FifoQueue<number>();
+  for (let item = 0; item < 100; item++) queue.push(item);
+  expect(queue.takeAll()).toEqual(Array.from({ length: 100 }, (_, item) => item));
+  expect([queue.length, queue.first(), queue.shift()]).toEqual([0, undefined, undefined]);
+  queue.push(7);
+  expect(queue.toArray()).toEqual([7]);
 });
 
 test("a long queue keeps its order", () => {
