@@ -102,7 +102,6 @@ class SocketClient extends pg.Client {
       stream: ((options: { ssl?: unknown }) => input.makeSocket(options)) as () => Socket,
     });
     this.input = input;
-    checkMessages(this.connection);
     const internals = this as unknown as ClientInternals;
     const startup = internals.getStartupConf.bind(this);
     internals.getStartupConf = () => ({ ...startup(), DateStyle: "ISO", IntervalStyle: "postgres" });

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { type DatabaseServer, parseServers, type SessionAttributes } from "./connection-string.ts";
+import { checkMessages } from "./server-messages.ts";
 
 /** With several servers, one that does not answer must not delay the others for long. */
 const SEARCH_TIMEOUT_MS = 3_000;
@@ -187,6 +188,7 @@ export class ServerFinder {
   }
 
   async #admit(client: pg.Client, { server, wanted, connect }: Admission): Promise<void> {
+    checkMessages(client.connection);
     const reported = new Map<string, string>();
     if (wanted !== "any") {
       client.connection.on("parameterStatus", ({ parameterName, parameterValue }) =>

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import fc from "fast-check";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkMessages } from "../../../engine/pg-client/server-messages.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { propertyRuns } from "../../property-runs.ts";
 
 function message(type: string, body: string | Buffer, length = 4 + body.length): Buffer {
@@ -52,22 +51,15 @@ afterAll(() => {
 async function ask(current: Script): Promise<unknown> {
   script = current;
   const { port } = server.address() as AddressInfo;
-  const client = new pg.Client({ host: "127.0.0.1", port, user: "anybody", database: "any", ssl: false });
-  checkMessages(client.connection);
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    return (await client.query("select 'one' as a")).rows;
-  } finally {
-    client.connection.stream.destroy();
-  }
+  const url = `postgresql://anybody@127.0.0.1:${port}/any?target_session_attrs=any`;
+  return withClient(url, async (client) => (await client.query("select 'one' as a")).rows);
 }
 
 const answering = (...answer: readonly Buffer[]) => ({ ...WELL_FORMED, answer: Buffer.concat(answer) });
 const starting = (...start: readonly Buffer[]) => ({ ...WELL_FORMED, start: Buffer.concat(start) });
 
-describe("pg, whose messages are checked,", () => {
-  test("returns what a server answers that keeps to the protocol", async () => {
+describe("a session of pg", () => {
+  test("returns the rows of a server that keeps to the protocol", async () => {
     expect(await ask(WELL_FORMED)).toEqual([{ a: "one" }]);
   });
 
@@ -89,7 +81,7 @@ describe("pg, whose messages are checked,", () => {
     ["HTTP to the first message", starting(Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n")), "type H with"],
     ["an unknown authentication", starting(message("R", "\0\0\0\x63")), "Unknown authenticationOk message type 99"],
     ["garbage after the authentication", starting(AUTHENTICATED, Buffer.alloc(64)), "type 0 with -4 bytes"],
-  ])("ends the connection after %s, and says so", async (_what, current, reason) => {
+  ])("ends after %s, and says so", async (_what, current, reason) => {
     await expect(ask(current)).rejects.toThrow(reason);
   });
 
