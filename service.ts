@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { BACKUP_TASK, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
@@ -267,7 +268,10 @@ async function drainService(
   { graphql, realtime, jobs }: StreamingInterfaces & { readonly jobs: JobRunner | null },
 ): Promise<void> {
   state.acceptsWork = false;
-  const milliseconds = config.drainTimeout * 1000;
+  // In a rolling restart of workers, others take over at the same address.
+  const delay = state.drainMode.othersStay ? 0 : Math.min(config.drainDelay, config.drainTimeout) * 1000;
+  await sleep(delay);
+  const milliseconds = config.drainTimeout * 1000 - delay;
   const refuseRequests = () => {
     state.acceptsRequests = false;
   };

@@ -50,6 +50,12 @@ export const SERVER_SETTINGS = {
     "25",
     "Seconds that open requests may take after SIGTERM before they are cancelled.",
   ),
+  drainDelay: withDefault(
+    "DRAIN_DELAY_SECONDS",
+    integer(0, 3600),
+    "0",
+    "Seconds of DRAIN_TIMEOUT_SECONDS in which everything is still served after SIGTERM, except that /health/ready is 503: longer than load balancers take to notice.",
+  ),
   httpsCertificate: optional(
     "HTTPS_CERT_FILE",
     text,

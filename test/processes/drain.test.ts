@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
 import pg from "pg";
@@ -115,6 +116,18 @@ describe.each([
     const stopping = { status: 503, connection: "close", again: "1" };
     expect(await Promise.all(lastAnswers)).toEqual(lastAnswers.map(() => stopping));
     expect((await ended)[0]).toBe(0);
+  });
+
+  test("serves requests and keeps sockets for DRAIN_DELAY_SECONDS, during which it is not ready", async () => {
+    await start({ WEB_CONCURRENCY: workers, DRAIN_DELAY_SECONDS: "300" });
+    const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
+    program.child.kill("SIGTERM");
+    await until(async () => (await ask(`${program.url}/health/ready`)).status === 503);
+    const { status, headers } = await ask(`${program.url}/health/live`, { agent: new Agent({ keepAlive: true }) });
+    expect({ status, connection: headers.connection }).toEqual({ status: 200, connection: "keep-alive" });
+    expect(channel.socket.readyState).toBe(WebSocket.OPEN);
+    const late = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
+    expect(late.socket.readyState).toBe(WebSocket.OPEN);
   });
 
   test("a second signal ends the process immediately", async () => {
