@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { EXIT_FAILURE, EXIT_USAGE } from "../cli/command.ts";
 import { SCHEMAS } from "./catalogue/schemas.ts";
 import { benchmarkChart } from "./chart.ts";
+import { KINDS } from "./failover/kinds.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import { type BenchRecord, benchmarksPage } from "./page.ts";
 
@@ -14,6 +15,8 @@ export type BenchOptions = {
   readonly seconds: number;
   /** How long what only time can show goes on. */
   readonly minutes: number;
+  /** Seconds from one fault to the next. */
+  readonly every: number;
   /** Which of a bench's parts to run; none is all. */
   readonly only: readonly string[];
   readonly print: (line: string) => void;
@@ -33,6 +36,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   soak: () => import("./soak.ts"),
   catalogue: () => import("./catalogue.ts"),
   hostile: () => import("./hostile.ts"),
+  failover: () => import("./failover.ts"),
 };
 
 /** The comparisons. The others take long, and run only by name. */
@@ -52,7 +56,9 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
-    attacks: ${ATTACK_NAMES.join(", ")}`;
+    attacks: ${ATTACK_NAMES.join(", ")}
+  failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost
+    kinds: ${Object.keys(KINDS).join(", ")}`;
 
 const { values, positionals } = readWords();
 if (values.help) {
@@ -65,7 +71,7 @@ if (positionals.includes("chart")) {
 }
 const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
-const parts = positionals.includes("catalogue") ? SCHEMAS : ATTACKS;
+const parts = positionals.includes("catalogue") ? SCHEMAS : positionals.includes("failover") ? KINDS : ATTACKS;
 const unknownParts = values.only.filter((name) => !Object.hasOwn(parts, name));
 if (unknownParts.length > 0) refuse(`--only does not know ${unknownParts.join(", ")}`);
 
@@ -74,6 +80,7 @@ const amounts = {
   // pgbench measures whole seconds.
   seconds: amountOf("seconds"),
   minutes: amountOf("minutes"),
+  every: amountOf("every"),
   only: values.only,
 };
 const [loadBefore] = loadavg();
@@ -114,6 +121,7 @@ function readWords() {
         rounds: { type: "string", default: "5" },
         seconds: { type: "string", default: "1" },
         minutes: { type: "string", default: "5" },
+        every: { type: "string", default: "20" },
         only: { type: "string", multiple: true, default: [] },
         json: { type: "string" },
         markdown: { type: "string" },
@@ -124,7 +132,7 @@ function readWords() {
   }
 }
 
-function amountOf(option: "rounds" | "seconds" | "minutes"): number {
+function amountOf(option: "rounds" | "seconds" | "minutes" | "every"): number {
   const text = values[option];
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--${option} takes a whole number from 1 on, not ${text}`);
 }

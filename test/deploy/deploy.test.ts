@@ -15,7 +15,8 @@ const execute = promisify(execFile);
 const DEPLOY = join(REPOSITORY, "deploy");
 const ANALYZE = "/usr/bin/systemd-analyze";
 /** What the images of others read, and what shells do. */
-const OF_OTHERS = /^(POSTGRES_|LOGIN_PASSWORD$|ALL$|CMD$|COPY$|DEBIAN_|AF_)/;
+const OF_OTHERS =
+  /^(HA_|PATRONI_|NODE_[ABC]$|GATEWAY_[ABC]$|(WRITE|HTTP)_ADDRESS$|ADMIN_SOCKET$|ON_ERROR_STOP$|PGCONNECT_TIMEOUT$|POSTGRES_|LOGIN_PASSWORD$|ALL$|CMD$|COPY$|DEBIAN_|AF_)/;
 
 const read = (name: string) => readFile(join(DEPLOY, name), "utf8");
 const uncommented = (text: string) => text.replace(/^\s*#.*$/gm, "");
@@ -109,7 +110,8 @@ describe("the container's image", () => {
 test("every setting in the files exists", async () => {
   const known = new Set(Object.values(SETTINGS).flatMap(({ names }) => names as readonly string[]));
   const named = new Set<string>();
-  for (const file of await readdir(DEPLOY)) {
+  for (const file of await readdir(DEPLOY, { recursive: true })) {
+    if ((await stat(join(DEPLOY, file))).isDirectory()) continue;
     for (const [name] of (await read(file)).matchAll(/\b[A-Z][A-Z\d]+(?:_[A-Z\d]+)+\b/g)) named.add(name);
   }
   expect(named).toContain("DRAIN_TIMEOUT_SECONDS");

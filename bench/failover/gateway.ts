@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { JWT_SECRET } from "../comparison/sign-claims.ts";
+import type { Settings } from "./patroni-cluster.ts";
+
+const SERVER = join(import.meta.dirname, "../../server.ts");
+const LOOK_MS = 50;
+
+export type Gateway = AsyncDisposable & {
+  readonly url: string;
+  /** Null while it runs. */
+  exitCode(): number | null;
+  stop(): Promise<void>;
+};
+
+/** The service at this address, when it is ready; its log goes to the file. */
+export async function startGateway(
+  { HOST = "127.0.0.1", ...settings }: Settings,
+  port: number,
+  logFile: string,
+): Promise<Gateway> {
+  const child = spawn(process.execPath, [SERVER], {
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: "production",
+      PORT: String(port),
+      HOST,
+      JWT_SECRET,
+      RATE_LIMIT: "0",
+      WEB_CONCURRENCY: "1",
+      LOG_LEVEL: "warn",
+      ...settings,
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  child.stderr.pipe(createWriteStream(logFile, { flags: "a" }));
+  const ended = once(child, "exit");
+  const url = `http://${HOST}:${port}`;
+  while (!(await fetch(`${url}/health/ready`).catch(() => null))?.ok) {
+    if (child.exitCode !== null) throw new Error(`The gateway ended with ${child.exitCode}; see ${logFile}`);
+    await sleep(LOOK_MS);
+  }
+  const stop = async () => {
+    child.kill("SIGTERM");
+    if (child.exitCode === null && child.signalCode === null) await ended;
+  };
+  return { url, exitCode: () => child.exitCode, stop, [Symbol.asyncDispose]: stop };
+}

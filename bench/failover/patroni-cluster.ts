@@ -1,0 +1,187 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { processesIn, signal } from "../../engine/embedded/processes.ts";
+
+const START = join(import.meta.dirname, "../../deploy/ha/start.sh");
+const PROGRAMS = ["/usr/bin/patroni", "/usr/bin/etcd", "/usr/sbin/haproxy", "/usr/lib/postgresql/15/bin/postgres"];
+/** So that a killed leader is replaced, and does not return before. */
+const TTL_SECONDS = 5;
+const RESTART_SECONDS = 8;
+const LOOK_MS = 50;
+const NODES = ["a", "b", "c"];
+
+export type Settings = Readonly<Record<string, string>>;
+
+/** The cluster of `deploy/ha`. */
+export type PatroniCluster = AsyncDisposable & {
+  readonly folder: string;
+  /** Of the service: the connection strings that name all nodes, and those of HAProxy. */
+  readonly hosts: Settings;
+  readonly haproxy: Settings;
+  /** Of the gateways behind HAProxy. */
+  readonly gatewayUrl: string;
+  readonly gatewayHost: string;
+  readonly gatewayPorts: readonly number[];
+  /** The node that accepts writes; null if none does, or two do. */
+  leader(): Promise<string | null>;
+  /** Ends all processes of a node, or Patroni only, as `kill -9` does. */
+  kill(node: string, what: "node" | "patroni"): Promise<void>;
+  /** Hands over to another node, which Patroni selects. */
+  switchover(leader: string): Promise<void>;
+  /** Resolves when two standbys follow the leader, one of them synchronously. */
+  healthy(): Promise<void>;
+  /** Sessions of the service that stay on nodes that accept no writes; to look for the primary it connects to those, too. */
+  sessionsOnStandbys(): Promise<number>;
+  /** Runs SQL as the superuser on the leader. */
+  execute(sql: string): Promise<pg.QueryResult>;
+};
+
+export const isInstalled = PROGRAMS.every((path) => existsSync(path));
+export const MISSING = `not installed: ${PROGRAMS.filter((path) => !existsSync(path)).join(", ")}`;
+
+export async function startPatroniCluster(): Promise<PatroniCluster> {
+  const folder = await mkdtemp(join(tmpdir(), "content-service-ha-"));
+  await chmod(folder, 0o711);
+  // Other clusters on this machine have other addresses.
+  const network = `127.${60 + (process.pid % 60)}.${1 + (Math.floor(process.pid / 60) % 250)}`;
+  const gatewayPorts = [3001, 3002, 3003];
+  const [GATEWAY_A, GATEWAY_B, GATEWAY_C] = gatewayPorts.map((port) => `${network}.10:${port}`) as [
+    string,
+    string,
+    string,
+  ];
+  const script = spawn(START, [], {
+    env: {
+      PATH: process.env.PATH,
+      HA_DIR: folder,
+      HA_NETWORK: network,
+      HA_TTL: String(TTL_SECONDS),
+      HA_RESTART: String(RESTART_SECONDS),
+      ...{ GATEWAY_A, GATEWAY_B, GATEWAY_C },
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = once(script, "exit");
+  const stop = async () => {
+    script.kill("SIGTERM");
+    if (script.exitCode === null && script.signalCode === null) await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
+  let said = "";
+  script.stderr.on("data", (chunk) => (said += chunk));
+  const ready = new Promise<void>((resolve) => {
+    script.stdout.on("data", (chunk) => String(chunk).startsWith("ready") && resolve());
+  });
+  const failed = ended.then(() => {
+    throw new Error(`${START} ended before it was ready:\n${said}`);
+  });
+  await Promise.race([ready, failed]);
+  failed.catch(() => {});
+  const password = await readFile(join(folder, "password"), "utf8");
+  const url = (node: string, database = "content") =>
+    `postgresql://postgres:${password}@${network}.${NODES.indexOf(node) + 1}:5432/${database}`;
+  return {
+    folder,
+    hosts: await settingsIn(join(folder, "hosts.env")),
+    haproxy: await settingsIn(join(folder, "haproxy.env")),
+    gatewayUrl: `http://${network}.10:8000`,
+    gatewayHost: `${network}.10`,
+    gatewayPorts,
+    ...operations(folder, url, (node) => `http://${network}.${NODES.indexOf(node) + 1}:8008`),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+type AddressOf = (node: string) => string;
+
+function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
+  const leader = async () => {
+    const states = await Promise.all(NODES.map((node) => isPrimary(urlOf(node))));
+    const primaries = NODES.filter((_, index) => states[index]);
+    return primaries.length === 1 ? primaries[0]! : null;
+  };
+  return {
+    leader,
+    async kill(node: string, what: "node" | "patroni") {
+      const patroni = await processesIn(join(folder, node));
+      const postgres = what === "node" ? await processesIn(join(folder, node, "data")) : [];
+      // Not the loop that starts Patroni again.
+      const commands = await Promise.all(
+        patroni.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
+      );
+      const programs = patroni.filter((_, index) => !commands[index]!.includes("start.sh"));
+      for (const pid of [...programs, ...postgres]) signal(pid, "SIGKILL");
+    },
+    async switchover(node: string) {
+      const request = { method: "POST", body: JSON.stringify({ leader: node }) };
+      const isDone = async () => (await fetch(`${patroniOf(node)}/switchover`, request).catch(() => null))?.ok;
+      // Patroni refuses while a standby has not caught up.
+      while (!(await isDone()) && (await leader()) === node) await sleep(LOOK_MS);
+    },
+    async healthy() {
+      while (!(await isHealthy(patroniOf))) await sleep(LOOK_MS);
+    },
+    async sessionsOnStandbys() {
+      const node = await leader();
+      const others = NODES.filter((each) => each !== node);
+      const counts = await Promise.all(others.map((each) => countSessions(urlOf(each))));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+    async execute(sql: string) {
+      const node = await leader();
+      if (!node) throw new Error("No node accepts writes.");
+      return query(urlOf(node), sql);
+    },
+  };
+}
+
+type Member = { readonly role: string; readonly state: string; readonly timeline: number };
+
+/** As Patroni sees it: only the synchronous standby is promoted. */
+async function isHealthy(patroniOf: AddressOf): Promise<boolean> {
+  for (const node of NODES) {
+    const response = await fetch(`${patroniOf(node)}/cluster`).catch(() => null);
+    if (!response?.ok) return false;
+    const { members } = (await response.json()) as { members: readonly Member[] };
+    const roles = members.map(({ role }) => role).toSorted();
+    if (roles.join() !== "leader,replica,sync_standby") return false;
+    if (members.some(({ state, timeline }) => state !== "running" || timeline !== members[0]!.timeline)) return false;
+  }
+  return true;
+}
+
+async function countSessions(url: string): Promise<number> {
+  const { rows } = await query(
+    url,
+    "select count(*)::int as count from pg_stat_activity where usename in ('authenticator', 'owner') and backend_start < now() - interval '2 seconds'",
+  ).catch(() => ({ rows: [{ count: 0 }] }));
+  return rows[0].count;
+}
+
+/** Whether the server accepts writes; also after it was killed and before its port is closed. */
+async function isPrimary(url: string): Promise<boolean> {
+  const { rows } = await query(url, "select not pg_is_in_recovery() as primary").catch(() => ({ rows: [] }));
+  return rows[0]?.primary ?? false;
+}
+
+async function query(connectionString: string, sql: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 1_000 });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await client.query(sql);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function settingsIn(file: string): Promise<Settings> {
+  const text = await readFile(file, "utf8");
+  return Object.fromEntries([...text.matchAll(/^(\w+)='(.*)'$/gm)].map(([, name, value]) => [name!, value!]));
+}

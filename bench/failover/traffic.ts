@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { signClaims } from "../comparison/sign-claims.ts";
+import { type Subscriber, subscribe } from "./subscriber.ts";
+
+/** Nothing keeps a number from being written twice, so that it shows. */
+export const MARKS = `
+  create table public.marks (id bigint generated always as identity primary key, number bigint not null, note text);
+  create index on public.marks (number);
+  alter table public.marks enable row level security;
+  create policy everybody on public.marks using (true) with check (true);
+  grant select, insert (number, note) on public.marks to anon, authenticated`;
+
+export type Request = {
+  readonly isWrite: boolean;
+  /** Repeated with the same Idempotency-Key until it succeeds. */
+  readonly isKeyed: boolean;
+  /** The row that it writes; 0 for reads. */
+  readonly number: number;
+  /** By `Date.now()`. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** Null if it succeeded. */
+  readonly failure: string | null;
+};
+
+/** Clients of all interfaces, and subscribers. */
+export type Traffic = {
+  readonly label: string;
+  readonly requests: readonly Request[];
+  readonly subscribers: readonly Subscriber[];
+  /** Resolves when all requests have ended; the subscribers go on. */
+  quiet(): Promise<void>;
+  close(): Promise<void>;
+};
+
+type Kind = {
+  readonly clients: number;
+  readonly isWrite: boolean;
+  readonly isKeyed?: boolean;
+  readonly isGraphql?: boolean;
+  send(url: string, number: number, key: string): Promise<Response>;
+};
+
+const PAUSE_MS = 40;
+const SUBSCRIBERS = 3;
+/** A response that takes longer counts as none. */
+const LONGEST_MS = 45_000;
+export const HANGING = "no answer in 45 s";
+const API_KEY = signClaims({ role: "anon" });
+const CREATE_MARK =
+  "mutation ($number: BigInt!, $note: String) { createMark(input: {number: $number, note: $note}) { id } }";
+
+function kindsFor(label: string): Kind[] {
+  const post = (url: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
+    fetch(url, {
+      method: "POST",
+      headers: { apikey: API_KEY, "Content-Type": "application/json", ...headers },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(LONGEST_MS),
+    });
+  const get = (url: string) => fetch(url, { headers: { apikey: API_KEY }, signal: AbortSignal.timeout(LONGEST_MS) });
+  return [
+    { clients: 2, isWrite: true, send: (url, number) => post(`${url}/rest/v1/marks`, { number, note: label }) },
+    {
+      clients: 2,
+      isWrite: true,
+      isKeyed: true,
+      send: (url, number, key) => post(`${url}/rest/v1/marks`, { number, note: label }, { "Idempotency-Key": key }),
+    },
+    {
+      clients: 2,
+      isWrite: true,
+      isGraphql: true,
+      send: (url, number) =>
+        post(`${url}/graphql`, { query: CREATE_MARK, variables: { number: String(number), note: label } }),
+    },
+    { clients: 2, isWrite: false, send: (url) => get(`${url}/rest/v1/marks?limit=1`) },
+    { clients: 1, isWrite: false, send: (url) => get(`${url}/api/v1/marks?limit=1`) },
+    {
+      clients: 1,
+      isWrite: false,
+      isGraphql: true,
+      send: (url) => post(`${url}/graphql`, { query: "{ marks(first: 1) { edges { node { id } } } }" }),
+    },
+  ];
+}
+
+/** The label is in each row that it writes. */
+export async function startTraffic(url: string, label: string): Promise<Traffic> {
+  const subscribers = await Promise.all(Array.from({ length: SUBSCRIBERS }, () => subscribe(url, API_KEY, label)));
+  const requests: Request[] = [];
+  let isOn = true;
+  let last = Date.now() * 1_000;
+
+  const attempt = async ({ isWrite, isKeyed = false, isGraphql = false, send }: Kind, number: number, key: string) => {
+    const startedAt = Date.now();
+    const failure = await failureOf(() => send(url, number, key), isGraphql);
+    requests.push({ isWrite, isKeyed, number: isWrite ? number : 0, startedAt, endedAt: Date.now(), failure });
+    return failure;
+  };
+  const work = async (kind: Kind) => {
+    while (isOn) {
+      const number = ++last;
+      const key = randomUUID();
+      while ((await attempt(kind, number, key)) !== null && kind.isKeyed) await sleep(PAUSE_MS);
+      await sleep(PAUSE_MS);
+    }
+  };
+  const working = kindsFor(label).flatMap((kind) => Array.from({ length: kind.clients }, () => work(kind)));
+  return {
+    label,
+    requests,
+    subscribers,
+    async quiet() {
+      isOn = false;
+      await Promise.all(working);
+    },
+    close: async () => void (await Promise.all(subscribers.map((subscriber) => subscriber.close()))),
+  };
+}
+
+/** Null if it succeeded. */
+async function failureOf(send: () => Promise<Response>, isGraphql: boolean): Promise<string | null> {
+  try {
+    const response = await send();
+    const text = await response.text();
+    if (isGraphql) {
+      const { errors } = JSON.parse(text);
+      return errors ? (errors[0].extensions?.code ?? errors[0].message) : null;
+    }
+    if (response.ok) return null;
+    const body = JSON.parse(text);
+    return `${response.status} ${body.code ?? body.error?.code}`;
+  } catch (error) {
+    return (error as Error).name === "TimeoutError" ? HANGING : `no answer: ${(error as Error).message}`;
+  }
+}

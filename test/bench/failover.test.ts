@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { kindsOf } from "../../bench/failover/kinds.ts";
+import { isInstalled, type PatroniCluster, startPatroniCluster } from "../../bench/failover/patroni-cluster.ts";
+import { describeRestart, isWithoutFault, restartGateways } from "../../bench/failover/rolling-restart.ts";
+import { describe as describeRun, faultsOf, prepareDatabase, runFailovers } from "../../bench/failover.ts";
+
+const SECONDS = Number(process.env.FAILOVER_SECONDS ?? 80);
+const EVERY_SECONDS = 20;
+
+// Debian's packages patroni, etcd-server, haproxy and postgresql-15, which .ci/run installs.
+describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
+  let cluster: PatroniCluster;
+  beforeAll(async () => {
+    cluster = await startPatroniCluster();
+    await prepareDatabase(cluster);
+  });
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
+
+  test("no acknowledged write and no row change is lost when the leader is killed or hands over, and the service continues", async () => {
+    const lines: string[] = [];
+    const run = await runFailovers(cluster, {
+      seconds: SECONDS,
+      every: EVERY_SECONDS,
+      kinds: kindsOf([]),
+      print: (line) => lines.push(line),
+    });
+    console.log([...lines, ...describeRun(run)].join("\n"));
+    expect(run.failovers.length).toBeGreaterThanOrEqual(3);
+    for (const { acknowledged, received, withoutWrites } of Object.values(run.findings)) {
+      expect(acknowledged).toBeGreaterThan(500);
+      expect(received).toBeGreaterThan(acknowledged);
+      // A leader that was not replaced would prove nothing.
+      expect(Math.max(...withoutWrites)).toBeGreaterThan(1_000);
+    }
+    expect(faultsOf(run)).toEqual({});
+  });
+
+  test("three gateways behind HAProxy are restarted one after the other without a failed request or a missed row", async () => {
+    const restart = await restartGateways(cluster);
+    console.log(describeRestart(restart).join("\n"));
+    expect(restart.requests).toBeGreaterThan(500);
+    expect(restart.received).toBeGreaterThan(500);
+    expect(isWithoutFault(restart)).toBe(true);
+  });
+});
