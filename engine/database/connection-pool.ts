@@ -26,6 +26,8 @@ export type ConnectionPoolOptions = {
   readonly least: number;
   /** Resolves with null when the connection is no longer needed. */
   readonly open: (events: ConnectionEvents, isWanted: () => boolean) => Promise<PostgresConnection | null>;
+  /** Whether the session is on a standby, although the pool is for a primary; all sessions of that server are closed then. */
+  readonly leaveStandby?: (connection: PostgresConnection) => Promise<boolean>;
   /** The error for requests that waited too long. */
   readonly refusal: () => ApiError;
   readonly counters?: ConnectionCounters;
@@ -104,6 +106,19 @@ export class ConnectionPool {
   /** Refuses all waiting requests. */
   refuseWaiting(): void {
     for (const request of this.#waiting.takeWhile(() => true)) this.#refuse(request);
+  }
+
+  /** Whether a refused statement has to be sent again, because its server is no primary any more. */
+  async leavesStandby(connection: PostgresConnection): Promise<boolean> {
+    return (await this.#options.leaveStandby?.(connection)) ?? false;
+  }
+
+  /** Closes these connections, as soon as they are idle. */
+  retire(isAffected: (connection: PostgresConnection) => boolean): void {
+    for (const connection of this.#connections.filter(isAffected)) {
+      connection.retiring = true;
+      this.#onReady(connection);
+    }
   }
 
   forgetStatements(): void {

@@ -4,16 +4,19 @@ import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import { awaitedRetryDelay, retryDelay } from "../concurrency/retry-delay.ts";
 import type { ApiError } from "../errors.ts";
-import { findServer } from "../pg-client/server-finder.ts";
+import { findServer, NoServerError, type ServerFinder } from "../pg-client/server-finder.ts";
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { acquireTimeout, databaseUnreachable } from "./database-errors.ts";
+import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
 import { type ShareLimits, sharesForReads, sharesForWrites } from "./fair-sharing.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
 import { findSessionTraits, type SessionSettings, type SessionTraits } from "./session-traits.ts";
+import { isOnStandby } from "./standby-check.ts";
 
 const SWEEP_INTERVAL_MS = 250;
+/** How often a session behind a router is asked whether it is on a standby. Without a router, a demotion ends the session. */
+const PRIMARY_CHECK_INTERVAL_MS = 2_000;
 const SIZE_QUERY_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The number of connections until the server has reported how many it can spare. */
@@ -76,10 +79,14 @@ export class ConnectionPools {
   #probing: Promise<SessionTraits> | null = null;
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
+  readonly #finder: ServerFinder;
+  #isRouted = false;
+  #primaryAskedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionPoolsOptions) {
     const { log, onState } = options;
     this.#options = options;
+    this.#finder = findServer(options.url);
     this.#availability = new AvailabilityMonitor(log, onState);
     this.#connector = new ConnectionOpener({
       connect: () => this.#connect(),
@@ -130,7 +137,11 @@ export class ConnectionPools {
   }
 
   get #connectionCount(): number {
-    return this.#allPools.reduce((sum, pool) => sum + pool.connections.length, 0);
+    return this.#usableConnections().length;
+  }
+
+  #usableConnections(): PostgresConnection[] {
+    return this.#allPools.flatMap(({ connections }) => connections.filter(({ retiring }) => !retiring));
   }
 
   #makePool(name: PoolName): ConnectionPool {
@@ -143,6 +154,7 @@ export class ConnectionPools {
       // One connection stays open, so that the availability of the database is known.
       least: name === "read" ? 1 : 0,
       open: (events, isWanted) => this.#openConnection({ depth, counters }, events, isWanted),
+      ...(this.#finder.requiresPrimary && { leaveStandby: (connection) => this.#leaveStandby(connection) }),
       refusal: () => this.#refusal(),
       onStart: this.#keepTicking,
     });
@@ -161,8 +173,30 @@ export class ConnectionPools {
   };
 
   #refusal(): ApiError {
-    const { status, reason } = this.#availability.current;
-    return status === "up" ? acquireTimeout() : databaseUnreachable(reason);
+    const { status, reason, lacksPrimary } = this.#availability.current;
+    if (status === "up") return acquireTimeout();
+    return lacksPrimary ? noPrimary(reason) : databaseUnreachable(reason);
+  }
+
+  /** A primary became a standby: behind a router its sessions stay open. */
+  async #leaveStandby(asked: PostgresConnection): Promise<boolean> {
+    const { serverName } = asked;
+    const askedAt = performance.now();
+    if (!(await isOnStandby(asked))) return false;
+    this.#finder.noteStandby(serverName);
+    const isAffected = (connection: PostgresConnection) =>
+      connection.serverName === serverName && connection.openedAt <= askedAt;
+    for (const pool of this.#allPools) pool.retire(isAffected);
+    return true;
+  }
+
+  /** While there are only reads, nothing else shows that the router leads to a standby. */
+  #checkPrimary(now: number): void {
+    if (!this.#isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
+    const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
+    if (!connection) return;
+    this.#primaryAskedAt = now;
+    void this.pools.read.leavesStandby(connection);
   }
 
   async #openConnection(
@@ -217,7 +251,9 @@ export class ConnectionPools {
   #sweep(): void {
     const now = performance.now();
     for (const pool of this.#allPools) pool.sweep(now);
-    if (this.#availability.current.status === "up") void this.#adaptSizes();
+    if (this.#availability.current.status !== "up") return;
+    void this.#adaptSizes();
+    this.#checkPrimary(now);
   }
 
   /** Sizes the pools to the connections the server can spare, each time the server becomes available. */
@@ -226,8 +262,9 @@ export class ConnectionPools {
     if (this.#areSizesKnown || now - this.#sizesAskedAt < SIZE_QUERY_INTERVAL_MS) return;
     this.#sizesAskedAt = now;
     try {
-      const available = (await countFreeConnections(this.#options.url)) + this.#connectionCount;
-      this.#resize(available / 2);
+      const { free, isRouted } = await countFreeConnections(this.#options.url);
+      this.#isRouted = isRouted;
+      this.#resize((free + this.#connectionCount) / 2);
       this.#areSizesKnown = true;
     } catch (error) {
       this.#options.log.warn({ err: error }, "could not ask the database how many connections it has to spare");
@@ -324,11 +361,18 @@ export type DatabaseAvailability = {
   readonly since: Date;
   /** The error message of the latest failed attempt. */
   readonly reason: string | null;
+  /** Whether servers answer, and none of them is a primary. */
+  readonly lacksPrimary: boolean;
 };
 
 /** Tracks and logs whether the database can be reached. Reports each change once, however many requests fail. */
 export class AvailabilityMonitor {
-  #current: DatabaseAvailability = { status: "connecting", since: new Date(), reason: null };
+  #current: DatabaseAvailability = {
+    status: "connecting",
+    since: new Date(),
+    reason: null,
+    lacksPrimary: false,
+  };
   #isExhausted = false;
   readonly #log: DatabaseLog;
   readonly #onChange: (availability: DatabaseAvailability) => void;
@@ -348,7 +392,7 @@ export class AvailabilityMonitor {
     const { status, since } = this.#current;
     if (status === "up") return;
     if (status === "down") this.#log.info({ awayMs: Date.now() - since.getTime() }, "the database is back");
-    this.#change({ status: "up", since: new Date(), reason: null });
+    this.#change({ status: "up", since: new Date(), reason: null, lacksPrimary: false });
   }
 
   /** The server refused another connection while others are open. */
@@ -361,10 +405,11 @@ export class AvailabilityMonitor {
   /** No connection is open and none could be opened. */
   down(error: Error): void {
     const reason = error.message;
-    if (this.#current.status === "down") this.#current = { ...this.#current, reason };
+    const lacksPrimary = error instanceof NoServerError && error.isAnswered;
+    if (this.#current.status === "down") this.#current = { ...this.#current, reason, lacksPrimary };
     else {
       this.#log.warn({ err: error }, "the database is away; trying to reach it until it answers");
-      this.#change({ status: "down", since: new Date(), reason });
+      this.#change({ status: "down", since: new Date(), reason, lacksPrimary });
     }
   }
 
@@ -391,16 +436,24 @@ const FREE_CONNECTIONS = `
     (select nullif(rolconnlimit, -1) - (select count(*) from pg_stat_activity where usename = current_user)
        from pg_roles
       where rolname = current_user)
-  )::int as free`;
+  )::int as free,
+  pg_backend_pid() as pid`;
 
-export async function countFreeConnections(url: string): Promise<number> {
+type FreeConnections = {
+  readonly free: number;
+  /** Whether a router is in between: it tells its clients process ids that are not those of Postgres. */
+  readonly isRouted: boolean;
+};
+
+export async function countFreeConnections(url: string): Promise<FreeConnections> {
   const { client } = await findServer(url).connect(
     (server) => new pg.Client(server).on("error", () => {}),
     CONNECT_TIMEOUT_MS,
   );
   try {
-    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
-    return rows[0]!.free;
+    const { rows } = await client.query<{ free: number; pid: number }>(FREE_CONNECTIONS);
+    const { free, pid } = rows[0]!;
+    return { free, isRouted: pid !== (client as pg.Client & { readonly processID: number }).processID };
   } finally {
     await client.end();
   }

@@ -150,6 +150,11 @@ export class PostgresConnection {
     return this.#socket.processId;
   }
 
+  /** The host and port of its server, or of the router in front of it. */
+  get serverName(): string {
+    return this.#socket.serverName;
+  }
+
   runningStatements(now: number): RunningStatement[] {
     const session = { pid: this.pid, milliseconds: now - this.#headSince };
     return this.#inFlight.toArray().map(({ exchange }) => describeRunningStatement(session, exchange));

@@ -33,6 +33,12 @@ export function databaseUnreachable(cause: unknown): ApiError {
   });
 }
 
+/** Servers answer, and all of them are standbys, as during a failover. */
+export function noPrimary(cause: unknown): ApiError {
+  const message = "There is no primary database server at the moment; retrying.";
+  return new ApiError("unavailable", "PGRST000", message, { retryAfterSeconds: RETRY_AFTER_SECONDS, cause });
+}
+
 const ACQUIRE_TIMEOUT_CODE = "PGRST003";
 
 function isAcquireTimeout(error: unknown): error is ApiError {

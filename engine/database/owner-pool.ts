@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { awaitedRetryDelay } from "../concurrency/retry-delay.ts";
 import type { Logger } from "../output/log.ts";
-import { findServer } from "../pg-client/server-finder.ts";
+import { findServer, isClientOnStandby, NoServerError, type ServerFinder } from "../pg-client/server-finder.ts";
 import { isFatal } from "../pg-client/server-messages.ts";
-import { acquireTimeout, databaseUnreachable, outcomeUnknown } from "./database-errors.ts";
+import { acquireTimeout, databaseUnreachable, noPrimary, outcomeUnknown } from "./database-errors.ts";
+import { suspectsStandby } from "./standby-check.ts";
 
 /** SQLSTATE undefined_function and invalid_schema_name: the database has no schema of this service. */
 const UNDEFINED_FUNCTION_CODES: readonly (string | undefined)[] = ["42883", "3F000"];
@@ -13,6 +14,8 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 const MAX_CLIENTS = 4;
 /** pg-pool's message when all clients were busy for too long. */
 const POOL_EXHAUSTED_MESSAGE = "timeout exceeded when trying to connect";
+
+type PooledClient = pg.PoolClient & { readonly connection: pg.Connection; readonly serverName: string };
 
 type OwnerPoolOptions = {
   readonly url: string;
@@ -23,13 +26,21 @@ type OwnerPoolOptions = {
 /** A pool of connections as the database owner. */
 export class OwnerPool {
   readonly #pool: pg.Pool;
-  readonly #lost = new WeakSet<pg.PoolClient>();
+  readonly #finder: ServerFinder;
+  readonly #open = new Set<PooledClient>();
+  readonly #busy = new Set<PooledClient>();
+  readonly #lost = new WeakSet<PooledClient>();
+  /** A standby may have refused one of its statements. */
+  readonly #suspected = new WeakSet<PooledClient>();
+  /** Their server is a standby by now. */
+  readonly #outdated = new WeakSet<PooledClient>();
   readonly #acquireTimeout: number;
 
   constructor({ url, applicationName, acquireTimeout }: OwnerPoolOptions) {
     this.#acquireTimeout = acquireTimeout;
+    this.#finder = findServer(url);
     this.#pool = new pg.Pool({
-      Client: findServer(url).makePoolClient(acquireTimeout),
+      Client: this.#finder.makePoolClient(acquireTimeout),
       fallback_application_name: applicationName,
       max: MAX_CLIENTS,
       connectionTimeoutMillis: acquireTimeout,
@@ -39,19 +50,27 @@ export class OwnerPool {
     // An idle client was lost; the pool opens another one when needed.
     this.#pool.on("error", () => {});
     // Registered at once: the connection may be lost right after it is established.
-    this.#pool.on("connect", (client) => client.on("error", () => this.#lost.add(client)));
+    this.#pool.on("connect", (client) => this.#watch(client as PooledClient));
+    this.#pool.on("remove", (client) => this.#open.delete(client as PooledClient));
   }
 
+  /** Runs the work again if a standby has refused it, which has changed nothing then. */
   async lend<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#connect();
-    try {
-      return await work(client);
-    } catch (error) {
-      if (error instanceof pg.DatabaseError && isFatal(error)) this.#lost.add(client);
-      throw this.#lost.has(client) ? outcomeUnknown(error) : error;
-    } finally {
-      // A client whose transaction was left open is closed, which rolls it back.
-      client.release(this.#lost.has(client) || client.getTransactionStatus() !== "I");
+    const deadline = performance.now() + this.#acquireTimeout;
+    for (;;) {
+      const client = await this.#connect(deadline);
+      this.#busy.add(client);
+      try {
+        return await work(client);
+      } catch (error) {
+        if (await this.#leavesStandby(client)) continue;
+        if (error instanceof pg.DatabaseError && isFatal(error)) this.#lost.add(client);
+        throw this.#lost.has(client) ? outcomeUnknown(error) : error;
+      } finally {
+        this.#busy.delete(client);
+        // A client whose transaction was left open is closed, which rolls it back.
+        client.release(this.#mustClose(client) || client.getTransactionStatus() !== "I");
+      }
     }
   }
 
@@ -59,22 +78,51 @@ export class OwnerPool {
     return this.#pool.end();
   }
 
-  async #connect(): Promise<pg.PoolClient> {
-    const deadline = performance.now() + this.#acquireTimeout;
+  #watch(client: PooledClient): void {
+    this.#open.add(client);
+    client.on("error", () => this.#lost.add(client));
+    client.connection.on("errorMessage", (error) => {
+      if (suspectsStandby(error)) this.#suspected.add(client);
+    });
+  }
+
+  #mustClose(client: PooledClient): boolean {
+    return this.#lost.has(client) || this.#outdated.has(client);
+  }
+
+  /** Whether a standby has refused the work. Then all sessions of that server are closed. */
+  async #leavesStandby(client: PooledClient): Promise<boolean> {
+    if (!this.#suspected.delete(client) || !this.#finder.requiresPrimary || this.#lost.has(client)) return false;
+    if (!(await isClientOnStandby(client).catch(() => true))) return false;
+    this.#finder.noteStandby(client.serverName);
+    for (const each of this.#open) {
+      if (each.serverName !== client.serverName) continue;
+      this.#outdated.add(each);
+      if (!this.#busy.has(each)) each.connection.stream.destroy();
+    }
+    return true;
+  }
+
+  async #connect(deadline: number): Promise<PooledClient> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const client = await this.#pool.connect();
-        if (!this.#lost.has(client)) return client;
+        const client = (await this.#pool.connect()) as PooledClient;
+        if (!this.#mustClose(client)) return client;
         client.release(true);
         throw new Error("The connection was lost at once");
       } catch (error) {
         if ((error as Error).message === POOL_EXHAUSTED_MESSAGE) throw acquireTimeout();
         const delay = awaitedRetryDelay(attempt);
-        if (performance.now() + delay > deadline) throw databaseUnreachable(error);
+        if (performance.now() + delay > deadline)
+          throw isWithoutPrimary(error) ? noPrimary(error) : databaseUnreachable(error);
         await sleep(delay);
       }
     }
   }
+}
+
+function isWithoutPrimary(error: unknown): boolean {
+  return error instanceof NoServerError && error.isAnswered;
 }
 
 /** Runs work on a connection of the database owner. */

@@ -185,6 +185,10 @@ export function makeStatementStep(
   return { shape, values: checkValues(values), sync, isContext: false };
 }
 
+export function beginningStep(): BatchStep {
+  return BEGIN;
+}
+
 export function endingStep(how: "commit" | "rollback"): BatchStep {
   return how === "commit" ? COMMIT : ROLLBACK;
 }

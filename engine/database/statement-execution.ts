@@ -8,6 +8,7 @@ import { callerKeyOf } from "./fair-sharing.ts";
 import type { StatementObservation } from "./observe-statements.ts";
 import type { BatchOutcome, BatchStep, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
 import type { MemoryAllowance } from "./response-budget.ts";
+import { isDeclaredReadOnly, suspectsStandby } from "./standby-check.ts";
 import type { StatementContext } from "./statement.ts";
 import type { StatementPace } from "./statement-shape.ts";
 
@@ -193,7 +194,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     if (this.#signal?.aborted) this.#reject(this.#signal.reason);
     else if (this.#budgetError) this.#onBudgetExceeded(outcome, this.#budgetError);
     else if (outcome.kind === "done") this.#accept(outcome);
-    else if (outcome.kind === "refused") this.#onRefused(outcome);
+    else if (outcome.kind === "refused") this.#onRefused(outcome, connection);
     else this.#onLost(outcome, connection);
   }
 
@@ -212,11 +213,26 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     else this.refuse(outcome.kind === "refused" ? outcome.error : outcomeUnknown(outcome.cause));
   }
 
-  #onRefused({ milliseconds, error, isStale, isInterrupted }: OutcomeOfKind<"refused">): void {
+  #onRefused(
+    { milliseconds, error, isStale, isInterrupted }: OutcomeOfKind<"refused">,
+    connection: PostgresConnection,
+  ): void {
     this.#pace.ran(milliseconds, this);
     if (isInterrupted && this.#discardResult()) this.#continueInSlowPool();
     else if (isStale && this.#mayRunAgain()) this.#runAgain();
+    else if (suspectsStandby(error) && !isDeclaredReadOnly(this.steps))
+      void this.#refuseUnlessStandby(error, connection);
     else this.refuse(error);
+  }
+
+  /** A standby has changed nothing: the statement is sent again when there is a primary. */
+  async #refuseUnlessStandby(error: Error, connection: PostgresConnection): Promise<void> {
+    const isMoved = await this.#pool.leavesStandby(connection);
+    // Then it was rejected meanwhile.
+    if (this.#signal?.aborted) return;
+    if (!isMoved) this.refuse(error);
+    else if (this.#discardResult()) this.#pool.submit(this);
+    else this.refuse(connectionLost(error));
   }
 
   #onLost({ cause, sent }: OutcomeOfKind<"lost">, connection: PostgresConnection): void {

@@ -18,6 +18,7 @@ import {
 } from "./pipelined-batch.ts";
 import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
+import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
 import type { StatementShape, StatementShapes } from "./statement-shape.ts";
 
@@ -72,7 +73,7 @@ export async function runTransaction<T>(
     return result;
   } catch (error) {
     await transaction.rollBack();
-    throw error;
+    throw (await transaction.findStandbyError()) ?? error;
   } finally {
     transaction.release();
   }
@@ -178,6 +179,16 @@ class OpenTransaction {
     if (this.#connection) await this.#send([endingStep("rollback")], { keepsTransaction: false });
   }
 
+  /** The error for a statement that was refused because its server is a standby by now: nothing was changed. */
+  async findStandbyError(): Promise<ApiError | null> {
+    const { limits, pool } = this.#request;
+    const connection = this.#connection;
+    if (!connection || limits.readOnly || !suspectsStandby(this.#failure)) return null;
+    const failure = this.#failure;
+    await this.#send([endingStep("rollback")], { keepsTransaction: false });
+    return (await pool.leavesStandby(connection)) ? connectionLost(failure) : null;
+  }
+
   release(): void {
     if (this.#connection) this.#request.pool.release(this.#connection);
     this.#connection = null;
@@ -197,6 +208,9 @@ class OpenTransaction {
       this.#connection = await leaseConnection(this.#request, step);
     } else if (outcome.kind === "refused" && outcome.isStale) {
       await this.#send([endingStep("rollback")], { keepsTransaction: false });
+    } else if (await this.findStandbyError()) {
+      this.release();
+      this.#connection = await leaseConnection(this.#request, step);
     } else return reply;
     this.#failure = null;
     return this.#send(steps, { wantsFields, fresh: true });

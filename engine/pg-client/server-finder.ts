@@ -43,6 +43,11 @@ export class NoServerError extends Error {
     super(`no ${WANTED_SERVER[wanted]}: ${reasons.join(", ")}`);
     this.faults = known.map(({ fault }) => fault!);
   }
+
+  /** Whether a server answers that is something else. */
+  get isAnswered(): boolean {
+    return this.faults.some((fault) => fault instanceof UnsuitableServerError);
+  }
 }
 
 /** The server answers, and is not what the connection string asks for. */
@@ -125,6 +130,7 @@ export class ServerFinder {
       });
     };
     return class PooledClient extends pg.Client {
+      readonly serverName: string;
       readonly #server: ServerState;
       #lost: Error | null = null;
 
@@ -132,6 +138,7 @@ export class ServerFinder {
         const server = choose();
         super({ ...(config as pg.ClientConfig), ...optionsOf(server) });
         this.#server = server;
+        this.serverName = server.name;
         // The pool listens only after the connection was admitted, and it may be lost before that.
         this.on("error", (error) => {
           this.#lost ??= error;
@@ -187,7 +194,7 @@ export class ServerFinder {
     return { connectionString: url, connectionTimeoutMillis: limit };
   }
 
-  async #admit(client: pg.Client, { server, wanted, connect }: Admission): Promise<void> {
+  async #admit(client: pg.Client, { server, wanted, connect }: SessionAdmission): Promise<void> {
     checkMessages(client.connection);
     const reported = new Map<string, string>();
     if (wanted !== "any") {
@@ -219,7 +226,7 @@ export class ServerFinder {
   }
 }
 
-type Admission = {
+type SessionAdmission = {
   readonly server: ServerState;
   readonly wanted: SessionAttributes;
   readonly connect: () => Promise<unknown>;
@@ -270,9 +277,18 @@ async function isReadOnly({ client, reported }: CheckedSession): Promise<boolean
   return value === undefined ? askWhether(client, IS_READ_ONLY) : value === "on";
 }
 
+/** In a transaction, which a router sends to the primary, or at least to one server. */
 async function askWhether(client: pg.ClientBase, question: string): Promise<boolean> {
+  await client.query("begin");
   const { rows } = await client.query<{ answer: boolean }>(question);
+  await client.query("commit");
   return rows[0]!.answer;
+}
+
+/** Whether the session of a client is on a standby. Ends its transaction. */
+export async function isClientOnStandby(client: pg.ClientBase): Promise<boolean> {
+  await client.query("rollback");
+  return askWhether(client, IS_IN_RECOVERY);
 }
 
 function describeFault(fault: Error & { code?: string }): string {

@@ -10,6 +10,7 @@ import {
 import pg from "pg";
 import { retryDelay } from "../concurrency/retry-delay.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
+import { suspectsStandby } from "../database/standby-check.ts";
 import type { Logger } from "../output/log.ts";
 import { findServer } from "../pg-client/server-finder.ts";
 
@@ -120,7 +121,14 @@ function makePool({ url, concurrency }: Pick<JobRunnerOptions, "url" | "concurre
     keepAlive: true,
   });
   const ignore = () => {};
-  return pool.on("error", ignore).on("connect", (client) => client.on("error", ignore));
+  return pool.on("error", ignore).on("connect", (client) => {
+    client.on("error", ignore);
+    // The next session is checked: it is one of a primary.
+    const { connection } = client as pg.PoolClient & { readonly connection: pg.Connection };
+    connection.on("errorMessage", (error) => {
+      if (suspectsStandby(error)) setImmediate(() => connection.stream.destroy());
+    });
+  });
 }
 
 /** Logs errors of graphile-worker as warnings, because it retries, and everything else for debugging only. */

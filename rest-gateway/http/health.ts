@@ -9,6 +9,8 @@ const DATABASE_TIMEOUT_MS = 2_000;
 export type HealthState = {
   /** Why the database is known to be unreachable, without a query; null if it is reachable. */
   databaseFault(): string | null;
+  /** Whether database servers answer, and all of them are standbys. */
+  lacksPrimary(): boolean;
   /** Runs a query; rejects if the database does not answer. */
   pingDatabase(): Promise<void>;
   /** The read replicas in the order of the setting; the service is healthy without them. */
@@ -51,7 +53,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
   return {
     "/health": {
       GET: async () => {
-        if (!(await databaseAnswers())) return unavailable("The database does not answer.");
+        if (!(await databaseAnswers())) return unavailable(databaseReason(state));
         const leftOut = state.leftOut();
         const backups = state.backups();
         const workers = state.workers();
@@ -73,10 +75,17 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
     "/health/ready": {
       GET: async () => {
         if (!acceptsWork()) return unavailable("The service is stopping.");
-        return (await databaseAnswers()) ? ok() : unavailable("The database does not answer.");
+        return (await databaseAnswers()) ? ok() : unavailable(databaseReason(state));
       },
     },
   };
+}
+
+/** The names of the servers are in the log. */
+function databaseReason({ lacksPrimary }: HealthState): string {
+  return lacksPrimary()
+    ? "There is no primary: the database servers that answer are standbys."
+    : "The database does not answer.";
 }
 
 function schemaReason({ schemaFault, isSchemaAwaited }: HealthState): string | null {
@@ -141,6 +150,7 @@ export function makeHealthState({ database, ...others }: HealthDependencies): He
       const { status, reason } = database.state();
       return status === "up" ? null : (reason ?? "not connected yet");
     },
+    lacksPrimary: () => database.state().lacksPrimary,
     async pingDatabase() {
       const answer = database.asOwner((client) => client.query("select"));
       const timeout = sleep(DATABASE_TIMEOUT_MS, undefined, { ref: false }).then(() => {

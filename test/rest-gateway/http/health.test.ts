@@ -4,6 +4,7 @@ import type { GatewayRequest } from "../../../rest-gateway/http/request.ts";
 
 const WELL: HealthState = {
   databaseFault: () => null,
+  lacksPrimary: () => false,
   pingDatabase: async () => {},
   replicas: () => [],
   schemaFault: () => null,
