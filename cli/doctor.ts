@@ -6,6 +6,7 @@ import type { Config } from "../engine/config/config.ts";
 import { runChecks, sortBySeverity } from "../engine/inspect/doctor/doctor.ts";
 import {
   type DoctorFinding,
+  readHostFacts,
   readLoginFacts,
   readReplicaFacts,
   readReplicationFacts,
@@ -43,6 +44,7 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
   const replicas = await Promise.all(
     (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
   );
+  const hosts = await Promise.all(databaseUrls(config).map(([setting, url]) => readHostFacts(setting, url)));
   const version = 1;
   const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
   const checked = runChecks({
@@ -55,11 +57,21 @@ async function collectFindings(catalog: Catalog, config: Config, postgres: Postg
     server,
     missingTriggerSql,
     replicas,
+    hosts: hosts.flat(),
   });
   const { buildGraphQL } = await import("./explain-query.ts");
   const { omitted } = await buildGraphQL(catalog, config, postgres);
   const drift = driftFindings(await readDrift(postgres));
   return sortBySeverity([...checked, ...addressFindings(catalog), ...graphqlFindings(omitted), ...drift]);
+}
+
+function databaseUrls({ databaseUrl, ownerDatabaseUrl, directDatabaseUrl }: Config): (readonly [string, string])[] {
+  const urls = {
+    DATABASE_URL: databaseUrl,
+    OWNER_DATABASE_URL: ownerDatabaseUrl,
+    DIRECT_DATABASE_URL: directDatabaseUrl,
+  };
+  return Object.entries(urls).flatMap(([setting, url]) => (url === null ? [] : [[setting, url] as const]));
 }
 
 function printFindings(findings: readonly DoctorFinding[]): void {

@@ -5,7 +5,13 @@ import { isLoopbackHost } from "../../config/config.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { VERBS } from "../policy-matrix.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
-import { connectionFindings, replicaFindings, replicationFindings, serverFindings } from "./server-checks.ts";
+import {
+  connectionFindings,
+  hostFindings,
+  replicaFindings,
+  replicationFindings,
+  serverFindings,
+} from "./server-checks.ts";
 import { indexFindings, policyFindings, textBoundFindings } from "./table-checks.ts";
 
 /** Internal schemas of the service and of Postgres, which must not be exposed. */
@@ -15,6 +21,7 @@ const CHECKS = [
   loginFindings,
   roleFindings,
   connectionFindings,
+  hostFindings,
   serverFindings,
   exposureFindings,
   routineFindings,

@@ -3,6 +3,7 @@ import { CLAIMS_HOOK_ROLE } from "../../accounts/claims-hook.ts";
 import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
 import type { Config } from "../../config/config.ts";
 import { probeSessions, type SessionTraits } from "../../database/session-traits.ts";
+import { parseServers, toPgConnectionString } from "../../pg-client/connection-string.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 import { KEEPER_SLOT_NAME } from "../../replication/replication-slots.ts";
@@ -21,6 +22,7 @@ export type DoctorFacts = {
   /** SQL that creates the event trigger for schema changes; null if it exists, or if the service does not listen. */
   readonly missingTriggerSql: string | null;
   readonly replicas: readonly ReplicaFacts[];
+  readonly hosts: readonly HostFacts[];
 };
 
 type LoginFacts = {
@@ -99,10 +101,13 @@ export type ClaimsHookFacts = {
 
 export type ReplicaFacts = {
   readonly host: string;
-  /** Whether it copies the primary's replication slots; null if it cannot, or is away. */
+  /** Whether it is set to copy the primary's replication slots; null if it cannot, or is away. */
   readonly copiesSlots: boolean | null;
   readonly status: "well" | "away" | "primary" | "without feedback";
 };
+
+/** One of several hosts of a connection string. */
+export type HostFacts = ReplicaFacts & { readonly setting: string };
 
 const LOGIN_SQL = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolinherit as inherits,
@@ -235,7 +240,8 @@ async function readClaimsHook(
 
 const REPLICA_SQL = `
   select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback,
-    current_setting('sync_replication_slots', true)::bool as "copiesSlots"`;
+    current_setting('sync_replication_slots', true)::bool and current_setting('hot_standby_feedback')::bool
+      and current_setting('primary_slot_name') <> '' as "copiesSlots"`;
 
 type ReplicaRow = { readonly recovers: boolean; readonly feedback: boolean; readonly copiesSlots: boolean | null };
 
@@ -250,6 +256,15 @@ export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   } catch {
     return { host, copiesSlots: null, status: "away" };
   }
+}
+
+/** None for a connection string with one host, which all other checks use. */
+export function readHostFacts(setting: string, url: string): Promise<HostFacts[]> {
+  const { servers } = parseServers(toPgConnectionString(url));
+  if (servers.length === 1) return Promise.resolve([]);
+  return Promise.all(
+    servers.map(async ({ name, url: own }) => ({ ...(await readReplicaFacts(own)), host: name, setting })),
+  );
 }
 
 /** A pooler sends its clients process ids that are not those of Postgres backends. */

@@ -8,7 +8,7 @@ import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 import type { PostgresUrls } from "../../postgres/served-postgres.ts";
 import { REALTIME_PUBLICATION } from "../../replication/replication-slots.ts";
-import type { DoctorFacts, DoctorFinding, ReplicaFacts, ReplicationFacts } from "./facts.ts";
+import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
 /** `server_version_num` of the first release that publishes generated columns. */
 const PUBLISHES_GENERATED_SINCE = 180_000;
@@ -222,12 +222,40 @@ export function replicaFindings({ replicas, server }: Pick<DoctorFacts, "replica
   });
 }
 
-/** A replica that becomes the primary has only those replication slots that it has copied before. */
+/** A standby that becomes the primary has only those replication slots that it has copied before. */
 function slotCopyFindings({ host, copiesSlots }: ReplicaFacts, name: string): DoctorFinding[] {
   if (copiesSlots !== false) return [];
   const problem = `${name} (${host}) does not copy replication slots: after a failover to it Realtime clients are told that they may have missed changes.`;
-  const fix = "alter system set sync_replication_slots = on; select pg_reload_conf();  -- on the replica";
+  const fix =
+    "-- On it, set sync_replication_slots and hot_standby_feedback to on, and primary_slot_name to a slot of its own.";
   return [{ kind: "advice", problem, fix }];
+}
+
+/** The hosts of connection strings that have several. */
+export function hostFindings({ hosts, server }: Pick<DoctorFacts, "hosts" | "server">): DoctorFinding[] {
+  const hasKeeper = server.slots.some(({ isKeeper }) => isKeeper);
+  const bySetting = Map.groupBy(hosts, ({ setting }) => setting);
+  return [...bySetting].flatMap(([setting, own]) => [
+    ...primaryFindings(setting, own),
+    ...own.flatMap((host) => {
+      if (host.status === "primary") return [];
+      if (host.status !== "away") return hasKeeper ? slotCopyFindings(host, `A host of ${setting}`) : [];
+      const problem = `A host of ${setting} (${host.host}) is unreachable: the service cannot follow a failover to it.`;
+      return [{ kind: "advice" as const, problem, fix: `-- Start it, or remove it from ${setting}.` }];
+    }),
+  ]);
+}
+
+function primaryFindings(setting: string, hosts: readonly HostFacts[]): DoctorFinding[] {
+  const primaries = hosts.filter(({ status }) => status === "primary").map(({ host }) => host);
+  if (primaries.length < 2) return [];
+  return [
+    {
+      kind: "danger",
+      problem: `${primaries.length} hosts of ${setting} take writes, and each gateway uses one of them: ${primaries.join(", ")}.`,
+      fix: "-- Stop all but the newest primary, and make them its standbys.",
+    },
+  ];
 }
 
 function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFinding[] {

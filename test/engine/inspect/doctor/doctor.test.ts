@@ -100,6 +100,7 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
       server: own,
       missingTriggerSql: null,
       replicas: [],
+      hosts: [],
     };
   });
 }

@@ -4,8 +4,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { loadCatalog } from "../../../../engine/catalog/load-catalog.ts";
 import { readConfig } from "../../../../engine/config/config.ts";
-import { type DoctorFacts, readReplicaFacts, readServerFacts } from "../../../../engine/inspect/doctor/facts.ts";
-import { replicaFindings, serverFindings } from "../../../../engine/inspect/doctor/server-checks.ts";
+import {
+  type DoctorFacts,
+  type HostFacts,
+  readHostFacts,
+  readReplicaFacts,
+  readServerFacts,
+} from "../../../../engine/inspect/doctor/facts.ts";
+import { hostFindings, replicaFindings, serverFindings } from "../../../../engine/inspect/doctor/server-checks.ts";
 import { withClient } from "../../../../engine/pg-client/with-client.ts";
 import { REPOSITORY } from "../../../repository.ts";
 import { SECRET } from "../../../secret.ts";
@@ -106,6 +112,25 @@ test("a replica that copies no replication slots is reported, if the service kee
   ]);
 });
 
+test("of several hosts, unreachable ones, a second primary and a standby without slots are reported", () => {
+  const setting = "DATABASE_URL";
+  const host = (name: string, status: HostFacts["status"], copiesSlots: boolean | null = null): HostFacts => {
+    return { setting, host: name, status, copiesSlots };
+  };
+  const server = { ...SERVER, slots: [{ ...KEEPER, isFailover: true }] };
+  const problemsOf = (...hosts: HostFacts[]) => hostFindings({ hosts, server }).map(({ problem }) => problem);
+  expect(problemsOf(host("a", "primary"), host("b", "well", true), host("c", "without feedback"))).toEqual([]);
+  expect(problemsOf(host("a", "primary"), host("b", "away"), host("c", "well", false))).toEqual([
+    "A host of DATABASE_URL (b) is unreachable: the service cannot follow a failover to it.",
+    expect.stringContaining("A host of DATABASE_URL (c) does not copy replication slots"),
+  ]);
+  expect(problemsOf(host("a", "primary"), host("b", "primary"))).toEqual([
+    "2 hosts of DATABASE_URL take writes, and each gateway uses one of them: a, b.",
+  ]);
+  const another = { ...host("b", "primary"), setting: "OWNER_DATABASE_URL" };
+  expect(problemsOf(host("a", "primary"), another)).toEqual([]);
+});
+
 test("the standbys of a primary are counted, and a standby is recognised", async () => {
   const { major } = await serverBinaries();
   const root = await mkdtemp(join(tmpdir(), "doctor-"));
@@ -124,6 +149,15 @@ test("the standbys of a primary are counted, and a standby is recognised", async
       status: "without feedback",
       copiesSlots: major >= 17 ? false : null,
     });
+    const placeOf = (url: string) => new URL(url.replace("@/", "@localhost/")).searchParams;
+    const folders = [pair.primary("postgres", "postgres"), standby].map((url) => placeOf(url).get("host"));
+    const several = `postgresql://postgres@/postgres?host=${folders.join(",")},${root}&port=5432`;
+    expect(await readHostFacts("DATABASE_URL", several)).toMatchObject([
+      { setting: "DATABASE_URL", status: "primary" },
+      { setting: "DATABASE_URL", status: "without feedback" },
+      { setting: "DATABASE_URL", status: "away" },
+    ]);
+    expect(await readHostFacts("DATABASE_URL", standby)).toEqual([]);
   } finally {
     await pair.stop();
     await rm(root, { recursive: true, force: true });
