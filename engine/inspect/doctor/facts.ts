@@ -240,8 +240,10 @@ async function readClaimsHook(
 
 const REPLICA_SQL = `
   select pg_is_in_recovery() as recovers, current_setting('hot_standby_feedback')::bool as feedback,
-    current_setting('sync_replication_slots', true)::bool and current_setting('hot_standby_feedback')::bool
-      and current_setting('primary_slot_name') <> '' as "copiesSlots"`;
+    case when current_setting('sync_replication_slots', true) is not null then
+      current_setting('sync_replication_slots')::bool and current_setting('hot_standby_feedback')::bool
+        and current_setting('primary_slot_name') <> ''
+    end as "copiesSlots"`;
 
 type ReplicaRow = { readonly recovers: boolean; readonly feedback: boolean; readonly copiesSlots: boolean | null };
 

@@ -220,7 +220,8 @@ describe("runChecks", () => {
     }
   });
 
-  describe("for tables that a publication has only in part", () => {
+  // Older versions neither publish generated columns nor have virtual ones.
+  describe.runIf(major >= 18)("for tables that a publication has only in part", () => {
     const TABLES = ["plain", "stored", "virtual", "partial"] as const;
     let database: Database;
     beforeEach(async () => {
