@@ -51,7 +51,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
   pool: short reads beside many connections, slow statements and a locked table
-  cores: one row by key with all workers and with one process, with few and many connections
+  cores: one row by key with all workers and with one process, with few, many and idle connections
   soak [--minutes 5]: mixed load on all interfaces; reports growth of memory
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only

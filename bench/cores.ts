@@ -1,15 +1,17 @@
 // One row by key with a worker for every two cores, as `npm start` has them, and with one process, beside pgbench with
-// as many clients.
+// as many clients; and beside many connections that are mostly idle.
 
 import { availableParallelism } from "node:os";
 import { readConfig } from "../engine/config/config.ts";
 import type { Bench } from "./bench.ts";
 import { compare } from "./comparison/compare.ts";
+import { startLoadGenerator } from "./comparison/load.ts";
 import { startOurs } from "./comparison/ours.ts";
 import type { MeasuredServer, ServerLauncher } from "./comparison/program.ts";
 import { PGBENCH } from "./comparison/runners.ts";
 import { judge, type Targets, verdict } from "./comparison/targets.ts";
 import type { Work } from "./comparison/work.ts";
+import { measureIdleConnections } from "./cores/idle-connections.ts";
 import { requirePgbench } from "./pgbench.ts";
 import { printPreface } from "./preface.ts";
 import { processesOf } from "./processor-time.ts";
@@ -30,6 +32,8 @@ const WORKS: readonly Work[] = [FEW, MANY].map((connections) => ({
 const LEAST = 0.65;
 const TARGETS: Targets = { [WORKS[0]!.name]: [{ than: PGBENCH, least: LEAST }] };
 const ONE_PROCESS = "one process";
+/** The share of the rate that remains while many other connections are open and mostly idle. */
+const LEAST_BESIDE_IDLE = 0.9;
 
 export const bench: Bench = async (options) => {
   const { print } = options;
@@ -65,12 +69,20 @@ export const bench: Bench = async (options) => {
     );
   }
 
+  using generator = startLoadGenerator();
+  const idle = await measureIdleConnections(servers[0]!, WORKS[0]!, { scratch, generator }, options);
+  const { without, with: beside } = idle.rates;
+  print(`  ${FEW} connections: ${without.toFixed(0)}/s, beside ${idle.connections} idle ones ${beside.toFixed(0)}/s`);
+  if (idle.kibibytesEach !== null) print(`  memory of an idle connection: ${idle.kibibytesEach.toFixed(1)} KiB`);
+
   const [few, many] = outcomes.map(({ servers: { ours } }) => ours!.rate!) as [number, number];
   const share = many / few;
   print("\n  targets");
   for (const line of judge(outcomes, TARGETS)) print(line);
   print(verdict(`${MANY} connections: ${share.toFixed(2)} times the rate with ${FEW}`, share >= 1, "1"));
-  return { version, workers, outcomes, memory };
+  const idleName = `beside ${idle.connections} idle connections: ${idle.share.toFixed(2)} times the rate without`;
+  print(verdict(idleName, idle.share >= LEAST_BESIDE_IDLE, String(LEAST_BESIDE_IDLE)));
+  return { version, workers, outcomes, memory, idle };
 };
 
 async function residentOf({ pid }: MeasuredServer): Promise<number[]> {

@@ -1,0 +1,78 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { BenchOptions } from "../bench.ts";
+import type { LoadGenerator } from "../comparison/load.ts";
+import { sampleOf } from "../comparison/measure.ts";
+import type { MeasuredServer } from "../comparison/program.ts";
+import { TOKENS } from "../comparison/tokens.ts";
+import { requestOf, type Work } from "../comparison/work.ts";
+import { median } from "../median.ts";
+import { processesOf } from "../processor-time.ts";
+import { residentMebibytes } from "../resident-memory.ts";
+import type { Scratch } from "../scratch.ts";
+
+const CONNECTIONS = 5_000;
+
+export type IdleClients = { readonly port: number; readonly request: string; readonly connections: number };
+
+/** The work with and without so many connections that are open and seldom used. */
+export type IdleCost = {
+  readonly connections: number;
+  /** The rate with them, divided by the rate without. */
+  readonly share: number;
+  readonly rates: { readonly without: number; readonly with: number };
+  /** What all processes of the service hold more for each connection; null without /proc. */
+  readonly kibibytesEach: number | null;
+};
+
+type Means = { readonly scratch: Scratch; readonly generator: LoadGenerator };
+
+/** Compares within each round, because other programs use the machine, too. */
+export async function measureIdleConnections(
+  server: MeasuredServer,
+  work: Work,
+  means: Means,
+  { rounds, seconds }: BenchOptions,
+): Promise<IdleCost> {
+  const sample = async () => (await sampleOf(server, work, seconds, means)).rate;
+  await sample();
+  const results = [];
+  for (let round = 0; round < rounds; round++) {
+    const without = await sample();
+    const before = await residentOf(server);
+    using _clients = await openIdleConnections(server, work);
+    const grown = (await residentOf(server)) - before;
+    results.push({ without, with: await sample(), grown });
+  }
+  const kibibytesEach = (median(results.map(({ grown }) => grown)) * 1_024) / CONNECTIONS;
+  return {
+    connections: CONNECTIONS,
+    share: median(results.map((result) => result.with / result.without)),
+    rates: {
+      without: median(results.map(({ without }) => without)),
+      with: median(results.map((result) => result.with)),
+    },
+    kibibytesEach: Number.isFinite(kibibytesEach) ? kibibytesEach : null,
+  };
+}
+
+async function residentOf({ pid }: MeasuredServer): Promise<number> {
+  const resident = await Promise.all((await processesOf(pid)).map(residentMebibytes));
+  return resident.reduce<number>((sum, mebibytes) => sum + (mebibytes ?? Number.NaN), 0);
+}
+
+async function openIdleConnections(server: MeasuredServer, work: Work): Promise<Disposable> {
+  const child = fork(join(import.meta.dirname, "idle-client.ts"));
+  const { port, request } = requestOf(work, server);
+  const [before, afterValue, rest] = request;
+  const clients: IdleClients = {
+    port,
+    request: `${before}0${afterValue}${TOKENS.cached[0]}${rest}`,
+    connections: CONNECTIONS,
+  };
+  child.send(clients);
+  const [outcome] = await Promise.race([once(child, "message"), once(child, "exit")]);
+  if (outcome !== "open") throw new Error(`${CONNECTIONS} connections cannot be opened; is \`ulimit -n\` too low?`);
+  return { [Symbol.dispose]: () => void child.kill() };
+}
