@@ -10,6 +10,7 @@ import { makeLogger } from "./engine/output/log.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
 import {
   CLOSE_TIMEOUT_MS,
+  cacheCompiledCode,
   exitAfter,
   keepYoungGenerationMemory,
   reportFailure,
@@ -20,6 +21,7 @@ import type { RunningService } from "./service.ts";
 const startedAt = performance.now();
 if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
 keepYoungGenerationMemory();
+cacheCompiledCode(process.env);
 /** `npm run dev`: the files in `current/` are applied whenever they change. */
 const isDevelopment = process.argv.includes("--dev");
 const { config, warnings } = readConfigOrExit();
