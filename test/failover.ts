@@ -28,7 +28,7 @@ type NewStandby = {
   readonly isSynchronous?: boolean;
 };
 
-const MAX_STANDBYS = 4;
+const MAX_STANDBYS = 40;
 const STANDBY_SLOT = "standby";
 
 /** A primary, and a standby that takes its place. */
@@ -133,7 +133,8 @@ export class FailoverGroup {
 
   /** The primary ends, crashed or shut down, and the standby takes its place. */
   async failOver(how: "crash" | "shutdown"): Promise<void> {
-    await this.#primary.end(how === "crash" ? "SIGKILL" : "SIGINT");
+    const former = this.#primary;
+    await former.end(how === "crash" ? "SIGKILL" : "SIGINT");
     const standby = this.#standby!;
     if (this.#isCut) await standby.start();
     this.#isCut = false;
@@ -142,6 +143,7 @@ export class FailoverGroup {
     await symlink(standby.socket, this.#link);
     this.#primary = standby;
     this.#standby = null;
+    await rm(former.data, { recursive: true });
   }
 
   async stop(): Promise<void> {
