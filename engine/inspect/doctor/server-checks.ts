@@ -4,6 +4,7 @@ import { isEmbedded } from "../../config/config.ts";
 import type { SessionTraits } from "../../database/session-traits.ts";
 import { findDrift, type SchemaDifference } from "../../migrate/drift.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
+import { parseServers } from "../../pg-client/connection-string.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 import type { PostgresUrls } from "../../postgres/served-postgres.ts";
@@ -213,11 +214,19 @@ function sessionFindings(
   return findings;
 }
 
-/** The replicas of READ_DATABASE_URLS. */
-export function replicaFindings({ replicas, server }: Pick<DoctorFacts, "replicas" | "server">): DoctorFinding[] {
+/** The replicas of READ_DATABASE_URLS. With several hosts in DATABASE_URL, which change roles, the primary may be among them. */
+export function replicaFindings({
+  replicas,
+  server,
+  config,
+}: Pick<DoctorFacts, "replicas" | "server" | "config">): DoctorFinding[] {
   const hasKeeper = server.slots.some(({ isKeeper }) => isKeeper);
+  const mayListPrimary =
+    parseServers(config.databaseUrl ?? "").servers.length > 1 &&
+    replicas.filter(({ status }) => status === "primary").length === 1;
   return replicas.flatMap((replica, index) => {
     const name = `Replica ${index + 1} of READ_DATABASE_URLS`;
+    if (mayListPrimary && replica.status === "primary") return [];
     return [...describeReplica(replica, name), ...(hasKeeper ? slotCopyFindings(replica, name) : [])];
   });
 }

@@ -344,6 +344,13 @@ describe("runChecks", () => {
       "advice: Replica 2 of READ_DATABASE_URLS (db2) is unreachable and receives no reads.",
       "advice: Replica 4 of READ_DATABASE_URLS (db2) cancels reads that conflict with vacuum.",
     ]);
+
+    // With several hosts, which change roles, all of them may be listed for reads.
+    const config = { ...facts.config, databaseUrl: "postgresql://db1,db2/app" };
+    const problemsOf = (statuses: readonly (typeof replicas)[number][]) =>
+      runChecks({ ...facts, config, replicas: statuses }).filter(({ problem }) => problem.includes("is not a replica"));
+    expect(problemsOf(replicas)).toEqual([]);
+    expect(problemsOf([...replicas, ...replicas])).toHaveLength(2);
   });
 
   test("reports text columns without a maximum length that callers may write, and none of the service's own", async () => {

@@ -105,9 +105,10 @@ test("a replication slot that a failover would lose is reported, if there are st
 
 test("a replica that copies no replication slots is reported, if the service keeps one", () => {
   const replicas = [REPLICA, { ...REPLICA, copiesSlots: true }];
-  expect(replicaFindings({ replicas, server: SERVER })).toEqual([]);
+  const { config } = readConfig({});
+  expect(replicaFindings({ replicas, server: SERVER, config })).toEqual([]);
   const server = { ...SERVER, slots: [{ ...KEEPER, isFailover: true }] };
-  expect(replicaFindings({ replicas, server }).map(({ problem }) => problem)).toEqual([
+  expect(replicaFindings({ replicas, server, config }).map(({ problem }) => problem)).toEqual([
     expect.stringContaining("Replica 1 of READ_DATABASE_URLS (db2) does not copy replication slots"),
   ]);
 });
