@@ -196,6 +196,8 @@ export class ServerFinder {
 
   async #admit(client: pg.Client, { server, wanted, connect }: SessionAdmission): Promise<void> {
     checkMessages(client.connection);
+    // Without a listener, the end of the connection would end the process.
+    client.on("error", () => {});
     const reported = new Map<string, string>();
     if (wanted !== "any") {
       client.connection.on("parameterStatus", ({ parameterName, parameterValue }) =>
@@ -205,13 +207,11 @@ export class ServerFinder {
     try {
       await connect();
       const session: CheckedSession = { client, reported, isDoubted: server.isDoubted };
-      const objection = await findObjection(session, wanted);
+      const objection = await withinTimeLimit(client, findObjection(session, wanted));
       if (objection) throw new UnsuitableServerError(objection);
       server.fault = null;
       this.#latest = server;
     } catch (error) {
-      // Without a listener, the end of the connection would end the process.
-      client.on("error", () => {});
       if (error instanceof UnsuitableServerError) client.end().catch(() => {});
       else client.connection.stream.destroy();
       this.#noteFault(server, error as Error);
@@ -263,6 +263,17 @@ async function findObjection(session: CheckedSession, wanted: SessionAttributes)
       return (await isStandby(session)) ? null : "is a primary";
     case "read-only":
       return (await isStandby(session)) || (await isReadOnly(session)) ? null : "takes writes";
+  }
+}
+
+/** Ends the session if the server does not answer. */
+async function withinTimeLimit<T>(client: pg.Client, answer: Promise<T>): Promise<T> {
+  const end = () => client.connection.stream.destroy(new Error(TIMEOUT_MESSAGES[0]));
+  const timer = setTimeout(end, SEARCH_TIMEOUT_MS);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -8,8 +8,11 @@ import { openDatabase } from "../../../engine/database/database.ts";
 import { OwnerPool } from "../../../engine/database/owner-pool.ts";
 import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { signToken } from "../../../engine/identity/tokens.ts";
+import { runMigrations } from "../../../engine/migrate/migrate.ts";
 import { makeLogger } from "../../../engine/output/log.ts";
+import { openListener } from "../../../engine/pg-client/listen.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { startJobRunner } from "../../../engine/tasks/job-runner.ts";
 import { type Service, startService } from "../../../service.ts";
 import { openWire } from "../../postgres-wire.ts";
 import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
@@ -39,7 +42,10 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "demoted-"));
   await chmod(root, 0o755);
   pair = await startPair(root);
-  await withClient(pair.primary("postgres", "postgres"), (client) => client.query(SCHEMA));
+  await withClient(pair.primary("postgres", "postgres"), async (client) => {
+    await client.query(SCHEMA);
+    await client.query("create database content");
+  });
   await pair.caughtUp();
   closing = new AsyncDisposableStack();
 });
@@ -155,6 +161,51 @@ test("a switchover is followed, by both hosts and by a relay, and no acknowledge
   expect(answers.filter((answer) => !/^503 (PGRST000|PGRST001|08007|57P0[1-3]) true$/.test(answer))).toEqual([]);
   const kept = new Set(await idsIn(pair.standby("postgres", "postgres")));
   expect(writers.flatMap(({ acknowledged }) => acknowledged).filter((id) => !kept.has(id))).toEqual([]);
+});
+
+test("migrations, LISTEN and the task queue follow the primary", async () => {
+  const urlOf = (name: string) => `${pair.both("postgres", name)}&target_session_attrs=primary`;
+  await runMigrations(
+    { name: "migrate" },
+    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") },
+  );
+  const listener = openListener({ url: urlOf("content"), log: { ...log, error() {} } });
+  closing.defer(() => listener.close());
+  const heard: string[] = [];
+  let gaps = 0;
+  listener.onGap(() => gaps++);
+  await listener.listen("news", (payload) => heard.push(payload));
+  const done: unknown[] = [];
+  const jobs = await startJobRunner({
+    url: urlOf("content"),
+    tasks: { note: async (payload) => void done.push(payload) },
+    concurrency: 2,
+    crons: [],
+    maintain: async () => {},
+    cancelRunning: async () => {},
+    log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),
+  });
+  closing.defer(() => jobs.close(0));
+  const send = (payload: string) =>
+    withClient(urlOf("content"), async (client) => {
+      await client.query("select pg_notify('news', $1)", [payload]);
+      await client.query("select graphile_worker.add_job('note', to_json($1::text))", [payload]);
+    });
+  await send("before");
+  await until(() => heard.length === 1 && done.length === 1);
+
+  await pair.stopPrimary();
+  await pair.promoteStandby();
+  await pair.startFormerPrimary();
+  await until(() => gaps > 0);
+  await send("after");
+  await until(() => heard.length === 2 && done.length === 2);
+  expect({ heard, done }).toEqual({ heard: ["before", "after"], done: ["before", "after"] });
+  // The former primary is the first host.
+  await runMigrations(
+    { name: "migrate" },
+    { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") },
+  );
 });
 
 // The sessions with PgBouncer stay open while the server behind it becomes a standby.

@@ -125,6 +125,15 @@ describe("without a suitable server", () => {
     );
   });
 
+  test("a server that accepts the login and answers no question is one that does not answer", async () => {
+    const welcome = Buffer.from("R\0\0\0\b\0\0\0\0Z\0\0\0\x05I");
+    const lame = createServer((socket) => socket.on("error", () => {}).once("data", () => socket.write(welcome)));
+    await once(lame.listen(0, "127.0.0.1"), "listening");
+    const host = `127.0.0.1:${(lame.address() as AddressInfo).port}`;
+    await expect(serverOf(new ServerFinder(urlOf([host, standby])))).rejects.toThrow(`${host} does not answer`);
+    lame.close();
+  });
+
   test("an error of the login ends the search", async () => {
     const url = `postgresql://nobody@${primary},${standby}/postgres`;
     const before = toStandby.opened();
