@@ -4,8 +4,8 @@ import { checkMessages } from "./server-messages.ts";
 
 /** With several servers, one that does not answer must not delay the others for long. */
 const SEARCH_TIMEOUT_MS = 3_000;
-/** SQLSTATE classes of a refused login and of a missing database: they are the same on every server. */
-const REFUSED_EVERYWHERE = /^(28|3D)/;
+/** SQLSTATE classes of a refused login and of a missing database, which somebody has to correct. */
+const LOGIN_REFUSED = /^(28|3D)/;
 /** pgpool would send it to a standby without the comment. */
 export const IS_IN_RECOVERY = "/*NO LOAD BALANCE*/ select pg_catalog.pg_is_in_recovery() as answer";
 const IS_READ_ONLY = "/*NO LOAD BALANCE*/ select pg_catalog.current_setting('transaction_read_only')::bool as answer";
@@ -103,7 +103,7 @@ export class ServerFinder {
     timeoutMs = 0,
   ): Promise<FoundSession<Client>> {
     const preferences = this.#wanted === "prefer-standby" ? (["standby", "any"] as const) : [this.#wanted];
-    let failure: unknown;
+    let failure: unknown = null;
     for (const wanted of preferences) {
       for (const server of this.#inOrder()) {
         const client = makeClient(this.#optionsOf(server, timeoutMs));
@@ -111,8 +111,8 @@ export class ServerFinder {
           await this.#admit(client, { server, wanted, connect: () => client.connect() });
           return { client, serverName: server.name };
         } catch (error) {
-          failure = this.#toFailure(error);
-          if (failure === error) throw error;
+          // A refused login is what to report, and no reason to leave the others out: it may be that of a server which is being set up.
+          if (failure === null || failure instanceof NoServerError) failure = this.#toFailure(error);
         }
       }
     }
@@ -221,7 +221,7 @@ export class ServerFinder {
 
   #toFailure(error: unknown): unknown {
     const isAlone = this.#servers.length === 1 && !(error instanceof UnsuitableServerError);
-    if (isAlone || REFUSED_EVERYWHERE.test((error as pg.DatabaseError).code ?? "")) return error;
+    if (isAlone || LOGIN_REFUSED.test((error as pg.DatabaseError).code ?? "")) return error;
     return new NoServerError(this.#wanted, this.#servers);
   }
 }

@@ -134,11 +134,11 @@ describe("without a suitable server", () => {
     lame.close();
   });
 
-  test("an error of the login ends the search", async () => {
-    const url = `postgresql://nobody@${primary},${standby}/postgres`;
+  test("a refused login is the error, after all servers were tried", async () => {
+    const url = `postgresql://nobody@${primary},${standby},${closed}/postgres`;
     const before = toStandby.opened();
     await expect(serverOf(new ServerFinder(url))).rejects.toMatchObject({ code: "28000" });
-    expect(toStandby.opened()).toBe(before);
+    expect(toStandby.opened()).toBe(before + 1);
   });
 
   test("a single server's own error is thrown", async () => {
