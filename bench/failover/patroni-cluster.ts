@@ -128,9 +128,7 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
       while (!(await isHealthy(patroniOf))) await sleep(LOOK_MS);
     },
     async sessionsOnStandbys() {
-      const node = await leader();
-      const others = NODES.filter((each) => each !== node);
-      const counts = await Promise.all(others.map((each) => countSessions(urlOf(each))));
+      const counts = await Promise.all(NODES.map((node) => countSessions(urlOf(node))));
       return counts.reduce((sum, count) => sum + count, 0);
     },
     async execute(sql: string) {
@@ -159,7 +157,7 @@ async function isHealthy(patroniOf: AddressOf): Promise<boolean> {
 async function countSessions(url: string): Promise<number> {
   const { rows } = await query(
     url,
-    "select count(*)::int as count from pg_stat_activity where usename in ('authenticator', 'owner') and backend_start < now() - interval '2 seconds'",
+    "select count(*)::int as count from pg_stat_activity where usename in ('authenticator', 'owner') and backend_start < now() - interval '2 seconds' and pg_is_in_recovery()",
   ).catch(() => ({ rows: [{ count: 0 }] }));
   return rows[0].count;
 }
