@@ -27,8 +27,8 @@ beforeAll(async () => {
   await owner.connect();
   await owner.query(SCHEMA);
   await owner.end();
-  // Answers that are refused for their length take longer than anonymous callers have.
-  serving = await serveApart(database, { DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60" });
+  // Answers that are refused for their length take longer than anonymous callers have, and others wait for their connections.
+  serving = await serveApart(database, { DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60", DB_ACQUIRE_TIMEOUT_SECONDS: "60" });
 });
 afterAll(async () => {
   await serving[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newAddress } from "../../new-address.ts";
+import { settingsOf } from "../../routers/through-router.ts";
 import { SECRET } from "../../secret.ts";
 import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
@@ -305,8 +306,7 @@ describe("a gateway with a rotated secret", () => {
   test("accepts tokens of the previous secret and signs with the new one", async () => {
     const { pair } = await newPerson(gateways);
     const settings = {
-      DATABASE_URL: gateways.database.url,
-      OWNER_DATABASE_URL: gateways.database.ownerUrl,
+      ...settingsOf(gateways.database),
       JWT_SECRET: "a secret that took the place of another",
       JWT_PREVIOUS_SECRETS: SECRET,
     };

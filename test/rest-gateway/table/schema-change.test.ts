@@ -100,7 +100,13 @@ beforeAll(async () => {
   owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   await owner.query(ROWS);
-  service = await serve(database, { REST_SAFE_WRITES: "false", PGRST_DB_AGGREGATES_ENABLED: "true" });
+  service = await serve(database, {
+    REST_SAFE_WRITES: "false",
+    PGRST_DB_AGGREGATES_ENABLED: "true",
+    // Requests wait for locks that end when others were answered.
+    DB_LOCK_TIMEOUT_SECONDS: "0",
+    DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60",
+  });
   anon = openClient(service.url);
 });
 afterAll(async () => {
