@@ -73,6 +73,8 @@ export const bench: Bench = async (options) => {
   const idle = await measureIdleConnections(servers[0]!, WORKS[0]!, { scratch, generator }, options);
   const { without, with: beside } = idle.rates;
   print(`  ${FEW} connections: ${without.toFixed(0)}/s, beside ${idle.connections} idle ones ${beside.toFixed(0)}/s`);
+  if (idle.processorShare !== null)
+    print(`  processor time per request beside them: ${idle.processorShare.toFixed(2)} times`);
   if (idle.kibibytesEach !== null) print(`  memory of an idle connection: ${idle.kibibytesEach.toFixed(1)} KiB`);
 
   const [few, many] = outcomes.map(({ servers: { ours } }) => ours!.rate!) as [number, number];

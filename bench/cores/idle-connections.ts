@@ -22,6 +22,8 @@ export type IdleCost = {
   /** The rate with them, divided by the rate without. */
   readonly share: number;
   readonly rates: { readonly without: number; readonly with: number };
+  /** Processor time of the service per request, with them, divided by that without: the measure on a busy machine. Null without /proc. */
+  readonly processorShare: number | null;
   /** What all processes of the service hold more for each connection; null without /proc. */
   readonly kibibytesEach: number | null;
 };
@@ -35,7 +37,7 @@ export async function measureIdleConnections(
   means: Means,
   { rounds, seconds }: BenchOptions,
 ): Promise<IdleCost> {
-  const sample = async () => (await sampleOf(server, work, seconds, means)).rate;
+  const sample = () => sampleOf(server, work, seconds, means);
   await sample();
   const results = [];
   for (let round = 0; round < rounds; round++) {
@@ -48,13 +50,22 @@ export async function measureIdleConnections(
   const kibibytesEach = (median(results.map(({ grown }) => grown)) * 1_024) / CONNECTIONS;
   return {
     connections: CONNECTIONS,
-    share: median(results.map((result) => result.with / result.without)),
+    share: median(results.map((result) => result.with.rate / result.without.rate)),
     rates: {
-      without: median(results.map(({ without }) => without)),
-      with: median(results.map((result) => result.with)),
+      without: median(results.map(({ without }) => without.rate)),
+      with: median(results.map((result) => result.with.rate)),
     },
-    kibibytesEach: Number.isFinite(kibibytesEach) ? kibibytesEach : null,
+    processorShare: finiteOrNull(
+      median(
+        results.map((result) => (result.with.serverTime ?? Number.NaN) / (result.without.serverTime ?? Number.NaN)),
+      ),
+    ),
+    kibibytesEach: finiteOrNull(kibibytesEach),
   };
+}
+
+function finiteOrNull(number: number): number | null {
+  return Number.isFinite(number) ? number : null;
 }
 
 async function residentOf({ pid }: MeasuredServer): Promise<number> {
