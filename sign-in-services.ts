@@ -1,5 +1,6 @@
 import { type Accounts, makeAccounts, makePasswordReader, makeSessionReader } from "./engine/accounts/accounts.ts";
 import { type Federation, makeFederation } from "./engine/accounts/federation/federation.ts";
+import { makePasswords } from "./engine/accounts/passwords.ts";
 import { makeValidateClaims } from "./engine/accounts/validate-claims.ts";
 import { memoize } from "./engine/cache/memoize.ts";
 import type { CacheHits } from "./engine/cache/recent-map.ts";
@@ -64,9 +65,10 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
       writeMail,
       applicationUrl: () => config.applicationUrl ?? siteUrl(),
     };
+    const passwords = makePasswords({ share: config.workerShare });
     const accounts =
       canSignIn && canIssueTokens(keys)
-        ? makeAccounts({ asOwner, keys, config, emailQueue, codeEmails, textMessages, siteUrl })
+        ? makeAccounts({ asOwner, keys, config, passwords, emailQueue, codeEmails, textMessages, siteUrl })
         : null;
     const federation =
       accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log }) : null;

@@ -71,6 +71,7 @@ export function divideAmongWorkers(config: Config): Config {
   const part = (total: number, least: number) => Math.max(least, Math.floor(total / workers));
   return {
     ...config,
+    workerShare: 1 / workers,
     poolSize: part(poolSize, MIN_POOL_SIZE),
     maxBodyMemory: part(maxBodyMemory, 2 * maxBodyBytes),
     answerMemory: part(answerMemory, 2 * maxAnswerBytes),

@@ -27,6 +27,8 @@ export type Passwords = {
 
 type PasswordsOptions = {
   readonly parameters?: HashParameters;
+  /** The part of the default concurrency and queue that this process has, besides other workers. */
+  readonly share?: number;
   /** How many hashes are computed at a time. */
   readonly concurrency?: number;
   /** How many more may wait; further ones are refused. */
@@ -41,8 +43,9 @@ const DEFAULT_MAX_WAITING = 100;
 /** Hashes and compares passwords off the event loop, a few at a time. */
 export function makePasswords({
   parameters = DEFAULT_PARAMETERS,
-  concurrency: maxConcurrent = DEFAULT_CONCURRENCY,
-  maxWaiting: maxQueued = DEFAULT_MAX_WAITING,
+  share = 1,
+  concurrency: maxConcurrent = Math.max(1, Math.floor(DEFAULT_CONCURRENCY * share)),
+  maxWaiting: maxQueued = Math.ceil(DEFAULT_MAX_WAITING * share),
 }: PasswordsOptions = {}): Passwords {
   const limited = makeLimiter(maxConcurrent, maxQueued);
   const dummy = dummyHash(parameters);

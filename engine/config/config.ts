@@ -17,6 +17,8 @@ export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "worker
   readonly workers: number;
   /** Memory for the responses that one process is receiving from Postgres, and as much for those that clients have not read. */
   readonly answerMemory: number;
+  /** The part of what the service may use that one process has: 1 unless it is a worker. */
+  readonly workerShare: number;
   /** The number of tasks that one process runs at once. */
   readonly taskConcurrency: number;
   readonly usersAccess: "open" | "owner";
@@ -57,6 +59,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
     ...resolveUsersAccess(values),
     workers: values.workers === "auto" ? chooseWorkerCount(measureMachine(), values) : values.workers,
     answerMemory: LARGE_RESPONSES * values.maxAnswerBytes,
+    workerShare: 1,
     taskConcurrency: TASK_CONCURRENCY,
     autoConfirm: values.autoConfirm ?? (values.smtpUrl === null && findPublicReasons(values).length === 0),
     appSettings: readAppSettings(environment),
