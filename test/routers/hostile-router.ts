@@ -56,7 +56,8 @@ function refuse(what: string): Buffer {
  */
 export async function startHostileRouter(postgres: { readonly path: string }): Promise<HostileRouter> {
   const router = new Router(postgres.path);
-  const server = createServer((socket) => new Client(socket, router));
+  // Else the second write of a response waits until the client has acknowledged the first.
+  const server = createServer({ noDelay: true }, (socket) => new Client(socket, router));
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     port: (server.address() as AddressInfo).port,
