@@ -106,10 +106,18 @@ type Sample = { readonly rate: number; readonly nodeTime: number; readonly postg
 export const bench: Bench = async ({ rounds, seconds, print }) => {
   const version = await requirePgbench();
   print(`engine: one round trip as a caller, row-level security on, no HTTP; ${version}`);
-  print(`median of ${rounds} rounds of ${seconds} s, pgbench, engine and pg.Pool in turn\n`);
+  print(
+    `median of ${rounds} rounds of ${seconds} s, pgbench, engine, engine with TRANSACTION_MODE=explicit, and pg.Pool in turn\n`,
+  );
   await using scratch = await startScratch(SCHEMA);
   const url = scratch.url("authenticator");
   const database = openDatabase({ url, ownerUrl: scratch.url("postgres"), log: { info() {}, warn() {} } });
+  const explicit = openDatabase({
+    url,
+    ownerUrl: scratch.url("postgres"),
+    log: { info() {}, warn() {} },
+    transactionMode: "explicit",
+  });
   const pool = new pg.Pool({ connectionString: url, max: 8 });
   // pool.end() does not wait for the sockets, which then see the server stop.
   pool.on("error", () => {});
@@ -129,32 +137,45 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     const script = pgbenchScript(work);
     const byPgbench = () => pgbench({ url, script, clients: work.pgbenchClients, seconds });
     const byEngine = () => measure(seconds, () => runByEngine(database, work));
+    const byExplicit = () => measure(seconds, () => runByEngine(explicit, work));
     const byPool = () => measure(seconds, () => runByPool(pool, work));
-    await measure(0.5, () => runByEngine(database, work));
+    for (const each of [database, explicit]) await measure(0.5, () => runByEngine(each, work));
     await measure(0.5, () => runByPool(pool, work));
 
-    const samples: { readonly pgbench: Sample; readonly engine: Sample; readonly pool: Sample }[] = [];
+    const samples: Readonly<Record<"pgbench" | "engine" | "explicit" | "pool", Sample>>[] = [];
     for (let round = 0; round < rounds; round++) {
-      samples.push({ pgbench: await timed(byPgbench), engine: await timed(byEngine), pool: await timed(byPool) });
+      samples.push({
+        pgbench: await timed(byPgbench),
+        engine: await timed(byEngine),
+        explicit: await timed(byExplicit),
+        pool: await timed(byPool),
+      });
     }
     const result = {
       work: work.name,
       toPgbench: median(samples.map(({ engine, pgbench }) => engine.rate / pgbench.rate)),
       toPool: median(samples.map(({ engine, pool }) => engine.rate / pool.rate)),
+      explicitToImplicit: median(samples.map((each) => processorTime(each.explicit) / processorTime(each.engine))),
       engine: summary(samples.map(({ engine }) => engine)),
+      explicit: summary(samples.map(({ explicit }) => explicit)),
       pgbench: summary(samples.map(({ pgbench }) => pgbench)),
       pool: summary(samples.map(({ pool }) => pool)),
     };
     results.push(result);
     print(describe(result));
   }
-  await database.close();
+  await Promise.all([database.close(), explicit.close()]);
   await pool.end();
 
   const worst = Math.min(...results.map(({ toPgbench }) => toPgbench));
   print(`target ${TARGET.toFixed(2)} of pgbench: ${worst >= TARGET ? "met" : "MISSED"} (${worst.toFixed(2)} at worst)`);
   return { target: TARGET, results };
 };
+
+/** Of both processes, for one request. */
+function processorTime({ nodeTime, postgresTime }: Sample): number {
+  return nodeTime + (postgresTime ?? 0);
+}
 
 function summary(samples: readonly Sample[]) {
   const postgresTimes = samples.map(({ postgresTime }) => postgresTime).filter((time) => time !== null);
@@ -171,7 +192,9 @@ function describe(result: {
   readonly work: string;
   readonly toPgbench: number;
   readonly toPool: number;
+  readonly explicitToImplicit: number;
   readonly engine: Summary;
+  readonly explicit: Summary;
   readonly pgbench: Summary;
   readonly pool: Summary;
 }): string {
@@ -185,6 +208,7 @@ function describe(result: {
   return [
     `  ${result.work}: ${result.toPgbench.toFixed(2)} of pgbench, ${result.toPool.toFixed(1)} times pg.Pool with BEGIN … COMMIT`,
     line("engine", result.engine),
+    `${line("explicit", result.explicit)}, ${result.explicitToImplicit.toFixed(2)} of the engine's`,
     line("pgbench", result.pgbench),
     line("pg.Pool", result.pool),
     "",
