@@ -8,6 +8,7 @@ import {
   adaptSteps,
   BatchProgress,
   type BatchStep,
+  makeRollback,
   type PipelinedBatch,
   type TransactionTraits,
 } from "./pipelined-batch.ts";
@@ -34,6 +35,8 @@ const MAX_EXPECTED_MS = 10;
 
 /** SQLSTATE query_canceled. */
 const QUERY_CANCELED = "57014";
+/** SQLSTATE in_failed_sql_transaction. */
+const IN_FAILED_TRANSACTION = "25P02";
 
 /** The traits of a connection to Postgres itself. */
 const OF_POSTGRES: TransactionTraits = { isExplicit: false, keepsSettings: true };
@@ -87,6 +90,8 @@ export class PostgresConnection {
   /** The batch that the cancel hits may run again. No batch is added until all in flight have ended. */
   #interrupted = false;
   #isClosed = false;
+  /** A ROLLBACK is in flight; the batches before it find a transaction that has failed. */
+  #isRollingBack = false;
   /** Reported settings that differ from their initial values. */
   readonly #changedParameters = new Set<string>();
 
@@ -337,7 +342,8 @@ export class PostgresConnection {
     }
   }
 
-  #finish({ exchange, main, expected, prepared, error, isStale }: BatchProgress, status: number): void {
+  #finish(progress: BatchProgress, status: number): void {
+    const { exchange, main, expected, prepared, error, isStale } = progress;
     this.#inFlight.shift();
     this.#expectedMs = this.#inFlight.length === 0 ? 0 : this.#expectedMs - expected;
     this.#cancelWanted = false;
@@ -349,13 +355,20 @@ export class PostgresConnection {
     this.#counters.milliseconds += milliseconds;
     if (error) for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
 
-    const isAstray = exchange.keepsTransaction ? !error && status === message.IDLE : status !== message.IDLE;
+    const isUnstarted = error !== null && this.#isUnstarted(progress);
+    const isRolledBack = status === message.FAILED && (progress.leavesOpen || this.#isRollingBack);
+    const isExpected = exchange.keepsTransaction ? error !== null || status !== message.IDLE : status === message.IDLE;
+    const isAstray = !isExpected && !isRolledBack;
     const failure = error ?? (isAstray ? unexpectedTransactionState() : null);
     const fields = exchange.wantsFields ? prepared[main]!.fields : null;
     const isInterrupted = this.#interrupted && (error as DatabaseError | null)?.code === QUERY_CANCELED;
     if (this.#inFlight.length === 0 && !this.#cancelling) this.#interrupted = false;
-    if (failure) exchange.end({ kind: "refused", milliseconds, error: failure, isStale, isInterrupted });
-    else exchange.end({ kind: "done", milliseconds, fields });
+    if (isUnstarted) exchange.end({ kind: "lost", cause: error, sent: false });
+    else if (failure) {
+      const report = () => exchange.end({ kind: "refused", milliseconds, error: failure, isStale, isInterrupted });
+      if (isRolledBack) this.#rollBack(progress, report);
+      else report();
+    } else exchange.end({ kind: "done", milliseconds, fields });
 
     // The batches after it ran inside the transaction that it left open, so they fail with it.
     if (isAstray) this.#destroy(unexpectedTransactionState());
@@ -363,6 +376,27 @@ export class PostgresConnection {
       if (status === message.IDLE && this.#changedParameters.size > 0) this.retiring = true;
       this.#events.ready(this);
     }
+  }
+
+  /** Whether it was sent before the ROLLBACK of a batch that failed: its BEGIN was refused, and nothing ran. */
+  #isUnstarted({ failedStep, error }: BatchProgress): boolean {
+    return this.#isRollingBack && failedStep === 0 && (error as DatabaseError).code === IN_FAILED_TRANSACTION;
+  }
+
+  /** Reports the error when the transaction has ended, and with it its locks. */
+  #rollBack({ steps, failedStep }: BatchProgress, report: () => void): void {
+    steps[failedStep]?.shape.failed();
+    if (this.#isRollingBack) {
+      report();
+      return;
+    }
+    this.#isRollingBack = true;
+    this.send(
+      makeRollback(() => {
+        this.#isRollingBack = false;
+        report();
+      }),
+    );
   }
 
   #destroy(reason: Error): void {

@@ -152,7 +152,10 @@ export type TransactionTraits = {
 
 type StepSequence = Pick<PipelinedBatch, "steps" | "main">;
 
-/** The steps as this server or router requires them. COMMIT has a Sync of its own, for the reason of `makeRolledBackSteps`. */
+/**
+ * The steps as this server or router requires them. COMMIT shares its Sync with the statement, as each Sync costs a
+ * write of the server: after an error the connection rolls back. Statements that failed lately have a Sync of their own.
+ */
 export function adaptSteps(batch: StepSequence, { isExplicit, keepsSettings }: TransactionTraits): StepSequence {
   const { steps, main } = batch;
   if (!isExplicit) return batch;
@@ -160,8 +163,11 @@ export function adaptSteps(batch: StepSequence, { isExplicit, keepsSettings }: T
   if (!isImplicit && (keepsSettings || steps[1] !== RESET)) return batch;
   const [opening, rest] = isImplicit ? [BEGIN, steps.slice(1)] : [steps[0]!, steps.slice(2)];
   const beginning = keepsSettings ? [opening, RESET] : [opening];
-  const adapted = isImplicit ? [...beginning, ...rest, COMMIT] : [...beginning, ...rest];
-  return { steps: adapted, main: main + beginning.length - (steps.length - rest.length) };
+  const position = main + beginning.length - (steps.length - rest.length);
+  if (!isImplicit) return { steps: [...beginning, ...rest], main: position };
+  const mayFail = rest.some(({ shape }) => shape.mayFail);
+  const statements = mayFail ? rest : rest.with(-1, { ...rest.at(-1)!, sync: false });
+  return { steps: [...beginning, ...statements, COMMIT], main: position };
 }
 
 /** One transaction of the login itself. */
@@ -187,6 +193,25 @@ export function makeStatementStep(
 
 export function beginningStep(): BatchStep {
   return BEGIN;
+}
+
+/** Ends a transaction that has failed. */
+export function makeRollback(end: PipelinedBatch["end"]): PipelinedBatch {
+  return {
+    steps: [ROLLBACK],
+    main: 0,
+    mainCount: 0,
+    collector: { row() {}, complete() {} },
+    wantsFields: false,
+    fresh: true,
+    keepsTransaction: false,
+    responseTimeoutMs: NETWORK_ALLOWANCE_MS,
+    expected: 0,
+    isInterruptible: false,
+    isAbandoned: false,
+    admits: () => true,
+    end,
+  };
 }
 
 export function endingStep(how: "commit" | "rollback"): BatchStep {
@@ -267,6 +292,8 @@ export class BatchProgress {
   error: Error | null = null;
   /** Whether the error means that a prepared statement is missing or outdated. */
   isStale = false;
+  /** The index of the step with the error. */
+  failedStep = -1;
 
   #step = 0;
   /** The index of the step whose Sync is answered next. */
@@ -286,6 +313,11 @@ export class BatchProgress {
   /** The step that the server executes; undefined during the commit after the last step before a Sync. */
   get step(): BatchStep | undefined {
     return this.#step <= this.#sync ? this.steps[this.#step] : undefined;
+  }
+
+  /** Whether an error leaves its transaction open, because COMMIT is skipped. */
+  get leavesOpen(): boolean {
+    return this.steps.at(-1) === COMMIT && this.steps.length > 1 && !this.steps.at(-2)!.sync;
   }
 
   get #isMain(): boolean {
@@ -340,7 +372,10 @@ export class BatchProgress {
   /** Records the error; returns the prepared statement to drop if the error is about it. */
   fail(error: DatabaseError): PreparedStatement | null {
     const isStale = this.step !== undefined && !this.#bound && this.#isOutdated(error.code ?? "");
-    if (!this.error) this.isStale = isStale;
+    if (!this.error) {
+      this.isStale = isStale;
+      this.failedStep = this.#step;
+    }
     this.error ??= error;
     return isStale ? this.prepared[this.#step]! : null;
   }

@@ -92,7 +92,8 @@ async function isPostgresItself(socket: PostgresSocket): Promise<boolean> {
 async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket): Promise<TransactionTraits> {
   const isImplicit = mode !== "explicit" && (await withSessions(open, IMPLICIT, keepsAll));
   if (mode === "implicit" && !isImplicit) throw new Error(SPLIT_REQUEST);
-  // Some requests need BEGIN in any case.
+  // Some requests need BEGIN in any case, and a Sync before COMMIT, which statements that failed have.
+  READ_SLOWLY.failed();
   if (await withSessions(open, EXPLICIT, keepsAll)) {
     if (isImplicit) return IMPLICIT;
     return (await withSessions(open, EXPLICIT_WITHOUT_RESET, wipesSettings)) ? EXPLICIT_WITHOUT_RESET : EXPLICIT;

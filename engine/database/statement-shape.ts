@@ -15,6 +15,8 @@ const BRIEF_AVERAGE_MS = 1;
 const RUNS_TO_TRUST = 3;
 /** Weight of the newest run in the moving average. */
 const NEWEST_RUN_WEIGHT = 1 / 8;
+/** For how long a statement that failed is expected to fail again. */
+const FAILURE_MEMORY_MS = 10_000;
 const MAX_TEXTS = 2_000;
 const MAX_CALLERS = 100;
 
@@ -24,6 +26,7 @@ export class StatementShape {
   #average = 0;
   #fastRuns = 0;
   #relations: readonly string[] | null = null;
+  #failedAt = 0;
   /** The callers for whom the last run was long: with other parameter values it may be fast. */
   #longFor: Set<string> | null = null;
 
@@ -36,6 +39,11 @@ export class StatementShape {
   /** False if the shape is new, was slow recently or is slow on average. */
   get isFast(): boolean {
     return this.#fastRuns >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE_MS;
+  }
+
+  /** Whether it failed within the last seconds in a transaction that had to be rolled back. */
+  get mayFail(): boolean {
+    return this.#failedAt > 0 && performance.now() - this.#failedAt < FAILURE_MEMORY_MS;
   }
 
   /** The expected duration in milliseconds. */
@@ -63,6 +71,10 @@ export class StatementShape {
   /** Whether it is so short that batching several does not delay others. */
   get isBrief(): boolean {
     return this.isFast && this.#average < BRIEF_AVERAGE_MS;
+  }
+
+  failed(): void {
+    this.#failedAt = performance.now();
   }
 
   ran(milliseconds: number, by: Pick<ShareHolder, "caller">): void {

@@ -19,6 +19,8 @@ export const NO_DATA = 0x6e;
 
 /** ReadyForQuery: no transaction is open. */
 export const IDLE = 0x49;
+/** ReadyForQuery: a transaction is open, and has failed. */
+export const FAILED = 0x45;
 const IN_TRANSACTION = 0x54;
 const IN_FAILED_TRANSACTION = 0x45;
 
