@@ -13,7 +13,6 @@ import { combineObservers, logSlowStatements } from "./engine/database/observe-s
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
-import { makeSharedRateLimit, RequestLimit } from "./engine/limits/rate-limits.ts";
 import { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { makeMailer } from "./engine/mail/mailer.ts";
@@ -37,7 +36,7 @@ import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts
 import type { ServiceOperations } from "./rest-gateway/http/admin.ts";
 import { type DrainMode, drain } from "./rest-gateway/http/drain.ts";
 import { type HealthState, isReady, makeHealthState } from "./rest-gateway/http/health.ts";
-import { type LimitExpensiveRequest, makeAdmission, makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
+import { makeAdmission, openRateLimits, type RateLimits } from "./rest-gateway/http/limits.ts";
 import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
 import { makeClientConnectionReader } from "./rest-gateway/http/request.ts";
 import {
@@ -96,8 +95,6 @@ export type ServiceOptions = {
   /** How long the start waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
 };
-
-const ONE_HOUR = 3600;
 
 /** Opens everything that runs, from the bottom up; on stop it is closed in the reverse order. */
 export async function startService(environmentConfig: Config, options: ServiceOptions): Promise<Service> {
@@ -312,16 +309,6 @@ async function openIdentification(
   const siteUrl = () => state.siteUrl!;
   const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, log };
   return makeSignInServices({ ...services, hits: state.counts.tokens });
-}
-
-type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };
-
-function openRateLimits({ config, asOwner, peers, log }: ServiceCore, opened: AsyncDisposableStack): RateLimits {
-  if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
-  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, log });
-  opened.defer(() => limit.close());
-  const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
-  return { limit, limitExpensive: makeExpensiveRequestLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null) };
 }
 
 /** GraphQL and Realtime, and the replication stream that row changes come from. */

@@ -13,7 +13,7 @@ export type RateLimitStatus = {
   readonly endsAt: number;
 };
 
-type RequestLimitOptions = {
+export type RequestLimitOptions = {
   /** Requests that one caller may send per window. */
   readonly limit: number;
   readonly asOwner: AsOwner;

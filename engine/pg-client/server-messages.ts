@@ -313,7 +313,7 @@ export function isFatal(error: pg.DatabaseError): boolean {
 }
 
 type DataListener = (chunk: Buffer) => void;
-type ConnectionInternals = pg.Connection & { attachListeners(stream: Pick<Duplex, "on">): void };
+type ParsingConnection = pg.Connection & { attachListeners(stream: Pick<Duplex, "on">): void };
 
 /** What pg's parser knows, and would otherwise pass on as an error of the running query. */
 const TYPES_OF_PG = new Set([..."123ACDEGHIKNRSTWZcdnst"].map((letter) => letter.charCodeAt(0)));
@@ -324,7 +324,7 @@ const TYPES_OF_PG = new Set([..."123ACDEGHIKNRSTWZcdnst"].map((letter) => letter
  * that nothing catches.
  */
 export function checkMessages(connection: pg.Connection): void {
-  const internals = connection as ConnectionInternals;
+  const internals = connection as ParsingConnection;
   const attach = internals.attachListeners.bind(connection);
   internals.attachListeners = (stream) => {
     const reader = new MessageReader(checkMessage, isChecked);

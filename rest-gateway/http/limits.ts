@@ -1,6 +1,14 @@
+import type { PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
+import type { Config } from "../../engine/config/config.ts";
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
 import { clientNetwork } from "../../engine/limits/ip-address.ts";
-import type { RateLimitStatus, RequestLimit, SharedRateLimit } from "../../engine/limits/rate-limits.ts";
+import {
+  makeSharedRateLimit,
+  type RateLimitStatus,
+  RequestLimit,
+  type RequestLimitOptions,
+  type SharedRateLimit,
+} from "../../engine/limits/rate-limits.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { ClientConnection } from "./request.ts";
 
@@ -16,6 +24,7 @@ export type Admission = {
 /** Health probes are never rejected, and a documentation page loads many files at once. A search reads all pages. */
 const UNLIMITED_PATHS = /^\/(health|graphiql|docs(?!\/guide\/search\/?\?))([/?]|$)/;
 const NO_HEADERS: RateLimitHeaders = {};
+const ONE_HOUR = 3600;
 const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
 
 /** Calls `connection` only when the request is counted. */
@@ -67,4 +76,24 @@ export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitE
       headers: { "Retry-After": String(seconds) },
     });
   };
+}
+
+/** `limit` is null if RATE_LIMIT is 0. */
+export type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };
+
+type RateLimitsOptions = Pick<RequestLimitOptions, "asOwner" | "log"> & {
+  readonly config: Config;
+  readonly peers: PeerWorkers;
+};
+
+/** The limits of a service, as its settings say. */
+export function openRateLimits(
+  { config, asOwner, peers, log }: RateLimitsOptions,
+  opened: AsyncDisposableStack,
+): RateLimits {
+  if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
+  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, log });
+  opened.defer(() => limit.close());
+  const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
+  return { limit, limitExpensive: makeExpensiveRequestLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null) };
 }
