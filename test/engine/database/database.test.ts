@@ -86,19 +86,23 @@ describe("concurrent reads", () => {
       request.push(texts.length);
       return () => {};
     };
-    await using own = await open(SCHEMA, { observe });
-    const both = () => own.database.runEach(alice, [sql("select 1"), sql("select 2")]);
+    // On a busy machine the last statement before the end can have been slow, and is then not shared.
     await until(async () => {
-      await Promise.all(both());
-      return request.at(-1) === 2;
+      await using own = await open(SCHEMA, { observe });
+      const both = () => own.database.runEach(alice, [sql("select 1"), sql("select 2")]);
+      await until(async () => {
+        await Promise.all(both());
+        return request.at(-1) === 2;
+      });
+      request.length = 0;
+      await own.database.close();
+      const answers = await Promise.allSettled(both());
+      expect(answers.map((answer) => answer.status === "rejected" && answer.reason.code)).toEqual([
+        "PGRST001",
+        "PGRST001",
+      ]);
+      return request[0] === 2;
     });
-    request.length = 0;
-    await own.database.close();
-    const answers = await Promise.allSettled(both());
-    expect(answers.map((answer) => answer.status === "rejected" && answer.reason.code)).toEqual([
-      "PGRST001",
-      "PGRST001",
-    ]);
     expect(request).toEqual([2]);
   });
 
