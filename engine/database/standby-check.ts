@@ -53,7 +53,7 @@ export function isOnStandby(connection: PostgresConnection): Promise<boolean> {
       isInterruptible: false,
       isAbandoned: false,
       admits: () => true,
-      end: ({ kind }) => resolve(kind === "done" ? answer === "t" : kind === "lost"),
+      end: ({ kind }) => resolve(kind === "done" ? answer === "t" : connection.isClosed),
     });
   });
 }

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
+import { PostgresConnection } from "../../../engine/database/connection.ts";
 import { OwnerPool } from "../../../engine/database/owner-pool.ts";
+import { makeLoginSteps, makeStatementStep } from "../../../engine/database/pipelined-batch.ts";
+import { openPostgresSocket } from "../../../engine/database/postgres-socket.ts";
+import { CollectedRows } from "../../../engine/database/result-collectors.ts";
+import { isOnStandby } from "../../../engine/database/standby-check.ts";
+import { StatementShape } from "../../../engine/database/statement-shape.ts";
 import { anon, caller, open, sql } from "./open.ts";
 
 const SCHEMA = `
@@ -48,4 +54,36 @@ test("a primary's refusal of the owner's write stays what it is", async () => {
   expect(runs).toBe(1);
   expect((await pool.lend((client) => client.query("select 1"))).rowCount).toBe(1);
   await pool.close();
+});
+
+test("a check behind a batch that fails does not take a primary for a standby", async () => {
+  await using opened = await open();
+  const socket = await openPostgresSocket({ url: opened.url, applicationName: "check", connectTimeout: 5_000 });
+  const connection = new PostgresConnection(
+    socket,
+    { ready() {}, lost() {} },
+    { depth: 2, maxPrepared: 10, transactions: { isExplicit: true, keepsSettings: true } },
+  );
+  const failing = sql("select 1/0");
+  const steps = makeLoginSteps([makeStatementStep(new StatementShape(failing.text), failing, { sync: true })]);
+  const ended = Promise.withResolvers<string>();
+  connection.send({
+    steps,
+    main: steps.length - 1,
+    mainCount: 1,
+    collector: CollectedRows.ofStrings(),
+    wantsFields: false,
+    fresh: false,
+    keepsTransaction: false,
+    responseTimeoutMs: Number.POSITIVE_INFINITY,
+    expected: 0,
+    isInterruptible: false,
+    isAbandoned: false,
+    admits: () => true,
+    end: ({ kind }) => ended.resolve(kind),
+  });
+  const isStandby = isOnStandby(connection);
+  expect(await ended.promise).toBe("refused");
+  expect(await isStandby).toBe(false);
+  await connection.close();
 });
