@@ -102,16 +102,27 @@ async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket
   throw new Error(SPLIT_TRANSACTION);
 }
 
-async function withSessions<T>(
+type ProbeTraits = TransactionTraits & { readonly maxPrepared?: number };
+type ProbeWork<T> = (sessions: readonly ProbeSession[]) => Promise<T>;
+
+/** A session may be lost because of what was tried, or of a failover, for example: tried twice, it is hardly the latter. */
+async function withSessions<T>(open: OpenSocket, traits: ProbeTraits, work: ProbeWork<T>): Promise<T> {
+  const { result, isAnyLost } = await tryWithSessions(open, traits, work);
+  return isAnyLost ? (await tryWithSessions(open, traits, work)).result : result;
+}
+
+async function tryWithSessions<T>(
   open: OpenSocket,
-  traits: TransactionTraits & { readonly maxPrepared?: number },
-  work: (sessions: readonly ProbeSession[]) => Promise<T>,
-): Promise<T> {
+  traits: ProbeTraits,
+  work: ProbeWork<T>,
+): Promise<{ readonly result: T; readonly isAnyLost: boolean }> {
   const opened = await Promise.allSettled(Array.from({ length: SESSIONS }, open));
   const sockets = opened.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   if (sockets.length === 0) throw (opened[0] as PromiseRejectedResult).reason;
+  const sessions = sockets.map((socket) => new ProbeSession(socket, traits));
   try {
-    return await work(sockets.map((socket) => new ProbeSession(socket, traits)));
+    const result = await work(sessions);
+    return { result, isAnyLost: sessions.some(({ isLost }) => isLost) };
   } finally {
     await Promise.all(sockets.map((socket) => socket.end()));
   }
@@ -161,11 +172,15 @@ class ProbeSession {
   readonly #socket: PostgresSocket;
   readonly #connection: PostgresConnection;
 
-  constructor(socket: PostgresSocket, traits: TransactionTraits & { readonly maxPrepared?: number }) {
+  constructor(socket: PostgresSocket, traits: ProbeTraits) {
     const { maxPrepared = 0, ...transactions } = traits;
     this.#socket = socket;
     const events = { ready() {}, lost() {} };
     this.#connection = new PostgresConnection(socket, events, { depth: 1, maxPrepared, transactions });
+  }
+
+  get isLost(): boolean {
+    return this.#connection.isClosed;
   }
 
   setAndRead(read: StatementShape): Promise<ProbeReply> {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { probeSessions, type SessionSettings } from "../../../engine/database/session-traits.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { openWire } from "../../postgres-wire.ts";
 import { keepsStatements, PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { PGPOOL } from "../../routers/pgpool.ts";
 import { type Router, socketAddressOf, startRouter } from "../../routers/router.ts";
@@ -33,6 +34,24 @@ describe("connections to Postgres itself", () => {
     const settings = { transactionMode: "explicit", preparedStatements: false } as const;
     expect(await find(database.url, settings)).toEqual({ ...OF_POSTGRES, isExplicit: true, preparesStatements: false });
   });
+});
+
+test("a session that is lost while a router is tried out does not count as what the router refuses", async () => {
+  const keyMessage = Buffer.from([0x4b, 0, 0, 0, 12]);
+  let connections = 0;
+  const wire = await openWire(database.url, {
+    alter: () => {
+      const isLost = ++connections === 2;
+      return (said) => {
+        const at = said.indexOf(keyMessage);
+        // The process id of a router.
+        if (at >= 0) said.writeInt32BE(1, at + keyMessage.length);
+        return isLost && at < 0 ? { bytes: Buffer.alloc(0), ends: true } : { bytes: said, ends: false };
+      };
+    },
+  });
+  onTestFinished(() => wire.close());
+  expect(await find(wire.url)).toEqual({ ...OF_POSTGRES, isRouted: true });
 });
 
 describe("connections through the hostile router", () => {
