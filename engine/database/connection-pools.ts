@@ -80,7 +80,6 @@ export class ConnectionPools {
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
   readonly #finder: ServerFinder;
-  #isRouted = false;
   #primaryAskedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionPoolsOptions) {
@@ -192,7 +191,7 @@ export class ConnectionPools {
 
   /** While there are only reads, nothing else shows that the router leads to a standby. */
   #checkPrimary(now: number): void {
-    if (!this.#isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
+    if (!this.#traits?.isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
     const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
     if (!connection) return;
     this.#primaryAskedAt = now;
@@ -262,9 +261,8 @@ export class ConnectionPools {
     if (this.#areSizesKnown || now - this.#sizesAskedAt < SIZE_QUERY_INTERVAL_MS) return;
     this.#sizesAskedAt = now;
     try {
-      const { free, isRouted } = await countFreeConnections(this.#options.url);
-      this.#isRouted = isRouted;
-      this.#resize((free + this.#connectionCount) / 2);
+      const available = (await countFreeConnections(this.#options.url)) + this.#connectionCount;
+      this.#resize(available / 2);
       this.#areSizesKnown = true;
     } catch (error) {
       this.#options.log.warn({ err: error }, "could not ask the database how many connections it has to spare");
@@ -436,24 +434,16 @@ const FREE_CONNECTIONS = `
     (select nullif(rolconnlimit, -1) - (select count(*) from pg_stat_activity where usename = current_user)
        from pg_roles
       where rolname = current_user)
-  )::int as free,
-  pg_backend_pid() as pid`;
+  )::int as free`;
 
-type FreeConnections = {
-  readonly free: number;
-  /** Whether a router is in between: it tells its clients process ids that are not those of Postgres. */
-  readonly isRouted: boolean;
-};
-
-export async function countFreeConnections(url: string): Promise<FreeConnections> {
+export async function countFreeConnections(url: string): Promise<number> {
   const { client } = await findServer(url).connect(
     (server) => new pg.Client(server).on("error", () => {}),
     CONNECT_TIMEOUT_MS,
   );
   try {
-    const { rows } = await client.query<{ free: number; pid: number }>(FREE_CONNECTIONS);
-    const { free, pid } = rows[0]!;
-    return { free, isRouted: pid !== (client as pg.Client & { readonly processID: number }).processID };
+    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
+    return rows[0]!.free;
   } finally {
     await client.end();
   }
