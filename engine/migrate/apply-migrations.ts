@@ -130,10 +130,6 @@ async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, 
   return new Map(rows.map(({ history, count }) => [history, count]));
 }
 
-/**
- * Runs in a child process, because graphile-migrate exits the process when it loses an idle connection.
- * Connection strings are sent by a message, so that process lists do not show them.
- */
 /** graphile-migrate does not support connection strings with several hosts. */
 function onOneServer(url: string, rootUrl: string): Pick<RunnerJob, "url" | "rootUrl"> {
   const latest = findServer(url).latest?.name;
@@ -144,6 +140,10 @@ function onOneServer(url: string, rootUrl: string): Pick<RunnerJob, "url" | "roo
   return { url: pin(url), rootUrl: pin(rootUrl) };
 }
 
+/**
+ * Runs in a child process, because graphile-migrate exits the process when it loses an idle connection.
+ * Connection strings are sent by a message, so that process lists do not show them.
+ */
 async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
   const child = fork(RUNNER, { execArgv: [], stdio: ["ignore", "ignore", "pipe", "ipc"] });
   let fault: RunnerError | null = null;
