@@ -38,6 +38,9 @@ const QUERY_CANCELED = "57014";
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
+/** PgBouncer sets this parameter for each of its clients, and `reset all` undoes that. No result depends on it. */
+const APPLICATION_NAME = "application_name";
+
 /** The traits of a connection to Postgres itself. */
 const OF_POSTGRES: TransactionTraits = { isExplicit: false, keepsSettings: true };
 
@@ -330,7 +333,7 @@ export class PostgresConnection {
   /** A function changed a setting for the session, not only for its transaction: the session is not reused. */
   #onParameter(buffer: Buffer, start: number, end: number): void {
     const [name, value] = readPair(buffer, start, end);
-    if (this.#socket.parameters.get(name) === value) this.#changedParameters.delete(name);
+    if (name === APPLICATION_NAME || this.#socket.parameters.get(name) === value) this.#changedParameters.delete(name);
     else this.#changedParameters.add(name);
   }
 

@@ -1,5 +1,8 @@
+import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../engine/database/database.ts";
+import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
+import { socketAddressOf } from "../../routers/router.ts";
 import { serverBinaries } from "../../server-binaries.ts";
 import { alice, anon, caller, commonOptions, type OpenDatabase, open, PID, sql } from "./open.ts";
 
@@ -205,5 +208,17 @@ describe("concurrent requests on one connection", () => {
       results.map((result) => (result.status === "fulfilled" ? result.value.rows[0]![0] : result.reason.code)),
     ).toEqual(["4", "22012", "3", "22012", "2"]);
     expect(lostConnections()).toBe(before);
+  });
+});
+
+describe.runIf(existsSync(PGBOUNCER))("a session of PgBouncer", () => {
+  test("is used again, although PgBouncer reports another application_name for each transaction", async () => {
+    const { pathname } = new URL(opened.url.replace("@/", "@localhost/"));
+    const router = await startPgBouncer(socketAddressOf(opened.url));
+    await using other = await open("", { url: `postgresql://authenticator@127.0.0.1:${router.port}${pathname}` });
+    for (let round = 0; round < 10; round++) await other.database.run(anon, sql("select 1"), { pool: "write" });
+    expect(other.database.state().pools.write.counters).toMatchObject({ batches: 10, opened: 1 });
+    await other.database.close();
+    await router.close();
   });
 });
