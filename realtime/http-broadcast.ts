@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { runStepwise } from "../engine/concurrency/stepwise.ts";
 import type { Authenticator } from "../engine/identity/authenticator.ts";
 import type { Caller } from "../engine/identity/caller.ts";
-import { unauthorized } from "../engine/identity/unauthorized.ts";
+import { CredentialError } from "../engine/identity/credential-error.ts";
 import { isJsonObject, parseJsonExactly } from "../engine/json/json-values.ts";
 import { scanJson } from "../engine/json/scan-json.ts";
 import type { BodyLimit, FindBodyLimit } from "../http/body-limit.ts";
@@ -73,7 +73,11 @@ async function authenticate(request: BroadcastRequest, { authenticator }: HttpBr
   const token = authorization === `Bearer ${apiKey}` ? null : authorization;
   const caller = await authenticator().authenticate({ authorization: token, apiKey });
   if (caller.kind === "anonymous") {
-    throw unauthorized("AUTH_REQUIRED", "An API key or a token is required: send the apikey header.", "no credential");
+    throw new CredentialError(
+      "credentialMissing",
+      "An API key or a token is required: send the apikey header.",
+      "no credential",
+    );
   }
   request.admit(caller);
   return caller;

@@ -6,9 +6,9 @@ import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLOCK_SKEW_SECONDS, type Claims } from "../identity/claims.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import { CredentialError } from "../identity/credential-error.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
 import { signToken, TokenError, verifySignature } from "../identity/tokens.ts";
-import { unauthorized } from "../identity/unauthorized.ts";
 import type { ClaimsHook } from "./claims-hook.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import { NO_SIGN_IN_PROOF, type OpenSignIn } from "./login.ts";
@@ -87,8 +87,8 @@ export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T
         rotateToken(client, options, { userId, refreshToken, retryDigest, clientInfo }),
       );
       if (pair) return pair;
-      throw unauthorized(
-        "INVALID_TOKEN",
+      throw new CredentialError(
+        "refreshTokenUsed",
         "The refresh token was used before, or has expired; sign in again.",
         "JWT expired",
       );
@@ -266,12 +266,17 @@ function verifyRefreshToken(token: string, keys: IssuingKeys): Claims {
     return verifySignature(token, keys, { clockTolerance: CLOCK_SKEW_SECONDS });
   } catch (error) {
     if (error instanceof TokenError && error.isExpired) {
-      throw unauthorized("TOKEN_EXPIRED", "The refresh token has expired; sign in again.", "JWT expired", {
+      throw new CredentialError("refreshTokenExpired", "The refresh token has expired; sign in again.", "JWT expired", {
         cause: error,
       });
     }
-    throw unauthorized("INVALID_TOKEN", "This is not a refresh token of this service.", "This is not a refresh token", {
-      cause: error,
-    });
+    throw new CredentialError(
+      "refreshTokenInvalid",
+      "This is not a refresh token of this service.",
+      "This is not a refresh token",
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -1,9 +1,8 @@
 import { cacheLookups, type LookUpKeys } from "../concurrency/batched-lookup.ts";
 import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
-import type { ApiError } from "../errors.ts";
 import type { ValidateClaims } from "../identity/authenticator.ts";
 import { type Claims, readTimeClaim } from "../identity/claims.ts";
-import { unauthorized } from "../identity/unauthorized.ts";
+import { CredentialError } from "../identity/credential-error.ts";
 import { isExactNumber, toAddressText } from "../json/json-values.ts";
 import type { Logger } from "../output/log.ts";
 import { accountRequired } from "./auth-errors.ts";
@@ -56,13 +55,13 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   const judge = (claims: Claims, state: AccountState | null): ReturnType<ValidateClaims> => {
     const rejection = rejectionOf(claims, state);
     const { session_id: sessionId } = claims;
-    if (rejection?.code !== "TOKEN_EXPIRED" || !isSessionId(sessionId)) return rejection;
+    if (rejection?.reason !== "accountChanged" || !isSessionId(sessionId)) return rejection;
     const kept = isKept(`${sessionId} ${state!.tokens_valid_from}`);
     if (kept instanceof Promise) return kept.then((found) => (found ? null : rejection));
     return kept ? null : rejection;
   };
 
-  const validateSession = async (claims: Claims, digest: string): Promise<ApiError | null> => {
+  const validateSession = async (claims: Claims, digest: string): Promise<CredentialError | null> => {
     const rejection = await validateAccount(claims);
     if (rejection || (await isLiveSession(digest))) return rejection;
     return sessionEnded();
@@ -87,12 +86,12 @@ function isSessionId(claim: unknown): claim is string {
 }
 
 /** A token that a refresh cannot replace belongs to a session that has ended. */
-function rejectSession(rejection: ApiError | null, isEnded: true | null): ApiError | null {
-  return isEnded && (rejection === null || rejection.code === "TOKEN_EXPIRED") ? sessionEnded() : rejection;
+function rejectSession(rejection: CredentialError | null, isEnded: true | null): CredentialError | null {
+  return isEnded && (rejection === null || rejection.reason === "accountChanged") ? sessionEnded() : rejection;
 }
 
-function sessionEnded(): ApiError {
-  return unauthorized("INVALID_TOKEN", "The session has ended; sign in again.", "The session has ended");
+function sessionEnded(): CredentialError {
+  return new CredentialError("sessionEnded", "The session has ended; sign in again.", "The session has ended");
 }
 
 /** Sign-ins by tokens; those that another issuer names are unknown, and have not ended. */
@@ -135,17 +134,21 @@ function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpK
   };
 }
 
-function rejectionOf(claims: Claims, state: AccountState | null): ApiError | null {
+function rejectionOf(claims: Claims, state: AccountState | null): CredentialError | null {
   if (!state) return null;
   if (state.state === "disabled") {
-    return unauthorized("INVALID_TOKEN", "This account is disabled.", "The account is disabled");
+    return new CredentialError("accountDisabled", "This account is disabled.", "The account is disabled");
   }
   if (state.state === "deleted") {
-    return unauthorized("INVALID_TOKEN", "This account was deleted.", "The account was deleted");
+    return new CredentialError("accountDeleted", "This account was deleted.", "The account was deleted");
   }
   const issuedAt = readTimeClaim(claims, "iat");
   if (issuedAt !== null && issuedAt < Number(state.tokens_valid_from)) {
-    return unauthorized("TOKEN_EXPIRED", "The account has changed; refresh the token or sign in again.", "JWT expired");
+    return new CredentialError(
+      "accountChanged",
+      "The account has changed; refresh the token or sign in again.",
+      "JWT expired",
+    );
   }
   return null;
 }

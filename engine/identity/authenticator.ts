@@ -6,11 +6,11 @@ import type { FindApiKey } from "./api-key-lookup.ts";
 import type { Caller } from "./caller.ts";
 import { type Claims, hasExpired, isTooEarlyError, serializeClaims } from "./claims.ts";
 import type { ClientInfo } from "./client-info.ts";
+import { CredentialError } from "./credential-error.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import type { RemoteKeySet } from "./remote-key-set.ts";
 import type { TokenKey, TokenKeys } from "./token-keys.ts";
 import { isUnknownKeyError, verifyToken } from "./tokens.ts";
-import { unauthorized } from "./unauthorized.ts";
 
 /** A caller, and why the credential that was sent is rejected; null if it is accepted, or none was sent. */
 export type AuthenticationResult = { readonly caller: Caller; readonly rejection: ApiError | null };
@@ -38,7 +38,7 @@ export type Credentials = {
 export type CredentialReader = (credentials: Credentials) => Caller | null | Promise<Caller | null>;
 
 /** Why claims that were valid are no longer; null if they are. Returns synchronously if the account's state is cached. */
-export type ValidateClaims = (claims: Claims) => ApiError | null | Promise<ApiError | null>;
+export type ValidateClaims = (claims: Claims) => CredentialError | null | Promise<CredentialError | null>;
 
 export type Authenticator = {
   readonly anonymous: Caller;
@@ -179,8 +179,8 @@ class VerifiedTokens {
     const { claims, claimsText, expiresAt } = verifyToken(token, this.#requirements, databaseTime);
     const role = claimAt(claims, this.#options.jwtRoleClaim) ?? this.#options.anonRole;
     if (typeof role !== "string" || role === "") {
-      throw unauthorized(
-        "VERIFICATION_FAILED",
+      throw new CredentialError(
+        "claimsInvalid",
         "The token names no role of this service.",
         "JWT role claim is not a name",
       );
@@ -221,8 +221,8 @@ function readBearerToken(authorization: string | null): string | null {
   if (!header) return null;
   const match = /^bearer(?:\s+(.*))?$/is.exec(header);
   if (match) return match[1] ?? "";
-  throw unauthorized(
-    "INVALID_TOKEN",
+  throw new CredentialError(
+    "schemeUnsupported",
     'The Authorization header cannot be read: send the word "Bearer", a space and a token.',
     "Unsupported authorization scheme",
   );
@@ -244,19 +244,19 @@ function keysUnavailable(cause: unknown): ApiError {
 /** `required_aal`: the claim of a sign-in at /auth/v1 that has proved the password of an account with a second factor. */
 function requireFactor(caller: Caller, mayLackFactor: boolean): Caller {
   if (mayLackFactor || caller.claims.required_aal === undefined) return caller;
-  throw unauthorized(
-    "MFA_REQUIRED",
+  throw new CredentialError(
+    "factorRequired",
     "Two-factor code required: verify a second factor at /auth/v1, and send the token of that response.",
     "insufficient_aal",
   );
 }
 
-function unlessRejected(caller: Caller, rejection: ApiError | null): Caller {
+function unlessRejected(caller: Caller, rejection: CredentialError | null): Caller {
   if (rejection) throw rejection;
   return caller;
 }
 
 function requireKnownKey(caller: Caller | null): Caller {
   if (caller) return caller;
-  throw unauthorized("INVALID_TOKEN", "The API key is unknown, was revoked, or has expired.", "Invalid API key");
+  throw new CredentialError("apiKeyInvalid", "The API key is unknown, was revoked, or has expired.", "Invalid API key");
 }

@@ -1,14 +1,11 @@
-import { ApiError } from "../errors.ts";
 import { isJsonObject, parseJsonExactly, toJavaScriptNumber } from "../json/json-values.ts";
-import { unauthorized } from "./unauthorized.ts";
+import { CredentialError } from "./credential-error.ts";
 
 /** Numbers that JavaScript would round are of type `ExactNumber`. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** The accepted difference between the clocks of the issuer and of this gateway, in seconds. */
 export const CLOCK_SKEW_SECONDS = 30;
-
-const TOO_EARLY_MESSAGES: readonly (string | null)[] = ["JWT not yet valid", "JWT issued at future"];
 
 type ClaimsRequirements = {
   /** Null accepts any audience. */
@@ -44,13 +41,13 @@ export function checkClaims(claims: Claims, { audience, issuer, databaseTime }: 
   const now = Math.floor(Date.now() / 1000);
   const latest = Math.max(now, databaseTime ?? now) + CLOCK_SKEW_SECONDS;
   if (expiresAt !== null && hasExpired(expiresAt)) throw tokenExpired();
-  if (notBefore !== null && notBefore > latest) throw claimsInvalid("The token is not valid yet.", "JWT not yet valid");
+  if (notBefore !== null && notBefore > latest) throw notYetValid("The token is not valid yet.", "JWT not yet valid");
   if (issuedAt !== null && issuedAt > latest) {
     const cause =
       databaseTime === null
         ? "by the clock of this gateway: either that is behind, or the clock of the token's issuer is ahead"
         : "by the clocks of this gateway and of the database: the clock of the token's issuer is ahead";
-    throw claimsInvalid(`The token was issued ${issuedAt - now} seconds from now ${cause}.`, "JWT issued at future");
+    throw notYetValid(`The token was issued ${issuedAt - now} seconds from now ${cause}.`, "JWT issued at future");
   }
   if (!matchesAudience(claims.aud ?? [], audience)) {
     throw claimsInvalid("The token was made for another audience.", "JWT not in audience");
@@ -62,7 +59,7 @@ export function checkClaims(claims: Claims, { audience, issuer, databaseTime }: 
 
 /** Whether the token may be valid by a clock that is ahead of this one. */
 export function isTooEarlyError(error: unknown): boolean {
-  return error instanceof ApiError && TOO_EARLY_MESSAGES.includes(error.tableMessage);
+  return error instanceof CredentialError && error.reason === "tokenNotYetValid";
 }
 
 /** `expires` is in seconds since 1970. */
@@ -89,10 +86,14 @@ function matchesAudience(claim: unknown, audience: string | null): boolean {
   return audience === null || audiences.length === 0 || audiences.includes(audience);
 }
 
-function tokenExpired(): ApiError {
-  return unauthorized("TOKEN_EXPIRED", "The token has expired; refresh it or sign in again.", "JWT expired");
+function tokenExpired(): CredentialError {
+  return new CredentialError("tokenExpired", "The token has expired; refresh it or sign in again.", "JWT expired");
 }
 
-function claimsInvalid(message: string, description: string): ApiError {
-  return unauthorized("VERIFICATION_FAILED", message, description);
+function notYetValid(message: string, description: string): CredentialError {
+  return new CredentialError("tokenNotYetValid", message, description);
+}
+
+function claimsInvalid(message: string, description: string): CredentialError {
+  return new CredentialError("claimsInvalid", message, description);
 }

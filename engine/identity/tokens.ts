@@ -2,12 +2,11 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { memoizeRecent } from "../cache/memoize.ts";
 import { withClaimAt } from "../config/claim-path.ts";
 import type { Config } from "../config/config.ts";
-import { ApiError } from "../errors.ts";
 import { isJsonObject } from "../json/json-values.ts";
 import { isValidSignature, signContent } from "../web-keys.ts";
 import { type Claims, checkClaims, parseClaims, readTimeClaim } from "./claims.ts";
+import { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
 import type { IssuingKeys, TokenKey, TokenKeys } from "./token-keys.ts";
-import { type UnauthorizedDetails, unauthorized } from "./unauthorized.ts";
 
 export type VerifiedToken = {
   readonly claims: Claims;
@@ -18,7 +17,6 @@ export type VerifiedToken = {
 };
 
 const EMPTY_TOKEN = "Empty JWT is sent in Authorization header";
-const NO_SUITABLE_KEY = "No suitable key or wrong key type";
 
 type TokenRequirements = {
   readonly keys: TokenKeys;
@@ -113,12 +111,13 @@ export function verifyToken(
   { keys, audience, issuer = null }: TokenRequirements,
   databaseTime: number | null = null,
 ): VerifiedToken {
-  if (token === "") throw invalidToken(EMPTY_TOKEN, EMPTY_TOKEN);
+  if (token === "") throw new CredentialError("tokenEmpty", EMPTY_TOKEN, EMPTY_TOKEN);
   const isForeign = hasVerifiedSignature(token, keys) ? false : verifyingKeyOrThrow(token, keys).isForeign;
   const claimsText = claimsTextOf(token);
   const claims = parseTokenClaims(claimsText);
   if (claims.type === "refresh") {
-    throw invalidToken(
+    throw new CredentialError(
+      "tokenOfOtherType",
       "A refresh token identifies nobody; exchange it at /auth/refresh for an access token.",
       "A refresh token identifies nobody",
     );
@@ -137,34 +136,33 @@ function verifyingKeyOrThrow(token: string, keys: TokenKeys): TokenKey {
 
 /** Whether the token was refused for its key, which another version of a key set may contain. */
 export function isUnknownKeyError(error: unknown): boolean {
-  return error instanceof ApiError && error.tableMessage === NO_SUITABLE_KEY;
+  return error instanceof CredentialError && error.reason === "keyUnknown";
 }
 
 /** Rejects NUL characters, which jsonb cannot store, so that no policy could read the claims. */
 function parseTokenClaims(text: string): Claims {
   const claims = parseClaims(text);
   if (claims && !text.includes("\\u0000")) return claims;
-  throw unauthorized("VERIFICATION_FAILED", "The token's claims cannot be read.", "Parsing claims failed");
+  throw new CredentialError("claimsInvalid", "The token's claims cannot be read.", "Parsing claims failed");
 }
 
 /** Distinguishes the errors that PostgREST does, with its texts. */
-function signatureError(token: string, { verifying }: TokenKeys, cause: unknown): ApiError {
-  const message = "The token is malformed, or was not signed by this service.";
+function signatureError(token: string, { verifying }: TokenKeys, cause: unknown): CredentialError {
+  const error = (reason: CredentialErrorReason, description: string, details?: string) => {
+    const message = "The token is malformed, or was not signed by this service.";
+    return new CredentialError(reason, message, description, { ...(details !== undefined && { details }), cause });
+  };
   const parts = token.split(".").length;
-  if (parts !== 3) return invalidToken(message, `Expected 3 parts in JWT; got ${parts}`, { cause });
+  if (parts !== 3) return error("tokenMalformed", `Expected 3 parts in JWT; got ${parts}`);
   const header = parseHeader(token.split(".")[0]!);
-  if (header?.alg === undefined) return invalidToken(message, "JWT cryptographic operation failed", { cause });
+  if (header?.alg === undefined) return error("signatureInvalid", "JWT cryptographic operation failed");
   if (header.alg === "none") {
     const details = "JWT is unsecured but expected 'alg' was not 'none'";
-    return invalidToken(message, "Wrong or unsupported encoding algorithm", { details, cause });
+    return error("signatureInvalid", "Wrong or unsupported encoding algorithm", details);
   }
   const isKnown = suitableKeys(header, verifying).length > 0;
   const details = `${isKnown ? "None of the keys was able" : "No suitable key was found"} to decode the JWT`;
-  return invalidToken(message, NO_SUITABLE_KEY, { details, cause });
-}
-
-function invalidToken(message: string, description: string, extra: UnauthorizedDetails = {}): ApiError {
-  return unauthorized("INVALID_TOKEN", message, description, extra);
+  return error("keyUnknown", "No suitable key or wrong key type", details);
 }
 
 const JWT_PATTERN = /^([\w-]+)\.[\w-]+\.[\w-]+$/;

@@ -1,4 +1,4 @@
-import { ApiError } from "../../engine/errors.ts";
+import { CredentialError } from "../../engine/identity/credential-error.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import { readApiKey } from "../../http/credentials.ts";
 import { toChannelReason } from "../../http/error-bodies.ts";
@@ -279,11 +279,10 @@ export function errorReason(error: unknown): string {
 
 /** What is wrong with a token. */
 export function toTokenError(error: unknown, token: string): unknown {
-  if (!(error instanceof ApiError) || error.kind !== "unauthenticated") return error;
-  if (error.code === "INVALID_TOKEN" && error.message.startsWith("The token is malformed")) {
-    return token.split(".").length === 3
-      ? new ChannelError("JwtSignatureError", "Failed to validate JWT signature")
-      : malformedToken();
+  if (!(error instanceof CredentialError)) return error;
+  if (error.reason === "tokenMalformed") return malformedToken();
+  if (error.reason === "signatureInvalid" || error.reason === "keyUnknown") {
+    return new ChannelError("JwtSignatureError", "Failed to validate JWT signature");
   }
   const expiresAt = error.code === "TOKEN_EXPIRED" ? readExpiry(token) : null;
   if (expiresAt !== null && isExpired(expiresAt)) return expiredToken(expiresAt);

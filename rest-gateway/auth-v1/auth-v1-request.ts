@@ -2,17 +2,16 @@ import type { Accounts } from "../../engine/accounts/accounts.ts";
 import type { Federation } from "../../engine/accounts/federation/federation.ts";
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import type { Config } from "../../engine/config/config.ts";
-import { ApiError } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import { CredentialError } from "../../engine/identity/credential-error.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
-import type { HttpError } from "../../http/http-error.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../http/response.ts";
 import type { GatewayRoutes } from "../http/router.ts";
-import { authError, validationFailed } from "./errors.ts";
+import { authError, credentialRejected, validationFailed } from "./errors.ts";
 
 /** A request of this interface, whose API key is verified. */
 export type AuthRequest = GatewayRequest & {
@@ -63,31 +62,12 @@ export async function authenticateBearer(
   return caller;
 }
 
-/** The reasons why the account or the session of a valid token is not accepted. */
-const REJECTIONS: Readonly<Record<string, () => HttpError>> = {
-  "The account is disabled": userBanned,
-  "The account was deleted": () => authError(403, "user_not_found", "User from sub claim in JWT does not exist"),
-  "The session has ended": sessionNotFound,
-};
-
 async function authenticate(authenticator: Authenticator, authorization: string): Promise<Caller> {
   try {
     return await authenticator.authenticate({ authorization, mayLackFactor: true });
   } catch (error) {
-    if (!(error instanceof ApiError) || error.kind !== "unauthenticated") throw error;
-    const reject = REJECTIONS[error.tableMessage ?? ""];
-    throw reject
-      ? reject()
-      : authError(403, "bad_jwt", `invalid JWT: unable to parse or verify signature, ${error.message}`);
+    throw error instanceof CredentialError ? credentialRejected(error.reason, error.message) : error;
   }
-}
-
-function sessionNotFound(): HttpError {
-  return authError(403, "session_not_found", "Session from session_id claim in JWT does not exist");
-}
-
-function userBanned(): HttpError {
-  return authError(403, "user_banned", "User is banned");
 }
 
 /** Requires the access token of a user. */
@@ -111,8 +91,8 @@ async function requireLiveSession(
   sessionId: string,
 ): Promise<void> {
   const state = await accounts.own.tokenSessionState(userId, sessionId);
-  if (state === "disabled") throw userBanned();
-  if (state === "ended") throw sessionNotFound();
+  if (state === "disabled") throw credentialRejected("accountDisabled");
+  if (state === "ended") throw credentialRejected("sessionEnded");
 }
 
 /** Refuses a sign-in that has not proved the second factor of its account: it may be one of somebody who knows the password alone. */

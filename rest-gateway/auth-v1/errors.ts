@@ -1,4 +1,5 @@
 import { fieldErrorsOf } from "../../engine/errors.ts";
+import type { CredentialErrorReason } from "../../engine/identity/credential-error.ts";
 import { errorCodeOf, errorHeaders, HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -106,6 +107,38 @@ export function validationFailed(message: string): HttpError {
 }
 
 type ErrorTranslation = readonly [status: number, code: AuthErrorCode, message?: string];
+
+const BAD_JWT: ErrorTranslation = [403, "bad_jwt"];
+const REFRESH_TOKEN_USED: ErrorTranslation = [400, "refresh_token_already_used", "Invalid Refresh Token: Already Used"];
+
+/** GoTrue's words for each reason why the token of a user is rejected. */
+const CREDENTIAL_TRANSLATIONS: Readonly<Record<CredentialErrorReason, ErrorTranslation>> = {
+  accountChanged: BAD_JWT,
+  accountDeleted: [403, "user_not_found", "User from sub claim in JWT does not exist"],
+  accountDisabled: [403, "user_banned", "User is banned"],
+  apiKeyInvalid: BAD_JWT,
+  claimsInvalid: BAD_JWT,
+  credentialMissing: BAD_JWT,
+  factorRequired: BAD_JWT,
+  keyUnknown: BAD_JWT,
+  refreshTokenExpired: REFRESH_TOKEN_USED,
+  refreshTokenInvalid: [400, "refresh_token_not_found", "Invalid Refresh Token: Refresh Token Not Found"],
+  refreshTokenUsed: REFRESH_TOKEN_USED,
+  schemeUnsupported: BAD_JWT,
+  sessionEnded: [403, "session_not_found", "Session from session_id claim in JWT does not exist"],
+  signatureInvalid: BAD_JWT,
+  tokenEmpty: BAD_JWT,
+  tokenExpired: BAD_JWT,
+  tokenMalformed: BAD_JWT,
+  tokenNotYetValid: BAD_JWT,
+  tokenOfOtherType: BAD_JWT,
+};
+
+/** The message is that of the engine; GoTrue quotes it if it has no words of its own for the reason. */
+export function credentialRejected(reason: CredentialErrorReason, message = ""): HttpError {
+  const [status, code, text] = CREDENTIAL_TRANSLATIONS[reason];
+  return authError(status, code, text ?? `invalid JWT: unable to parse or verify signature, ${message}`);
+}
 
 /** GoTrue's status, code and message for errors of the engine. */
 const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {

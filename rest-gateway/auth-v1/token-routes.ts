@@ -2,6 +2,7 @@ import type { OpenSignIn } from "../../engine/accounts/login.ts";
 import { readUserJson } from "../../engine/accounts/own-account.ts";
 import type { SessionTokens } from "../../engine/accounts/token-pairs.ts";
 import { ApiError } from "../../engine/errors.ts";
+import { CredentialError } from "../../engine/identity/credential-error.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import {
@@ -14,7 +15,7 @@ import {
   readText,
 } from "./auth-v1-request.ts";
 import { readPhone } from "./code-request.ts";
-import { authError, validationFailed } from "./errors.ts";
+import { authError, credentialRejected, validationFailed } from "./errors.ts";
 import { pkceGrant } from "./mail-routes.ts";
 import { idTokenGrant } from "./provider-routes.ts";
 import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
@@ -86,10 +87,8 @@ function refreshGrant({ accounts: { sessionTokens, own } }: AuthV1Services): Aut
   };
 }
 
-/** A token that was exchanged before has the claims of one: its signature is right, unlike that of any other text. */
 function refreshError(error: ApiError): ApiError {
-  if (error.kind !== "unauthenticated" && error.kind !== "invalid") return error;
-  return error.tableMessage === "JWT expired"
-    ? authError(400, "refresh_token_already_used", "Invalid Refresh Token: Already Used")
-    : authError(400, "refresh_token_not_found", "Invalid Refresh Token: Refresh Token Not Found");
+  if (error instanceof CredentialError) return credentialRejected(error.reason, error.message);
+  const isRefused = error.kind === "unauthenticated" || error.kind === "invalid";
+  return isRefused ? credentialRejected("refreshTokenInvalid") : error;
 }

@@ -3,9 +3,9 @@ import jwt from "jsonwebtoken";
 import { describe, expect, test, vi } from "vitest";
 import type { ApiError } from "../../../engine/errors.ts";
 import { type Authenticator, makeAuthenticator } from "../../../engine/identity/authenticator.ts";
+import { CredentialError } from "../../../engine/identity/credential-error.ts";
 import { type IssuingKeys, makeTokenKeys } from "../../../engine/identity/token-keys.ts";
 import { signToken } from "../../../engine/identity/tokens.ts";
-import { unauthorized } from "../../../engine/identity/unauthorized.ts";
 import { errorHeaders, toHttpError } from "../../../http/http-error.ts";
 import { SECRET } from "../../secret.ts";
 
@@ -228,8 +228,8 @@ describe("authenticate", () => {
 });
 
 describe("a token whose claims are no longer valid", () => {
-  const refusal = unauthorized("INVALID_TOKEN", "This account is disabled.", "account disabled");
-  const bySubject = new Map<unknown, ApiError | Promise<ApiError | null>>([
+  const refusal = new CredentialError("accountDisabled", "This account is disabled.", "account disabled");
+  const bySubject = new Map<unknown, CredentialError | Promise<CredentialError | null>>([
     ["known", refusal],
     ["asked", Promise.resolve(refusal)],
     ["asked in vain", Promise.resolve(null)],
