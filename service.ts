@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promotionCommand } from "./cli/command.ts";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { BACKUP_TASK, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
@@ -92,6 +93,8 @@ export type ServiceOptions = {
   /** Absent in a single process. */
   readonly workers?: () => WorkersState;
   readonly peers?: PeerWorkers;
+  /** The command line that makes an account an administrator; a worker process does not know how the service was started. */
+  readonly promotionCommand?: string;
   /** How long the start waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
 };
@@ -104,7 +107,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const { postgres, config, database, asOwner, catalog, log } = core;
   const state = new ServiceState(config);
 
-  const makeIdentification = await openIdentification(core, state, options.report, opened);
+  const makeIdentification = await openIdentification(core, state, options, opened);
   state.identification = await makeIdentification(config);
   const limits = openRateLimits(core, opened);
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
@@ -292,12 +295,13 @@ async function warnOfMissingFunctions({ asOwner, log }: ServiceCore, config: Con
 async function openIdentification(
   { config, asOwner, log }: ServiceCore,
   state: ServiceState,
-  report: ServiceOptions["report"],
+  { report, promotionCommand: promotion = promotionCommand() }: ServiceOptions,
   opened: AsyncDisposableStack,
 ): Promise<(config: Config) => Promise<SignInServices>> {
   const canSignIn = await hasAccounts(asOwner);
   if (!canSignIn) log.warn("nobody can sign in: the login owns no accounts (auth.users, with auth.find_account)");
-  else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
+  else if (await createFirstAdministrator(asOwner, config, promotion))
+    report(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log);
   const emailQueue = mailer && new EmailQueue({ mailer, log });

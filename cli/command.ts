@@ -92,6 +92,11 @@ export function commandLine(name: string, args = "", { silent = false }: Command
   return joinParts(silent ? "npm run --silent" : "npm run", name, dashes, args);
 }
 
+/** The command line that makes an account an administrator. */
+export function promotionCommand(): string {
+  return commandLine("user", "role <e-mail> admin");
+}
+
 /** `content-service`, with npx if npm runs it; null for an npm script of a clone. */
 function packageCommand(): string | null {
   const program = basename(process.argv[1] ?? "", ".js");

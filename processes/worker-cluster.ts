@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promotionCommand } from "../cli/command.ts";
 import type { PeerTopic } from "../engine/concurrency/peer-workers.ts";
 import { retryDelay } from "../engine/concurrency/retry-delay.ts";
 import { type Config, isEmbedded, MIN_POOL_SIZE } from "../engine/config/config.ts";
@@ -161,7 +162,8 @@ export class WorkerCluster {
   #startWorker(options: Pick<WorkerOptions, "schemaPatienceMs"> = {}): ManagedWorker {
     const worker = this.#waiting.shift() ?? this.#fork();
     this.#workers.add(worker);
-    worker.serve({ config: this.#options.config, postgres: this.#postgres!, ...options });
+    const { config } = this.#options;
+    worker.serve({ config, postgres: this.#postgres!, promotionCommand: promotionCommand(), ...options });
     worker.serving
       .then(() => {
         this.#failedStarts = 0;
@@ -386,6 +388,7 @@ export type WorkerMessage =
 export type WorkerOptions = {
   readonly config: Config;
   readonly postgres: PostgresAccess;
+  readonly promotionCommand: string;
   /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
   readonly schemaPatienceMs?: number;
 };

@@ -60,7 +60,8 @@ process.on("SIGINT", () => {});
 process.on("SIGUSR2", () => {});
 process.on("SIGTERM", () => void stop({ othersStay: true }));
 
-async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessage & { kind: "serve" }): Promise<void> {
+async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> {
+  const { worker, config, postgres, promotionCommand, schemaPatienceMs } = message;
   drainTimeout = config.drainTimeout;
   const log = makeLogger(config, { worker });
   try {
@@ -71,6 +72,7 @@ async function serve({ worker, config, postgres, schemaPatienceMs }: WorkerMessa
       postgres: { ...postgres, close: async () => {} },
       workers: () => workers,
       peers,
+      promotionCommand,
       ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
     });
     report({ kind: "serving", url: service.url });

@@ -167,7 +167,7 @@ export class Administration {
     if (await this.#hasAdministrator()) return "kept";
     const hash = await this.#hashNewSecret({ password }, [ADMINISTRATOR, email]);
     const statement = `auth.ensure_administrator($2, $3, $4, ${CLIENT_INFO_SQL})`;
-    const isMade = await this.#call<boolean>(statement, ADMINISTRATOR, email, hash).catch(explainTakenEmail);
+    const isMade = await this.#call<boolean>(statement, ADMINISTRATOR, email, hash);
     return isMade ? "made" : "kept";
   }
 
@@ -210,29 +210,30 @@ export async function insertUser(
   return rows[0]!.id;
 }
 
-/** An existing account is not promoted: anybody could have registered it with this address before. */
-function explainTakenEmail(error: unknown): never {
-  if (!(error instanceof pg.DatabaseError && error.code === "TAKEN")) throw error;
-  throw new Error(
-    "An account with ADMIN_EMAIL exists already and is not an administrator. If it is yours, run: npm run user -- role <e-mail> admin",
-  );
-}
-
 type AdministratorSettings = Pick<Config, "adminEmail" | "adminPassword" | "passwordPolicy">;
 
-/** Creates the administrator of ADMIN_EMAIL, unless there is an administrator already. True if it was created. */
+/**
+ * Creates the administrator of ADMIN_EMAIL, unless there is an administrator already. True if it was created. An existing
+ * account is not promoted, because anybody could have registered it with this address before: the error names the command.
+ */
 export async function createFirstAdministrator(
   asOwner: AsOwner,
   { adminEmail: email, adminPassword: password, passwordPolicy: policy }: AdministratorSettings,
+  promotionCommand: string,
 ): Promise<boolean> {
   if (email === null || password === null) return false;
   const outcome = await new Administration({ asOwner, policy })
     .ensureAdministrator({ email, password })
-    .catch(explainRefusal);
+    .catch((error: unknown) => explainFailure(error, promotionCommand));
   return outcome === "made";
 }
 
-function explainRefusal(error: unknown): never {
+function explainFailure(error: unknown, promotionCommand: string): never {
+  if (error instanceof pg.DatabaseError && error.code === "TAKEN") {
+    throw new Error(
+      `An account with ADMIN_EMAIL exists already and is not an administrator. If it is yours, run: ${promotionCommand}`,
+    );
+  }
   if (!(error instanceof ApiError)) throw error;
   throw new Error(["ADMIN_PASSWORD:", error.message, ...fieldErrorsOf(error).map((fault) => fault.message)].join(" "));
 }

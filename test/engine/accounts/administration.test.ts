@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Administration } from "../../../engine/accounts/administration.ts";
+import { Administration, createFirstAdministrator } from "../../../engine/accounts/administration.ts";
 import {
   claimsOf,
   eventsOf,
@@ -28,8 +28,9 @@ async function roleOf(username: string, password = PASSWORD): Promise<unknown> {
 describe("the first administrator", () => {
   test("is not an account that was registered with that address before", async () => {
     const { email } = await newPerson(opened);
-    await expect(administration.ensureAdministrator({ email, password: "Quartz-Bird-8" })).rejects.toThrow(
-      "npm run user",
+    const settings = { adminEmail: email, adminPassword: "Quartz-Bird-8", passwordPolicy: "standard" as const };
+    await expect(createFirstAdministrator(opened.asOwner, settings, "promote <e-mail>")).rejects.toThrow(
+      /exists already .* run: promote <e-mail>$/,
     );
     expect(await roleOf(email)).toBe("authenticated");
   });
