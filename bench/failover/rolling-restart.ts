@@ -34,13 +34,13 @@ export async function restartGateways(cluster: PatroniCluster): Promise<RollingR
     );
   const gateways: Gateway[] = await Promise.all(NAMES.map((_, index) => start(index)));
   opened.defer(async () => void (await Promise.all(gateways.map((gateway) => gateway.stop()))));
-  for (const name of NAMES) await untilUsed(cluster, name);
+  for (const name of NAMES) await untilState(cluster, name, "UP");
   const traffic = opened.adopt(await startTraffic(cluster.gatewayUrl, LABEL), (each) => each.close());
   await sleep(SECONDS_BEFORE * 1_000);
   for (const [index, name] of NAMES.entries()) {
     await gateways[index]!.stop();
     gateways[index] = await start(index);
-    await untilUsed(cluster, name);
+    await untilState(cluster, name, "UP");
   }
   await sleep(SECONDS_BEFORE * 1_000);
   await traffic.quiet();
@@ -64,14 +64,14 @@ export async function restartGateways(cluster: PatroniCluster): Promise<RollingR
   };
 }
 
-/** Resolves when HAProxy sends requests to the gateway. */
-async function untilUsed(cluster: PatroniCluster, name: string): Promise<void> {
+/** Resolves when HAProxy takes the gateway for ready (`UP`), or for not ready. */
+export async function untilState(cluster: PatroniCluster, name: string, expected: "UP" | "DOWN"): Promise<void> {
   for (;;) {
     const lines = (await ask(join(cluster.folder, "haproxy.sock"), "show stat")).split("\n");
     const state = lines
       .map((line) => line.split(","))
       .find(([proxy, server]) => proxy === "gateways" && server === name);
-    if (state?.includes("UP")) return;
+    if (state?.includes(expected)) return;
     await sleep(LOOK_MS);
   }
 }

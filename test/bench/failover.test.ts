@@ -1,7 +1,9 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startGateway } from "../../bench/failover/gateway.ts";
 import { kindsOf } from "../../bench/failover/kinds.ts";
 import { isInstalled, type PatroniCluster, startPatroniCluster } from "../../bench/failover/patroni-cluster.ts";
-import { describeRestart, isWithoutFault, restartGateways } from "../../bench/failover/rolling-restart.ts";
+import { describeRestart, isWithoutFault, restartGateways, untilState } from "../../bench/failover/rolling-restart.ts";
 import { describe as describeRun, faultsOf, prepareDatabase, runFailovers } from "../../bench/failover.ts";
 
 const SECONDS = Number(process.env.FAILOVER_SECONDS ?? 80);
@@ -41,5 +43,17 @@ describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
     expect(restart.requests).toBeGreaterThan(500);
     expect(restart.received).toBeGreaterThan(500);
     expect(isWithoutFault(restart)).toBe(true);
+  });
+
+  test("a request through HAProxy waits for the new leader in a gateway, although none is ready", async () => {
+    await cluster.healthy();
+    const settings = { ...cluster.hosts, HOST: cluster.gatewayHost, DB_ACQUIRE_TIMEOUT_SECONDS: "120" };
+    const log = join(cluster.folder, "waiting gateway.log");
+    await using _gateway = await startGateway(settings, cluster.gatewayPorts[0]!, log);
+    await untilState(cluster, "a", "UP");
+    await cluster.kill((await cluster.leader())!, "node");
+    await untilState(cluster, "a", "DOWN");
+    const { status } = await fetch(`${cluster.gatewayUrl}/api/v1/articles`);
+    expect(status).toBe(200);
   });
 });
