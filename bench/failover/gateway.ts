@@ -28,11 +28,12 @@ export async function startGateway(
       NODE_ENV: "production",
       PORT: String(port),
       HOST,
-      JWT_SECRET,
       RATE_LIMIT: "0",
       WEB_CONCURRENCY: "1",
       LOG_LEVEL: "warn",
       ...settings,
+      // Not that of the cluster: the clients sign their tokens with it.
+      JWT_SECRET,
     },
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -17,17 +17,27 @@ network=${HA_NETWORK:-127.0.60}
 ttl=${HA_TTL:-5}
 PATH=$PATH:/usr/sbin
 
+for program in etcd patroni patronictl haproxy psql /usr/lib/postgresql/15/bin/postgres; do
+  command -v "$program" > /dev/null || { echo "$program is not installed. Packages: etcd-server haproxy patroni postgresql-15" >&2; exit 1; }
+done
+
 # Postgres refuses to run as root.
 as=()
 if [ "$(id -u)" = 0 ]; then as=(setpriv --reuid=postgres --regid=postgres --init-groups); fi
 mkdir -p "$dir"
 chmod 711 "$dir"
 [ "${#as[@]}" = 0 ] || chown postgres: "$dir"
+exec 9> "$dir/lock"
+flock --nonblock 9 || { echo "A cluster in $dir is running already. Stop it, or set HA_DIR and HA_NETWORK." >&2; exit 1; }
 cp "$here/patroni.yml" "$here/haproxy.cfg" "$dir/"
 chmod 644 "$dir/patroni.yml" "$dir/haproxy.cfg"
 cd "$dir"
-[ -s password ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' > password)
-password=$(cat password)
+secret() {
+  [ -s "$1" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' > "$1")
+  cat "$1"
+}
+password=$(secret password)
+jwt_secret=$(secret jwt-secret)
 
 export HOME=$dir
 export NODE_A=$network.1 NODE_B=$network.2 NODE_C=$network.3
@@ -52,6 +62,7 @@ stop() {
 }
 trap stop EXIT
 trap 'exit 0' INT TERM
+echo "starting; logs are in $dir" >&2
 
 "${as[@]}" etcd --name one --data-dir "$dir/etcd" --log-outputs "$dir/etcd.log" --logger zap \
   --listen-client-urls "http://$network.10:2379" --advertise-client-urls "http://$network.10:2379" \
@@ -107,6 +118,7 @@ settings() {
   for pair in DATABASE_URL=authenticator OWNER_DATABASE_URL=owner; do
     echo "${pair%%=*}='postgresql://${pair#*=}:$password@$1/content'"
   done
+  echo "JWT_SECRET='$jwt_secret'"
 }
 (umask 077 && settings "$hosts" > hosts.env && settings "$WRITE_ADDRESS" > haproxy.env)
 echo "ready
