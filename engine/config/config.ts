@@ -48,7 +48,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const values = Object.fromEntries(
     Object.entries(SETTINGS).map(([key, setting]) => [key, readSetting(setting, environment, problems)]),
   ) as SettingValues;
-  problems.push(...findContradictions(values));
+  problems.push(...findContradictions(values, environment));
   problems.push(...findWeakSecrets(values));
   if (!mayHoldSecret(environment)) problems.push(...findMissingSecret(values));
   const unknown = findUnknownSettings(environment);
@@ -186,13 +186,15 @@ export function isLoopbackHost(host: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i.test(host);
 }
 
-function findContradictions(values: SettingValues): string[] {
+function findContradictions(values: SettingValues, environment: NodeJS.ProcessEnv): string[] {
   const problems: string[] = [];
+  const isUrlSet = findInEnvironment(SETTINGS.databaseUrl, environment) !== null;
   for (const [name, url] of Object.entries({
     OWNER_DATABASE_URL: values.ownerDatabaseUrl,
     DIRECT_DATABASE_URL: values.directDatabaseUrl,
   })) {
-    if (url && !values.databaseUrl) problems.push(`${name} must be set together with DATABASE_URL`);
+    // A DATABASE_URL that cannot be used has a message of its own.
+    if (url && !values.databaseUrl && !isUrlSet) problems.push(`${name} must be set together with DATABASE_URL`);
   }
   if ((values.adminEmail === null) !== (values.adminPassword === null)) {
     problems.push("ADMIN_EMAIL and ADMIN_PASSWORD must be set together");

@@ -115,7 +115,7 @@ export const postgresUrl: SettingReader<string> = (value) => {
     throw new Error(`a connection string like postgresql://user@host:5432/database${advice}`);
   }
   const serversFault = findServersError(value);
-  if (serversFault) throw new Error(`a connection string that names its servers: ${serversFault}`);
+  if (serversFault) throw new Error(`a connection string in which ${serversFault}`);
   const fault = findTlsError(value, canRead);
   if (fault) throw new Error(`a connection string that says how to use TLS: ${fault}`);
   return value;

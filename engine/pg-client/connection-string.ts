@@ -60,7 +60,7 @@ export function findServersError(url: string): string | null {
     return "port has one number, or as many as there are hosts, separated by commas";
   }
   const addresses = addressesOf(url);
-  if (addresses.length > 1 && addresses.some(({ host }) => host === "")) return "a host between commas is missing";
+  if (addresses.length > 1 && addresses.some(({ host }) => host === "")) return "no host between commas is empty";
   const isPort = (port: string) => /^\d*$/.test(port) && (port === "" || (Number(port) >= 1 && Number(port) <= 65_535));
   return addresses.every(({ port }) => isPort(port)) ? null : "a port is a number from 1 to 65535";
 }

@@ -101,6 +101,12 @@ describe("readConfig", () => {
     ]);
   });
 
+  test("readConfig does not ask for a DATABASE_URL that is set and cannot be used", () => {
+    const owner = "postgres://owner@db/app";
+    expect(problemsOf({ DATABASE_URL: "db", OWNER_DATABASE_URL: owner }).split("\n")).toHaveLength(2);
+    expect(problemsOf({ OWNER_DATABASE_URL: owner })).toContain("must be set together with DATABASE_URL");
+  });
+
   test.each(Object.values(SETTINGS).filter(({ read }) => refuses(read, "\u0000 no such value")))(
     "$names.0 refuses a value that it cannot read, by its name",
     ({ names }) => {

@@ -174,7 +174,9 @@ describe("readers", () => {
   );
 
   test("postgresUrl explains what is wrong with several hosts", () => {
-    expect(() => postgresUrl("postgresql://a,b/app?target_session_attrs=master")).toThrow("one of any, read-write");
+    expect(() => postgresUrl("postgresql://a,b/app?target_session_attrs=master")).toThrow(
+      "a connection string in which target_session_attrs is one of any, read-write",
+    );
   });
 
   test("postgresUrls reads one server for each host", () => {

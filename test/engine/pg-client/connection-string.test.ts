@@ -129,7 +129,7 @@ describe("the servers of a connection string", () => {
     ["postgresql://a,b/app?target_session_attrs=master", /one of any, read-write, read-only, primary/],
     ["postgresql://a,b/app?load_balance_hosts=on", /one of disable, random/],
     ["postgresql://u@/app?host=a,b,c&port=1,2", /as many as there are hosts/],
-    ["postgresql://a,,b/app", /between commas is missing/],
+    ["postgresql://a,,b/app", /no host between commas is empty/],
     ["postgresql://a:0,b/app", /number from 1 to 65535/],
     ["postgresql://a,b:99999/app", /number from 1 to 65535/],
     ["postgresql://a,b:x/app", /number from 1 to 65535/],
