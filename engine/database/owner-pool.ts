@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { awaitedRetryDelay } from "../concurrency/retry-delay.ts";
+import type { ApiError } from "../errors.ts";
 import type { Logger } from "../output/log.ts";
 import { findServer, isClientOnStandby, NoServerError, type ServerFinder } from "../pg-client/server-finder.ts";
 import { isFatal } from "../pg-client/server-messages.ts";
@@ -35,6 +36,10 @@ export class OwnerPool {
   /** Their server is a standby by now. */
   readonly #outdated = new WeakSet<PooledClient>();
   readonly #acquireTimeout: number;
+  #retry: Promise<void> | null = null;
+  /** Of the last attempt to connect; null after a success. */
+  #failure: Error | null = null;
+  #failures = 0;
 
   constructor({ url, applicationName, acquireTimeout }: OwnerPoolOptions) {
     this.#acquireTimeout = acquireTimeout;
@@ -103,21 +108,55 @@ export class OwnerPool {
     return true;
   }
 
+  /** While no connection is open and attempts fail, one caller tries again and the others wait for its result. */
   async #connect(deadline: number): Promise<PooledClient> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const client = (await this.#pool.connect()) as PooledClient;
-        if (!this.#mustClose(client)) return client;
-        client.release(true);
-        throw new Error("The connection was lost at once");
-      } catch (error) {
-        if ((error as Error).message === POOL_EXHAUSTED_MESSAGE) throw acquireTimeout();
-        const delay = awaitedRetryDelay(attempt);
-        if (performance.now() + delay > deadline)
-          throw isWithoutPrimary(error) ? noPrimary(error) : databaseUnreachable(error);
-        await sleep(delay);
-      }
+    for (;;) {
+      let client: PooledClient | null = null;
+      if (this.#retry) await this.#retry;
+      else if (this.#failure && this.#open.size === 0) client = await this.#tryAgain();
+      else client = await this.#attempt();
+      if (client) return client;
+      if (!this.#failure) continue;
+      const delay = awaitedRetryDelay(this.#failures);
+      if (performance.now() + delay > deadline) throw this.#refusal();
+      if (this.#open.size > 0) await sleep(delay);
     }
+  }
+
+  async #tryAgain(): Promise<PooledClient | null> {
+    const retry = Promise.withResolvers<void>();
+    this.#retry = retry.promise;
+    try {
+      await sleep(awaitedRetryDelay(this.#failures));
+      return await this.#attempt();
+    } finally {
+      this.#retry = null;
+      retry.resolve();
+    }
+  }
+
+  async #attempt(): Promise<PooledClient | null> {
+    // Attempts that fail at the same time count as one.
+    const failures = this.#failures + 1;
+    try {
+      const client = (await this.#pool.connect()) as PooledClient;
+      if (!this.#mustClose(client)) {
+        this.#failures = 0;
+        this.#failure = null;
+        return client;
+      }
+      client.release(true);
+      throw new Error("The connection was lost at once");
+    } catch (error) {
+      if ((error as Error).message === POOL_EXHAUSTED_MESSAGE) throw acquireTimeout();
+      this.#failures = failures;
+      this.#failure = error as Error;
+      return null;
+    }
+  }
+
+  #refusal(): ApiError {
+    return isWithoutPrimary(this.#failure) ? noPrimary(this.#failure) : databaseUnreachable(this.#failure);
   }
 }
 

@@ -101,4 +101,24 @@ describe("the owner's connections", () => {
     expect(performance.now() - start).toBeGreaterThan(50);
     await nowhere.close();
   });
+
+  test("that fail to connect are retried by one caller for all", async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const url = `postgresql://postgres@127.0.0.1:${port}/nowhere`;
+    const refused = new OwnerPool({ url, applicationName: "owner", acquireTimeout: 1_000 });
+    const callers = 30;
+    const results = await Promise.allSettled(Array.from({ length: callers }, () => refused.lend(async () => {})));
+    expect(results.every(({ status }) => status === "rejected")).toBe(true);
+    // One attempt of each before any has failed, and one after each pause, which are 100 ms in the end.
+    expect(connections).toBeLessThan(callers + 20);
+    await refused.close();
+    server.close();
+    await once(server, "close");
+  });
 });
