@@ -78,6 +78,12 @@ async function killServer(server: ChildProcess): Promise<void> {
   await ended;
 }
 
+/** A running server deletes files while they are copied; recovery does not need them. */
+function ignoreVanished(error: Error & { readonly stderr?: string }): void {
+  const lines = (error.stderr ?? "").trim().split("\n");
+  if (!lines.every((line) => line.endsWith("No such file or directory"))) throw error;
+}
+
 /** As pg_basebackup does it, which does not come with the embedded binaries. */
 export async function copyCluster(source: string, from: string, folder: string): Promise<void> {
   const account = await chooseAccount();
@@ -90,7 +96,7 @@ export async function copyCluster(source: string, from: string, folder: string):
       : { start: "pg_start_backup('standby', true, false)", stop: "pg_stop_backup(false, false)" };
   await withClient(source, async (client) => {
     await client.query(`select ${backup.start}`);
-    await promisify(execFile)("cp", ["-a", `${from}/.`, folder]);
+    await promisify(execFile)("cp", ["-a", `${from}/.`, folder]).catch(ignoreVanished);
     const { rows } = await client.query<{ labelfile: string }>(`select labelfile from ${backup.stop}`);
     await writeFile(join(folder, "backup_label"), rows[0]!.labelfile);
   });
