@@ -48,15 +48,11 @@ export async function runMigrations(command: MigrateCommand, options: MigrateSet
 /** Runs the work while no other process migrates the database, after checking that it can be migrated. */
 export async function withMigrationLock<T>(url: string, work: () => Promise<T>): Promise<T> {
   return withClient(url, async (client) => {
+    await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
     await requireSupportedServer(client);
     await requireUtf8(client);
     await requireStandardStrings(client);
-    // A pooler would keep the lock of a session, after this process has ended.
-    await client.query("begin; set local idle_in_transaction_session_timeout = 0");
-    await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
-    const result = await work();
-    await client.query("commit");
-    return result;
+    return work();
   });
 }
 

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,13 +8,10 @@ import {
   type MigrationHistory,
   releaseHistories,
 } from "../../../engine/migrate/committed-migrations.ts";
-import { bringUpToDate, runMigrations, withMigrationLock } from "../../../engine/migrate/migrate.ts";
+import { bringUpToDate, runMigrations } from "../../../engine/migrate/migrate.ts";
 import { readMigrationState } from "../../../engine/migrate/migration-state.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
-import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
-import { socketAddressOf } from "../../routers/router.ts";
-import { until } from "../../until.ts";
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -299,24 +295,4 @@ describe("runMigrations", () => {
     expect(seen).toContain("runner.ts");
     expect(seen).not.toContain(`${database.name}?`);
   });
-});
-
-// Debian's package, which .ci/run installs.
-test.runIf(existsSync(PGBOUNCER))("a pooler keeps no lock of migrations when they have ended", async () => {
-  const countLocks = async () => {
-    const { rows } = await client.query<{ locks: number }>(
-      "select count(*)::int as locks from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())",
-    );
-    return rows[0]!.locks;
-  };
-  const pooler = await startPgBouncer(socketAddressOf(database.ownerUrl));
-  try {
-    const url = `postgresql://postgres@127.0.0.1:${pooler.port}/${database.name}`;
-    expect(await withMigrationLock(url, countLocks)).toBe(1);
-    expect(await countLocks()).toBe(0);
-    await expect(withMigrationLock(url, () => Promise.reject(new Error("a bad migration")))).rejects.toThrow("bad");
-    await until(async () => (await countLocks()) === 0);
-  } finally {
-    await pooler.close();
-  }
 });
