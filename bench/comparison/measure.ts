@@ -17,17 +17,22 @@ export type Sample = {
   readonly clientTime: number | null;
 };
 
-type Means = { readonly scratch: Scratch; readonly generator: LoadGenerator };
+type LoadTools = { readonly scratch: Scratch; readonly generator: LoadGenerator };
 
 /** A server under the load of a work. */
-export async function sampleOf(server: MeasuredServer, work: Work, seconds: number, means: Means): Promise<Sample> {
+export async function sampleOf(server: MeasuredServer, work: Work, seconds: number, tools: LoadTools): Promise<Sample> {
   const { connections, tokens } = work;
   const load = { ...requestOf(work, server), connections, seconds, tokens: TOKENS[tokens] };
-  return sampleOfLoad(server.pid, load, means, work.rows ?? 1);
+  return sampleOfLoad(server.pid, load, tools, work.rows ?? 1);
 }
 
 /** A program under a load whose requests each do so many units of work. */
-export async function sampleOfLoad(pid: number, load: Load, { scratch, generator }: Means, units = 1): Promise<Sample> {
+export async function sampleOfLoad(
+  pid: number,
+  load: Load,
+  { scratch, generator }: LoadTools,
+  units = 1,
+): Promise<Sample> {
   const look = () => Promise.all([processorTimeOf(pid), scratch.processorTime()]);
   const [server, postgres] = await look();
   const { requests, seconds: taken, p50, p99, processorTime } = await generator.run(load);

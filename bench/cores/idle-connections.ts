@@ -28,16 +28,16 @@ export type IdleCost = {
   readonly kibibytesEach: number | null;
 };
 
-type Means = { readonly scratch: Scratch; readonly generator: LoadGenerator };
+type LoadTools = { readonly scratch: Scratch; readonly generator: LoadGenerator };
 
 /** Compares within each round, because other programs use the machine, too. */
 export async function measureIdleConnections(
   server: MeasuredServer,
   work: Work,
-  means: Means,
+  tools: LoadTools,
   { rounds, seconds }: BenchOptions,
 ): Promise<IdleCost> {
-  const sample = () => sampleOf(server, work, seconds, means);
+  const sample = () => sampleOf(server, work, seconds, tools);
   await sample();
   const results = [];
   for (let round = 0; round < rounds; round++) {

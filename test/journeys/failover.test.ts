@@ -10,8 +10,8 @@ import { until } from "../until.ts";
 /** More take longer, and show the same. */
 const FAILOVERS = Number(process.env.FAILOVERS ?? 2);
 
-/** What an application is told, in its order: the ids of new rows, and what becomes of its channel. */
-type Told = (number | string)[];
+/** What a subscriber received, in order: the ids of new rows, and the statuses of its channel. */
+type ReceivedEvents = (number | string)[];
 
 /** The numbers are the same in each run; what happens at that moment is not. */
 function makeRandom(seed = 1): () => number {
@@ -45,16 +45,18 @@ afterAll(async () => {
   await group.stop();
 });
 
-async function listen(gateway: Service, transport: typeof WebSocket): Promise<Told> {
-  const told: Told = [];
+async function listen(gateway: Service, transport: typeof WebSocket): Promise<ReceivedEvents> {
+  const received: ReceivedEvents = [];
   const client = makeClient(gateway.url, null, transport);
   clients.push(client);
   client
     .channel("news")
-    .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, ({ new: row }) => told.push(row.id))
-    .subscribe((status) => told.push(status));
-  await until(() => told.at(-1) === "SUBSCRIBED");
-  return told;
+    .on("postgres_changes", { event: "INSERT", schema: "public", table: "news" }, ({ new: row }) =>
+      received.push(row.id),
+    )
+    .subscribe((status) => received.push(status));
+  await until(() => received.at(-1) === "SUBSCRIBED");
+  return received;
 }
 
 /** Inserts rows, one after the other, until it is stopped. Returns those that were acknowledged. */
@@ -84,18 +86,18 @@ async function rowsSince(first: number): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-const idsIn = (told: Told) => told.filter((each) => typeof each === "number");
+const idsIn = (received: ReceivedEvents) => received.filter((each) => typeof each === "number");
 
 /** Rows that are missing without the channel having ended since the row before them. */
-function silentGaps(told: Told, rows: readonly number[]): number[] {
+function silentGaps(received: ReceivedEvents, rows: readonly number[]): number[] {
   const gaps: number[] = [];
   let next = 0;
   let isExcused = false;
-  for (const each of told) {
+  for (const each of received) {
     if (typeof each === "string") isExcused ||= each === "CHANNEL_ERROR";
     else {
       const at = rows.indexOf(each);
-      // What the new primary never had was sent before the gap was told.
+      // What the new primary never had was sent before the message about the gap.
       if (at < 0) continue;
       if (at > next && !isExcused) gaps.push(...rows.slice(next, at));
       next = at + 1;
@@ -114,9 +116,9 @@ test.each([
   async ({ syncsSlots, isSynchronous, how }) => {
     const first =
       ((await group.query("select coalesce(max(id), 0) + 1000 as first from news")).rows[0].first as number) | 0;
-    const told: Told[] = [];
+    const received: ReceivedEvents[] = [];
     for (const gateway of gateways)
-      for (const transport of [resuming(WebSocket), WebSocket]) told.push(await listen(gateway, transport));
+      for (const transport of [resuming(WebSocket), WebSocket]) received.push(await listen(gateway, transport));
     await group.addStandby({ syncsSlots, isSynchronous });
     if (syncsSlots) await group.slotSynced();
     const writer = startWriter(first);
@@ -126,14 +128,14 @@ test.each([
     await until(() => writer.acknowledged.length > before + 50);
     await writer.stop();
     // They may be joining again.
-    for (const each of told) await until(() => each.findLast((item) => typeof item === "string") === "SUBSCRIBED");
+    for (const each of received) await until(() => each.findLast((item) => typeof item === "string") === "SUBSCRIBED");
     const last = writer.acknowledged.at(-1)! + 1_000;
     await group.query(`insert into news values (${last})`);
-    for (const each of told) await until(() => each.includes(last));
+    for (const each of received) await until(() => each.includes(last));
 
     const rows = await rowsSince(first);
     if (isSynchronous) expect(rows).toEqual(expect.arrayContaining(writer.acknowledged));
-    for (const each of told) {
+    for (const each of received) {
       const ids = idsIn(each);
       expect(silentGaps(each, rows)).toEqual([]);
       expect(ids).toEqual([...new Set(ids)]);
@@ -203,7 +205,7 @@ test(`in ${FAILOVERS} failovers at random moments under concurrent writes, no cl
   const random = makeRandom();
   const [gateway, other] = gateways as [Service, Service];
   const transports = [resuming(WebSocket), WebSocket];
-  const told = await Promise.all(
+  const received = await Promise.all(
     [gateway, other].flatMap((each) => transports.map((it) => listenInSegments(each, it))),
   );
   let next = 1_000_000;
@@ -234,10 +236,10 @@ test(`in ${FAILOVERS} failovers at random moments under concurrent writes, no cl
     await until(() => rows.size > after + 50);
     isStopped = true;
     await Promise.all(writers);
-    for (const segments of told) await until(() => !segments.at(-1)!.isOver);
+    for (const segments of received) await until(() => !segments.at(-1)!.isOver);
   }
   const last = next++;
-  for (const segments of told) {
+  for (const segments of received) {
     await until(async () => {
       if (!segments.at(-1)!.isOver && segments.at(-1)!.ids.has(last)) return true;
       await group.query(`delete from news where id = ${last}; insert into news values (${last})`);
@@ -248,7 +250,7 @@ test(`in ${FAILOVERS} failovers at random moments under concurrent writes, no cl
   }
   // The control: a row that a client lacks is found.
   rows.set(last, { sentAt: performance.now(), ackedAt: performance.now() });
-  const damaged = told[0]!.map((segment) => ({
+  const damaged = received[0]!.map((segment) => ({
     ...segment,
     ids: new Set([...segment.ids].filter((each) => each !== last)),
   }));
@@ -256,6 +258,6 @@ test(`in ${FAILOVERS} failovers at random moments under concurrent writes, no cl
   const present = await rowsSince(1_000_000);
   expect(present).toEqual(expect.arrayContaining([...rows.keys()]));
   console.log(
-    `${rows.size} rows, ${FAILOVERS} failovers, ${unsynced} of them without a copy of the slot, ${told.length} clients: ${notified} gaps, each notified; 0 silent`,
+    `${rows.size} rows, ${FAILOVERS} failovers, ${unsynced} of them without a copy of the slot, ${received.length} clients: ${notified} gaps, each notified; 0 silent`,
   );
 });

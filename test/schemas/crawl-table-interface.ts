@@ -41,9 +41,14 @@ export async function compareTableRows(
   return rows;
 }
 
-type Means = { readonly read: (query: string) => Promise<Json>; readonly findings: Findings };
+type Comparison = { readonly read: (query: string) => Promise<Json>; readonly findings: Findings };
 
-async function compareColumn(served: Served, table: Table, column: Column, { read, findings }: Means): Promise<void> {
+async function compareColumn(
+  served: Served,
+  table: Table,
+  column: Column,
+  { read, findings }: Comparison,
+): Promise<void> {
   const { sql } = served;
   const { name } = column;
   const subject = `${table.name}.${name}`;
@@ -64,7 +69,7 @@ async function compareEmbedding(
   { sql }: Served,
   table: Table,
   { kind, target, embedding, join, isSingle }: Relation,
-  { read, findings }: Means,
+  { read, findings }: Comparison,
 ): Promise<void> {
   const expected = await sql(
     isSingle
