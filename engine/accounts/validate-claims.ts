@@ -154,7 +154,7 @@ function rejectionOf(claims: Claims, state: AccountState | null): CredentialErro
 }
 
 /** The id of the account, as `auth.uid()` finds it: null if neither the subject nor the claim `user_id` is one. */
-function readUserId({ sub, user_id: userId }: Claims): string | null {
+export function readUserId({ sub, user_id: userId }: Claims): string | null {
   return toUserId(sub) ?? toUserId(userId);
 }
 

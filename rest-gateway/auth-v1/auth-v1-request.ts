@@ -8,24 +8,14 @@ import { CredentialError } from "../../engine/identity/credential-error.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
-import type { GatewayRequest } from "../http/request.ts";
-import type { GatewayResponse, ResponseBody } from "../http/response.ts";
+import type { MatchedRequest, MatchedRequestHandler, PatternRoutes } from "../http/route-patterns.ts";
 import type { GatewayRoutes } from "../http/router.ts";
 import { authError, credentialRejected, validationFailed } from "./errors.ts";
 
 /** A request of this interface, whose API key is verified. */
-export type AuthRequest = GatewayRequest & {
-  /** The values of `{…}` in the path of the route. */
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
-};
-
-type AuthResponse = GatewayResponse<ResponseBody>;
-
-export type AuthRouteHandler = (request: AuthRequest) => AuthResponse | Promise<AuthResponse>;
-
-/** Handlers by method and path below the prefix: `POST /factors/{factor}/verify`. */
-export type AuthV1Routes = Readonly<Record<string, AuthRouteHandler>>;
+export type AuthRequest = MatchedRequest;
+export type AuthRouteHandler = MatchedRequestHandler;
+export type AuthV1Routes = PatternRoutes;
 
 /** What the routes use. */
 export type AuthV1Services = {

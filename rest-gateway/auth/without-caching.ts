@@ -9,7 +9,8 @@ export function withoutCaching(routes: GatewayRoutes): GatewayRoutes {
   return mapValues(routes, (methods) => mapValues(methods, withNoStore));
 }
 
-function withNoStore(handle: GatewayHandler): GatewayHandler {
+/** Adds `Cache-Control: no-store` to the responses of a handler, errors included. */
+export function withNoStore(handle: GatewayHandler): GatewayHandler {
   return async (request) => {
     try {
       const response = await handle(request);
