@@ -12,7 +12,7 @@ type SettingValues = {
 };
 type NullIfOptional<S> = S extends SettingDefinition<infer T> ? (null extends T ? null : never) : never;
 
-export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "workers"> & {
+export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "workers" | "studio" | "studioSql"> & {
   /** The number of processes that serve requests. */
   readonly workers: number;
   /** Memory for the responses that one process is receiving from Postgres, and as much for those that clients have not read. */
@@ -22,9 +22,12 @@ export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "worker
   /** The number of tasks that one process runs at once. */
   readonly taskConcurrency: number;
   readonly usersAccess: "open" | "owner";
-  readonly autoConfirm: boolean;
   /** Why it has this value, for the operator. */
   readonly usersAccessReason: string;
+  readonly autoConfirm: boolean;
+  readonly studio: NonNullable<SettingValues["studio"]>;
+  /** Whether administrators may run SQL. */
+  readonly studioSql: boolean;
   /** `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
@@ -49,7 +52,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
     Object.entries(SETTINGS).map(([key, setting]) => [key, readSetting(setting, environment, problems)]),
   ) as SettingValues;
   problems.push(...findContradictions(values, environment));
-  problems.push(...findWeakSecrets(values));
+  problems.push(...findWeakSecrets(values), ...findOpenStudioProblems(values));
   if (!mayHoldSecret(environment)) problems.push(...findMissingSecret(values));
   const unknown = findUnknownSettings(environment);
   // A missing setting may be one of the misspelled ones.
@@ -57,6 +60,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   const config = Object.freeze({
     ...values,
     ...resolveUsersAccess(values),
+    ...resolveStudio(values),
     workers: values.workers === "auto" ? chooseWorkerCount(measureMachine(), values) : values.workers,
     answerMemory: LARGE_RESPONSES * values.maxAnswerBytes,
     workerShare: 1,
@@ -179,6 +183,33 @@ function findPublicReasons({ databaseUrl, host, nodeEnv }: SettingValues): strin
     ...(isLoopbackHost(host) ? [] : [`HOST is ${host}`]),
     ...(nodeEnv === "production" ? ["NODE_ENV is production"] : []),
   ];
+}
+
+/** Open by default only where no proxy forwards requests of others either: those would come from a loopback address too. */
+function resolveStudio(values: SettingValues): Pick<Config, "studio" | "studioSql"> {
+  const isOpenByDefault =
+    findPublicReasons(values).length === 0 && !isServedByProxy(values) && values.trustProxy === null;
+  return {
+    studio: values.studio ?? (isOpenByDefault ? "open" : "administrators"),
+    studioSql: values.studioSql === null ? isOpenByDefault : values.studioSql === "on",
+  };
+}
+
+function isServedByProxy({ publicUrl }: Pick<SettingValues, "publicUrl">): boolean {
+  return publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
+}
+
+/** Why an open Studio would be one for others than the user of this machine. */
+function findOpenStudioProblems(values: SettingValues): string[] {
+  const { studio, host, publicUrl, nodeEnv } = values;
+  if (studio !== "open") return [];
+  const reasons = [
+    ...(isLoopbackHost(host) ? [] : [`HOST is ${host}`]),
+    ...(isServedByProxy(values) ? [`PUBLIC_URL is ${publicUrl}`] : []),
+    ...(nodeEnv === "production" ? ["NODE_ENV is production"] : []),
+  ];
+  if (reasons.length === 0) return [];
+  return [`STUDIO must not be open where others can connect (${reasons.join(", ")}): set it to administrators`];
 }
 
 /** Whether only this machine can connect to a server that listens there. */

@@ -448,3 +448,16 @@ export const REALTIME_SETTINGS = {
     "Whether a replication slot keeps the last two minutes of changes, so that subscribers can resume and reconnects lose nothing. `auto`: if the server limits what slots retain (max_slot_wal_keep_size).",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
+
+export const STUDIO_SETTINGS = {
+  studio: optional(
+    "STUDIO",
+    oneOf("open", "administrators", "off"),
+    "Who may use /studio and /admin/v1. `administrators`: signed-in users of the role admin. `open`: browsers on this machine too, without signing in; refused if others could connect (`HOST` or `PUBLIC_URL` is not a loopback address, or `NODE_ENV` is production). `off`: both are 404. Unset: `open` with the embedded Postgres if `HOST` is a loopback address, `NODE_ENV` is not production and neither `PUBLIC_URL` nor `TRUST_PROXY` names a proxy, otherwise `administrators`.",
+  ),
+  studioSql: optional(
+    "STUDIO_SQL",
+    oneOf("on", "off"),
+    "Whether administrators may run SQL in Studio and at POST /admin/v1/sql, also as the owner of the database, and view rows as a role that bypasses row-level security. Unset: `on` where STUDIO is open by default, otherwise `off`.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;

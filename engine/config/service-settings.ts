@@ -35,7 +35,7 @@ export const SERVER_SETTINGS = {
     "NODE_ENV",
     oneOf("development", "test", "production"),
     "development",
-    "`production` makes `owner` the default of USERS_ACCESS.",
+    "`production` makes `owner` the default of USERS_ACCESS, and `administrators` that of STUDIO.",
   ),
   publicUrl: optional("PUBLIC_URL", httpUrl, "Public URL of the service, if a proxy is in front of it. Links use it."),
   workers: withDefault(

@@ -4,6 +4,7 @@ import {
   MAIL_SETTINGS,
   REALTIME_SETTINGS,
   REST_SETTINGS,
+  STUDIO_SETTINGS,
 } from "./interface-settings.ts";
 import {
   BACKUP_SETTINGS,
@@ -31,6 +32,7 @@ export const SETTING_GROUPS: readonly {
   { title: "REST interfaces", settings: REST_SETTINGS },
   { title: "GraphQL", settings: GRAPHQL_SETTINGS },
   { title: "Realtime", settings: REALTIME_SETTINGS },
+  { title: "Studio", settings: STUDIO_SETTINGS },
 ];
 
 /** All settings. `docs/settings.md` and `npm run config` are generated from them. */
@@ -46,6 +48,7 @@ export const SETTINGS = {
   ...REST_SETTINGS,
   ...GRAPHQL_SETTINGS,
   ...REALTIME_SETTINGS,
+  ...STUDIO_SETTINGS,
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export type SettingKey = keyof typeof SETTINGS;

@@ -191,6 +191,31 @@ describe("readConfig", () => {
     expect(readConfig(environment).config).toMatchObject({ usersAccess, usersAccessReason });
   });
 
+  test.each<[NodeJS.ProcessEnv, "open" | "administrators" | "off", boolean]>([
+    [{}, "open", true],
+    [{ HOST: "::1", PUBLIC_URL: "http://localhost:3000" }, "open", true],
+    [{ HOST: "0.0.0.0" }, "administrators", false],
+    [{ NODE_ENV: "production" }, "administrators", false],
+    [databaseUrl, "administrators", false],
+    [{ PUBLIC_URL: "https://api.example.com" }, "administrators", false],
+    [{ TRUST_PROXY: "loopback" }, "administrators", false],
+    [{ STUDIO: "administrators" }, "administrators", true],
+    [{ STUDIO: "off", STUDIO_SQL: "off" }, "off", false],
+    [{ ...databaseUrl, STUDIO: "open" }, "open", false],
+    [{ ...databaseUrl, HOST: "0.0.0.0", STUDIO_SQL: "on" }, "administrators", true],
+  ])("with %j Studio is for: %s, and whether it runs SQL is %s", (environment, studio, studioSql) => {
+    expect(readConfig(environment).config).toMatchObject({ studio, studioSql });
+  });
+
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ HOST: "0.0.0.0" }, "(HOST is 0.0.0.0)"],
+    [{ PUBLIC_URL: "https://api.example.com" }, "(PUBLIC_URL is https://api.example.com)"],
+    [{ NODE_ENV: "production", HOST: "::" }, "(HOST is ::, NODE_ENV is production)"],
+  ])("an open Studio is refused with %j", (environment, reasons) => {
+    const problem = `STUDIO must not be open where others can connect ${reasons}: set it to administrators`;
+    expect(problemsOf({ ...environment, STUDIO: "open" })).toContain(problem);
+  });
+
   test("a misspelt setting is warned about with the name that was meant", () => {
     const { warnings } = readConfig({
       DATABSE_URL: "x",
