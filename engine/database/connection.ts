@@ -394,8 +394,17 @@ export class PostgresConnection {
       return;
     }
     this.#isRollingBack = true;
+    this.#sendRollback(report);
+  }
+
+  #sendRollback(report: () => void): void {
     this.send(
-      makeRollback(() => {
+      makeRollback(({ kind }) => {
+        // A cancel that came too late for its statement reached it: the transaction is still open.
+        if (kind === "refused") {
+          this.#sendRollback(report);
+          return;
+        }
         this.#isRollingBack = false;
         report();
       }),

@@ -1,5 +1,8 @@
-import { describe } from "vitest";
-import { commonOptions } from "./open.ts";
+import { describe, expect, test } from "vitest";
+import { openDatabase } from "../../../engine/database/database.ts";
+import { cloneDatabase } from "../../database.ts";
+import { openWire } from "../../postgres-wire.ts";
+import { anon, commonOptions, PID, sql } from "./open.ts";
 
 commonOptions.current = { transactionMode: "explicit" };
 
@@ -34,5 +37,26 @@ describe("with explicit transactions", () => {
   });
   describe("transaction", async () => {
     await import("./transaction.test.ts");
+  });
+
+  test("a refused ROLLBACK is repeated, so that the next request does not fail", async () => {
+    const { url, ownerUrl, drop } = await cloneDatabase("empty");
+    let refused = 0;
+    const refuseRollback = (said: Buffer) => {
+      const at = said.indexOf("rollback");
+      if (at < 0 || refused > 0) return;
+      said.write("rollbacc", at);
+      refused++;
+    };
+    const wire = await openWire(url, { listen: () => refuseRollback });
+    const log = { info() {}, warn() {} };
+    const database = openDatabase({ url: wire.url, ownerUrl, log, poolSize: 1, ...commonOptions.current });
+    const session = (await database.run(anon, PID)).rows;
+    await expect(database.run(anon, sql("select 1 / 0"))).rejects.toMatchObject({ code: "22012" });
+    expect((await database.run(anon, PID)).rows).toEqual(session);
+    expect(refused).toBe(1);
+    await database.close();
+    await wire.close();
+    await drop();
   });
 });
