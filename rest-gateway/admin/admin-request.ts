@@ -1,0 +1,44 @@
+import type { Accounts } from "../../engine/accounts/accounts.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Database } from "../../engine/database/database.ts";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import type { Authenticator } from "../../engine/identity/authenticator.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import type { TokenKeys } from "../../engine/identity/token-keys.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import type { GatewayResponse, ResponseBody } from "../http/response.ts";
+import type { MatchedRequest } from "../http/route-patterns.ts";
+import type { LogEvent } from "./event-log.ts";
+
+/** What the routes of administrators use. */
+export type AdminServices = {
+  readonly config: Config;
+  readonly asOwner: AsOwner;
+  readonly database: Database;
+  readonly catalog: () => Catalog;
+  readonly authenticator: Authenticator;
+  readonly csrf: CsrfProtection;
+  readonly keys: TokenKeys;
+  /** Null if the database has no accounts. */
+  readonly accounts: Accounts | null;
+  readonly log: Logger;
+};
+
+/** A request of an administrator. */
+export type AdminRequest = {
+  readonly request: MatchedRequest;
+  readonly caller: Caller;
+  /** Null at a playground, where nobody signs in. */
+  readonly userId: string | null;
+  /** To call before each change, so that none is made without a record. */
+  readonly logEvent: LogEvent;
+};
+
+export type AdminRouteHandler = (
+  request: AdminRequest,
+) => GatewayResponse<ResponseBody> | Promise<GatewayResponse<ResponseBody>>;
+
+/** Handlers by method and path below the prefix: `DELETE /sessions/{session}`. */
+export type AdminRoutes = Readonly<Record<string, AdminRouteHandler>>;
