@@ -1,4 +1,7 @@
 import { hash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { promisify } from "node:util";
+import { brotliCompress, constants } from "node:zlib";
 
 type ContentHeaders = Readonly<Record<string, string>>;
 
@@ -33,4 +36,27 @@ export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolea
   return (
     ifNoneMatch.trim() === "*" || [...ifNoneMatch.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, known]) => known === tag)
   );
+}
+
+/** Content that is kept, as it is and compressed. */
+export type CompressedContent = { readonly plain: TaggedContent; readonly compressed: TaggedContent };
+
+export async function compressContent(body: string | Buffer, headers: ContentHeaders): Promise<CompressedContent> {
+  const compressed = await promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } });
+  const varying = { ...headers, Vary: "Accept-Encoding, Origin" };
+  return {
+    plain: tagContent(body, varying),
+    compressed: tagContent(compressed, { ...varying, "Content-Encoding": "br" }),
+  };
+}
+
+/** The form that the client accepts, or 304 if it has that. */
+export function compressedResponse(content: CompressedContent, headers: IncomingHttpHeaders): ContentResponse {
+  const form = acceptsBrotli(headers["accept-encoding"]) ? content.compressed : content.plain;
+  return contentResponse(form, headers["if-none-match"]);
+}
+
+/** `gzip, br;q=0.9` */
+function acceptsBrotli(acceptEncoding: string | string[] | undefined): boolean {
+  return /(^|,)\s*br\s*(,|$|;\s*q=(1|0?\.0*[1-9]))/i.test(String(acceptEncoding ?? ""));
 }

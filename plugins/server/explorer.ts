@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { brotliCompress, constants } from "node:zlib";
 import {
   type GraphQLField,
   type GraphQLObjectType,
@@ -17,7 +15,7 @@ import {
 } from "grafast/graphql";
 import { memoize } from "../../engine/cache/memoize.ts";
 import { methodNotAllowed, notFound } from "../../http/http-error.ts";
-import { contentResponse, type TaggedContent, tagContent } from "../../http/tagged-content.ts";
+import { type CompressedContent, compressContent, compressedResponse } from "../../http/tagged-content.ts";
 import { type RolePrivileges, visibilityRuleOf } from "../VisibilityPlugin.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
 
@@ -85,32 +83,15 @@ export function makeExplorer({
     }
     const name = path.startsWith(staticPath) ? path.slice(staticPath.length) : "";
     if (!CONTENT_TYPES.has(name)) throw notFound();
-    const file = await readExplorerFile(name);
-    const isCompressed = acceptsBrotli(headers["accept-encoding"]);
-    return contentResponse(isCompressed ? file.compressed : file.plain, headers["if-none-match"]);
+    return compressedResponse(await readExplorerFile(name), headers);
   };
 }
 
-type ExplorerFile = { readonly plain: TaggedContent; readonly compressed: TaggedContent };
-
-async function readFileOnce(name: string): Promise<ExplorerFile> {
-  const plain = await readFile(join(FILES, name));
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 9 };
-  const compressed = await promisify(brotliCompress)(plain, { params });
-  const headers = {
+async function readFileOnce(name: string): Promise<CompressedContent> {
+  return compressContent(await readFile(join(FILES, name)), {
     "Content-Type": CONTENT_TYPES.get(name)!,
     "Cache-Control": "public, max-age=3600",
-    Vary: "Accept-Encoding, Origin",
-  };
-  return {
-    plain: tagContent(plain, headers),
-    compressed: tagContent(compressed, { ...headers, "Content-Encoding": "br" }),
-  };
-}
-
-/** `gzip, br;q=0.9` */
-function acceptsBrotli(acceptEncoding: string | string[] | undefined): boolean {
-  return /(^|,)\s*br\s*(,|$|;\s*q=(1|0?\.0*[1-9]))/i.test(String(acceptEncoding ?? ""));
+  });
 }
 
 type PageSettings = { readonly endpoint: string; readonly query: string };
