@@ -45,6 +45,7 @@ import { startPageLinks, startPageRoutes } from "./rest-gateway/pages/start-page
 import { makeResourceInterface } from "./rest-gateway/resource/dialect.ts";
 import { parseAddress } from "./rest-gateway/resource/parse/address.ts";
 import { negotiateVersion, type ReadVersions } from "./rest-gateway/resource/versions.ts";
+import { studioFolder } from "./rest-gateway/studio/studio-folder.ts";
 import { makeTableInterface } from "./rest-gateway/table/dialect.ts";
 import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-queue.ts";
 import { makeTaskRoutes } from "./rest-gateway/tasks/task-routes.ts";
@@ -85,6 +86,7 @@ type SharedParts = RequestHandlerDependencies & {
   readonly healthRoutes: GatewayRoutes;
   readonly referenceRoutes: GatewayRoutes;
   readonly guideFolder: ReturnType<typeof guideFolder>;
+  readonly studioFolder: ReturnType<typeof studioFolder>;
 };
 
 /** Makes the handlers for some settings. A request that is in flight when settings change ends with the old handlers. */
@@ -99,6 +101,7 @@ export function makeRequestHandlers(
     healthRoutes: healthRoutes(health),
     referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
     guideFolder: guideFolder(),
+    studioFolder: studioFolder(),
   };
   return (config, signIn) => buildHandlers(shared, config, signIn);
 }
@@ -146,6 +149,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     ...graphql.folders,
     ...realtime.handlersByPath,
     ...shared.guideFolder,
+    ...(config.studio === "off" ? {} : shared.studioFolder),
   };
   const router = makeRouter({
     routes,

@@ -7,10 +7,12 @@ import { dirname, join, relative } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
 const DIST = join(ROOT, "dist");
-const SOURCES = ["engine", "http", "plugins", "processes", "realtime", "rest-gateway"];
+const SOURCES = ["engine", "http", "plugins", "processes", "realtime", "rest-gateway", "studio"];
 
 await rm(DIST, { recursive: true, force: true });
-execFileSync("tsc", ["-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
+for (const project of ["tsconfig.build.json", "studio/tsconfig.build.json"]) {
+  execFileSync("tsc", ["-p", project], { cwd: ROOT, stdio: "inherit" });
+}
 for (const folder of SOURCES) await copyAssets(folder);
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
@@ -23,7 +25,7 @@ for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
 /** Copies the files that the code reads: word lists, pages, styles, scripts for browsers. */
 async function copyAssets(folder: string): Promise<void> {
   for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || entry.name.endsWith(".ts")) continue;
+    if (!entry.isFile() || entry.name.endsWith(".ts") || entry.name.startsWith("tsconfig.")) continue;
     const source = join(entry.parentPath, entry.name);
     const target = join(DIST, relative(ROOT, source));
     await mkdir(dirname(target), { recursive: true });

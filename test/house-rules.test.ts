@@ -5,7 +5,7 @@ import { REPOSITORY, repositoryFiles } from "./repository.ts";
 import { measureSource, moduleOf } from "./source-figures.ts";
 
 const files = repositoryFiles();
-const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples)\//.test(file));
+const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples|studio)\//.test(file));
 const textOf = (file: string) => readFileSync(file, "utf8");
 const importsOf = (file: string) =>
   [...textOf(file).matchAll(/from "(\.[^"]+)"/g)].map(([, path]) =>
@@ -116,5 +116,37 @@ describe("the rules of the source tree", () => {
     expect(Object.keys(lock.packages).filter((path) => /(^|\/)node_modules\/pg$/.test(path))).toEqual([
       "node_modules/pg",
     ]);
+  });
+});
+
+describe("the rules of studio/, whose modules run in browsers", () => {
+  const modules = files.filter((file) => /^studio\/.*\.ts$/.test(file));
+  const imported = (file: string) =>
+    [...textOf(file).matchAll(/\bfrom "([^"]+)"|\bimport\("([^"]+)"\)/g)].map(([, path, later]) => (path ?? later)!);
+
+  test("a module has at most 500 lines, and its functions at most 50", () => {
+    expect(offenders(modules, (file) => textOf(file).split("\n").length > 501)).toEqual([]);
+    const functions = /^(?:export )?(?:default )?(?:async )?function .*?^}$/gms;
+    const isLong = (file: string) =>
+      [...textOf(file).matchAll(functions)].some(([text]) => text.split("\n").length > 50);
+    expect(offenders(modules, isLong)).toEqual([]);
+  });
+
+  test("modules do not import each other in a circle", () => {
+    expect(measureSource("studio").circles).toEqual([]);
+  });
+
+  test("they import each other and the packages that are served, nothing else of the repository", () => {
+    const packages = /^(preact|htm|@tanstack\/virtual-core|@codemirror\/|@lezer\/)/;
+    const isForeign = (file: string, path: string) =>
+      path.startsWith(".") ? !new URL(path, `file:///${file}`).pathname.startsWith("/studio/") : !packages.test(path);
+    expect(offenders(modules, (file) => imported(file).some((path) => isForeign(file, path)))).toEqual([]);
+  });
+
+  test("no text becomes markup or code", () => {
+    const dangerous =
+      /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|srcdoc|document\.write|eval)\b|new Function\b/;
+    expect(dangerous.test("element.innerHTML = value")).toBe(true);
+    expect(offenders(modules, (file) => dangerous.test(textOf(file)))).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { repositoryFiles } from "./repository.ts";
 
-/** The shape of the service's TypeScript; tests, benchmarks and examples are left out. */
+/** The shape of the TypeScript of the service or of Studio; tests, benchmarks and examples are left out. */
 export type SourceFigures = {
   readonly files: number;
   readonly lines: number;
@@ -28,9 +28,13 @@ type Imports = ReadonlyMap<string, readonly string[]>;
 const ODD_TYPE =
   /^(Told|Asked|Asker|Turn|Surroundings|Occasion|Circumstances|Means|Manner|Footing|Wish|Introduced|Performing|Live|Arrival|Farewell|Departures|Met|Known|Opened|Understood|Undertake|Undertaking|Inquiry|Verdict|Judge|Judgement|Seat|Way|Link|Lane|Line|Room)$/;
 
-export function measureSource(): SourceFigures {
+/** The service and the pages that run in browsers are counted apart. */
+export function measureSource(part: "service" | "studio" = "service"): SourceFigures {
   const files = repositoryFiles().filter(
-    (file) => file.endsWith(".ts") && !/^(test|bench|examples)\/|\.config\.ts$/.test(file),
+    (file) =>
+      file.endsWith(".ts") &&
+      !/^(test|bench|examples)\/|\.config\.ts$/.test(file) &&
+      file.startsWith("studio/") === (part === "studio"),
   );
   const texts = new Map(files.map((file) => [file, readFileSync(file, "utf8")]));
   const imports: Imports = new Map(files.map((file) => [file, importsOf(file, texts)]));
@@ -130,7 +134,7 @@ function deepestPath(imports: Imports): number {
   return Math.max(...[...imports.keys()].map(depthOf));
 }
 
-function print(figures: SourceFigures, withNames: boolean): void {
+function print(title: string, figures: SourceFigures, withNames: boolean): void {
   const { files, lines, medianLines, longest, circles, moduleCircles, crumbs, repeatedTypes, oddTypes } = figures;
   const manifold = [...repeatedTypes].filter(([, places]) => places.length > 3);
   const rows: [string, string | number, readonly string[]][] = [
@@ -154,10 +158,14 @@ function print(figures: SourceFigures, withNames: boolean): void {
     ["type names that say nothing", oddTypes.length, oddTypes],
     ["longest path of imports", figures.deepestImports, []],
   ];
+  console.log(title);
   for (const [name, figure, names] of rows) {
     console.log(`${name.padEnd(40)}${String(figure).padStart(8)}`);
     if (withNames) for (const each of names) console.log(`  ${each}`);
   }
 }
 
-if (import.meta.main) print(measureSource(), argv.includes("--names"));
+if (import.meta.main) {
+  print("service", measureSource(), argv.includes("--names"));
+  print("\nstudio", measureSource("studio"), argv.includes("--names"));
+}

@@ -1,0 +1,181 @@
+import { readFileSync } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { findPackageJSON, stripTypeScriptTypes } from "node:module";
+import { extname, join } from "node:path";
+import { dirname, normalize } from "node:path/posix";
+import { type CompressedContent, compressContent } from "../../http/tagged-content.ts";
+
+export const STUDIO_PATH = "/studio";
+const APP_PATH = `${STUDIO_PATH}/app/`;
+const MODULES_PATH = `${STUDIO_PATH}/modules/`;
+
+const SOURCES = join(import.meta.dirname, "../../studio");
+/** `.ts` in a clone, `.js` in the built package. */
+const MODULE_EXTENSION = extname(import.meta.filename);
+
+/** The packages that Studio imports; their dependencies are served too. */
+const PACKAGES = [
+  "preact",
+  "htm",
+  "@tanstack/virtual-core",
+  ...["autocomplete", "commands", "lang-json", "lang-sql", "language", "lint", "search", "state", "view"].map(
+    (name) => `@codemirror/${name}`,
+  ),
+  "@lezer/highlight",
+];
+
+const FILE = /^(?!.*(?:^|\/)\.)[\w@./-]+$/;
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  [MODULE_EXTENSION]: "text/javascript; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".mjs": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
+
+/** `from "x"`, `import "x"` and `import("x")`, of which the last is loaded later. */
+const IMPORT = /(?<keyword>\bfrom\s*|\bimport\s*(?<later>\(\s*)?)(?<quote>["'])(?<specifier>[^"'\s]+)\k<quote>/g;
+
+export type StudioFile = {
+  readonly content: CompressedContent;
+  /** The paths of the modules that the file needs before it runs. */
+  readonly imports: readonly string[];
+};
+
+type BrowserPackage = {
+  readonly folder: string;
+  readonly version: string;
+  readonly exports: PackageExports;
+};
+type PackageExports = string | { readonly [condition: string]: PackageExports };
+type PackageJson = {
+  readonly version: string;
+  readonly main?: string;
+  readonly exports?: PackageExports;
+  readonly dependencies?: Readonly<Record<string, string>>;
+};
+
+/** Reads Studio's modules and styles, and those of the packages, as browsers load them. */
+export class StudioFiles {
+  readonly #packages = findPackages();
+  readonly #read = new Map<string, { readonly modifiedAt: number; readonly file: Promise<StudioFile> }>();
+
+  /** Null if there is no file at the path. */
+  async find(path: string): Promise<StudioFile | null> {
+    const source = this.#locate(path);
+    if (source === null) return null;
+    const stats = await stat(source).catch(() => null);
+    if (!stats?.isFile()) return null;
+    const known = this.#read.get(path);
+    if (known?.modifiedAt === stats.mtimeMs) return known.file;
+    const file = this.#load(path, source);
+    this.#read.set(path, { modifiedAt: stats.mtimeMs, file });
+    return file;
+  }
+
+  /** The path of a module of Studio, which is named without its extension. */
+  modulePath(name: string): string {
+    return `${APP_PATH}${name}${MODULE_EXTENSION}`;
+  }
+
+  /** The modules and all that they need before they run. */
+  async withImports(paths: readonly string[]): Promise<string[]> {
+    const found = new Set<string>();
+    let next = [...paths];
+    while (next.length > 0) {
+      const files = await Promise.all(next.map((path) => this.find(path)));
+      for (const [index, path] of next.entries()) if (files[index]) found.add(path);
+      next = [...new Set(files.flatMap((file) => file?.imports ?? []))].filter((path) => !found.has(path));
+    }
+    return [...found];
+  }
+
+  /** All styles; those of the whole page come first. */
+  async styles(): Promise<string[]> {
+    const names = (await readdir(SOURCES, { recursive: true })).filter((name) => name.endsWith(".css"));
+    return names
+      .sort((one, other) => depthOf(one) - depthOf(other) || (one < other ? -1 : 1))
+      .map((name) => APP_PATH + name);
+  }
+
+  #locate(path: string): string | null {
+    if (!FILE.test(path) || CONTENT_TYPES[extname(path)] === undefined) return null;
+    if (path.startsWith(APP_PATH)) return join(SOURCES, path.slice(APP_PATH.length));
+    const [, name = "", version, file = ""] =
+      /^((?:@[^/@]+\/)?[^/@]+)@([^/]+)\/(.+)$/.exec(path.slice(MODULES_PATH.length)) ?? [];
+    const found = this.#packages.get(name);
+    return found !== undefined && found.version === version ? join(found.folder, file) : null;
+  }
+
+  async #load(path: string, source: string): Promise<StudioFile> {
+    const text = await readFile(source, "utf8");
+    const isOwn = path.startsWith(APP_PATH);
+    const headers = {
+      "Content-Type": CONTENT_TYPES[extname(path)]!,
+      // The path of a package's file has its version.
+      "Cache-Control": isOwn ? "no-cache" : "public, max-age=31536000, immutable",
+      "Cross-Origin-Resource-Policy": "same-origin",
+    };
+    if (path.endsWith(".css")) return { content: await compressContent(text, headers), imports: [] };
+    const { body, imports } = this.#rewriteImports(path, path.endsWith(".ts") ? stripTypes(text) : text);
+    return { content: await compressContent(body, headers), imports };
+  }
+
+  #rewriteImports(path: string, text: string): { body: string; imports: string[] } {
+    const imports = new Set<string>();
+    const body = text
+      .replace(/^\/\/# sourceMappingURL=.*$/gm, "")
+      .replace(IMPORT, (whole, keyword: string, later: string | undefined, quote: string, specifier: string) => {
+        const isRelative = specifier.startsWith(".");
+        const target = isRelative ? normalize(join(dirname(path), specifier)) : this.#packagePath(specifier);
+        if (target === null) return whole;
+        if (later === undefined) imports.add(target);
+        return isRelative ? whole : `${keyword}${quote}${target}${quote}`;
+      });
+    return { body, imports: [...imports] };
+  }
+
+  #packagePath(specifier: string): string | null {
+    const [, name = "", rest = ""] = /^((?:@[^/]+\/)?[^/]+)(.*)$/.exec(specifier) ?? [];
+    const found = this.#packages.get(name);
+    const target = found && exportedFile(found.exports, `.${rest}`);
+    return target ? `${MODULES_PATH}${name}@${found.version}/${normalize(target)}` : null;
+  }
+}
+
+/** The packages and their dependencies, by name. */
+function findPackages(): Map<string, BrowserPackage> {
+  const found = new Map<string, BrowserPackage>();
+  const add = (name: string, importer: string): void => {
+    const file = found.has(name) ? undefined : findPackageJSON(name, importer);
+    if (file === undefined) return;
+    const { version, main, exports, dependencies = {} } = JSON.parse(readFileSync(file, "utf8")) as PackageJson;
+    found.set(name, { folder: join(file, ".."), version, exports: exports ?? main ?? "./index.js" });
+    for (const dependency of Object.keys(dependencies)) add(dependency, file);
+  };
+  for (const name of PACKAGES) add(name, import.meta.url);
+  return found;
+}
+
+/** The file of `exports` that an `import` loads. */
+function exportedFile(exports: PackageExports, subpath: string): string | null {
+  if (typeof exports === "string") return subpath === "." ? exports : null;
+  const hasSubpaths = Object.keys(exports).some((key) => key.startsWith("."));
+  let target: PackageExports | undefined = hasSubpaths ? exports[subpath] : subpath === "." ? exports : undefined;
+  while (typeof target === "object") target = target.import ?? target.default;
+  return target ?? null;
+}
+
+/** Node warns once that the function is experimental; nothing else can warn during the synchronous call. */
+function stripTypes(text: string): string {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(text);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+function depthOf(file: string): number {
+  return file.split(/[\\/]/).length;
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+import { notFound } from "../../http/http-error.ts";
+import { compressedResponse } from "../../http/tagged-content.ts";
+import type { GatewayHandler } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
+import { dispatchMethod } from "../http/router.ts";
+import { html } from "../pages/page.ts";
+import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
+
+/** A path of a file, not of a page. */
+const FILE_PATH = /^\/studio\/(app|modules)\//;
+/** The part that a path shows: `/studio/tables/public/films` -> `tables`. */
+const PART = /^\/studio\/(?<part>[a-z]+)(\/|$)/;
+
+/** `/studio`: a page that runs in the browser, as a client of the interfaces. Nothing is read before the first request. */
+export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
+  let files: StudioFiles | undefined;
+  const get: GatewayHandler = async ({ path, headers }) => {
+    files ??= new StudioFiles();
+    if (!FILE_PATH.test(path)) return shell(files, path);
+    const file = await files.find(path);
+    if (file === null) throw notFound();
+    return compressedResponse(file.content, headers);
+  };
+  const methods = new Map([["GET", get]]);
+  return { [STUDIO_PATH]: (request) => dispatchMethod(methods, request) };
+}
+
+/** One page for all paths: its script shows what the path names. */
+async function shell(files: StudioFiles, path: string): Promise<GatewayResponse> {
+  const part = PART.exec(path)?.groups?.part ?? "tables";
+  const main = files.modulePath("main");
+  const modules = await files.withImports([main, files.modulePath(`${part}/${part}-page`)]);
+  const styles = await files.styles();
+  const nonce = randomBytes(18).toString("base64");
+  return {
+    status: 200,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": securityPolicy(nonce),
+      "Cross-Origin-Opener-Policy": "same-origin",
+      "Cross-Origin-Resource-Policy": "same-origin",
+      "X-Frame-Options": "DENY",
+      // Each response has a nonce of its own.
+      "Cache-Control": "no-store",
+    },
+    body: html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>Studio</title>
+    <link rel="icon" href="data:,">
+    ${styles.map((style) => html`<link rel="stylesheet" href="${style}" nonce="${nonce}">\n    `)}
+    ${modules.map((module) => html`<link rel="modulepreload" href="${module}">\n    `)}
+    <script type="module" src="${main}"></script>
+  </head>
+  <body><div id="studio"><noscript>Studio needs JavaScript.</noscript></div></body>
+</html>
+`.text,
+  };
+}
+
+/** Allows the files and interfaces of this service only. The nonce is for the style elements of the code editor. */
+function securityPolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    // Includes WebSockets of this service.
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}

@@ -1,0 +1,39 @@
+import { fetchResponse, type HttpRequest, ServiceError, sendRequest } from "./http.ts";
+import { currentToken, renewSession, viewedToken } from "./session.ts";
+
+export { isAborted, ServiceError } from "./http.ts";
+
+export type ServiceRequest = HttpRequest & {
+  /** Whose token is sent: of the administrator, or of the caller of "View as". By default that of the path. */
+  readonly as?: "administrator" | "viewed";
+};
+
+/** What only administrators use, whoever is viewed as. */
+const ADMINISTRATION = /^\/(admin\/v1|auth\/v1\/admin|api\/auth|auth\/keys)(\/|$|\?)/;
+
+/** Sends a request with the token of the session. Throws ServiceError for a status of 400 or more. */
+export async function request(path: string, options: ServiceRequest = {}): Promise<Response> {
+  try {
+    return await sendRequest(path, { ...options, token: tokenFor(path, options) });
+  } catch (error) {
+    // The token of a page that slept has expired.
+    if (!(error instanceof ServiceError && error.status === 401)) throw error;
+    await renewSession();
+    return sendRequest(path, { ...options, token: tokenFor(path, options) });
+  }
+}
+
+export async function requestJson<Body>(path: string, options: ServiceRequest = {}): Promise<Body> {
+  return (await (await request(path, options)).json()) as Body;
+}
+
+/** As `request`, but any status is a result. */
+export async function requestAnyStatus(path: string, options: ServiceRequest = {}): Promise<Response> {
+  return fetchResponse(path, { ...options, token: tokenFor(path, options) });
+}
+
+function tokenFor(path: string, { as }: ServiceRequest): string | null {
+  return (as ?? (ADMINISTRATION.test(path) ? "administrator" : "viewed")) === "administrator"
+    ? currentToken()
+    : viewedToken();
+}

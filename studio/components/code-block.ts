@@ -1,0 +1,34 @@
+import { useState } from "preact/hooks";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { Button } from "./button.ts";
+
+export type CodeBlockProps = { readonly text: string; readonly label: string; readonly wrap?: boolean };
+
+const CONFIRMED_MS = 1500;
+
+/** Text to read and copy. */
+export function CodeBlock({ text, label, wrap = false }: CodeBlockProps) {
+  return html`
+    <div class="code-block">
+      <pre tabindex="0" role="region" aria-label=${label} class=${wrap ? "wrap" : ""}><code>${text}</code></pre>
+      <${CopyButton} text=${text} />
+    </div>
+  `;
+}
+
+export function CopyButton({ text }: { readonly text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), CONFIRMED_MS);
+  };
+  // Browsers have no clipboard for pages that were not sent by HTTPS or from this machine.
+  if (!navigator.clipboard) return null;
+  return html`
+    <${Button} size="small" class="copy" icon=${isCopied ? "check" : "copy"} onClick=${copy}>
+      ${isCopied ? texts.components.copied : texts.components.copy}
+    <//>
+  `;
+}

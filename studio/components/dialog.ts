@@ -1,0 +1,50 @@
+import { useEffect, useId, useRef } from "preact/hooks";
+import { type Children, html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { IconButton } from "./button.ts";
+
+export type DialogProps = {
+  readonly title: string;
+  readonly size?: "normal" | "wide";
+  /** Called by Escape, the close button and a click beside the dialog. The owner stops rendering it then. */
+  readonly onClose: () => void;
+  /** The buttons at the end. */
+  readonly actions?: Children;
+  readonly children?: Children;
+};
+
+/** Modal: the focus stays within it, and returns to where it was. */
+export function Dialog({ title, size = "normal", onClose, actions, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const opener = document.activeElement;
+    element.current!.showModal();
+    return () => {
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+  const cancel = (event: Event) => {
+    if (event.target !== element.current) return;
+    event.preventDefault();
+    onClose();
+  };
+  return html`
+    <dialog
+      ref=${element}
+      class=${`dialog ${size}`}
+      aria-labelledby=${titleId}
+      onCancel=${cancel}
+      onMouseDown=${(event: MouseEvent) => event.target === element.current && onClose()}
+    >
+      <div class="dialog-box">
+        <header class="dialog-head">
+          <h2 id=${titleId}>${title}</h2>
+          <${IconButton} icon="close" label=${texts.components.close} onClick=${onClose} />
+        </header>
+        <div class="dialog-body">${children}</div>
+        ${actions && html`<footer class="dialog-actions">${actions}</footer>`}
+      </div>
+    </dialog>
+  `;
+}

@@ -1,0 +1,29 @@
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { isAborted } from "../api/http.ts";
+
+export type Loaded<Value> = {
+  /** Null until the first result; kept while it is loaded again. */
+  readonly value: Value | null;
+  readonly error: Error | null;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+};
+
+/** Loads a value when the component is first rendered, when an input changes, and again by `reload`. */
+export function useLoaded<Value>(
+  load: (signal: AbortSignal) => Promise<Value>,
+  inputs: readonly unknown[],
+): Loaded<Value> {
+  const [state, setState] = useState<Omit<Loaded<Value>, "reload">>({ value: null, error: null, isLoading: true });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const controller = new AbortController();
+    setState((before) => ({ ...before, isLoading: true }));
+    load(controller.signal).then(
+      (value) => !controller.signal.aborted && setState({ value, error: null, isLoading: false }),
+      (error: Error) => !isAborted(error) && setState((before) => ({ ...before, error, isLoading: false })),
+    );
+    return () => controller.abort();
+  }, [...inputs, round]);
+  return { ...state, reload: useCallback(() => setRound((last) => last + 1), []) };
+}

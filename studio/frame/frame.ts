@@ -1,0 +1,106 @@
+import { useRef } from "preact/hooks";
+import { type SessionState, sessionState, setViewAs, signOut } from "../api/session.ts";
+import { Button, IconButton } from "../components/button.ts";
+import { Icon } from "../components/icon.ts";
+import { Menu, type MenuItem } from "../components/menu.ts";
+import { Toasts } from "../components/toast.ts";
+import { html } from "../html.ts";
+import { makeStore, useStore } from "../store.ts";
+import { texts } from "../texts.ts";
+import { CurrentPage } from "./current-page.ts";
+import { pages } from "./pages.ts";
+import { pathTo, useSegments } from "./router.ts";
+import { SignIn } from "./sign-in.ts";
+import { chooseTheme, THEMES, theme } from "./theme.ts";
+
+/** On narrow screens the navigation is hidden until it is opened. */
+const isNavigationOpen = makeStore(false);
+
+export function Frame() {
+  const state = useStore(sessionState);
+  return html`
+    <a class="skip-link" href="#content">${texts.frame.skipToContent}</a>
+    ${state.status === "signed-in" ? html`<${SignedInFrame} state=${state} />` : html`<${SignIn} state=${state} />`}
+    <${Toasts} />
+  `;
+}
+
+type SignedIn = Extract<SessionState, { status: "signed-in" }>;
+
+function SignedInFrame({ state }: { state: SignedIn }) {
+  const main = useRef<HTMLElement>(null);
+  return html`
+    ${state.viewAs && html`<${ViewAsBar} label=${state.viewAs.label} />`}
+    <div class="frame">
+      <${Navigation} state=${state} />
+      <main id="content" class="content" tabindex="-1" ref=${main}><${CurrentPage} /></main>
+    </div>
+  `;
+}
+
+function ViewAsBar({ label }: { label: string }) {
+  return html`
+    <div class="view-as-bar" role="status">
+      <${Icon} name="eye" />
+      <span>${texts.frame.viewingAs(label)}</span>
+      <${Button} size="small" onClick=${() => setViewAs(null)}>${texts.frame.stopViewing}<//>
+    </div>
+  `;
+}
+
+function Navigation({ state }: { state: SignedIn }) {
+  const [current = pages[0]!.name] = useSegments();
+  const isOpen = useStore(isNavigationOpen);
+  return html`
+    <header class=${isOpen ? "sidebar open" : "sidebar"}>
+      <div class="sidebar-head">
+        <a class="sidebar-title" href=${pathTo()}>${texts.frame.title}</a>
+        <${IconButton}
+          class="sidebar-toggle"
+          icon="menu"
+          label=${texts.frame.openMenu}
+          expanded=${isOpen}
+          onClick=${() => isNavigationOpen.set(!isOpen)}
+        />
+      </div>
+      <nav aria-label=${texts.frame.navigation}>
+        ${pages.map(
+          ({ name, title, icon }) => html`
+            <a
+              key=${name}
+              href=${pathTo(name)}
+              aria-current=${name === current ? "page" : undefined}
+              onClick=${() => isNavigationOpen.set(false)}
+            >
+              <${Icon} name=${icon} /><span>${title}</span>
+            </a>
+          `,
+        )}
+      </nav>
+      <div class="sidebar-foot">
+        <${ThemeMenu} />
+        <${AccountMenu} state=${state} />
+      </div>
+    </header>
+  `;
+}
+
+function ThemeMenu() {
+  const chosen = useStore(theme);
+  const items: MenuItem[] = THEMES.map((name) => ({
+    label: texts.frame.themes[name],
+    isChecked: name === chosen,
+    onSelect: () => chooseTheme(name),
+  }));
+  return html`<${Menu} label=${texts.frame.theme} icon="contrast" items=${items} />`;
+}
+
+function AccountMenu({ state: { session } }: { state: SignedIn }) {
+  const name = session.user?.name ?? session.user?.email ?? session.role;
+  const items: MenuItem[] = [
+    { label: texts.frame.startPage, href: "/" },
+    { label: texts.frame.documentation, href: "/docs/guide" },
+    { label: texts.signIn.signOut, onSelect: signOut },
+  ];
+  return html`<${Menu} label=${texts.frame.signedInAs(name)} icon="person" items=${items} />`;
+}

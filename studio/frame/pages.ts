@@ -1,0 +1,57 @@
+import type { FunctionComponent } from "preact";
+import type { IconName } from "../components/icon.ts";
+import { texts } from "../texts.ts";
+
+export type StudioPage = {
+  /** The first segment of its path below `/studio`. */
+  readonly name: string;
+  readonly title: string;
+  readonly icon: IconName;
+  readonly load: () => Promise<FunctionComponent>;
+};
+
+/** In the order of the navigation; the first is shown at `/studio`. */
+export const pages: readonly StudioPage[] = [
+  {
+    name: "tables",
+    title: texts.tables.title,
+    icon: "table",
+    load: async () => (await import("../tables/tables-page.ts")).TablesPage,
+  },
+  {
+    name: "sql",
+    title: texts.sql.title,
+    icon: "terminal",
+    load: async () => (await import("../sql/sql-page.ts")).SqlPage,
+  },
+  {
+    name: "schema",
+    title: texts.schema.title,
+    icon: "diagram",
+    load: async () => (await import("../schema/schema-page.ts")).SchemaPage,
+  },
+  {
+    name: "access",
+    title: texts.access.title,
+    icon: "shield",
+    load: async () => (await import("../access/access-page.ts")).AccessPage,
+  },
+  {
+    name: "try",
+    title: texts.try.title,
+    icon: "play",
+    load: async () => (await import("../try/try-page.ts")).TryPage,
+  },
+  {
+    name: "people",
+    title: texts.people.title,
+    icon: "people",
+    load: async () => (await import("../people/people-page.ts")).PeoplePage,
+  },
+  {
+    name: "running",
+    title: texts.running.title,
+    icon: "activity",
+    load: async () => (await import("../running/running-page.ts")).RunningPage,
+  },
+];

@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { REPOSITORY } from "../../repository.ts";
+import { serve } from "../../serve.ts";
+
+describe("the files of /studio", () => {
+  let database: TestDatabase;
+  let service: Service;
+  beforeAll(async () => {
+    database = await cloneDatabase();
+    service = await serve(database);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await database?.drop();
+  });
+
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(service.url + path, { headers });
+
+  /** The paths of scripts, styles and preloaded modules of the page. */
+  async function filesOf(path: string): Promise<string[]> {
+    const page = await (await get(path)).text();
+    return [...page.matchAll(/(?:src|href)="(\/studio\/[^"]+)"/g)].map(([, file]) => file!);
+  }
+
+  test("every path of a page is answered with the same page, for a script and with a policy of its own", async () => {
+    const nonces = new Set<string>();
+    for (const path of ["/studio", "/studio/tables/public/users", "/studio/unknown"]) {
+      const response = await get(path);
+      const policy = response.headers.get("content-security-policy")!;
+      expect(response.status).toBe(200);
+      expect(policy).toMatch(
+        /^default-src 'none'; script-src 'self'; style-src 'self' 'nonce-[\w+/=]+'; connect-src 'self';/,
+      );
+      expect(policy).toMatch(/frame-ancestors 'none'$/);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      expect(await response.text()).toContain('<script type="module" src="/studio/app/main.ts"></script>');
+      nonces.add(policy);
+    }
+    expect(nonces.size).toBe(3);
+  });
+
+  test("the page names the modules that it needs at first, with those of the part in its path", async () => {
+    const files = await filesOf("/studio/people");
+    expect(files).toContain("/studio/app/people/people-page.ts");
+    expect(files).not.toContain("/studio/app/schema/schema-page.ts");
+    expect(files.filter((file) => /\/preact@[\d.]+\/(dist|hooks\/dist)\/\w+\.mjs$/.test(file)).length).toBe(2);
+    for (const file of files) expect({ file, status: (await get(file)).status }).toEqual({ file, status: 200 });
+  });
+
+  test("a module is JavaScript without types, whose packages are at paths of their versions", async () => {
+    const response = await get("/studio/app/main.ts");
+    const text = await response.text();
+    expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(response.headers.get("cache-control")).toBe("no-cache");
+    expect(text).toMatch(/from "\/studio\/modules\/preact@[\d.]+\/dist\/preact\.mjs"/);
+    expect(await (await get("/studio/app/html.ts")).text()).not.toContain("import { type");
+  });
+
+  test("a file of a package, and of the packages that it needs, may be kept for ever", async () => {
+    const paths = [...(await filesOf("/studio"))].filter((file) => file.includes("/modules/"));
+    const version = JSON.parse(
+      readFileSync(join(REPOSITORY, "node_modules/@codemirror/view/package.json"), "utf8"),
+    ).version;
+    const view = await get(`/studio/modules/@codemirror/view@${version}/dist/index.js`);
+    const [, styles] = /from "(\/studio\/modules\/style-mod@[^"]+)"/.exec((await view.text()).replaceAll("'", '"'))!;
+    for (const path of [...paths, styles!]) {
+      const response = await get(path);
+      expect({ path, status: response.status, caching: response.headers.get("cache-control") }).toEqual({
+        path,
+        status: 200,
+        caching: "public, max-age=31536000, immutable",
+      });
+    }
+  });
+
+  test("unchanged files are answered 304, and compressed for those who accept it", async () => {
+    const first = await get("/studio/app/studio.css", { "Accept-Encoding": "br" });
+    expect(first.headers.get("content-encoding")).toBe("br");
+    const etag = first.headers.get("etag")!;
+    const again = await get("/studio/app/studio.css", { "Accept-Encoding": "br", "If-None-Match": etag });
+    expect(again.status).toBe(304);
+    const plain = await get("/studio/app/studio.css", { "Accept-Encoding": "identity", "If-None-Match": etag });
+    expect(plain.status).toBe(200);
+  });
+
+  test.each([
+    "/studio/app/nothing.ts",
+    "/studio/app/tsconfig.json",
+    "/studio/app/..%2Fserver.ts",
+    "/studio/app/tables",
+    "/studio/modules/pg@8.23.1/lib/index.js",
+    "/studio/modules/preact@0.0.0/dist/preact.mjs",
+    "/studio/modules/preact@11.2.0/package.json",
+  ])("%s is not served", async (path) => {
+    expect((await get(path)).status).toBe(404);
+  });
+
+  test("only reads are allowed, and STUDIO=off serves nothing", async () => {
+    expect((await fetch(`${service.url}/studio`, { method: "POST" })).status).toBe(405);
+    const without = await serve(database, { STUDIO: "off" });
+    expect((await fetch(`${without.url}/studio`)).status).toBe(404);
+    await without.stop();
+  });
+});

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+
+const PAGES = ["Tables", "SQL", "Schema", "Access", "Try", "People", "Running"];
+
+describeInBrowser("the frame of Studio", () => {
+  let studio: OpenStudio;
+  beforeAll(async () => {
+    studio = await openStudio();
+  });
+  afterAll(() => studio?.close());
+
+  test("lists the parts, and shows the first of them at /studio", async () => {
+    const links = studio.page.getByRole("navigation", { name: "Studio" }).getByRole("link");
+    expect((await links.allTextContents()).map((text) => text.trim())).toEqual(PAGES);
+    expect(await studio.page.getByRole("link", { name: "Tables" }).getAttribute("aria-current")).toBe("page");
+  });
+
+  test("is used by keyboard: the skip link, the navigation, and back", async () => {
+    const page = await studio.open("/studio");
+    await page.getByRole("link", { name: "Skip to the content" }).focus();
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.id")).toBe("content");
+    await page.getByRole("link", { name: "Schema" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Schema", level: 1 }).waitFor();
+    expect(new URL(page.url()).pathname).toBe("/studio/schema");
+    expect(await page.title()).toBe("Schema · Studio");
+    await page.goBack();
+    await page.getByRole("heading", { name: "Tables", level: 1 }).waitFor();
+    await page.close();
+  });
+
+  test("keeps the chosen colour scheme", async () => {
+    const page = await studio.open("/studio/try");
+    await page.getByRole("button", { name: "Colour scheme" }).click();
+    await page.getByRole("menuitemradio", { name: "Dark" }).click();
+    expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("dark");
+    await page.reload();
+    await page.locator(".frame, .sign-in").waitFor();
+    expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
+    await page.close();
+  });
+
+  test("loads the modules of a part when it is first shown", async () => {
+    const page = await studio.open("/studio/people");
+    const loaded = () =>
+      page.evaluate<string[]>("performance.getEntriesByType('resource').map((entry) => new URL(entry.name).pathname)");
+    expect(await loaded()).not.toContain("/studio/app/running/running-page.ts");
+    await page.getByRole("link", { name: "Running" }).click();
+    await page.getByRole("heading", { name: "Running", level: 1 }).waitFor();
+    expect(await loaded()).toContain("/studio/app/running/running-page.ts");
+    await page.close();
+  });
+
+  test("is accessible on a phone and on a large screen, light and dark", async () => {
+    const page = await studio.open("/studio/nowhere");
+    for (const { width, colorScheme } of LAYOUTS) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page);
+    }
+    await page.close();
+  });
+});

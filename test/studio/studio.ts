@@ -1,0 +1,160 @@
+import jwt from "jsonwebtoken";
+import pg from "pg";
+import type { Browser, Page, Request, Response } from "playwright-core";
+import { expect } from "vitest";
+import type { Service } from "../../service.ts";
+import { launchBrowser } from "../browser.ts";
+import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../database.ts";
+import { SECRET } from "../secret.ts";
+import { serve } from "../serve.ts";
+
+export { describeInBrowser } from "../browser.ts";
+
+export type StudioOptions = {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly template?: DatabaseTemplate;
+  /** SQL that the owner runs before the service starts. */
+  readonly schema?: string;
+  /** The address that is opened first. */
+  readonly path?: string;
+  readonly width?: number;
+  readonly scheme?: "light" | "dark";
+};
+
+export type SentRequest = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+};
+
+/** A service, and a browser that shows its Studio as an administrator. */
+export type OpenStudio = {
+  readonly page: Page;
+  readonly browser: Browser;
+  readonly service: Service;
+  readonly database: TestDatabase;
+  /** What the pages have sent, in order. */
+  readonly requests: readonly SentRequest[];
+  /** As the owner of the database. */
+  sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Another page of the same browser, signed in. */
+  open(path: string, view?: Pick<StudioOptions, "width" | "scheme">): Promise<Page>;
+  /** Stops all, and fails if a page sent what is not documented, or if its console has errors. */
+  close(): Promise<void>;
+};
+
+const DOCUMENTED = /^\/(studio|csrf-token|admin\/v1|rest\/v1|graphql|realtime\/v1|auth\/v1|auth\/keys)(\/|$)/;
+const ISSUES_TOKENS = /^\/admin\/v1\/(session|view-as)$/;
+const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|admin\/v1\/session$)/;
+/** Browsers report each response with a status of an error, which a page may expect and show. */
+const STATUS_REPORT = /^Failed to load resource: the server responded with a status of/;
+
+export async function openStudio(options: StudioOptions = {}): Promise<OpenStudio> {
+  const { settings = {}, template, schema, path = "/studio" } = options;
+  const database = await cloneDatabase(template);
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  if (schema) await owner.query(schema);
+  const service = await serve(database, { STUDIO: "open", STUDIO_SQL: "on", ...settings });
+  const browser = await launchBrowser();
+  const observed = new ObservedPages(service.url);
+  const open: OpenStudio["open"] = async (at, view = {}) => {
+    const viewport = { width: view.width ?? 1300, height: 900 };
+    const page = await browser.newPage({ viewport, colorScheme: view.scheme ?? "light" });
+    observed.add(page);
+    await page.goto(service.url + at);
+    await signIn(page, observed);
+    return page;
+  };
+  const page = await open(path, options);
+  return {
+    page,
+    browser,
+    service,
+    database,
+    requests: observed.requests,
+    open,
+    async sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]) {
+      return (await owner.query<Row>(text, values)).rows;
+    },
+    async close() {
+      await browser.close();
+      await service.stop();
+      await owner.end();
+      await database.drop();
+      await observed.check();
+    },
+  };
+}
+
+/** With the token of an administrator where the service does not give one to whoever opens the page. */
+async function signIn(page: Page, observed: ObservedPages): Promise<void> {
+  await page.locator(".frame, .sign-in").waitFor();
+  if ((await page.locator(".sign-in").count()) === 0) return;
+  const token = jwt.sign({ role: "admin" }, SECRET, { expiresIn: "15 minutes" });
+  observed.tokens.add(token);
+  await page.getByLabel("Access token").fill(token);
+  await page.getByRole("button", { name: "Use the token" }).click();
+  await page.locator(".frame").waitFor();
+}
+
+/** Records what pages send, and what browsers complain about. */
+class ObservedPages {
+  readonly requests: SentRequest[] = [];
+  readonly tokens = new Set<string>();
+  readonly #complaints: string[] = [];
+  readonly #issued: Promise<void>[] = [];
+  readonly #origin: string;
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  add(page: Page): void {
+    page.on("console", (message) => {
+      const isExpected = STATUS_REPORT.test(message.text());
+      if (message.type() === "error" && !isExpected) this.#complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => this.#complaints.push(String(error)));
+    page.on("request", (request) => this.#record(request));
+    page.on("response", (response) => void this.#issued.push(this.#recordTokens(response)));
+  }
+
+  async check(): Promise<void> {
+    await Promise.all(this.#issued);
+    const foreign = this.requests
+      .filter(({ url }) => !this.#isDocumented(url))
+      .map(({ method, url }) => `${method} ${url}`);
+    const unauthorized = this.requests
+      .filter(({ url, headers }) => !NEEDS_NO_TOKEN.test(new URL(url).pathname) && !this.#hasIssuedToken(headers))
+      .map(({ method, url }) => `${method} ${url}`);
+    expect({ complaints: this.#complaints, foreign, unauthorized }).toEqual({
+      complaints: [],
+      foreign: [],
+      unauthorized: [],
+    });
+  }
+
+  #record(request: Request): void {
+    const url = request.url();
+    if (!url.startsWith("http")) return;
+    this.requests.push({ method: request.method(), url, headers: request.headers(), body: request.postData() });
+  }
+
+  #isDocumented(url: string): boolean {
+    const { origin, pathname } = new URL(url);
+    return origin === this.#origin && DOCUMENTED.test(pathname);
+  }
+
+  #hasIssuedToken(headers: SentRequest["headers"]): boolean {
+    return this.tokens.has(headers.authorization?.replace(/^Bearer /, "") ?? "");
+  }
+
+  async #recordTokens(response: Response): Promise<void> {
+    if (!ISSUES_TOKENS.test(new URL(response.url()).pathname) || !response.ok()) return;
+    // The body is gone when the page was closed meanwhile, and so is its use of the token.
+    const body = (await response.json().catch(() => ({}))) as { access_token?: string };
+    if (body.access_token) this.tokens.add(body.access_token);
+  }
+}
