@@ -30,12 +30,11 @@ export function contentResponse({ body, headers }: TaggedContent, ifNoneMatch: s
   return { status: 304, headers: others, body: null };
 }
 
-/** `If-None-Match` of a read: weak tags match too. */
+/** `If-None-Match` of a read: weak tags match too (RFC 9110 §13.1.2). */
 export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  return (
-    ifNoneMatch.trim() === "*" || [...ifNoneMatch.matchAll(/(?:W\/)?("[^"]*")/g)].some(([, known]) => known === tag)
-  );
+  const opaque = tag.replace(/^W\//, "");
+  return ifNoneMatch.trim() === "*" || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([known]) => known === opaque);
 }
 
 /** Content that is kept, as it is and compressed. */

@@ -11,13 +11,14 @@ import {
   type PatternRoutes,
 } from "../http/route-patterns.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
+import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
 
 /** `/admin/v1`: what operators may see and do, for administrators. Studio is one of its clients. */
 export function adminHandler(services: AdminServices): GatewayHandler {
-  const findRoute = makeRouteFinder(forAdministrators({}, services));
+  const findRoute = makeRouteFinder(forAdministrators(catalogRoutes(services), services));
   return withNoStore((request) => {
     const { handle, parameters } = findRoute(request.method, request.path.slice(ADMIN_PREFIX.length));
     return handle({ ...request, parameters, query: new URLSearchParams(request.rawQuery) });

@@ -1,0 +1,101 @@
+import type {
+  DatabaseDescription,
+  DescribedGrant,
+  DescribedName,
+  DescribedTable,
+} from "../../engine/inspect/database-description.ts";
+
+export type {
+  DatabaseDescription,
+  DescribedArgument,
+  DescribedColumn,
+  DescribedConstraint,
+  DescribedForeignKey,
+  DescribedFunction,
+  DescribedGrant,
+  DescribedIndex,
+  DescribedName,
+  DescribedPolicy,
+  DescribedRole,
+  DescribedSchema,
+  DescribedSequence,
+  DescribedTable,
+  DescribedTrigger,
+  DescribedType,
+} from "../../engine/inspect/database-description.ts";
+
+/** The parts of `GET /admin/v1/catalog` that say what a role may do. */
+type Privileges = Pick<DatabaseDescription, "roles" | "schemas">;
+
+export function findTable(
+  { tables }: Pick<DatabaseDescription, "tables">,
+  name: DescribedName,
+): DescribedTable | undefined {
+  return tables.find((table) => isSameName(table, name));
+}
+
+export function isSameName(one: DescribedName, other: DescribedName): boolean {
+  return one.name === other.name && one.schema === other.schema;
+}
+
+/** `users`, or `auth.users` outside schema public. */
+export function shortName({ schema, name }: DescribedName): string {
+  return schema === "public" ? name : `${schema}.${name}`;
+}
+
+/** A key of maps and lists. */
+export function nameKey({ schema, name }: DescribedName): string {
+  return JSON.stringify([schema, name]);
+}
+
+/** The foreign keys that refer to the table, with the tables that have them. */
+export function referencesTo({ tables }: Pick<DatabaseDescription, "tables">, name: DescribedName) {
+  return tables.flatMap((table) =>
+    table.foreign_keys.filter(({ target }) => isSameName(target, name)).map((key) => ({ table, key })),
+  );
+}
+
+/** As `has_table_privilege`, or `has_column_privilege` for a column; includes `usage` of the schema. */
+export function hasPrivilege(
+  catalog: Privileges,
+  role: string,
+  privilege: string,
+  table: Pick<DescribedTable, "schema" | "grants" | "columns">,
+  column?: string,
+): boolean {
+  const found = catalog.roles.find(({ name }) => name === role);
+  if (!found) return false;
+  if (found.superuser) return true;
+  const granted = (grants: readonly DescribedGrant[], wanted: string) =>
+    grants.some(
+      (grant) => (grant.role === "public" || found.inherits.includes(grant.role)) && grant.privileges.includes(wanted),
+    );
+  const schema = catalog.schemas.find(({ name }) => name === table.schema);
+  if (!schema || !(granted(schema.grants, "usage") || hasPredefinedRole(found.inherits, "usage"))) return false;
+  if (granted(table.grants, privilege) || hasPredefinedRole(found.inherits, privilege)) return true;
+  const grants = table.columns.find(({ name }) => name === column)?.grants ?? [];
+  return granted(grants, privilege);
+}
+
+/** Whether the role may use the command on at least one column. */
+export function hasPrivilegeOnAny(
+  catalog: Privileges,
+  role: string,
+  privilege: string,
+  table: Pick<DescribedTable, "schema" | "grants" | "columns">,
+): boolean {
+  if (hasPrivilege(catalog, role, privilege, table)) return true;
+  return table.columns.some(({ name }) => hasPrivilege(catalog, role, privilege, table, name));
+}
+
+const PREDEFINED_ROLES: Readonly<Record<string, readonly string[]>> = {
+  usage: ["pg_read_all_data", "pg_write_all_data"],
+  select: ["pg_read_all_data"],
+  insert: ["pg_write_all_data"],
+  update: ["pg_write_all_data"],
+  delete: ["pg_write_all_data"],
+};
+
+function hasPredefinedRole(inherits: readonly string[], privilege: string): boolean {
+  return (PREDEFINED_ROLES[privilege] ?? []).some((role) => inherits.includes(role));
+}
