@@ -37,12 +37,34 @@ export const texts = {
     retry: "Try again",
     errorCode: (code: string) => `Error code ${code}`,
   },
-  tables: { title: "Tables" },
-  sql: { title: "SQL" },
-  schema: { title: "Schema" },
-  access: { title: "Access" },
-  try: { title: "Try" },
-  people: { title: "People" },
-  running: { title: "Running" },
+
+  tables: {
+    title: "Tables",
+  },
+
+  sql: {
+    title: "SQL",
+  },
+
+  schema: {
+    title: "Schema",
+  },
+
+  access: {
+    title: "Access",
+  },
+
+  try: {
+    title: "Try",
+  },
+
+  people: {
+    title: "People",
+  },
+
+  running: {
+    title: "Running",
+  },
+
   placeholder: (title: string) => `${title} is not available yet.`,
 };

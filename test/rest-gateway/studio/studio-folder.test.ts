@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
@@ -58,6 +60,19 @@ describe("the files of /studio", () => {
     expect(response.headers.get("cache-control")).toBe("no-cache");
     expect(text).toMatch(/from "\/studio\/modules\/preact@[\d.]+\/dist\/preact\.mjs"/);
     expect(await (await get("/studio/app/html.ts")).text()).not.toContain("import { type");
+  });
+
+  // Node warns once per process, so this needs one of its own.
+  test("types are stripped without a warning in the operator's console", async () => {
+    const script = `
+      const { StudioFiles } = await import("./rest-gateway/studio/studio-files.ts");
+      const file = await new StudioFiles().find("/studio/app/html.ts");
+      console.log(file.content.plain.body);`;
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: REPOSITORY,
+    });
+    expect(stdout).toMatch(/import {\s+h,\s+} from "\/studio\/modules\/preact/);
+    expect(stderr).toBe("");
   });
 
   test("a file of a package, and of the packages that it needs, may be kept for ever", async () => {
