@@ -144,7 +144,9 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
   const folders = {
     [TABLE_PREFIX]: table.handle,
-    [ADMIN_PREFIX]: adminHandler({ ...shared, ...signIn, config, csrf, catalog }),
+    ...(config.studio === "off"
+      ? {}
+      : { [ADMIN_PREFIX]: adminHandler({ ...shared, ...signIn, config, csrf, catalog }) }),
     ...signInFolders,
     ...graphql.folders,
     ...realtime.handlersByPath,

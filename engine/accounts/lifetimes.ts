@@ -6,6 +6,8 @@ const DAY = 24 * HOUR;
 export const LIFETIMES = {
   accessToken: HOUR,
   refreshToken: 7 * DAY,
+  /** Of an administrator's token for Studio, and of one to view rows as somebody else. */
+  administratorToken: 15 * MINUTE,
   /** Within this time, a refresh with the same Idempotency-Key returns the same pair again. */
   refreshRetry: 10,
   idleSession: 30 * MINUTE,

@@ -162,7 +162,7 @@ type TokenClaims = UserClaims & {
   readonly required_aal?: string;
 };
 /** The result of `auth.session_claims`. */
-type SessionClaims = TokenClaims & {
+export type SessionClaims = TokenClaims & {
   /** The uuid of the account. */
   readonly id: string;
   readonly session_id: string;
@@ -181,7 +181,7 @@ export type TokenPair = {
 /** A pair for clients of Supabase Auth. */
 export type SessionTokens = TokenPair & { readonly userId: string; readonly sessionId: string };
 
-type AccessClaims = Readonly<Record<string, unknown>>;
+export type AccessClaims = Readonly<Record<string, unknown>>;
 
 /** What differs between the two kinds of pairs. */
 type PairKind<T extends TokenPair, C extends TokenClaims = SessionClaims> = {
@@ -190,11 +190,12 @@ type PairKind<T extends TokenPair, C extends TokenClaims = SessionClaims> = {
   readonly pairOf: (pair: TokenPair, claims: C) => T;
 };
 
-type TokenIssuer = {
+export type TokenIssuer = {
   newRefreshToken(userId: string): string;
   readonly pairs: PairKind<TokenPair, TokenClaims>;
   /** The access token has all claims that Supabase Auth signs. */
   readonly sessionTokens: PairKind<SessionTokens>;
+  signAccess(claims: AccessClaims): string;
   sign(claims: AccessClaims, refreshToken: string): TokenPair;
   issuePair(claims: TokenClaims, refreshToken: string): TokenPair;
   /** Verifies the signature and returns the user; the database decides whether the token is still valid. */
@@ -231,9 +232,10 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
     },
     pairOf: (pair, claims) => ({ ...pair, userId: userIdOf(claims), sessionId: claims.session_id }),
   };
+  // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
+  const signAccess = (claims: AccessClaims) => signToken(withClaimAt(claims, jwtRoleClaim, String(claims.role)), keys);
   const sign: TokenIssuer["sign"] = (claims, refreshToken) => ({
-    // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
-    accessToken: signToken(withClaimAt(claims, jwtRoleClaim, String(claims.role)), keys),
+    accessToken: signAccess(claims),
     refreshToken,
     expiresIn: LIFETIMES.accessToken,
     tokenType: "Bearer",
@@ -247,6 +249,7 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
     },
     pairs,
     sessionTokens,
+    signAccess,
     sign,
     issuePair: (claims, refreshToken) => sign(pairs.claimsOf(claims), refreshToken),
     readRefreshToken(token) {

@@ -21,6 +21,11 @@ export function isAdministrator({ role }: Pick<Caller, "role">): boolean {
   return role === ADMIN_ROLE;
 }
 
+/** Whether somebody else acts as the caller (RFC 8693, 4.1): an administrator who views rows as that role or user. */
+export function isActedAs({ claims }: Pick<Caller, "claims">): boolean {
+  return claims.act !== undefined;
+}
+
 /** The caller whose claims, including the role, come from the database. */
 export function callerFromClaims({
   kind,

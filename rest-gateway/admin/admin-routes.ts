@@ -1,5 +1,5 @@
 import { readUserId } from "../../engine/accounts/validate-claims.ts";
-import { type Caller, isAdministrator } from "../../engine/identity/caller.ts";
+import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { authenticateCaller, authRequired } from "../auth/authenticate.ts";
 import { withNoStore } from "../auth/without-caching.ts";
@@ -13,16 +13,27 @@ import {
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
+import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
 
 /** `/admin/v1`: what operators may see and do, for administrators. Studio is one of its clients. */
 export function adminHandler(services: AdminServices): GatewayHandler {
-  const findRoute = makeRouteFinder(forAdministrators(catalogRoutes(services), services));
+  const findRoute = makeRouteFinder({
+    ...sessionRoutes(services),
+    ...forAdministrators(administratorRoutes(services), services),
+  });
   return withNoStore((request) => {
     const { handle, parameters } = findRoute(request.method, request.path.slice(ADMIN_PREFIX.length));
     return handle({ ...request, parameters, query: new URLSearchParams(request.rawQuery) });
   });
+}
+
+function administratorRoutes(services: AdminServices): AdminRoutes {
+  return {
+    ...viewAsRoutes(services),
+    ...catalogRoutes(services),
+  };
 }
 
 function forAdministrators(routes: AdminRoutes, services: AdminServices): PatternRoutes {
@@ -41,8 +52,6 @@ function forAdministrators(routes: AdminRoutes, services: AdminServices): Patter
 async function authenticateAdministrator(request: MatchedRequest, services: AdminServices): Promise<Caller> {
   const caller = await authenticateCaller(request, services);
   if (caller.kind === "anonymous") throw authRequired();
-  if (isAdministrator(caller) && caller.claims.act === undefined) return caller;
-  throw new HttpError(403, "PERMISSION_DENIED", "Only administrators may do this.", {
-    hint: "Sign in as an administrator, or send a token of one.",
-  });
+  if (isAdministrator(caller) && !isActedAs(caller)) return caller;
+  throw new HttpError(403, "PERMISSION_DENIED", "Only administrators may do this: send a token of one.");
 }

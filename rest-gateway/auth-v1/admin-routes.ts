@@ -1,6 +1,8 @@
 import type { Administration } from "../../engine/accounts/administration.ts";
 import type { UserJson } from "../../engine/accounts/own-account.ts";
 import type { SecondFactor } from "../../engine/accounts/second-factors.ts";
+import { readUserId } from "../../engine/accounts/validate-claims.ts";
+import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
 import { type HttpError, toHttpError } from "../../http/http-error.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -25,14 +27,14 @@ import { invalidEmail, readCodeRequest } from "./code-request.ts";
 import { type AuthErrorCode, authError } from "./errors.ts";
 import { toPasskeyJson } from "./passkey-routes.ts";
 
-/** The roles that GoTrue admits by default. */
+/** The roles that GoTrue admits by default. Our administrators are admitted, too. */
 const ADMINISTRATIVE_ROLES: ReadonlySet<string> = new Set(["service_role", "supabase_admin"]);
 
 type AdministrativeRequest = { readonly request: AuthRequest; readonly administration: Administration };
 type UserRequest = AdministrativeRequest & { readonly userId: string };
 type AdministrativeHandler<Request> = (request: Request) => Promise<GatewayResponse>;
 
-/** Administration of accounts, for servers: tokens and keys of the role service_role. */
+/** Administration of accounts, for servers and administrators: tokens and keys of the roles service_role and admin. */
 export function adminRoutes(services: AuthV1Services): AuthV1Routes {
   return { ...userRoutes(services), ...linkRoutes(services), ...factorRoutes(services) };
 }
@@ -145,10 +147,15 @@ function makeAdministrativeRoute({ accounts, authenticator }: Pick<AuthV1Service
       if (caller.kind === "anonymous") {
         throw authError(401, "no_authorization", "This endpoint requires a valid Bearer token");
       }
-      if (!ADMINISTRATIVE_ROLES.has(caller.role)) throw authError(403, "not_admin", "User not allowed");
+      if (!mayAdminister(caller)) throw authError(403, "not_admin", "User not allowed");
       request.admit(caller);
-      return handle({ request, administration: accounts.administrationBy(clientInfoOf(request)) });
+      const clientInfo = { ...clientInfoOf(request), actor: readUserId(caller.claims) };
+      return handle({ request, administration: accounts.administrationBy(clientInfo) });
     };
+}
+
+function mayAdminister(caller: Caller): boolean {
+  return (ADMINISTRATIVE_ROLES.has(caller.role) || isAdministrator(caller)) && !isActedAs(caller);
 }
 
 function makeUserRoute(services: Pick<AuthV1Services, "accounts" | "authenticator">) {

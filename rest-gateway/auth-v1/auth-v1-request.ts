@@ -3,7 +3,7 @@ import type { Federation } from "../../engine/accounts/federation/federation.ts"
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
+import { type Caller, isActedAs } from "../../engine/identity/caller.ts";
 import { CredentialError } from "../../engine/identity/credential-error.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
@@ -68,6 +68,7 @@ export async function authenticateUser(
   const caller = await authenticateBearer(request, services);
   const { sub, session_id: claim } = caller.claims;
   if (sub === undefined) throw authError(403, "bad_jwt", "invalid claim: missing sub claim");
+  if (isActedAs(caller)) throw authError(403, "bad_jwt", "invalid claim: only the user may manage the account");
   const userId = userIdOf(caller.claims);
   const sessionId = typeof claim === "string" ? claim : null;
   if (sessionId !== null) await requireLiveSession(services, userId, sessionId);

@@ -3,7 +3,7 @@ import type { LiveSession, Sessions } from "../../engine/accounts/sessions.ts";
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import { ApiError, CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import type { Authenticator, Credentials, PasswordCredentials } from "../../engine/identity/authenticator.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
+import { type Caller, isActedAs } from "../../engine/identity/caller.ts";
 import { readSessionCookie, setSessionCookie } from "../../http/credentials.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, toHttpError } from "../../http/http-error.ts";
@@ -11,7 +11,7 @@ import type { LimitExpensiveRequest } from "../http/limits.ts";
 import { clientInfoOf, type GatewayRequest } from "../http/request.ts";
 
 const BASIC_CHALLENGE = { "WWW-Authenticate": 'Basic realm="content-service", charset="UTF-8"' };
-const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;
+export const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;
 
 type AuthenticationDependencies = { readonly authenticator: Authenticator; readonly csrf: CsrfProtection };
 
@@ -48,7 +48,7 @@ async function authenticateByPassword(authenticator: Authenticator, credentials:
   }
 }
 
-/** Requires a signed-in user; API keys are refused. */
+/** Requires a signed-in user; API keys, and tokens of administrators who act as the user, are refused. */
 export async function authenticateUser(
   request: GatewayRequest,
   services: AuthenticationDependencies,
@@ -58,6 +58,7 @@ export async function authenticateUser(
   if (caller.kind === "key") {
     throw new HttpError(403, "PERMISSION_DENIED", "This operation is not allowed with an API key; sign in.");
   }
+  if (isActedAs(caller)) throw new HttpError(403, "PERMISSION_DENIED", "Only the user may manage the account.");
   return { userId: userIdOf(caller.claims), caller };
 }
 

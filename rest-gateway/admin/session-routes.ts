@@ -1,0 +1,150 @@
+import { type IssuedToken, makeAdministratorTokens } from "../../engine/accounts/administrator-tokens.ts";
+import { isUuid } from "../../engine/accounts/random-secrets.ts";
+import { readUserId, SESSION_CLAIM } from "../../engine/accounts/validate-claims.ts";
+import { type Config, isLoopbackHost } from "../../engine/config/config.ts";
+import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
+import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
+import type { Claims } from "../../engine/identity/claims.ts";
+import { OPERATOR } from "../../engine/identity/client-info.ts";
+import { canIssueTokens } from "../../engine/identity/token-keys.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { authenticateCaller, LOOPBACK_ADDRESS } from "../auth/authenticate.ts";
+import { OPTIONAL_TEXT, readFields } from "../auth/read-body.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import { jsonResponse } from "../http/response.ts";
+import type { PatternRoutes } from "../http/route-patterns.ts";
+import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+import { makeEventLog } from "./event-log.ts";
+
+const ADMINISTRATOR = "admin";
+/** The actor of tokens that whoever uses this machine gets, without signing in. */
+const LOCAL_OPERATOR = "operator";
+/** Headers of requests that come from another machine, however near the proxy is that sent them. */
+const FORWARDING_HEADER = /^(?:x-forwarded|forwarded$|via$|x-real-ip$|(?:x|true)-client-ip$|cf-|x-cluster)/;
+
+/** `POST /session`: a token for Studio, which keeps it in memory and sends it with every other request. */
+export function sessionRoutes(services: AdminServices): PatternRoutes {
+  const { config } = services;
+  const makeLogEvent = makeEventLog(services);
+  return {
+    "POST /session": async (request) => {
+      const caller = await authenticateCaller(request, services);
+      const isOwn = isAdministrator(caller) && !isActedAs(caller);
+      const isLocal = !isOwn && config.studio === "open" && isFromThisMachine(request);
+      if (!isOwn && !isLocal) throw caller.kind === "anonymous" ? signInRequired(config) : administratorRequired();
+      const token = isLocal
+        ? issuedToken(requireTokens(services).forRole(ADMINISTRATOR))
+        : await tokenOfAdministrator(request, caller, services);
+      const logEvent = makeLogEvent({ request, userId: isLocal ? null : readUserId(caller.claims) });
+      await logEvent("studio.opened", { credential: isLocal ? "none" : caller.kind });
+      return jsonResponse(200, { ...token, role: ADMINISTRATOR, studio: studioState(config) });
+    },
+  };
+}
+
+/** `POST /view-as`: a token of a role or of a user, to see what they see. */
+export function viewAsRoutes(services: AdminServices): AdminRoutes {
+  return {
+    "POST /view-as": async ({ request, caller, logEvent }) => {
+      const { role, user } = await readFields(request, { role: OPTIONAL_TEXT, user: OPTIONAL_TEXT });
+      if ((role === null) === (user === null)) throw invalid("Send either a role or a user.");
+      const actor = typeof caller.claims.sub === "string" ? caller.claims.sub : LOCAL_OPERATOR;
+      const tokens = requireTokens(services);
+      const token = role === null ? await tokenAsUser(user!, actor, services) : tokens.asRole(role, actor);
+      const viewed = { role: String(token.claims.role), user: readUserId(token.claims) };
+      checkRole(viewed.role, services);
+      await logEvent("studio.viewed_as", viewed);
+      const { access_token, expires_at } = issuedToken(token);
+      return jsonResponse(200, { access_token, expires_at, role: viewed.role, claims: token.claims });
+    },
+  };
+}
+
+/** A bearer token is the administrator's own, and not made to last longer; for a session a token is made that ends with it. */
+async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, services: AdminServices) {
+  const bearer = /^\s*bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? "")?.[1];
+  if (bearer !== undefined) {
+    return { access_token: bearer, expires_at: caller.expiresAt, user: userOf(caller.claims) };
+  }
+  const userId = readUserId(caller.claims);
+  if (caller.kind !== "session" || userId === null) {
+    throw forbidden("Studio needs the session of an administrator, or a token as Authorization: Bearer.");
+  }
+  const token = await requireTokens(services).forUser(userId, caller.claims[SESSION_CLAIM]);
+  if (!token || token.claims.role !== ADMINISTRATOR) throw administratorRequired();
+  return issuedToken(token);
+}
+
+async function tokenAsUser(user: string, actor: string, services: AdminServices): Promise<IssuedToken> {
+  const { accounts, authenticator } = services;
+  const tokens = requireTokens(services);
+  const administration = accounts?.administrationBy(OPERATOR);
+  const userId = isUuid(user) ? await administration?.findUser(user) : /^[1-9]\d{0,17}$/.test(user) ? user : null;
+  const token = accounts && userId ? await tokens.asUser(userId, actor) : null;
+  if (!token) throw new HttpError(404, "RESOURCE_NOT_FOUND", "User not found.");
+  const rejection = await authenticator.validateClaims(token.claims);
+  if (rejection) throw invalid(`This user cannot sign in: ${rejection.message}`);
+  return token;
+}
+
+/** A role that requests may take. One that no policy restricts has the power of SQL as the owner, and needs its setting. */
+function checkRole(name: string, { catalog, config }: AdminServices): void {
+  const role = catalog().roles.get(name);
+  if (!role) throw invalid(`Requests cannot use the role "${name}".`);
+  if (config.studioSql || !(role.superuser || role.bypassesRowSecurity)) return;
+  throw forbidden(`The role "${name}" bypasses row-level security: to view rows as it, set STUDIO_SQL=on.`);
+}
+
+/** Neither another machine nor another page: also none whose name was made to resolve to this machine (DNS rebinding). */
+function isFromThisMachine({ headers, connection }: GatewayRequest): boolean {
+  const { host = "", origin } = headers;
+  return (
+    LOOPBACK_ADDRESS.test(connection().address ?? "") &&
+    !Object.keys(headers).some((name) => FORWARDING_HEADER.test(name)) &&
+    isLoopbackHost(URL.parse(`http://${host}`)?.hostname ?? "") &&
+    headers["sec-fetch-site"] === "same-origin" &&
+    typeof origin === "string" &&
+    URL.parse(origin)?.host === host
+  );
+}
+
+function requireTokens({ asOwner, keys, config }: AdminServices) {
+  if (canIssueTokens(keys)) return makeAdministratorTokens({ asOwner, keys, config });
+  const message =
+    "The settings have only keys that verify tokens: set JWT_PRIVATE_KEY, or send a token of an administrator.";
+  throw new HttpError(503, "SERVICE_UNAVAILABLE", message);
+}
+
+function issuedToken({ accessToken, claims }: IssuedToken) {
+  return { access_token: accessToken, expires_at: Number(claims.exp), user: userOf(claims) };
+}
+
+/** Null: the claims name no account. */
+function userOf(claims: Claims): object | null {
+  const id = readUserId(claims);
+  return id === null ? null : { id, email: claims.email ?? null, name: claims.name ?? null };
+}
+
+function studioState({ studio, studioSql, nodeEnv }: Config): object {
+  const isDevelopment = nodeEnv !== "production";
+  return { mode: studio, sql: studioSql, migrations: isDevelopment ? "run" : "off", development: isDevelopment };
+}
+
+function signInRequired({ studio }: Config): HttpError {
+  const advice = studio === "open" ? ", or use Studio in a browser on the machine of the service" : "";
+  return new HttpError(401, "AUTH_REQUIRED", `Sign in as an administrator first${advice}.`, {
+    challenge: CREDENTIALS_REQUIRED,
+  });
+}
+
+function administratorRequired(): HttpError {
+  return forbidden("Studio is only for administrators: sign in as one, or send a token of one.");
+}
+
+function forbidden(message: string): HttpError {
+  return new HttpError(403, "PERMISSION_DENIED", message);
+}
+
+function invalid(message: string): HttpError {
+  return new HttpError(400, "VALIDATION_ERROR", message);
+}
