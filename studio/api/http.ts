@@ -94,6 +94,6 @@ function parseObject(text: string): Record<string, unknown> {
 }
 
 function textOf(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
+  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return null;
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -4,7 +4,8 @@ import { fetchResponse, ServiceError, sendRequest } from "./http.ts";
 /** The response of `POST /admin/v1/session`. */
 export type AdminSession = {
   readonly access_token: string;
-  readonly expires_at: string | number;
+  /** Seconds since 1970; null: never. */
+  readonly expires_at: number | null;
   readonly role: string;
   readonly user: { readonly id: string; readonly email: string | null; readonly name: string | null } | null;
   readonly studio: StudioSettings;
@@ -21,7 +22,7 @@ export type StudioSettings = {
 /** Another caller whose rows are shown, by a token that the server has made for that. */
 export type ViewedCaller = {
   readonly access_token: string;
-  readonly expires_at: string | number;
+  readonly expires_at: number;
   readonly role: string;
   readonly claims: Readonly<Record<string, unknown>>;
   /** `authenticated`, or the e-mail address of a user. */
@@ -36,10 +37,12 @@ export type SessionState =
 const SESSION_PATH = "/admin/v1/session";
 const RENEWAL_SHARE = 0.8;
 const MIN_RENEWAL_MS = 5000;
+const MAX_RENEWAL_MS = 3_600_000;
 
 export const sessionState = makeStore<SessionState>({ status: "starting" });
 
 let renewal: ReturnType<typeof setTimeout> | undefined;
+let renewing: Promise<void> | null = null;
 /** Renews the session with the credential that it was made with. */
 let openSession: () => Promise<AdminSession> = openWithCookie;
 
@@ -79,24 +82,32 @@ export function setViewAs(viewAs: ViewedCaller | null): void {
   if (state.status === "signed-in") sessionState.set({ ...state, viewAs });
 }
 
-export async function renewSession(): Promise<void> {
+/** Requests that fail at the same time share one renewal. */
+export function renewSession(): Promise<void> {
+  renewing ??= replaceSession().finally(() => {
+    renewing = null;
+  });
+  return renewing;
+}
+
+async function replaceSession(): Promise<void> {
   clearTimeout(renewal);
-  const before = sessionState.get();
   try {
     const session = await openSession();
-    const viewAs = before.status === "signed-in" ? before.viewAs : null;
-    sessionState.set({ status: "signed-in", session, viewAs });
-    const lifetime = millisecondsUntil(session.expires_at);
-    renewal = setTimeout(() => void renewSession(), Math.max(MIN_RENEWAL_MS, lifetime * RENEWAL_SHARE));
+    const before = sessionState.get();
+    sessionState.set({ status: "signed-in", session, viewAs: before.status === "signed-in" ? before.viewAs : null });
+    if (session.expires_at !== null) renewIn((session.expires_at * 1000 - Date.now()) * RENEWAL_SHARE);
   } catch (error) {
     const isRefused = error instanceof ServiceError && [401, 403, 404].includes(error.status);
-    sessionState.set({ status: "signed-out", error: isRefused ? null : (error as Error) });
+    // A service that restarts does not end the session.
+    if (!isRefused && sessionState.get().status === "signed-in") renewIn(MIN_RENEWAL_MS);
+    else sessionState.set({ status: "signed-out", error: isRefused ? null : (error as Error) });
   }
 }
 
-/** Milliseconds from now; the time is seconds since 1970, or as in ISO 8601. */
-export function millisecondsUntil(time: string | number): number {
-  return (typeof time === "number" ? time * 1000 : Date.parse(time)) - Date.now();
+function renewIn(milliseconds: number): void {
+  const delay = Math.min(MAX_RENEWAL_MS, Math.max(MIN_RENEWAL_MS, milliseconds));
+  renewal = setTimeout(() => void renewSession(), delay);
 }
 
 async function openWithCookie(): Promise<AdminSession> {
@@ -108,17 +119,6 @@ async function openWithCookie(): Promise<AdminSession> {
 }
 
 async function openWithToken(token: string): Promise<AdminSession> {
-  const response = await fetchResponse(SESSION_PATH, { method: "POST", token });
-  if (response.status === 404) return readToken(token);
-  if (!response.ok)
-    throw new ServiceError(response.status, { code: String(response.status), message: response.statusText });
+  const response = await sendRequest(SESSION_PATH, { method: "POST", token });
   return (await response.json()) as AdminSession;
-}
-
-/** A service that makes no sessions: the token is used as it is. */
-function readToken(token: string): AdminSession {
-  const payload = token.split(".")[1] ?? "";
-  const claims = JSON.parse(atob(payload.replaceAll("-", "+").replaceAll("_", "/"))) as { role: string; exp?: number };
-  const studio: StudioSettings = { mode: "administrators", sql: true, migrations: "run", development: true };
-  return { access_token: token, expires_at: claims.exp ?? 4e9, role: claims.role, user: null, studio };
 }
