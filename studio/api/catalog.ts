@@ -1,9 +1,4 @@
-import type {
-  DatabaseDescription,
-  DescribedGrant,
-  DescribedName,
-  DescribedTable,
-} from "../../engine/inspect/database-description.ts";
+import type { DatabaseDescription, DescribedGrant, DescribedName, DescribedTable } from "./database-description.ts";
 
 export type {
   DatabaseDescription,
@@ -22,7 +17,7 @@ export type {
   DescribedTable,
   DescribedTrigger,
   DescribedType,
-} from "../../engine/inspect/database-description.ts";
+} from "./database-description.ts";
 
 /** The parts of `GET /admin/v1/catalog` that say what a role may do. */
 type Privileges = Pick<DatabaseDescription, "roles" | "schemas">;
