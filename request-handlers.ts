@@ -7,10 +7,13 @@ import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { canIssueTokens } from "./engine/identity/token-keys.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
 import type { RequestLimit } from "./engine/limits/rate-limits.ts";
+import { makeSchemaChanges } from "./engine/migrate/schema-changes.ts";
+import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
 import type { ServiceCounters } from "./engine/observability/metrics.ts";
 import type { Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
-import { makeCsrfProtection } from "./http/csrf-protection.ts";
+import type { PostgresUrls } from "./engine/postgres/served-postgres.ts";
+import { type CsrfProtection, makeCsrfProtection } from "./http/csrf-protection.ts";
 import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import { ADMIN_PREFIX, adminHandler } from "./rest-gateway/admin/admin-routes.ts";
@@ -71,6 +74,9 @@ type RequestHandlerDependencies = {
   readonly siteUrl: () => string;
   /** False towards the end of a stop: requests are rejected. */
   readonly acceptsRequests: () => boolean;
+  readonly postgres: Pick<PostgresUrls, "migrate">;
+  /** Null unless the files of `current/` are watched. */
+  readonly migrationWatch: () => MigrationWatch | null;
   readonly log: Logger;
   readonly counts: ServiceCounters;
   /** Null: requests are not measured. */
@@ -144,9 +150,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
   const folders = {
     [TABLE_PREFIX]: table.handle,
-    ...(config.studio === "off"
-      ? {}
-      : { [ADMIN_PREFIX]: adminHandler({ ...shared, ...signIn, config, csrf, catalog }) }),
+    ...adminFolder(shared, config, { ...signIn, csrf }),
     ...signInFolders,
     ...graphql.folders,
     ...realtime.handlersByPath,
@@ -198,6 +202,22 @@ function startPage({ currentCatalog, siteUrl, health, graphql }: SharedParts, co
     links: startPageLinks(config, { canSignIn: signIn.accounts !== null }),
     graphqlQuery: graphql.sampleQuery,
   });
+}
+
+function adminFolder(
+  shared: SharedParts,
+  config: Config,
+  services: SignInServices & { readonly csrf: CsrfProtection },
+) {
+  if (config.studio === "off") return {};
+  const { postgres, migrationWatch, catalog, currentCatalog } = shared;
+  const schemaChanges = makeSchemaChanges({
+    settings: postgres.migrate,
+    watch: migrationWatch,
+    isEnabled: config.studioSql,
+    reloadCatalog: () => catalog.reload(),
+  });
+  return { [ADMIN_PREFIX]: adminHandler({ ...shared, ...services, config, catalog: currentCatalog, schemaChanges }) };
 }
 
 type Authenticate = (request: GatewayRequest) => ReturnType<typeof authenticateCaller>;

@@ -4,8 +4,8 @@ import { acceptsStartArguments, commandLine } from "./cli/command.ts";
 import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/config.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { checkMailFolder } from "./engine/mail/mailer.ts";
-import { type MigrationWatch, watchMigrations } from "./engine/migrate/apply-migrations.ts";
 import { displayPath } from "./engine/migrate/committed-migrations.ts";
+import { type MigrationWatch, watchMigrations } from "./engine/migrate/watch-migrations.ts";
 import { makeLogger } from "./engine/output/log.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
 import {
@@ -63,7 +63,8 @@ try {
   if (config.adminPort !== null) {
     admin = await openAdminServer({ config, log, service: () => service?.operations ?? null });
   }
-  service = await start(config, { log, report, onFatalError: (reason) => void shutDown(1, reason.message) });
+  const onFatalError = (reason: Error) => void shutDown(1, reason.message);
+  service = await start(config, { log, report, onFatalError, migrationWatch: () => migrationWatch });
   printBanner(service);
   if (isDevelopment) migrationWatch = watchMigrations(service.postgres.migrate, print);
 } catch (error) {

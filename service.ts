@@ -20,6 +20,7 @@ import { makeMailer } from "./engine/mail/mailer.ts";
 import { makeTextMessageGateway } from "./engine/mail/text-message-gateway.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
+import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
 import { makeMetricsReader, makeServiceCounters } from "./engine/observability/metrics.ts";
 import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
@@ -93,6 +94,8 @@ export type ServiceOptions = {
   /** Absent in a single process. */
   readonly workers?: () => WorkersState;
   readonly peers?: PeerWorkers;
+  /** Where the files of `current/` are watched. */
+  readonly migrationWatch?: () => MigrationWatch | null;
   /** The command line that makes an account an administrator; a worker process does not know how the service was started. */
   readonly promotionCommand?: string;
   /** How long the start waits for the GraphQL schema. */
@@ -126,6 +129,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     health,
     versions,
     queueTask,
+    migrationWatch: options.migrationWatch ?? (() => null),
     siteUrl: () => state.siteUrl!,
     acceptsRequests: () => state.acceptsRequests,
     counts: state.counts,

@@ -83,8 +83,10 @@ export async function startReady(environment: NodeJS.ProcessEnv, options: RunOpt
 export async function startGateway(
   database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
+  options: RunOptions = {},
 ): Promise<Program> {
-  const program = await startReady({ ...settingsOf(database), JWT_SECRET: SECRET, USERS_ACCESS: "open", ...settings });
+  const environment = { ...settingsOf(database), JWT_SECRET: SECRET, USERS_ACCESS: "open", ...settings };
+  const program = await startReady(environment, options);
   const workers = Number(settings.WEB_CONCURRENCY ?? 1);
   // The others follow the first one, which is ready.
   if (workers > 1 && program.url.startsWith("http:")) await until(async () => (await workersOf(program)) === workers);

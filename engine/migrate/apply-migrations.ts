@@ -16,7 +16,7 @@ import {
   type MigrationHistory,
 } from "./committed-migrations.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
-import { splitStatements } from "./split-statements.ts";
+import { splitStatements, toUtf16Offset } from "./split-statements.ts";
 
 /** The message to the child process. */
 export type RunnerJob = {
@@ -192,55 +192,13 @@ async function fillPlaceholders(client: pg.ClientBase, sql: string): Promise<str
 }
 
 const FILE_NAME = /^(\d+)(?:-[-\w]*)?\.sql$/;
-const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
+export const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
 const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
 const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
 
 const COMMIT_COMMAND = 'npm run migrate -- commit "what it does"';
 
-type ReportLine = (line: string) => void;
-
-/** Files are polled, because file watchers miss changes in containers and on network drives. */
-const POLL_MS = 250;
-
-export type MigrationWatch = { stop(): Promise<void> };
-
-/** Applies the files in `current/` whenever they change, until stopped. */
-export function watchMigrations(settings: Required<MigrateSettings>, report: ReportLine): MigrationWatch {
-  const stopped = Promise.withResolvers<void>();
-  let isStopped = false;
-  let seen = "";
-  let isUpToDate = false;
-  const applyIfChanged = async () => {
-    if (!isUpToDate) await applyCommitted(settings.url, settings.rootUrl, settings.histories);
-    isUpToDate = true;
-    const files = await readCurrentFiles(settings.histories);
-    const now = JSON.stringify(files);
-    if (now === seen) return;
-    seen = now;
-    await applyCurrent(settings, report, files);
-  };
-  const polling = (async () => {
-    let lastError = "";
-    while (!isStopped) {
-      await applyIfChanged().then(
-        () => (lastError = ""),
-        (error: Error) => {
-          if (error.message !== lastError) report(`${error.message}\n  It is tried again on the next save.`);
-          lastError = error.message;
-        },
-      );
-      await Promise.race([new Promise((done) => setTimeout(done, POLL_MS)), stopped.promise]);
-    }
-  })();
-  return {
-    async stop() {
-      isStopped = true;
-      stopped.resolve();
-      await polling;
-    },
-  };
-}
+export type ReportLine = (line: string) => void;
 
 /**
  * Applies the files in `current/` that have changed since they were last applied to this database, and all later files, each in
@@ -288,7 +246,7 @@ async function applyFile(client: pg.ClientBase, file: CurrentFile): Promise<void
   }
 }
 
-async function readCurrentFiles(histories: readonly MigrationHistory[]): Promise<CurrentFile[]> {
+export async function readCurrentFiles(histories: readonly MigrationHistory[]): Promise<CurrentFile[]> {
   return (await Promise.all(histories.map(currentFiles))).flat();
 }
 
@@ -397,10 +355,15 @@ type MigrationSource = { readonly sql: string; readonly origins: readonly Source
 
 const CONTEXT_LINES = 2;
 
-/** A failed migration. The message has the file, line and an excerpt, like that of a compiler. */
+/** A failed migration. The message has the file, line and an excerpt, like that of a compiler; the cause is the error of Postgres. */
 export class MigrationError extends Error {
+  /** Where the error is, counted from 1. */
+  readonly place: SourceLine & { readonly column: number };
+
   constructor(error: Error, source: MigrationSource, offset: number) {
-    super(formatError(error, source, offset), { cause: error });
+    const place = findPlace(source, offset);
+    super(formatError(error, source, place), { cause: error });
+    this.place = place;
   }
 }
 
@@ -427,18 +390,20 @@ export async function findErrorOffset(client: pg.ClientBase, sql: string, error:
   return statements[0]?.start ?? 0;
 }
 
-/** Postgres counts characters, JavaScript UTF-16 code units. */
-function toUtf16Offset(sql: string, position: number): number {
-  return Array.from(sql)
-    .slice(0, position - 1)
-    .join("").length;
-}
+/** The line of the file, and its index in the SQL, which has the lines of included files, too. */
+type ErrorPlace = MigrationError["place"] & { readonly index: number };
 
-function formatError(error: Error, { sql, origins }: MigrationSource, offset: number): string {
+function findPlace({ sql, origins }: MigrationSource, offset: number): ErrorPlace {
   const before = sql.slice(0, offset).split("\n");
   const index = before.length - 1;
-  const column = before[index]!.length;
-  const { file, line } = origins[index] ?? origins.at(-1)!;
+  return { ...(origins[index] ?? origins.at(-1)!), column: before[index]!.length + 1, index };
+}
+
+function formatError(
+  error: Error,
+  { sql, origins }: MigrationSource,
+  { file, line, column, index }: ErrorPlace,
+): string {
   const lines = sql.split("\n");
   const excerpt: string[] = [];
   const width = String(line + CONTEXT_LINES).length;
@@ -446,7 +411,7 @@ function formatError(error: Error, { sql, origins }: MigrationSource, offset: nu
     const origin = origins[at];
     if (origin?.file !== file || lines[at] === undefined) continue;
     excerpt.push(`${at === index ? ">" : " "} ${String(origin.line).padStart(width)} | ${lines[at]}`);
-    if (at === index) excerpt.push(`  ${" ".repeat(width)} | ${" ".repeat(column)}^`);
+    if (at === index) excerpt.push(`  ${" ".repeat(width)} | ${" ".repeat(column - 1)}^`);
   }
   const { code, detail, hint, where } = error as Partial<pg.DatabaseError>;
   const notes = [
@@ -454,6 +419,6 @@ function formatError(error: Error, { sql, origins }: MigrationSource, offset: nu
     ...(hint ? [`Hint: ${hint}`] : []),
     ...(where ? [`Where: ${where}`] : []),
   ];
-  const reason = `${file}:${line}:${column + 1}: ${error.message}${code ? ` (${code})` : ""}`;
+  const reason = `${file}:${line}:${column}: ${error.message}${code ? ` (${code})` : ""}`;
   return [reason, ...excerpt, ...notes].join("\n");
 }

@@ -153,7 +153,8 @@ async function clearCurrentRecord({ name }: MigrationHistory, url: string): Prom
   );
 }
 
-function slugOf(message: string): string {
+/** Part of a file name. */
+export function slugOf(message: string): string {
   const slug = message
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, "-")

@@ -12,7 +12,7 @@ import type { MigrateSettings } from "./committed-migrations.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
-const CREATE_TABLE = /^create (?:unlogged )?table /;
+export const CREATE_TABLE = /^create (?:unlogged )?table /;
 const NAME_PATTERN = '(?:"(?:[^"]|"")+"|[^\\s".(,]+)';
 const QUALIFIED_PATTERN = `${NAME_PATTERN}(?:\\.${NAME_PATTERN})*`;
 
@@ -76,7 +76,7 @@ const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: str
 /** Objects that the service creates without migrations: the task queue, the record of migrations, the trigger of `--watch-only`. */
 const SERVICE_OBJECTS =
   /(^schema | )"?(graphile_worker|graphile_migrate|content_service)\b|^event trigger content_service_/;
-const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
+export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 /**
  * Compares a database with its migrations: creates a scratch database, applies all migrations including `current/`, and compares
@@ -268,7 +268,7 @@ function toReplacement(statement: string): string | null {
   return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement) ? `${statement};` : null;
 }
 
-function groupByObject(statements: readonly SchemaStatement[]): Map<string, string[]> {
+export function groupByObject(statements: readonly SchemaStatement[]): Map<string, string[]> {
   const objects = new Map<string, string[]>();
   for (const { object, statement } of statements) objects.set(object, [...(objects.get(object) ?? []), statement]);
   return objects;

@@ -83,3 +83,10 @@ function endOfComment(script: string, from: number): number {
   }
   return script.length;
 }
+
+/** The offset of an error's position: Postgres counts characters, JavaScript UTF-16 code units. */
+export function toUtf16Offset(sql: string, position: number): number {
+  return Array.from(sql)
+    .slice(0, position - 1)
+    .join("").length;
+}

@@ -449,19 +449,23 @@ export async function dumpSchema(client: pg.ClientBase): Promise<string> {
 export async function readStatements(client: pg.ClientBase, parts: readonly string[]): Promise<SchemaStatement[]> {
   await client.query("begin isolation level repeatable read, read only");
   try {
-    // Postgres then writes every name with its schema.
-    await client.query("set local search_path = ''");
-    const statements: SchemaStatement[] = [];
-    for (const part of parts) {
-      const { rows } = await client.query<SchemaStatement>(
-        `select * from (${part}) as part order by statement collate "C"`,
-      );
-      statements.push(...rows);
-    }
-    return statements;
+    return await readStatementsHere(client, parts);
   } finally {
     await client.query("rollback");
   }
+}
+
+/** The same within a transaction, for the rest of which the search path is empty: Postgres then writes every name with its schema. */
+export async function readStatementsHere(client: pg.ClientBase, parts: readonly string[]): Promise<SchemaStatement[]> {
+  await client.query("set local search_path = ''");
+  const statements: SchemaStatement[] = [];
+  for (const part of parts) {
+    const { rows } = await client.query<SchemaStatement>(
+      `select * from (${part}) as part order by statement collate "C"`,
+    );
+    statements.push(...rows);
+  }
+  return statements;
 }
 
 function kindPosition(object: string): number {

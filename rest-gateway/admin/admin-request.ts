@@ -6,6 +6,7 @@ import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
+import type { SchemaChanges } from "../../engine/migrate/schema-changes.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import type { GatewayResponse, ResponseBody } from "../http/response.ts";
@@ -23,6 +24,7 @@ export type AdminServices = {
   readonly keys: TokenKeys;
   /** Null if the database has no accounts. */
   readonly accounts: Accounts | null;
+  readonly schemaChanges: SchemaChanges;
   readonly log: Logger;
 };
 

@@ -13,6 +13,7 @@ import {
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
+import { migrationRoutes } from "./migration-routes.ts";
 import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
@@ -33,6 +34,7 @@ function administratorRoutes(services: AdminServices): AdminRoutes {
   return {
     ...viewAsRoutes(services),
     ...catalogRoutes(services),
+    ...migrationRoutes(services),
   };
 }
 

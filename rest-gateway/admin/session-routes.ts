@@ -37,7 +37,7 @@ export function sessionRoutes(services: AdminServices): PatternRoutes {
         : await tokenOfAdministrator(request, caller, services);
       const logEvent = makeLogEvent({ request, userId: isLocal ? null : readUserId(caller.claims) });
       await logEvent("studio.opened", { credential: isLocal ? "none" : caller.kind });
-      return jsonResponse(200, { ...token, role: ADMINISTRATOR, studio: studioState(config) });
+      return jsonResponse(200, { ...token, role: ADMINISTRATOR, studio: await studioState(services) });
     },
   };
 }
@@ -125,9 +125,14 @@ function userOf(claims: Claims): object | null {
   return id === null ? null : { id, email: claims.email ?? null, name: claims.name ?? null };
 }
 
-function studioState({ studio, studioSql, nodeEnv }: Config): object {
-  const isDevelopment = nodeEnv !== "production";
-  return { mode: studio, sql: studioSql, migrations: isDevelopment ? "run" : "off", development: isDevelopment };
+async function studioState({ config, schemaChanges }: AdminServices): Promise<object> {
+  const { studio, studioSql, nodeEnv } = config;
+  return {
+    mode: studio,
+    sql: studioSql,
+    migrations: await schemaChanges.mode(),
+    development: nodeEnv !== "production",
+  };
 }
 
 function signInRequired({ studio }: Config): HttpError {

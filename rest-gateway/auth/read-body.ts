@@ -26,6 +26,11 @@ const isInteger = (value: unknown): value is number => isWholeNumber(value) && v
 
 export const TEXT: BodyField<string> = { isRequired: true, accepts: isStorableText, message: "Send a text." };
 export const OPTIONAL_TEXT: BodyField<string | null> = { ...TEXT, isRequired: false };
+export const OPTIONAL_BOOLEAN: BodyField<boolean | null> = {
+  isRequired: false,
+  accepts: (value) => typeof value === "boolean",
+  message: "Send true or false.",
+};
 export const OPTIONAL_WHOLE_NUMBER: BodyField<number | null> = {
   isRequired: false,
   accepts: isWholeNumber,

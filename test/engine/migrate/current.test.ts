@@ -1,8 +1,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { watchMigrations } from "../../../engine/migrate/apply-migrations.ts";
 import { type MigrateCommand, runMigrations } from "../../../engine/migrate/migrate.ts";
+import { watchMigrations } from "../../../engine/migrate/watch-migrations.ts";
 import { until } from "../../until.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 

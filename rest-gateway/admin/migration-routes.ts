@@ -1,0 +1,38 @@
+import type pg from "pg";
+import { SchemaChangeError, type SchemaChanges } from "../../engine/migrate/schema-changes.ts";
+import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
+import { jsonResponse } from "../http/response.ts";
+import type { AdminRoutes } from "./admin-request.ts";
+
+const CHANGE = { sql: TEXT, name: OPTIONAL_TEXT, dry_run: OPTIONAL_BOOLEAN };
+
+/** What the audit log keeps of the SQL. */
+const LOGGED_LENGTH = 10_000;
+const DEFAULT_NAME = "change the schema";
+
+/** `/migration`: changes of the schema, as a file of the current migration or at once. */
+export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: SchemaChanges }): AdminRoutes {
+  return {
+    "GET /migration": async () => jsonResponse(200, await schemaChanges.state()),
+    "POST /migration": async ({ request, logEvent }) => {
+      const { sql: sent, name, dry_run: isDryRun } = await readFields(request, CHANGE);
+      const sql = sent.trim();
+      const logged = { sql: sql.slice(0, LOGGED_LENGTH) };
+      await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
+      try {
+        const done = isDryRun
+          ? await schemaChanges.dryRun(sql)
+          : { ...(await schemaChanges.apply(sql, name ?? DEFAULT_NAME)), applied: true };
+        return jsonResponse(200, { ...done, error: null });
+      } catch (error) {
+        if (!(error instanceof SchemaChangeError)) throw error;
+        return jsonResponse(200, { ...(isDryRun ? { tried: true } : { applied: false }), error: toJson(error) });
+      }
+    },
+  };
+}
+
+function toJson({ message, place, cause }: SchemaChangeError): object {
+  const { code = null, detail = null, hint = null } = cause as Partial<pg.DatabaseError>;
+  return { message, sqlstate: code, detail, hint, ...place };
+}
