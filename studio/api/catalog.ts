@@ -1,4 +1,9 @@
-import type { DatabaseDescription, DescribedGrant, DescribedName, DescribedTable } from "./database-description.ts";
+import type {
+  DatabaseDescription,
+  DescribedGrant,
+  DescribedName,
+  DescribedTable,
+} from "../../engine/inspect/database-description.ts";
 
 export type {
   DatabaseDescription,
@@ -17,7 +22,7 @@ export type {
   DescribedTable,
   DescribedTrigger,
   DescribedType,
-} from "./database-description.ts";
+} from "../../engine/inspect/database-description.ts";
 
 /** The parts of `GET /admin/v1/catalog` that say what a role may do. */
 type Privileges = Pick<DatabaseDescription, "roles" | "schemas">;

@@ -267,12 +267,6 @@ describe("GET /admin/v1/catalog", () => {
     expect(roles.find(({ name }) => name === "anon")?.inherits).toEqual(["anon"]);
   });
 
-  test("Studio describes the response with the same types", async () => {
-    const read = (file: string) => readFile(join(REPOSITORY, file), "utf8");
-    const name = "database-description.ts";
-    expect(await read(`studio/api/${name}`)).toBe(await read(`engine/inspect/${name}`));
-  });
-
   test("names that would be SQL or HTML are texts", async () => {
     const table = await readTable('</script>"; drop table x --');
     expect(table.columns.map(({ name }) => name)).toEqual(["<b>'", "\\"]);

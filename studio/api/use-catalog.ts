@@ -1,0 +1,46 @@
+import { useEffect } from "preact/hooks";
+import type { Loaded } from "../components/use-loaded.ts";
+import { makeStore, useStore } from "../store.ts";
+import type { DatabaseDescription } from "./catalog.ts";
+import { request } from "./client.ts";
+import { ServiceError } from "./http.ts";
+
+type CatalogState = Omit<Loaded<DatabaseDescription>, "reload"> & { readonly tag: string | null };
+
+/** One for all parts, since it is large. */
+const state = makeStore<CatalogState>({ value: null, error: null, isLoading: false, tag: null });
+
+let loading: Promise<void> | null = null;
+
+/** All objects of the database; read again, if it has changed, whenever a component that uses it is first shown. */
+export function useCatalog(): Loaded<DatabaseDescription> {
+  const { value, error, isLoading } = useStore(state);
+  useEffect(() => {
+    loading ??= load();
+  }, []);
+  return { value, error, isLoading: isLoading || (value === null && error === null), reload: reloadCatalog };
+}
+
+/** Resolves when a catalogue that was read after this call is shown: to call after a change of the schema. */
+export async function reloadCatalog(): Promise<void> {
+  await loading;
+  loading ??= load();
+  await loading;
+}
+
+async function load(): Promise<void> {
+  const before = state.get();
+  state.set({ ...before, isLoading: true });
+  try {
+    const headers: Record<string, string> = before.tag === null ? {} : { "If-None-Match": before.tag };
+    const response = await request("/admin/v1/catalog", { headers });
+    const value = (await response.json()) as DatabaseDescription;
+    state.set({ value, error: null, isLoading: false, tag: response.headers.get("ETag") });
+  } catch (error) {
+    // The page keeps the catalogue that it has.
+    const isUnchanged = error instanceof ServiceError && error.status === 304;
+    state.set({ ...before, error: isUnchanged ? null : (error as Error), isLoading: false });
+  } finally {
+    loading = null;
+  }
+}
