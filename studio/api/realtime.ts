@@ -1,0 +1,289 @@
+import { parseWithNumberTexts } from "./exact-json.ts";
+
+/** What a channel is subscribed to: https://supabase.com/docs/guides/realtime/postgres-changes, with our `select`. */
+export type ChangeSubscription = {
+  readonly event: "*" | "INSERT" | "UPDATE" | "DELETE";
+  readonly schema: string;
+  readonly table: string;
+  readonly filter?: string;
+  /** These columns and the key; an empty list: only the key. */
+  readonly select?: readonly string[];
+};
+
+/** Numbers are texts, so that they keep their digits. */
+export type ReceivedChange = {
+  readonly type: "INSERT" | "UPDATE" | "DELETE";
+  readonly schema: string;
+  readonly table: string;
+  readonly commit_timestamp: string;
+  readonly record?: Readonly<Record<string, unknown>>;
+  readonly old_record?: Readonly<Record<string, unknown>>;
+  readonly errors: readonly string[] | null;
+};
+
+export type ChannelStatus =
+  | { readonly state: "joining" }
+  | { readonly state: "joined" }
+  /** Joined, but these changes are not delivered. */
+  | { readonly state: "refused"; readonly reason: string }
+  /** It is joined again later: changes may have been missed. */
+  | { readonly state: "interrupted"; readonly reason: string | null };
+
+export type ChannelHandlers = {
+  readonly onChange?: (change: ReceivedChange) => void;
+  readonly onStatus?: (status: ChannelStatus) => void;
+  /** Any message of the channel, as it was received. */
+  readonly onMessage?: (event: string, payload: unknown) => void;
+};
+
+export type RealtimeOptions = {
+  /** `ws:` or `wss:`, without a path. */
+  readonly address: string;
+  /** The token of the caller. Null: nobody is signed in, and no socket is opened. */
+  readonly token: () => string | null;
+  /** The time until the next attempt to connect or to join, after that many have failed. */
+  readonly retryDelay?: (failures: number) => number;
+};
+
+type Payload = Readonly<Record<string, unknown>>;
+type Timer = ReturnType<typeof setTimeout>;
+
+const HEARTBEAT_MS = 25_000;
+const defaultRetryDelay = (failures: number) => Math.min(1000 * 2 ** failures, 30_000);
+
+/** One socket of `/realtime/v1`, opened for the first channel and closed after the last one. */
+export class RealtimeClient {
+  readonly #options: Required<RealtimeOptions>;
+  readonly #channels = new Map<string, Channel>();
+  #socket: WebSocket | null = null;
+  #ref = 0;
+  #topics = 0;
+  #failures = 0;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #unansweredHeartbeat: string | null = null;
+  #retry: Timer | undefined;
+
+  constructor(options: RealtimeOptions) {
+    this.#options = { retryDelay: defaultRetryDelay, ...options };
+  }
+
+  /** Joins a channel, now and after each interruption. Returns the function that leaves it. */
+  subscribe(subscriptions: readonly ChangeSubscription[], handlers: ChannelHandlers): () => void {
+    const topic = `realtime:studio-${++this.#topics}`;
+    const channel = new Channel(subscriptions, handlers, {
+      send: (event, payload, joinRef) => this.#send(topic, event, payload, joinRef),
+      token: this.#options.token,
+      retryDelay: this.#options.retryDelay,
+    });
+    this.#channels.set(topic, channel);
+    if (this.#socket?.readyState === WebSocket.OPEN) channel.join();
+    else this.#connect();
+    return () => {
+      channel.leave();
+      this.#channels.delete(topic);
+      if (this.#channels.size === 0) this.close();
+    };
+  }
+
+  /** To be called when the caller's token was renewed: the socket ends with the token that opened it. No change is missed. */
+  renewToken(): void {
+    this.#closeSocket();
+    this.#failures = 0;
+    if (this.#channels.size > 0) this.#connect();
+  }
+
+  /** To be called when the caller is another one. */
+  changeCaller(): void {
+    for (const channel of this.#channels.values()) channel.forgetPosition();
+    this.renewToken();
+  }
+
+  close(): void {
+    this.#closeSocket();
+    this.#channels.clear();
+  }
+
+  #connect(): void {
+    clearTimeout(this.#retry);
+    if (this.#socket !== null) return;
+    const token = this.#options.token();
+    if (token === null) {
+      this.#connectLater();
+      return;
+    }
+    const query = new URLSearchParams({ apikey: token, vsn: "2.0.0" });
+    const socket = new WebSocket(`${this.#options.address}/realtime/v1/websocket?${query}`);
+    this.#socket = socket;
+    const whileCurrent =
+      <Event>(handle: (event: Event) => void) =>
+      (event: Event) => {
+        if (this.#socket === socket) handle(event);
+      };
+    socket.addEventListener(
+      "open",
+      whileCurrent(() => this.#start()),
+    );
+    socket.addEventListener(
+      "message",
+      whileCurrent(({ data }: MessageEvent) => this.#receive(data)),
+    );
+    socket.addEventListener(
+      "close",
+      whileCurrent(({ reason }: CloseEvent) => this.#interrupt(reason)),
+    );
+  }
+
+  #start(): void {
+    this.#failures = 0;
+    this.#unansweredHeartbeat = null;
+    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
+    for (const channel of this.#channels.values()) channel.join();
+  }
+
+  /** A connection without an answer since the last heartbeat is lost. */
+  #beat(): void {
+    if (this.#unansweredHeartbeat !== null) this.#interrupt("");
+    else this.#unansweredHeartbeat = this.#send("phoenix", "heartbeat", {}, null);
+  }
+
+  #interrupt(reason: string): void {
+    this.#closeSocket();
+    for (const channel of this.#channels.values()) channel.interrupt(reason === "" ? null : reason);
+    this.#connectLater();
+  }
+
+  #connectLater(): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#connect(), this.#options.retryDelay(this.#failures++));
+  }
+
+  #closeSocket(): void {
+    clearTimeout(this.#retry);
+    clearInterval(this.#heartbeat);
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  #send(topic: string, event: string, payload: object, joinRef: string | null): string {
+    const ref = String(++this.#ref);
+    if (this.#socket?.readyState === WebSocket.OPEN) {
+      this.#socket.send(JSON.stringify([event === "phx_join" ? ref : joinRef, ref, topic, event, payload]));
+    }
+    return ref;
+  }
+
+  #receive(data: unknown): void {
+    if (typeof data !== "string") return;
+    const [joinRef, ref, topic, event, payload] = parseWithNumberTexts(data) as [
+      string | null,
+      string | null,
+      string,
+      string,
+      Payload,
+    ];
+    if (topic === "phoenix" && ref === this.#unansweredHeartbeat) {
+      this.#unansweredHeartbeat = null;
+      for (const channel of this.#channels.values()) channel.notePosition(payload.response);
+    } else this.#channels.get(topic)?.receive({ joinRef, ref, event, payload });
+  }
+}
+
+type ReceivedMessage = {
+  readonly joinRef: string | null;
+  readonly ref: string | null;
+  readonly event: string;
+  readonly payload: Payload;
+};
+
+type ChannelLink = Required<Pick<RealtimeOptions, "token" | "retryDelay">> & {
+  readonly send: (event: string, payload: object, joinRef: string | null) => string;
+};
+
+class Channel {
+  readonly #subscriptions: readonly ChangeSubscription[];
+  readonly #handlers: ChannelHandlers;
+  readonly #link: ChannelLink;
+  #joinRef: string | null = null;
+  #isJoined = false;
+  /** Of the last change, so that none is missed when the channel is joined again: docs/realtime.md. */
+  #position: string | null = null;
+  #failures = 0;
+  #retry: Timer | undefined;
+
+  constructor(subscriptions: readonly ChangeSubscription[], handlers: ChannelHandlers, link: ChannelLink) {
+    this.#subscriptions = subscriptions;
+    this.#handlers = handlers;
+    this.#link = link;
+  }
+
+  join(): void {
+    clearTimeout(this.#retry);
+    this.#handlers.onStatus?.({ state: "joining" });
+    const resume = this.#position === null ? {} : { resume: this.#position };
+    const config = { postgres_changes: this.#subscriptions, ...resume };
+    this.#isJoined = false;
+    this.#joinRef = this.#link.send("phx_join", { config, access_token: this.#link.token() }, null);
+  }
+
+  leave(): void {
+    clearTimeout(this.#retry);
+    this.#link.send("phx_leave", {}, this.#joinRef);
+    this.#joinRef = null;
+  }
+
+  forgetPosition(): void {
+    this.#position = null;
+  }
+
+  notePosition(from: unknown): void {
+    const position = (from as Payload | undefined)?.position;
+    if (this.#isJoined && typeof position === "string") this.#position = position;
+  }
+
+  interrupt(reason: string | null): void {
+    clearTimeout(this.#retry);
+    this.#joinRef = null;
+    this.#isJoined = false;
+    this.#handlers.onStatus?.({ state: "interrupted", reason });
+  }
+
+  receive({ joinRef, ref, event, payload }: ReceivedMessage): void {
+    // Of an earlier join.
+    if (this.#joinRef === null || (joinRef !== null && joinRef !== this.#joinRef)) return;
+    this.#handlers.onMessage?.(event, payload);
+    if (event === "postgres_changes") this.#readChange(payload.data as ReceivedChange);
+    else if (event === "phx_reply" && ref === this.#joinRef) this.#readReply(payload);
+    else if (event === "system") this.#readSystemMessage(payload);
+    else if (event === "phx_close" || event === "phx_error") this.#joinLater(null);
+  }
+
+  #readChange(change: ReceivedChange): void {
+    this.notePosition(change);
+    this.#handlers.onChange?.(change);
+  }
+
+  #readReply({ status, response }: Payload): void {
+    if (status === "ok") {
+      this.#failures = 0;
+      this.#isJoined = true;
+      this.notePosition(response);
+      this.#handlers.onStatus?.({ state: "joined" });
+    } else {
+      this.#position = null;
+      this.#joinLater(String((response as Payload | undefined)?.reason ?? ""));
+    }
+  }
+
+  #readSystemMessage({ status, extension, message }: Payload): void {
+    if (status !== "error") return;
+    // Not of the token's end, after which nothing is missed.
+    if (extension === "postgres_changes") this.#position = null;
+    this.#handlers.onStatus?.({ state: "refused", reason: String(message) });
+  }
+
+  #joinLater(reason: string | null): void {
+    this.interrupt(reason);
+    this.#retry = setTimeout(() => this.join(), this.#link.retryDelay(this.#failures++));
+  }
+}
