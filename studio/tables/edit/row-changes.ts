@@ -1,0 +1,102 @@
+import type { TableRow } from "../../api/rest-query.ts";
+import type { EditedTable } from "./edited-table.ts";
+import {
+  bulkInsertRequest,
+  deleteRequests,
+  insertRequest,
+  type RestRequest,
+  type RowValues,
+  readRequest,
+  updateRequest,
+  writableValues,
+} from "./row-requests.ts";
+
+/** `request` of the client: throws ServiceError for a status of 400 or more. */
+export type SendRequest = (path: string, options: Omit<RestRequest, "path">) => Promise<Response>;
+
+/** How rows of one table are changed, by whoever sends the requests. */
+export type RowChanger = {
+  readonly table: EditedTable;
+  readonly key: readonly string[];
+  readonly send: SendRequest;
+};
+
+export type UpdateResult =
+  | { readonly status: "changed"; readonly row: TableRow }
+  /** Somebody else changed the same columns meanwhile. */
+  | { readonly status: "conflict"; readonly row: TableRow; readonly columns: readonly string[] }
+  /** The row was deleted, or is no longer visible. */
+  | { readonly status: "gone" }
+  /** The row is visible, but no policy allows to change it. */
+  | { readonly status: "refused" };
+
+export async function updateRow(changer: RowChanger, before: TableRow, values: RowValues): Promise<UpdateResult> {
+  const request = updateRequest(changer.table, { key: changer.key, before, values });
+  if (request.unchecked.length > 0) {
+    const found = await compare(changer, before, request.unchecked);
+    if (found.status !== "refused") return found;
+  }
+  const [row] = await sendForRows(changer.send, request);
+  return row ? { status: "changed", row } : compare(changer, before, Object.keys(values));
+}
+
+/** Why a row was not changed; "refused" if these columns have the values that were shown. */
+async function compare(
+  changer: RowChanger,
+  before: TableRow,
+  columns: readonly string[],
+): Promise<Exclude<UpdateResult, { status: "changed" }>> {
+  const [row] = await readRows(changer, [before]);
+  if (!row) return { status: "gone" };
+  const changed = columns.filter((name) => row[name] !== before[name]);
+  return changed.length > 0 ? { status: "conflict", row, columns: changed } : { status: "refused" };
+}
+
+/** Reads rows again, in any order; those that are gone are missing. */
+export async function readRows({ table, key, send }: RowChanger, rows: readonly TableRow[]): Promise<TableRow[]> {
+  const parts = await Promise.all(readRequest(table, key, rows).map((request) => sendForRows(send, request)));
+  return parts.flat();
+}
+
+/** The row as it was stored; null if the caller may insert it but not read it. */
+export async function insertRow({ table, send }: RowChanger, values: RowValues): Promise<TableRow | null> {
+  try {
+    const [row] = await sendForRows(send, insertRequest(table, [values]));
+    return row ?? null;
+  } catch (error) {
+    if (!isPermissionDenied(error)) throw error;
+    // The row may be one that the caller may insert, but not read.
+    await sendRequest(send, bulkInsertRequest(table, [values]));
+    return null;
+  }
+}
+
+/** Deletes rows, and returns those that were deleted, as they were. */
+export async function deleteRows({ table, key, send }: RowChanger, rows: readonly TableRow[]): Promise<TableRow[]> {
+  const deleted: TableRow[] = [];
+  for (const request of deleteRequests(table, key, rows)) deleted.push(...(await sendForRows(send, request)));
+  return deleted;
+}
+
+/** Inserts deleted rows again, all or none. */
+export async function restoreRows({ table, send }: RowChanger, rows: readonly TableRow[]): Promise<TableRow[]> {
+  return sendForRows(
+    send,
+    insertRequest(
+      table,
+      rows.map((row) => writableValues(table, row)),
+    ),
+  );
+}
+
+function isPermissionDenied(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "42501";
+}
+
+async function sendForRows(send: SendRequest, request: RestRequest): Promise<TableRow[]> {
+  return (await (await sendRequest(send, request)).json()) as TableRow[];
+}
+
+function sendRequest(send: SendRequest, { path, ...options }: RestRequest): Promise<Response> {
+  return send(path, options);
+}

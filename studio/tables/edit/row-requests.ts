@@ -1,0 +1,148 @@
+import { quoteField, quoteValue } from "../../api/field-names.ts";
+import { formatQuery, type QueryParameter, type TableRow, tablePath } from "../../api/rest-query.ts";
+import { columnOf, type EditedColumn, type EditedTable, isWritable } from "./edited-table.ts";
+import { hasEquality, valueKind } from "./value-kind.ts";
+
+/** A request of the table interface. */
+export type RestRequest = {
+  readonly path: string;
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+
+/** Values that are written, as Postgres's texts. */
+export type RowValues = Readonly<Record<string, string | null>>;
+
+export type UpdateRequest = RestRequest & {
+  /** Changed columns whose old values the filters cannot name: they are compared by reading the row before. */
+  readonly unchecked: readonly string[];
+};
+
+/** Longer values do not fit into a URL with others. */
+const MAX_FILTER_LENGTH = 1_000;
+/** Of the filters of one request; servers and proxies accept 8,000 bytes. */
+const MAX_QUERY_LENGTH = 6_000;
+
+/** Changes a row if the changed columns still have the values that were shown. */
+export function updateRequest(
+  table: EditedTable,
+  { key, before, values }: { key: readonly string[]; before: TableRow; values: RowValues },
+): UpdateRequest {
+  const changed = Object.keys(values);
+  const isCheckable = (name: string) =>
+    hasEquality(columnOf(table, name)) && (before[name]?.length ?? 0) <= MAX_FILTER_LENGTH;
+  const checked = changed.filter((name) => isCheckable(name) && !key.includes(name));
+  const filters = [...key, ...checked].map((name) => equals(name, before[name] ?? null));
+  return {
+    ...writeRequest(table, "PATCH", [...filters, representation(table)], encodeRow(table, values)),
+    unchecked: changed.filter((name) => !isCheckable(name)),
+  };
+}
+
+/** `columns` are those that at least one row has; rows without a value get the default. */
+export function insertRequest(table: EditedTable, rows: readonly RowValues[]): RestRequest {
+  return postRequest(table, rows, [representation(table)], "return=representation");
+}
+
+/** An insert whose rows are not read back; `existing` says what becomes of rows whose key exists. */
+export function bulkInsertRequest(
+  table: EditedTable,
+  rows: readonly RowValues[],
+  existing: "refuse" | "skip" | "replace" = "refuse",
+): RestRequest {
+  const resolution = { refuse: "", skip: ", resolution=ignore-duplicates", replace: ", resolution=merge-duplicates" };
+  return postRequest(table, rows, [], `return=minimal${resolution[existing]}`);
+}
+
+function postRequest(
+  table: EditedTable,
+  rows: readonly RowValues[],
+  parameters: readonly QueryParameter[],
+  prefer: string,
+): RestRequest {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const columns: QueryParameter[] = names.length > 0 ? [["columns", names.map(quoteField).join(",")]] : [];
+  const body = `[${rows.map((row) => encodeRow(table, row)).join(",")}]`;
+  return writeRequest(table, "POST", [...columns, ...parameters], body, `${prefer}, missing=default`);
+}
+
+/** As many requests as the lengths of their addresses want. */
+export function deleteRequests(table: EditedTable, key: readonly string[], rows: readonly TableRow[]): RestRequest[] {
+  return keyFilters(key, rows).map((filter) => writeRequest(table, "DELETE", [filter, representation(table)]));
+}
+
+export function readRequest(table: EditedTable, key: readonly string[], rows: readonly TableRow[]): RestRequest[] {
+  return keyFilters(key, rows).map((filter) => ({
+    path: `${tablePath(table.name)}?${formatQuery([representation(table), filter])}`,
+    method: "GET",
+    headers: { "Accept-Profile": table.schema },
+  }));
+}
+
+/** The filters that select rows by the values of these columns, in parts whose lengths fit into URLs. */
+export function keyFilters(columns: readonly string[], rows: readonly TableRow[]): QueryParameter[] {
+  const [single] = columns;
+  const conditions = rows.map((row) =>
+    columns.length === 1
+      ? quoteValue(row[single!]!)
+      : `and(${columns.map((name) => `${quoteField(name)}.eq.${quoteValue(row[name]!)}`).join(",")})`,
+  );
+  return partition([...new Set(conditions)]).map((part) =>
+    columns.length === 1 ? [quoteField(single!), `in.(${part.join(",")})`] : ["or", `(${part.join(",")})`],
+  );
+}
+
+function partition(conditions: readonly string[]): string[][] {
+  const parts: string[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const condition of conditions) {
+    const size = encodeURIComponent(condition).length + 3;
+    if (length + size > MAX_QUERY_LENGTH) {
+      parts.push([]);
+      length = 0;
+    }
+    parts.at(-1)!.push(condition);
+    length += size;
+  }
+  return parts;
+}
+
+/** All columns as texts. */
+function representation({ columns }: EditedTable): QueryParameter {
+  return ["select", columns.map(({ name }) => `${quoteField(name)}::text`).join(",")];
+}
+
+function equals(name: string, value: string | null): QueryParameter {
+  return [quoteField(name), value === null ? "is.null" : `eq.${value}`];
+}
+
+function writeRequest(
+  table: EditedTable,
+  method: RestRequest["method"],
+  parameters: readonly QueryParameter[],
+  body?: string,
+  prefer = "return=representation",
+): RestRequest {
+  const headers = { "Content-Profile": table.schema, "Content-Type": "application/json", Prefer: prefer };
+  const path = `${tablePath(table.name)}?${formatQuery(parameters)}`;
+  return { path, method, headers, ...(body !== undefined && { body }) };
+}
+
+/** The row as a JSON object. JSON columns have their text, so that numbers in it keep their digits; others are strings, which Postgres reads. */
+export function encodeRow(table: EditedTable, values: RowValues): string {
+  const members = Object.entries(values).map(
+    ([name, value]) => `${JSON.stringify(name)}:${encodeValue(columnOf(table, name), value)}`,
+  );
+  return `{${members.join(",")}}`;
+}
+
+function encodeValue(column: EditedColumn, value: string | null): string {
+  if (value === null) return "null";
+  return valueKind(column) === "json" ? value : JSON.stringify(value);
+}
+
+/** The values with which a deleted row is inserted again. */
+export function writableValues(table: EditedTable, row: TableRow): RowValues {
+  return Object.fromEntries(table.columns.filter(isWritable).map(({ name }) => [name, row[name] ?? null]));
+}

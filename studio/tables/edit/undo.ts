@@ -1,0 +1,67 @@
+import type { TableRow } from "../../api/rest-query.ts";
+import { deleteRows, type RowChanger, readRows, restoreRows, updateRow } from "./row-changes.ts";
+import type { RowValues } from "./row-requests.ts";
+
+/** A change that was made, with what is needed to take it back. */
+export type RowChangeRecord =
+  | {
+      readonly kind: "update";
+      readonly before: TableRow;
+      readonly after: TableRow;
+      readonly columns: readonly string[];
+    }
+  | { readonly kind: "insert"; readonly row: TableRow }
+  | { readonly kind: "delete"; readonly rows: readonly TableRow[]; readonly alsoChanged: number };
+
+export type UndoResult =
+  | { readonly status: "undone"; readonly rows: readonly TableRow[] }
+  | { readonly status: "impossible"; readonly reason: UndoObstacle };
+
+/** Why a change cannot be taken back. */
+export type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity";
+
+/** What is known without a request. */
+export function undoObstacle(
+  { table }: Pick<RowChanger, "table">,
+  change: RowChangeRecord,
+): Extract<UndoObstacle, "cascaded" | "identity"> | null {
+  if (change.kind !== "delete") return null;
+  if (change.alsoChanged > 0) return "cascaded";
+  return table.columns.some(({ identity }) => identity === "always") ? "identity" : null;
+}
+
+/** `countReferences`: of the rows that would be deleted or changed together with the row. */
+export async function undoChange(
+  changer: RowChanger,
+  change: RowChangeRecord,
+  countReferences: (rows: readonly TableRow[]) => Promise<number>,
+): Promise<UndoResult> {
+  const obstacle = undoObstacle(changer, change);
+  if (obstacle) return { status: "impossible", reason: obstacle };
+  if (change.kind === "update") return undoUpdate(changer, change);
+  if (change.kind === "delete") return { status: "undone", rows: await restoreRows(changer, change.rows) };
+  return undoInsert(changer, change.row, countReferences);
+}
+
+async function undoUpdate(
+  changer: RowChanger,
+  { before, after, columns }: Extract<RowChangeRecord, { kind: "update" }>,
+): Promise<UndoResult> {
+  const values: RowValues = Object.fromEntries(columns.map((name) => [name, before[name] ?? null]));
+  const result = await updateRow(changer, after, values);
+  if (result.status === "changed") return { status: "undone", rows: [result.row] };
+  return { status: "impossible", reason: result.status === "conflict" ? "changed" : result.status };
+}
+
+async function undoInsert(
+  changer: RowChanger,
+  row: TableRow,
+  countReferences: (rows: readonly TableRow[]) => Promise<number>,
+): Promise<UndoResult> {
+  const [found] = await readRows(changer, [row]);
+  if (!found) return { status: "impossible", reason: "gone" };
+  if (Object.keys(row).some((name) => found[name] !== row[name])) return { status: "impossible", reason: "changed" };
+  if ((await countReferences([row])) > 0) return { status: "impossible", reason: "referenced" };
+  const deleted = await deleteRows(changer, [row]);
+  return deleted.length > 0 ? { status: "undone", rows: [] } : { status: "impossible", reason: "refused" };
+}
