@@ -10,6 +10,7 @@ import type { RequestLimit } from "./engine/limits/rate-limits.ts";
 import { makeSchemaChanges } from "./engine/migrate/schema-changes.ts";
 import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
 import type { ServiceCounters } from "./engine/observability/metrics.ts";
+import type { SharedActivity } from "./engine/observability/process-activity.ts";
 import type { Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
 import type { PostgresUrls } from "./engine/postgres/served-postgres.ts";
@@ -24,7 +25,7 @@ import { SIGN_IN_PATH } from "./rest-gateway/auth/sign-in-pages.ts";
 import { AUTH_V1_PREFIX, authV1Handler } from "./rest-gateway/auth-v1/auth-v1-routes.ts";
 import { toAuthErrorResponse } from "./rest-gateway/auth-v1/errors.ts";
 import { guideFolder } from "./rest-gateway/guide/guide-routes.ts";
-import { type CountRequest, makeEntryListener, makeExpressApp } from "./rest-gateway/http/entry.ts";
+import { makeEntryListener, makeExpressApp, type RequestCounter } from "./rest-gateway/http/entry.ts";
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
 import type { LimitExpensiveRequest } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
@@ -79,8 +80,9 @@ type RequestHandlerDependencies = {
   readonly migrationWatch: () => MigrationWatch | null;
   readonly log: Logger;
   readonly counts: ServiceCounters;
-  /** Null: requests are not measured. */
-  readonly requests: RequestMetrics | null;
+  readonly requests: RequestMetrics;
+  /** What all processes of the service know together. */
+  readonly everywhere: SharedActivity;
   /** Null: tracing is disabled. */
   readonly tracing: Tracing | null;
 };
@@ -264,16 +266,18 @@ function makeEntry(
     log,
     beforeExpress: { takes: (path: string) => !isForExpress(path), answer: handleRequest },
     app: makeExpressApp({ config, answer: handleRequest }),
-    count: makeRequestCounter(routeOf, requests),
+    counter: makeRequestCounter(routeOf, requests),
   });
   return tracing
     ? traceRequests({ tracing, routeOf, readConnection: makeClientConnectionReader(config) }, entry)
     : entry;
 }
 
-function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics | null): CountRequest | null {
-  if (!requests) return null;
-  return (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds);
+function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics): RequestCounter {
+  return {
+    isWatched: () => requests.isWatched,
+    count: (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds),
+  };
 }
 
 /** The fault that the public start page shows. */

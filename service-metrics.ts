@@ -21,7 +21,7 @@ import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import type { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
 
-type MetricsDependencies = {
+export type MetricsDependencies = {
   readonly asOwner: AsOwner;
   readonly database: Database;
   readonly catalog: CatalogKeeper;

@@ -10,18 +10,19 @@ import { NO_PEERS, type PeerWorkers } from "./engine/concurrency/peer-workers.ts
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { type Database, openDatabase } from "./engine/database/database.ts";
 import { shuttingDown } from "./engine/database/database-errors.ts";
-import { combineObservers, logSlowStatements } from "./engine/database/observe-statements.ts";
+import { combineObservers, logSlowStatements, SlowStatements } from "./engine/database/observe-statements.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
 import { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
-import { makeMailer } from "./engine/mail/mailer.ts";
+import { keepsEmails, makeMailer, RecentEmails } from "./engine/mail/mailer.ts";
 import { makeTextMessageGateway } from "./engine/mail/text-message-gateway.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
 import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
 import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
-import { makeMetricsReader, makeServiceCounters } from "./engine/observability/metrics.ts";
+import { makeServiceCounters } from "./engine/observability/metrics.ts";
+import type { SharedActivity } from "./engine/observability/process-activity.ts";
 import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { toPgConnectionString } from "./engine/pg-client/connection-string.ts";
@@ -37,7 +38,6 @@ import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
 import type { ServiceOperations } from "./rest-gateway/http/admin.ts";
 import { type DrainMode, drain } from "./rest-gateway/http/drain.ts";
-import { type HealthState, isReady, makeHealthState } from "./rest-gateway/http/health.ts";
 import { makeAdmission, openRateLimits, type RateLimits } from "./rest-gateway/http/limits.ts";
 import { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
 import { makeClientConnectionReader } from "./rest-gateway/http/request.ts";
@@ -58,7 +58,7 @@ import {
   makeTaskRunner,
   type QueueTask,
 } from "./rest-gateway/tasks/task-queue.ts";
-import { serviceMetrics } from "./service-metrics.ts";
+import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 
 /** The running service, in one process or several. */
@@ -80,9 +80,6 @@ export type Service = RunningService & {
   readonly realtime: Realtime;
 };
 
-/** How many processes serve, and why there are fewer than configured; null if all serve. */
-export type WorkersState = { readonly serving: number; readonly fault: string | null };
-
 export type ServiceOptions = {
   readonly log: Logger;
   /** Prints the progress of the start. */
@@ -96,6 +93,8 @@ export type ServiceOptions = {
   readonly peers?: PeerWorkers;
   /** Where the files of `current/` are watched. */
   readonly migrationWatch?: () => MigrationWatch | null;
+  /** Absent in a single process. */
+  readonly everywhere?: SharedActivity;
   /** The command line that makes an account an administrator; a worker process does not know how the service was started. */
   readonly promotionCommand?: string;
   /** How long the start waits for the GraphQL schema. */
@@ -107,7 +106,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   if (!options.postgres) await checkListenAddress(environmentConfig);
   await using opened = new AsyncDisposableStack();
   const core = await openCore(environmentConfig, options, opened);
-  const { postgres, config, database, asOwner, catalog, log } = core;
+  const { postgres, config, asOwner, catalog, log } = core;
   const state = new ServiceState(config);
 
   const makeIdentification = await openIdentification(core, state, options, opened);
@@ -115,13 +114,20 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const limits = openRateLimits(core, opened);
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
-  const health = makeHealth(core, { graphql: interfaces.graphql, backups }, state, options.workers);
+  const acceptsWork = () => state.acceptsWork;
+  const health = makeServiceHealth({ ...core, ...interfaces, backups, workers: options.workers, acceptsWork });
   opened.defer(warnOfDisplacedTables(catalog, log));
 
   const versions = makeVersionReader(asOwner);
   const canQueueTasks = await hasTasks(asOwner);
   const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
-  const requests = config.adminPort === null ? null : new RequestMetrics();
+  const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
+  const traffic = new HttpTraffic();
+  const operations = openOperations({
+    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, hasTasks: canQueueTasks, backups },
+    emails: state.emails,
+    opened,
+  });
   const makeHandlers = makeRequestHandlers({
     ...core,
     ...interfaces,
@@ -134,16 +140,14 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     acceptsRequests: () => state.acceptsRequests,
     counts: state.counts,
     requests,
+    everywhere: options.everywhere ?? operations,
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
   const jobs = canQueueTasks || backups ? await openJobs(core, state, { canQueueTasks, backups }, opened) : null;
 
-  const traffic = new HttpTraffic();
-  const metrics = { ...core, ...interfaces, counts: state.counts, traffic, hasTasks: canQueueTasks, backups };
-  const readMetrics = requests && makeMetricsReader(serviceMetrics({ ...metrics, requests }));
   const server = await openHttpServer(core, state, limits, interfaces);
-  if (requests) traffic.follow(server);
+  if (config.adminPort !== null) traffic.follow(server);
   state.siteUrl ??= serverUrl(server, config.host);
   opened.defer(() => drainService(server, config, state, { ...interfaces, jobs }));
 
@@ -152,11 +156,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     url: serverUrl(server, config.host),
     postgres,
     ...interfaces,
-    operations: {
-      isReady: () => isReady(health),
-      measure: async () => (readMetrics ? [await readMetrics()] : []),
-      underWay: async () => database.runningStatements(),
-    },
+    operations,
     reload: () => reloadCertificate(server, config),
     stop: (drainMode = {}) => {
       state.drainMode = drainMode;
@@ -176,6 +176,8 @@ function makeTaskQueue({ asOwner, config }: ServiceCore, versions: ReturnType<ty
 /** What changes while the service runs. */
 class ServiceState {
   readonly counts = makeServiceCounters();
+  /** Null: e-mails are not kept. */
+  readonly emails: RecentEmails | null;
   /** PUBLIC_URL, or the address of the server, which is known once it listens. */
   siteUrl: string | null;
   /** Made anew when settings change. */
@@ -191,28 +193,12 @@ class ServiceState {
 
   constructor(config: Config) {
     this.siteUrl = config.publicUrl;
+    this.emails = keepsEmails(config) ? new RecentEmails() : null;
     this.readConnection = makeClientConnectionReader(config);
   }
 }
 
 type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime">;
-
-function makeHealth(
-  { database, catalog }: ServiceCore,
-  { graphql, backups }: { readonly graphql: GraphqlInterface; readonly backups: ScheduledBackup | null },
-  state: ServiceState,
-  workers?: () => WorkersState,
-): HealthState {
-  return makeHealthState({
-    database,
-    schemaFault: () => catalog.state().reason ?? graphql.state().fault,
-    isSchemaAwaited: () => graphql.state().isBuildingFirst,
-    leftOut: () => graphql.state().leftOut,
-    backups: () => backups?.state ?? null,
-    workers: () => workers?.() ?? null,
-    acceptsWork: () => state.acceptsWork,
-  });
-}
 
 type SettingsDependents = {
   readonly makeIdentification: (config: Config) => Promise<SignInServices>;
@@ -307,7 +293,7 @@ async function openIdentification(
   else if (await createFirstAdministrator(asOwner, config, promotion))
     report(`${config.adminEmail} is the first administrator`);
 
-  const mailer = makeMailer(config, log);
+  const mailer = makeMailer(config, log, state.emails);
   const emailQueue = mailer && new EmailQueue({ mailer, log });
   opened.defer(() => emailQueue?.close());
   const gateway = makeTextMessageGateway(config);
@@ -419,6 +405,7 @@ type ServiceCore = {
   readonly config: Config;
   readonly settings: ConfigKeeper;
   readonly database: Database;
+  readonly slowStatements: SlowStatements;
   readonly asOwner: AsOwner;
   readonly catalog: CatalogKeeper;
   readonly listener: Listener;
@@ -447,7 +434,8 @@ async function openCore(
 
   const tracing = await openTracing(config, log);
   opened.defer(() => tracing?.close());
-  const database = openRequestDatabase(config, postgres, { tracing, peers, log });
+  const slowStatements = new SlowStatements();
+  const database = openRequestDatabase(config, postgres, { tracing, slowStatements, peers, log });
   opened.defer(() => database.close());
   const asOwner: AsOwner = (work) => database.asOwner(work);
   await asOwner((client) => setUsersAccess(client, config.usersAccess));
@@ -461,7 +449,7 @@ async function openCore(
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
-  return { postgres, config, settings, database, asOwner, catalog, listener, tracing, peers, log };
+  return { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing, peers, log };
 }
 
 /** Which part of the database the catalogue describes, by the settings. */
@@ -474,9 +462,10 @@ function catalogOptionsOf(config: Config, loginRole: string): CatalogOptions {
 function openRequestDatabase(
   config: Config,
   { requestUrl, ownerUrl }: ServedPostgres,
-  { tracing, peers, log }: Pick<ServiceCore, "tracing" | "peers" | "log">,
+  { tracing, slowStatements, peers, log }: Pick<ServiceCore, "tracing" | "slowStatements" | "peers" | "log">,
 ): Database {
-  const slowStatements = config.slowQueryMs === 0 ? [] : [logSlowStatements({ log, milliseconds: config.slowQueryMs })];
+  const milliseconds = config.slowQueryMs;
+  const slow = milliseconds === 0 ? [] : [logSlowStatements({ log, milliseconds, kept: slowStatements })];
   return openDatabase({
     url: requestUrl,
     ownerUrl,
@@ -491,7 +480,7 @@ function openRequestDatabase(
     acquireTimeout: config.acquireTimeout * 1000,
     maxAnswerBytes: config.maxAnswerBytes,
     answerMemory: config.answerMemory,
-    observe: combineObservers([...slowStatements, ...(tracing ? [tracing.observe] : [])]),
+    observe: combineObservers([...slow, ...(tracing ? [tracing.observe] : [])]),
     replicaUrls: config.readDatabaseUrls?.map(toPgConnectionString) ?? [],
     maxReplicaLag: config.maxReplicaLag,
     peers,

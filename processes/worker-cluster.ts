@@ -8,12 +8,14 @@ import { retryDelay } from "../engine/concurrency/retry-delay.ts";
 import { type Config, isEmbedded, MIN_POOL_SIZE } from "../engine/config/config.ts";
 import { bringUpToDate } from "../engine/migrate/migrate.ts";
 import { type ProcessMetrics, sumCounters } from "../engine/observability/metrics.ts";
+import type { SharedActivity } from "../engine/observability/process-activity.ts";
 import type { Logger } from "../engine/output/log.ts";
 import { type ServedPostgres, startPostgres } from "../engine/postgres/served-postgres.ts";
 import type { ServiceOperations } from "../rest-gateway/http/admin.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { checkListenAddress } from "../rest-gateway/http/server.ts";
-import type { RunningService, ServiceOptions, WorkersState } from "../service.ts";
+import type { RunningService, ServiceOptions } from "../service.ts";
+import type { WorkersState } from "../service-operations.ts";
 import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
 
 const MIN_RESTART_DELAY_MS = 250;
@@ -56,6 +58,8 @@ export async function startWorkerCluster(
       isReady: async () => (await cluster.query("isReady")).includes(true),
       measure: () => cluster.measure(),
       underWay: async () => (await cluster.query("underWay")).flat(),
+      activity: async () => (await cluster.query("activity")).flat(),
+      recentEmails: async () => (await cluster.query("recentEmails")).flat(),
     },
     reload: () => cluster.replaceAll(),
     stop: () => started.disposeAsync(),
@@ -156,6 +160,7 @@ export class WorkerCluster {
     return new ManagedWorker(this.#options.config.drainTimeout, {
       onStep: (step) => this.#options.report(step),
       publish: (message) => this.#publish(message),
+      queryAll: async (name) => (await this.query(name)).flat(),
     });
   }
 
@@ -253,6 +258,8 @@ type WorkerEvents = {
   readonly onStep: (step: string) => void;
   /** Resolves when the other workers have handled the message. */
   readonly publish: (message: PeerMessage) => Promise<void>;
+  /** The answers of all workers. */
+  readonly queryAll: (name: keyof SharedActivity) => Promise<readonly unknown[]>;
 };
 
 /** A worker process, from the primary's point of view. */
@@ -354,9 +361,16 @@ export class ManagedWorker {
       case "publish":
         void this.#publish(message);
         break;
+      case "query all":
+        void this.#queryAll(message);
+        break;
       case "last metrics":
         this.metrics = message.metrics;
     }
+  }
+
+  async #queryAll({ id, name }: WorkerReport & { kind: "query all" }): Promise<void> {
+    this.send({ kind: "answers", id, answers: await this.#events.queryAll(name) });
   }
 
   async #publish({ id, topic, content }: WorkerReport & { kind: "publish" }): Promise<void> {
@@ -382,6 +396,8 @@ export type WorkerMessage =
   | { readonly kind: "peer exit"; readonly worker: number }
   /** The other workers have handled the message. */
   | { readonly kind: "published"; readonly id: number }
+  /** The answers of all workers to a query of this one. */
+  | { readonly kind: "answers"; readonly id: number; readonly answers: readonly unknown[] }
   | { readonly kind: "stop"; readonly departure: DrainMode };
 
 /** How a worker is started. */
@@ -405,6 +421,8 @@ export type WorkerReport =
   | { readonly kind: "reply"; readonly id: number; readonly answer: unknown }
   /** A message to the other workers. */
   | ({ readonly kind: "publish"; readonly id: number } & Omit<PeerMessage, "sender">)
+  /** A query to all workers. */
+  | { readonly kind: "query all"; readonly id: number; readonly name: keyof SharedActivity }
   /** The metrics of a worker that exits. */
   | { readonly kind: "last metrics"; readonly metrics: ProcessMetrics };
 
@@ -413,6 +431,7 @@ const REPORT_KINDS: readonly unknown[] = [
   "step",
   "reply",
   "publish",
+  "query all",
   "last metrics",
 ] satisfies WorkerReport["kind"][];
 

@@ -1,7 +1,9 @@
 import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../engine/concurrency/peer-workers.ts";
+import type { SharedActivity } from "../engine/observability/process-activity.ts";
 import { makeLogger } from "../engine/output/log.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
-import { type Service, startService, type WorkersState } from "../service.ts";
+import { type Service, startService } from "../service.ts";
+import type { WorkersState } from "../service-operations.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
 
@@ -28,6 +30,17 @@ const peers: PeerWorkers = {
   onExit: (handle) => void exitHandlers.push(handle),
 };
 
+/** What all workers know, through the primary. */
+const unanswered = new Map<number, (answers: readonly never[]) => void>();
+const queryAll =
+  (name: keyof SharedActivity) =>
+  <T>(): Promise<readonly T[]> => {
+    const id = nextMessageId++;
+    report({ kind: "query all", id, name });
+    return new Promise((resolve) => unanswered.set(id, resolve));
+  };
+const everywhere: SharedActivity = { activity: queryAll("activity"), recentEmails: queryAll("recentEmails") };
+
 process.on("message", (message: WorkerMessage) => {
   switch (message.kind) {
     case "serve":
@@ -49,6 +62,10 @@ process.on("message", (message: WorkerMessage) => {
     case "published":
       unpublished.get(message.id)?.();
       unpublished.delete(message.id);
+      break;
+    case "answers":
+      unanswered.get(message.id)?.(message.answers as readonly never[]);
+      unanswered.delete(message.id);
       break;
     case "stop":
       void stop(message.departure);
@@ -72,6 +89,7 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
       postgres: { ...postgres, close: async () => {} },
       workers: () => workers,
       peers,
+      everywhere,
       promotionCommand,
       ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
     });

@@ -77,10 +77,52 @@ export function combineObservers(observers: readonly StatementObserver[]): State
   };
 }
 
-type SlowStatementOptions = { readonly log: Pick<Logger, "warn">; readonly milliseconds: number };
+/** The executions of one statement that were slow. */
+export type SlowStatement = {
+  /** The text, without parameter values. */
+  readonly statement: string;
+  readonly calls: number;
+  readonly totalMs: number;
+  readonly maxMs: number;
+  /** Those of the last one. */
+  readonly at: string;
+  readonly role: string;
+  readonly interface: string | null;
+};
 
-/** Logs each statement above the threshold with the ids of its request and its session, never with parameter values. */
-export function logSlowStatements({ log, milliseconds: least }: SlowStatementOptions): StatementObserver {
+const MAX_SLOW_STATEMENTS = 50;
+
+/** The statements that were slow last. */
+export class SlowStatements {
+  readonly #byText = new Map<string, SlowStatement>();
+
+  add(statement: string, milliseconds: number, source: Pick<SlowStatement, "role" | "interface">): void {
+    const known = this.#byText.get(statement);
+    this.#byText.delete(statement);
+    this.#byText.set(statement, {
+      statement,
+      calls: (known?.calls ?? 0) + 1,
+      totalMs: (known?.totalMs ?? 0) + milliseconds,
+      maxMs: Math.max(known?.maxMs ?? 0, milliseconds),
+      at: new Date().toISOString(),
+      ...source,
+    });
+    if (this.#byText.size > MAX_SLOW_STATEMENTS) this.#byText.delete(this.#byText.keys().next().value!);
+  }
+
+  list(): readonly SlowStatement[] {
+    return [...this.#byText.values()];
+  }
+}
+
+type SlowStatementOptions = {
+  readonly log: Pick<Logger, "warn">;
+  readonly milliseconds: number;
+  readonly kept?: Pick<SlowStatements, "add">;
+};
+
+/** Logs and keeps each statement above the threshold, with the ids of its request and its session, never with parameter values. */
+export function logSlowStatements({ log, milliseconds: least, kept }: SlowStatementOptions): StatementObserver {
   return ({ role, settings }, texts) => {
     const askedAt = performance.now();
     return ({ error, milliseconds: ofPostgres, rows, bytes, pid }) => {
@@ -88,6 +130,8 @@ export function logSlowStatements({ log, milliseconds: least }: SlowStatementOpt
       if (took < least) return;
       const settingOf = (name: string) => settings.findLast(([each]) => each === name)?.[1];
       const code = (error as { readonly code?: unknown } | null)?.code;
+      const statement = joinStatementTexts(texts).slice(0, MAX_STATEMENT_CHARACTERS);
+      kept?.add(statement, roundToTenth(took), { role, interface: settingOf("request.interface") ?? null });
       log.warn(
         {
           request: settingOf("request.id"),
@@ -100,7 +144,7 @@ export function logSlowStatements({ log, milliseconds: least }: SlowStatementOpt
           rows,
           bytes,
           ...(error !== null && { code: code ?? "unknown" }),
-          statement: joinStatementTexts(texts).slice(0, MAX_STATEMENT_CHARACTERS),
+          statement,
         },
         "a statement was slow",
       );

@@ -24,13 +24,50 @@ const DEFAULT_SENDER = "no-reply@localhost";
 const CONNECT_TIMEOUT_MS = 10_000;
 const SOCKET_TIMEOUT_MS = 30_000;
 
+/** An e-mail that was sent. */
+export type SentEmail = Pick<Email, "to" | "subject" | "text"> & { readonly at: string };
+
+const MAX_EMAILS = 50;
+
+/** In development, where no SMTP server sends them: their links sign users in. */
+export function keepsEmails({ nodeEnv, smtpUrl }: Pick<Config, "nodeEnv" | "smtpUrl">): boolean {
+  return nodeEnv !== "production" && smtpUrl === null;
+}
+
+/** The newest e-mails that a process has sent, for the development of what users receive. */
+export class RecentEmails {
+  readonly #emails: SentEmail[] = [];
+
+  /** A mailer that keeps what it sends. */
+  follow(mailer: Mailer): Mailer {
+    return {
+      send: async (message) => {
+        await mailer.send(message);
+        const { to, subject, text } = message;
+        this.#emails.push({ at: new Date().toISOString(), to, subject, text });
+        if (this.#emails.length > MAX_EMAILS) this.#emails.shift();
+      },
+      close: () => mailer.close(),
+    };
+  }
+
+  list(): readonly SentEmail[] {
+    return this.#emails;
+  }
+}
+
 /** Sends by SMTP, or writes to a folder in development; null in production without an SMTP server. */
-export function makeMailer(config: MailSettings, log: Pick<Logger, "info">): Mailer | null {
+export function makeMailer(
+  config: MailSettings,
+  log: Pick<Logger, "info">,
+  recent: RecentEmails | null = null,
+): Mailer | null {
   const { smtpUrl, mailDir, mailFrom, nodeEnv, dataDir } = config;
   const from = mailFrom ?? DEFAULT_SENDER;
   if (smtpUrl !== null) return smtpMailer(smtpUrl, from);
-  if (mailDir !== null) return folderMailer(mailDir, from, log);
-  return nodeEnv === "production" ? null : folderMailer(join(dataDir, "mail"), from, log);
+  if (mailDir === null && nodeEnv === "production") return null;
+  const mailer = folderMailer(mailDir ?? join(dataDir, "mail"), from, log);
+  return recent?.follow(mailer) ?? mailer;
 }
 
 function smtpMailer(url: string, from: string): Mailer {

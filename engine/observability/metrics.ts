@@ -4,6 +4,8 @@ import type { CacheHits } from "../cache/recent-map.ts";
 /** In milliseconds. */
 const BUCKET_BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000] as const;
 
+export const BUCKET_COUNT = BUCKET_BOUNDS_MS.length + 1;
+
 export const EXPOSITION_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 type Labels = Readonly<Record<string, string | number>>;
@@ -61,7 +63,7 @@ function samplesOf(value: MetricValue): readonly MetricSample[] {
 
 /** Counts durations in buckets, for a Prometheus histogram. */
 export class DurationHistogram {
-  readonly #counts = new Float64Array(BUCKET_BOUNDS_MS.length + 1);
+  readonly #counts = new Float64Array(BUCKET_COUNT);
   #milliseconds = 0;
 
   add(milliseconds: number): void {
@@ -69,6 +71,11 @@ export class DurationHistogram {
     while (milliseconds > BUCKET_BOUNDS_MS[bucket]!) bucket++;
     this.#counts[bucket]!++;
     this.#milliseconds += milliseconds;
+  }
+
+  /** Adds the counts to those of other histograms. */
+  addTo(sums: Float64Array): void {
+    for (const [bucket, count] of this.#counts.entries()) sums[bucket]! += count;
   }
 
   /** In seconds, with cumulative buckets. */
@@ -86,6 +93,21 @@ export class DurationHistogram {
       { metricName: `${name}_count`, labels, value: count },
     ];
   }
+}
+
+/** In milliseconds, as Prometheus estimates it: linear within the bucket, and at most the last bound. */
+export function percentile(buckets: readonly number[], fraction: number): number {
+  const rank = buckets.reduce((sum, count) => sum + count, 0) * fraction;
+  let below = 0;
+  for (const [bucket, bound] of BUCKET_BOUNDS_MS.entries()) {
+    const here = buckets[bucket]!;
+    if (here > 0 && below + here >= rank) {
+      const lower = BUCKET_BOUNDS_MS[bucket - 1] ?? 0;
+      return Math.round((lower + ((bound - lower) * (rank - below)) / here) * 100) / 100;
+    }
+    below += here;
+  }
+  return BUCKET_BOUNDS_MS.at(-1)!;
 }
 
 /** The metrics of one process, as prom-client's JSON. */

@@ -163,3 +163,42 @@ export async function countTasks(asOwner: AsOwner): Promise<TaskCounts> {
   const { rows } = await asOwner((client) => client.query<TaskCounts>(COUNT_TASKS));
   return rows[0]!;
 }
+
+const READ_TASKS = `
+  select (select count(*)::integer from private.tasks where status = 'queued' and finished_at is null) as queued,
+    (select count(*)::integer from private.tasks where status = 'running' and finished_at is null) as running,
+    (select count(*)::integer from private.tasks where status = 'failed') as failed,
+    (
+      select coalesce(jsonb_agg(to_jsonb(recent) order by recent.created_at desc), '[]')
+      from (
+        (
+          select id, work, owner, status, created_at, started_at, finished_at, null::jsonb as error from private.tasks
+          where finished_at is null order by created_at limit 20
+        ) union all (
+          select id, work, owner, status, created_at, started_at, finished_at, error from private.tasks
+          where status = 'failed' order by finished_at desc limit 20
+        )
+      ) as recent
+    ) as tasks`;
+
+type ListedTask = {
+  readonly id: string;
+  /** Method and path of the request. */
+  readonly work: string;
+  readonly owner: string;
+  readonly status: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly error: unknown;
+};
+
+/** The tasks of all gateways. Listed are those that wait or run, and the last ones that failed, which are kept for a day. */
+export type TaskActivity = TaskCounts & { readonly failed: number; readonly tasks: readonly ListedTask[] };
+
+/** Null if the database has no queue for tasks. */
+export async function readTaskActivity(asOwner: AsOwner): Promise<TaskActivity | null> {
+  if (!(await hasTasks(asOwner))) return null;
+  const { rows } = await asOwner((client) => client.query<TaskActivity>(READ_TASKS));
+  return rows[0]!;
+}

@@ -7,6 +7,7 @@ import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import type { SchemaChanges } from "../../engine/migrate/schema-changes.ts";
+import type { SharedActivity } from "../../engine/observability/process-activity.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import type { GatewayResponse, ResponseBody } from "../http/response.ts";
@@ -25,6 +26,8 @@ export type AdminServices = {
   /** Null if the database has no accounts. */
   readonly accounts: Accounts | null;
   readonly schemaChanges: SchemaChanges;
+  /** What all processes of the service know together. */
+  readonly everywhere: SharedActivity;
   readonly log: Logger;
 };
 

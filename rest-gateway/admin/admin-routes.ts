@@ -14,6 +14,7 @@ import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-requ
 import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
 import { migrationRoutes } from "./migration-routes.ts";
+import { runningRoutes } from "./running-routes.ts";
 import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
@@ -35,6 +36,7 @@ function administratorRoutes(services: AdminServices): AdminRoutes {
     ...viewAsRoutes(services),
     ...catalogRoutes(services),
     ...migrationRoutes(services),
+    ...runningRoutes(services),
   };
 }
 

@@ -31,17 +31,18 @@ export const OPTIONAL_BOOLEAN: BodyField<boolean | null> = {
   accepts: (value) => typeof value === "boolean",
   message: "Send true or false.",
 };
+/** For a column of type `integer`: a larger value would raise a Postgres error. */
+export const INTEGER: BodyField<number> = {
+  isRequired: true,
+  accepts: isInteger,
+  message: "Send a whole number of at most 2147483647.",
+};
 export const OPTIONAL_WHOLE_NUMBER: BodyField<number | null> = {
   isRequired: false,
   accepts: isWholeNumber,
   message: "Send a whole number.",
 };
-/** For a column of type `integer`: a larger value would raise a Postgres error. */
-export const OPTIONAL_INTEGER: BodyField<number | null> = {
-  isRequired: false,
-  accepts: isInteger,
-  message: "Send a whole number of at most 2147483647.",
-};
+export const OPTIONAL_INTEGER: BodyField<number | null> = { ...INTEGER, isRequired: false };
 
 /**
  * Reads the fields of a JSON body and reports all faults together. A missing optional field is null. Where a field is missing or

@@ -2,13 +2,14 @@ import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Config } from "../../engine/config/config.ts";
 import type { RunningStatement } from "../../engine/database/connection.ts";
 import { EXPOSITION_TYPE, formatExposition, type ProcessMetrics } from "../../engine/observability/metrics.ts";
+import type { SharedActivity } from "../../engine/observability/process-activity.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { drain } from "./drain.ts";
 import { pathOfUrl } from "./request.ts";
 import { openServer, serverUrl } from "./server.ts";
 
-/** The operations behind the admin port, for one process or a cluster. */
-export type ServiceOperations = {
+/** What operators ask of one process or of a cluster. */
+export type ServiceOperations = SharedActivity & {
   isReady(): Promise<boolean>;
   /** The metrics of each process. */
   measure(): Promise<readonly ProcessMetrics[]>;

@@ -14,11 +14,12 @@ type EntryOptions = {
   /** Paths that are handled without Express, which costs a tenth of the throughput. */
   readonly beforeExpress: { takes(path: string): boolean; readonly answer: NodeHandler };
   readonly app: RequestListener;
-  readonly count?: CountRequest | null;
+  /** Absent: requests are not counted. */
+  readonly counter?: RequestCounter;
 };
 
 /** The first listener of every request: request id, log line, security headers, CORS. */
-export function makeEntryListener({ config, log, beforeExpress, app, count = null }: EntryOptions): RequestListener {
+export function makeEntryListener({ config, log, beforeExpress, app, counter }: EntryOptions): RequestListener {
   const security = securityHeaders({ overHttps: mayBeSecure(config) });
   /** Few combinations exist, so each is merged once. */
   const commonWith = memoize((others: BaseHeaders): BaseHeaders => ({ ...security, ...others }));
@@ -28,7 +29,7 @@ export function makeEntryListener({ config, log, beforeExpress, app, count = nul
   return (request, response) => {
     request.url = toOriginForm(request.url ?? "/");
     const id = identifyRequest(request);
-    logRequest(log, { id, request, response, count });
+    logRequest(log, { id, request, response, counter });
     const { method = "GET", headers, url } = request;
     const path = pathOfUrl(url);
     const base = echo(headers, commonWith(crossOrigin.headersFor(headers.origin)));
@@ -71,20 +72,23 @@ export function makeExpressApp({ config, answer }: ExpressAppOptions): Express {
   return app;
 }
 
-/** Called when a request is finished. */
-export type CountRequest = (method: string, path: string, status: number, milliseconds: number) => void;
+export type RequestCounter = {
+  /** Whether requests are to be counted even if they are not logged. */
+  isWatched(): boolean;
+  /** Called when a request is finished. */
+  count(method: string, path: string, status: number, milliseconds: number): void;
+};
 
 type LoggedRequest = {
   readonly id: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Null disables counting. */
-  readonly count: CountRequest | null;
+  readonly counter: RequestCounter | undefined;
 };
 
 /** Logs one line when a request is finished, without the query string, which may hold keys and personal data. */
-function logRequest(log: Logger, { id, request, response, count }: LoggedRequest): void {
-  if (!count && !log.isLevelEnabled("error")) return;
+function logRequest(log: Logger, { id, request, response, counter }: LoggedRequest): void {
+  if (!counter?.isWatched() && !log.isLevelEnabled("error")) return;
   const startedAt = performance.now();
   const { method = "GET", url = "/" } = request;
   response.on("close", () => {
@@ -92,7 +96,7 @@ function logRequest(log: Logger, { id, request, response, count }: LoggedRequest
     const status = response.headersSent ? response.statusCode : 499;
     const duration = performance.now() - startedAt;
     const path = pathOfUrl(url);
-    count?.(method, path, status, duration);
+    counter?.count(method, path, status, duration);
     const level = status >= 500 ? "error" : "info";
     if (!log.isLevelEnabled(level)) return;
     const milliseconds = Math.round(duration * 10) / 10;

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import { memoize } from "../../engine/cache/memoize.ts";
 import {
+  BUCKET_COUNT,
   counter,
   DurationHistogram,
   gauge,
@@ -9,6 +10,7 @@ import {
   type Metric,
   type MetricSample,
 } from "../../engine/observability/metrics.ts";
+import type { RequestTotals } from "../../engine/observability/request-history.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
 import { isPathUnder, pathOfUrl, type ReadClientConnection, TABLE_PREFIX as TABLES, toOriginForm } from "./request.ts";
 
@@ -26,16 +28,37 @@ const DEEPER_LEVEL = "/{other}";
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-type RequestCounter = {
+type RouteCounter = {
   readonly route: RouteTemplate;
   readonly method: string;
   durations: DurationHistogram;
   statuses: Map<number, number>;
 };
 
+/** How long requests are counted after somebody has asked for the counts. */
+const WATCH_MS = 60_000;
+
 /** Counts requests by route template, method and status. */
 export class RequestMetrics {
-  readonly #counters = new Map<RouteTemplate, Map<string, RequestCounter>>();
+  /** Whether requests are to be counted even if they are not logged, which costs one or two percent of a small request. */
+  isWatched: boolean;
+  readonly #counters = new Map<RouteTemplate, Map<string, RouteCounter>>();
+  #unwatch: NodeJS.Timeout | undefined;
+
+  constructor({ isWatched }: Pick<RequestMetrics, "isWatched">) {
+    this.isWatched = isWatched;
+  }
+
+  /** Counts all requests of the next minute. */
+  watch(): void {
+    if (this.isWatched && !this.#unwatch) return;
+    this.isWatched = true;
+    clearTimeout(this.#unwatch);
+    this.#unwatch = setTimeout(() => {
+      this.isWatched = false;
+      this.#unwatch = undefined;
+    }, WATCH_MS).unref();
+  }
 
   count(route: RouteTemplate, method: string, status: number, milliseconds: number): void {
     const entry = this.#counters.get(route)?.get(method) ?? this.#open(route, method);
@@ -43,8 +66,23 @@ export class RequestMetrics {
     entry.durations.add(milliseconds);
   }
 
+  totals(): ReadonlyMap<string, RequestTotals> {
+    const totals = new Map<string, { statuses: Map<number, number>; buckets: Float64Array }>();
+    for (const { route, durations, statuses } of this.#entries()) {
+      const total = totals.get(route.interface) ?? { statuses: new Map(), buckets: new Float64Array(BUCKET_COUNT) };
+      totals.set(route.interface, total);
+      durations.addTo(total.buckets);
+      for (const [status, count] of statuses) total.statuses.set(status, (total.statuses.get(status) ?? 0) + count);
+    }
+    return totals;
+  }
+
+  #entries(): RouteCounter[] {
+    return [...this.#counters.values()].flatMap((methods) => [...new Set(methods.values())]);
+  }
+
   metrics(): readonly Metric[] {
-    const entries = [...this.#counters.values()].flatMap((methods) => [...new Set(methods.values())]);
+    const entries = this.#entries();
     return [
       counter("http_requests_total", "Requests that were answered.", entries.flatMap(statusesOf)),
       histogram("http_request_duration_seconds", "Time from the request's head to the end of the response.", (name) =>
@@ -53,8 +91,8 @@ export class RequestMetrics {
     ];
   }
 
-  #open(route: RouteTemplate, method: string): RequestCounter {
-    const methods = this.#counters.get(route) ?? new Map<string, RequestCounter>();
+  #open(route: RouteTemplate, method: string): RouteCounter {
+    const methods = this.#counters.get(route) ?? new Map<string, RouteCounter>();
     this.#counters.set(route, methods);
     const counted = METHODS.has(method) ? method : "other";
     const entry = methods.get(counted) ?? {
@@ -68,11 +106,11 @@ export class RequestMetrics {
   }
 }
 
-function labelsOf({ route, method }: RequestCounter) {
+function labelsOf({ route, method }: RouteCounter) {
   return { interface: route.interface, route: route.template, method };
 }
 
-function statusesOf(entry: RequestCounter): MetricSample[] {
+function statusesOf(entry: RouteCounter): MetricSample[] {
   return [...entry.statuses].map(([status, value]) => ({ labels: { ...labelsOf(entry), status }, value }));
 }
 
@@ -151,15 +189,18 @@ export function makeRouteTemplateFinder({ paths, folders }: RoutePaths): FindRou
 
 /** `/api/v1/{collection}/{id}`, also for unknown collections. */
 function resourceTemplate(path: string): string {
-  const base = VERSION_PREFIX.exec(path)?.[0] ?? "";
-  const levels = path.slice(base.length).split("/", RESOURCE_LEVELS.length + 1).length - 1;
-  return `${base}${RESOURCE_LEVELS[levels] ?? DEEPER_LEVEL}`;
+  const base = path.startsWith("/api/v") ? (VERSION_PREFIX.exec(path)?.[0] ?? "") : "";
+  let levels = 0;
+  for (let slash = path.indexOf("/", base.length); slash >= 0; slash = path.indexOf("/", slash + 1)) levels++;
+  const template = RESOURCE_LEVELS[levels] ?? DEEPER_LEVEL;
+  return base === "" ? template : `${base}${template}`;
 }
 
 function interfaceOf(template: string): string {
   if (template.startsWith(TABLES)) return "table";
   if (template.startsWith("/graphql")) return "graphql";
   if (template.startsWith("/realtime/")) return "realtime";
+  if (template.startsWith("/admin/")) return "admin";
   if (/^\/(auth|api\/(auth|mfa))\//.test(template)) return "auth";
   return template.includes("{collection}") || template.endsWith(DEEPER_LEVEL) ? "resource" : "service";
 }

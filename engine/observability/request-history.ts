@@ -1,0 +1,133 @@
+import { BUCKET_COUNT, percentile } from "./metrics.ts";
+
+/** What was counted of one interface since the start. */
+export type RequestTotals = {
+  readonly statuses: ReadonlyMap<number, number>;
+  /** Durations by bucket, not cumulative. */
+  readonly buckets: Float64Array;
+};
+
+/** By interface. */
+export type RequestTotalsReader = () => ReadonlyMap<string, RequestTotals>;
+
+type IntervalCounts = { readonly statuses: Readonly<Record<string, number>>; readonly buckets: readonly number[] };
+
+/** What was counted in one interval; interfaces without requests are left out. */
+export type RequestInterval = {
+  /** The end, in milliseconds since 1970: a multiple of the length, so that those of several processes can be added. */
+  readonly at: number;
+  readonly interfaces: Readonly<Record<string, IntervalCounts>>;
+};
+
+export const INTERVAL_SECONDS = 5;
+const INTERVAL_MS = INTERVAL_SECONDS * 1_000;
+/** Five minutes. */
+const MAX_INTERVALS = 60;
+
+/** The requests of the last minutes. Costs nothing per request: the counters are read once per interval. */
+export class RequestHistory {
+  readonly #readTotals: RequestTotalsReader;
+  #previous: ReadonlyMap<string, RequestTotals>;
+  #intervals: RequestInterval[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(readTotals: RequestTotalsReader) {
+    this.#readTotals = readTotals;
+    this.#previous = readTotals();
+    this.#schedule();
+  }
+
+  /** Those of the last five minutes; intervals without requests are left out. */
+  get intervals(): readonly RequestInterval[] {
+    const oldest = Date.now() - MAX_INTERVALS * INTERVAL_MS;
+    return this.#intervals.filter(({ at }) => at > oldest);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    const delay = INTERVAL_MS - (Date.now() % INTERVAL_MS);
+    this.#timer = setTimeout(() => {
+      this.#record();
+      this.#schedule();
+    }, delay).unref();
+  }
+
+  #record(): void {
+    const totals = this.#readTotals();
+    const counted = [...totals].flatMap(([name, total]) => {
+      const counts = difference(total, this.#previous.get(name));
+      return counts ? [[name, counts] as const] : [];
+    });
+    this.#previous = totals;
+    if (counted.length === 0) return;
+    const at = Math.round(Date.now() / INTERVAL_MS) * INTERVAL_MS;
+    this.#intervals.push({ at, interfaces: Object.fromEntries(counted) });
+    if (this.#intervals.length > MAX_INTERVALS) this.#intervals.shift();
+  }
+}
+
+/** Null if there were no requests. */
+function difference(total: RequestTotals, previous: RequestTotals | undefined): IntervalCounts | null {
+  const statuses = [...total.statuses].flatMap(([status, count]) => {
+    const more = count - (previous?.statuses.get(status) ?? 0);
+    return more > 0 ? [[status, more] as const] : [];
+  });
+  if (statuses.length === 0) return null;
+  const buckets = Array.from(total.buckets, (count, index) => count - (previous?.buckets[index] ?? 0));
+  return { statuses: Object.fromEntries(statuses), buckets };
+}
+
+export type IntervalSummary = {
+  /** The end of the interval. */
+  readonly at: string;
+  readonly count: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly interfaces: Readonly<Record<string, InterfaceSummary>>;
+};
+
+type InterfaceSummary = {
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+};
+
+/** The intervals of all processes after `since` (in milliseconds since 1970), added up, the oldest first. */
+export function summarizeIntervals(intervals: readonly RequestInterval[], since: number): IntervalSummary[] {
+  const byTime = Map.groupBy(
+    intervals.filter(({ at }) => at > since),
+    ({ at }) => at,
+  );
+  return [...byTime].sort(([a], [b]) => a - b).map(([at, same]) => summarizeInterval(at, same));
+}
+
+function summarizeInterval(at: number, intervals: readonly RequestInterval[]): IntervalSummary {
+  const counts = intervals.flatMap(({ interfaces }) => Object.entries(interfaces));
+  const byInterface = Map.groupBy(counts, ([name]) => name);
+  const interfaces = [...byInterface].map(([name, same]) => {
+    const statuses = addUp(same.map(([, each]) => each.statuses));
+    return [name, { statuses, ...percentilesOf(same.map(([, each]) => each.buckets)) }] as const;
+  });
+  const count = counts.reduce((sum, [, { buckets }]) => sum + buckets.reduce((total, each) => total + each, 0), 0);
+  const whole = percentilesOf(counts.map(([, { buckets }]) => buckets));
+  return { at: new Date(at).toISOString(), count, ...whole, interfaces: Object.fromEntries(interfaces) };
+}
+
+function percentilesOf(histograms: readonly (readonly number[])[]): { p50_ms: number; p99_ms: number } {
+  const buckets = Array.from({ length: BUCKET_COUNT }, (_, index) =>
+    histograms.reduce((sum, histogram) => sum + histogram[index]!, 0),
+  );
+  return { p50_ms: percentile(buckets, 0.5), p99_ms: percentile(buckets, 0.99) };
+}
+
+/** The sums of several counters by key. */
+export function addUp(counters: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const [key, count] of counters.flatMap((each) => Object.entries(each))) {
+    sums.set(key, (sums.get(key) ?? 0) + count);
+  }
+  return Object.fromEntries(sums);
+}

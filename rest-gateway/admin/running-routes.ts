@@ -1,0 +1,155 @@
+import type { RunningStatement } from "../../engine/database/connection.ts";
+import type { SlowStatement } from "../../engine/database/observe-statements.ts";
+import {
+  cancelStatement,
+  type DatabaseSession,
+  readDatabaseActivity,
+  readStatementStatistics,
+} from "../../engine/inspect/database-activity.ts";
+import type { ProcessActivity } from "../../engine/observability/process-activity.ts";
+import { addUp, INTERVAL_SECONDS, summarizeIntervals } from "../../engine/observability/request-history.ts";
+import { readTaskActivity } from "../../engine/tasks/job-runner.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "../auth/read-body.ts";
+import { jsonResponse } from "../http/response.ts";
+import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+
+/** Statistics of statements and tasks are read at most so often, however many pages show them. */
+const STATISTICS_MS = 5_000;
+
+const isStartTime = (value: unknown): value is string =>
+  OPTIONAL_TEXT.accepts(value) && !Number.isNaN(new Date(String(value)).getTime());
+const CANCEL_FIELDS = {
+  pid: INTEGER,
+  started_at: {
+    isRequired: false,
+    accepts: isStartTime,
+    message: "Send the started_at of the statement.",
+  } satisfies BodyField<string | null>,
+};
+
+/** What all processes of the service and the database do now, and in the last minutes. */
+export function runningRoutes(services: AdminServices): AdminRoutes {
+  const { asOwner, everywhere, config } = services;
+  const readStatistics = cacheFor(STATISTICS_MS, async () => {
+    const [statements, tasks] = await Promise.all([readStatementStatistics(asOwner), readTaskActivity(asOwner)]);
+    return { statements, tasks };
+  });
+  return {
+    "GET /running": async ({ request }) => {
+      const since = readSince(request.query);
+      const [processes, database, { statements, tasks }] = await Promise.all([
+        everywhere.activity(),
+        readDatabaseActivity(asOwner),
+        readStatistics(),
+      ]);
+      const own = new Map(processes.flatMap((each) => each.statements).map((statement) => [statement.pid, statement]));
+      return jsonResponse(200, {
+        at: new Date().toISOString(),
+        ...describeProcesses(processes, since),
+        database: { ...database, sessions: database.sessions.map((session) => describeSession(session, own)) },
+        slow_statements: statements
+          ? { source: "pg_stat_statements", statements }
+          : {
+              source: "service",
+              least_ms: config.slowQueryMs,
+              statements: mergeSlowStatements(processes.flatMap(({ slowStatements }) => slowStatements)),
+            },
+        tasks,
+      });
+    },
+    "POST /running/cancel": async ({ request, logEvent }) => {
+      const { pid, started_at: startedAt } = await readFields(request, CANCEL_FIELDS);
+      const statement = await cancelStatement(asOwner, { pid, startedAt }, ({ application, role, milliseconds }) =>
+        logEvent("studio.statement_cancelled", { pid, application, role, milliseconds: milliseconds ?? 0 }),
+      );
+      return jsonResponse(200, { ...statement, message: "Postgres was asked to cancel the statement." });
+    },
+  };
+}
+
+function describeProcesses(processes: readonly ProcessActivity[], since: number) {
+  const sumOf = (numberOf: (each: ProcessActivity) => number) =>
+    processes.reduce((sum, each) => sum + numberOf(each), 0);
+  return {
+    processes: processes.map((each) => ({
+      pid: each.pid,
+      uptime_seconds: each.uptimeSeconds,
+      processor_seconds: each.processorSeconds,
+      memory_bytes: each.memoryBytes,
+      heap_bytes: each.heapBytes,
+    })),
+    requests: {
+      interval_seconds: INTERVAL_SECONDS,
+      intervals: summarizeIntervals(
+        processes.flatMap(({ requests }) => requests),
+        since,
+      ),
+    },
+    errors: addUp(processes.map(({ errors }) => errors)),
+    pools: sumPools(processes),
+    replicas: (processes[0]?.replicas ?? []).map(({ status, lagSeconds }) => ({ status, lag_seconds: lagSeconds })),
+    realtime: {
+      sockets: sumOf(({ realtime }) => realtime.sockets),
+      channels: sumOf(({ realtime }) => realtime.channels),
+      subscriptions: sumOf(({ realtime }) => realtime.subscriptions),
+    },
+    graphql: {
+      sockets: sumOf(({ graphql }) => graphql.sockets),
+      operations: sumOf(({ graphql }) => graphql.operations),
+      subscriptions: sumOf(({ graphql }) => graphql.subscriptions),
+    },
+  };
+}
+
+function sumPools(processes: readonly ProcessActivity[]) {
+  const names = Object.keys(processes[0]?.pools ?? {}) as (keyof ProcessActivity["pools"])[];
+  return names.map((name) => {
+    const { inFlight, ...sums } = addUp(processes.map(({ pools }) => pools[name]));
+    return { name, ...sums, in_flight: inFlight };
+  });
+}
+
+/** With the request that a statement of the service belongs to, and its text where the owner may not read it. */
+function describeSession(session: DatabaseSession, own: ReadonlyMap<number, RunningStatement>) {
+  const running = own.get(session.pid);
+  if (!running) return { ...session, request: null };
+  const { interface: name, request: id, role } = running;
+  return { ...session, statement: session.statement ?? running.statement, request: { id, interface: name, role } };
+}
+
+function mergeSlowStatements(statements: readonly SlowStatement[]) {
+  const byText = Map.groupBy(statements, ({ statement }) => statement);
+  const merged = [...byText].map(([statement, same]) => {
+    const last = same.reduce((latest, each) => (each.at > latest.at ? each : latest));
+    const sumOf = (key: "calls" | "totalMs") => same.reduce((sum, each) => sum + each[key], 0);
+    const [calls, total] = [sumOf("calls"), sumOf("totalMs")];
+    const max = Math.max(...same.map(({ maxMs }) => maxMs));
+    const { at, role, interface: name } = last;
+    return { statement, role, interface: name, at, calls, total_ms: total, mean_ms: total / calls, max_ms: max };
+  });
+  return merged.sort((a, b) => b.total_ms - a.total_ms);
+}
+
+/** The end of the last interval that the client has, in milliseconds since 1970. */
+function readSince(query: URLSearchParams): number {
+  const text = query.get("since") || null;
+  if (text === null) return 0;
+  const time = new Date(text).getTime();
+  if (!Number.isNaN(time)) return time;
+  throw new HttpError(400, "VALIDATION_ERROR", "The parameter since must be the at of an interval.");
+}
+
+function cacheFor<T>(milliseconds: number, read: () => Promise<T>): () => Promise<T> {
+  let cached: { readonly value: Promise<T>; readonly until: number } | null = null;
+  return () => {
+    if (!cached || performance.now() > cached.until) {
+      const value = read();
+      value.catch(() => {
+        cached = null;
+      });
+      cached = { value, until: performance.now() + milliseconds };
+    }
+    return cached.value;
+  };
+}
