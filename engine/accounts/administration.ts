@@ -7,6 +7,7 @@ import { type AccountRows, type ImportReport, importAccounts } from "./import-ac
 import type { UserJson } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import { isPasswordHash, makePasswords, type Passwords } from "./passwords.ts";
+import { isUuid } from "./random-secrets.ts";
 
 type UserDetails = { readonly name: string; readonly email: string; readonly password: string; readonly role: string };
 
@@ -42,6 +43,8 @@ type AdministrationOptions = {
 };
 
 const ADMINISTRATOR = "Administrator";
+/** Of a session's cookie, in hex. */
+const DIGEST_PATTERN = /^[\da-f]{64}$/;
 
 const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%')`;
 const LIST_USERS = `
@@ -53,6 +56,43 @@ const LIST_USERS = `
         order by account.created_at desc, account.user_id desc limit $2 offset $3
       ) as page
     ) as users`;
+
+/** A sign-in that has not ended: the session of a browser, by cookie, or a family of refresh tokens. */
+export type AccountSession = {
+  /** The digest of the cookie in hex, or the id of the family; neither is a credential. */
+  readonly id: string;
+  readonly kind: "browser" | "tokens";
+  readonly user: { readonly id: string; readonly email: string | null; readonly username: string };
+  readonly signed_in_at: string;
+  readonly last_used_at: string;
+  /** When it ends if it is not used. */
+  readonly expires_at: string;
+  readonly address: string | null;
+  readonly user_agent: string | null;
+  /** The assurance level: 2 after a second factor; null for a browser. */
+  readonly aal: number | null;
+};
+
+const MAX_SESSIONS = 200;
+const LIST_SESSIONS = `
+  select sessions.id, kind, jsonb_build_object('id', account.id, 'email', account.email, 'username', account.username) as user,
+    signed_in_at, last_used_at, expires_at, host(address) as address, user_agent, aal
+  from (
+    select encode(id_hash, 'hex') as id, 'browser' as kind, user_id, created_at as signed_in_at, last_used_at,
+      least(idle_expires_at, expires_at) as expires_at, address, user_agent, null::smallint as aal
+    from auth.sessions where least(idle_expires_at, expires_at) > now() and ($1::bigint is null or user_id = $1)
+    union all
+    select token.family_id::text, 'tokens', token.user_id, coalesce(token.signed_in_at, token.issued_at), token.issued_at,
+      token.expires_at, token.address, token.user_agent, session.aal
+    from auth.refresh_tokens as token left join auth.token_sessions as session on session.id = token.family_id
+    where token.rotated_at is null and token.revoked_at is null and token.expires_at > now()
+      and ($1::bigint is null or token.user_id = $1)
+  ) as sessions
+  join auth.users as account using (user_id)
+  order by last_used_at desc, sessions.id limit ${MAX_SESSIONS}`;
+const FIND_BROWSER_SESSION = "select user_id from auth.sessions where id_hash = decode($1, 'hex')";
+const FIND_TOKEN_FAMILY =
+  "select user_id from auth.refresh_tokens where family_id = $1::uuid and revoked_at is null limit 1";
 
 /** Account operations for administrators: the operator's commands, and servers with the role service_role. */
 export class Administration {
@@ -113,6 +153,33 @@ export class Administration {
   /** False: the user has no such factor. */
   deleteFactor(userId: string, factorId: string): Promise<boolean> {
     return this.#call<boolean>(`auth.delete_factor_of($2, $3, ${CLIENT_INFO_SQL})`, userId, factorId);
+  }
+
+  /** Of one user, or of all: those that were used last. */
+  async listSessions(userId: string | null): Promise<readonly AccountSession[]> {
+    const { rows } = await this.#asOwner((client) => client.query<AccountSession>(LIST_SESSIONS, [userId]));
+    return rows;
+  }
+
+  /** The key of the user whose session it is; null if there is none. */
+  async findSessionUser(sessionId: string): Promise<string | null> {
+    const isBrowser = DIGEST_PATTERN.test(sessionId);
+    if (!isBrowser && !isUuid(sessionId)) return null;
+    const text = isBrowser ? FIND_BROWSER_SESSION : FIND_TOKEN_FAMILY;
+    const { rows } = await this.#asOwner((client) => client.query<{ user_id: string }>(text, [sessionId]));
+    return rows[0]?.user_id ?? null;
+  }
+
+  /** Ends a session of `listSessions`. */
+  async endSession(userId: string, sessionId: string): Promise<void> {
+    if (DIGEST_PATTERN.test(sessionId)) {
+      await this.#call(`auth.close_session(decode($2, 'hex'), ${CLIENT_INFO_SQL})`, sessionId);
+    } else await this.#call(`auth.end_token_family($2, $3, ${CLIENT_INFO_SQL})`, userId, sessionId);
+  }
+
+  /** Signs the user out everywhere. */
+  async endSessions(userId: string): Promise<void> {
+    await this.#call(`auth.sign_out($2, null, 'global', ${CLIENT_INFO_SQL})`, userId);
   }
 
   async #hashNewSecret(

@@ -14,6 +14,7 @@ import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-requ
 import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
 import { migrationRoutes } from "./migration-routes.ts";
+import { peopleRoutes } from "./people-routes.ts";
 import { runningRoutes } from "./running-routes.ts";
 import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
 
@@ -36,6 +37,7 @@ function administratorRoutes(services: AdminServices): AdminRoutes {
     ...viewAsRoutes(services),
     ...catalogRoutes(services),
     ...migrationRoutes(services),
+    ...peopleRoutes(services),
     ...runningRoutes(services),
   };
 }
