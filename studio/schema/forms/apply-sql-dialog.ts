@@ -1,0 +1,156 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import {
+  type AppliedChange,
+  applyChange,
+  type DryRun,
+  type MigrationState,
+  readMigrationState,
+  type SqlFault,
+  tryChange,
+} from "../../api/migration.ts";
+import { reloadCatalog } from "../../api/use-catalog.ts";
+import { Button } from "../../components/button.ts";
+import { CopyButton } from "../../components/code-block.ts";
+import { Dialog } from "../../components/dialog.ts";
+import { TextArea } from "../../components/field.ts";
+import { Notice } from "../../components/notice.ts";
+import { showToast } from "../../components/toast.ts";
+import { useLoaded } from "../../components/use-loaded.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+import { DryRunReport } from "./dry-run-report.ts";
+
+export type ApplySqlDialogProps = {
+  readonly title: string;
+  /** Can be edited before it is applied. */
+  readonly sql: string;
+  /** Of the change, in a few words: it becomes part of the file's name. */
+  readonly name: string;
+  readonly onClose: () => void;
+  /** Called when it is applied and the catalogue is read again; then the dialog is closed. */
+  readonly onApplied?: (change: AppliedChange) => void;
+  /** Back to the form that made the SQL. */
+  readonly onBack?: () => void;
+};
+
+const words = texts.schemaForms;
+
+/** Shows SQL that changes the schema, tries it, and writes it into the current migration or runs it, as the service allows. */
+export function ApplySqlDialog({ title, sql: proposed, name, onClose, onApplied, onBack }: ApplySqlDialogProps) {
+  const [sql, setSql] = useState(proposed);
+  const state = useLoaded(readMigrationState, []);
+  const { work, trySql, apply } = useSqlChange(sql, name, (change) => {
+    onApplied?.(change);
+    onClose();
+  });
+  useEffect(() => {
+    if (sql.trim() !== "") void trySql();
+  }, []);
+  const mode = state.value?.mode ?? "off";
+  const actions = html`
+    ${onBack && html`<${Button} class="first-action" onClick=${onBack}>${words.back}<//>`}
+    <${CopyButton} text=${sql} />
+    <${Button} busy=${work.running === "try"} disabled=${work.running !== null} onClick=${trySql}>${words.dryRun}<//>
+    <${Button} kind="primary" busy=${work.running === "apply"} disabled=${mode === "off" || work.running !== null} onClick=${apply}>
+      ${mode === "current" ? words.writeToMigration : words.run}
+    <//>
+  `;
+  return html`
+    <${Dialog} title=${title} size="wide" onClose=${onClose} actions=${actions}>
+      ${state.error && html`<${Notice} kind="error" error=${state.error} />`}
+      ${state.value && html`<${ModeNotice} state=${state.value} />`}
+      <${SqlField} sql=${sql} fault=${work.fault} onInput=${setSql} />
+      ${work.error && html`<${Notice} kind="error" error=${work.error} />`}
+      ${work.fault && html`<${FaultNotice} fault=${work.fault} />`}
+      ${work.dryRun && html`<${DryRunReport} run=${work.dryRun} />`}
+    <//>
+  `;
+}
+
+type ChangeWork = {
+  readonly running: "try" | "apply" | null;
+  readonly fault: SqlFault | null;
+  readonly dryRun: DryRun | null;
+  readonly error: Error | null;
+};
+
+const NO_WORK: ChangeWork = { running: null, fault: null, dryRun: null, error: null };
+
+function useSqlChange(sql: string, name: string, onApplied: (change: AppliedChange) => void) {
+  const [work, setWork] = useState<ChangeWork>(NO_WORK);
+  const trySql = async () => {
+    setWork({ ...NO_WORK, running: "try" });
+    try {
+      const run = await tryChange(sql);
+      setWork(run.error ? { ...NO_WORK, fault: run.error } : { ...NO_WORK, dryRun: run });
+    } catch (error) {
+      setWork({ ...NO_WORK, error: error as Error });
+    }
+  };
+  const apply = async () => {
+    setWork((before) => ({ ...before, running: "apply", fault: null, error: null }));
+    try {
+      const change = await applyChange(sql, name);
+      if (change.error) return setWork({ ...NO_WORK, fault: change.error });
+      await reloadCatalog();
+      showToast({ text: change.file === null ? words.applied : words.written(change.file) });
+      onApplied(change);
+    } catch (error) {
+      setWork({ ...NO_WORK, error: error as Error });
+    }
+  };
+  return { work, trySql, apply };
+}
+
+function ModeNotice({ state: { mode, reason, how } }: { readonly state: MigrationState }) {
+  return html`
+    <${Notice} kind=${mode === "off" ? "warning" : "info"}>
+      <p>${reason}</p>
+      ${how && html`<p>${how}</p>`}
+      ${mode === "current" && html`<p class="quiet">${words.runAgain}</p>`}
+    <//>
+  `;
+}
+
+type SqlFieldProps = {
+  readonly sql: string;
+  readonly fault: SqlFault | null;
+  readonly onInput: (sql: string) => void;
+};
+
+/** The cursor goes to the place of an error. */
+function SqlField({ sql, fault, onInput }: SqlFieldProps) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!fault || fault.file !== null) return;
+    const area = box.current!.querySelector("textarea")!;
+    const leading = sql.length - sql.trimStart().length;
+    const before =
+      sql
+        .trimStart()
+        .split("\n")
+        .slice(0, fault.line - 1)
+        .join("\n").length + (fault.line > 1 ? 1 : 0);
+    const offset = leading + before + fault.column - 1;
+    area.focus();
+    area.setSelectionRange(offset, offset);
+  }, [fault]);
+  const rows = Math.min(18, Math.max(6, sql.split("\n").length + 1));
+  return html`
+    <div ref=${box} class="sql-field">
+      <${TextArea} label=${words.sql} value=${sql} rows=${rows} hint=${words.sqlHint} onInput=${onInput} />
+    </div>
+  `;
+}
+
+function FaultNotice({ fault }: { readonly fault: SqlFault }) {
+  const { message, detail, hint, file, line, column, sqlstate } = fault;
+  return html`
+    <${Notice} kind="error" title=${message}>
+      <p>${file === null ? words.place(line, column) : words.placeInFile(file, line, column)}</p>
+      ${detail && html`<p>${detail}</p>`}
+      ${hint && html`<p>${hint}</p>`}
+      ${sqlstate && html`<p class="quiet">${words.sqlstate(sqlstate)}</p>`}
+    <//>
+  `;
+}

@@ -1,0 +1,43 @@
+import type { DryRun, SchemaChange } from "../../api/migration.ts";
+import { Notice } from "../../components/notice.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+
+const words = texts.schemaForms;
+
+/** What SQL would do: the objects that change, the locks, and what to know. */
+export function DryRunReport({ run }: { readonly run: DryRun }) {
+  const { tried, changes, locks, warnings, milliseconds } = run;
+  if (!tried) return html`<${Notice} kind="info">${words.notTried}<//>`;
+  return html`
+    <section class="dry-run" aria-label=${words.dryRunResult} role="status">
+      <h3>${words.dryRunDone(milliseconds)}</h3>
+      ${warnings.map((warning) => html`<${Notice} key=${warning} kind="warning">${warning}<//>`)}
+      ${changes.length === 0 ? html`<p class="quiet">${words.noChanges}</p>` : html`<ul class="changes">${changes.map(changeItem)}</ul>`}
+      ${
+        locks.length > 0 &&
+        html`
+          <h3>${words.locks}</h3>
+          <ul>
+            ${locks.map(({ table, mode, blocks, rows }) => html`<li key=${table}>${words.lock(table, mode, blocks, rows)}</li>`)}
+          </ul>
+        `
+      }
+    </section>
+  `;
+}
+
+function changeItem({ object, change, added, removed }: SchemaChange) {
+  return html`
+    <li key=${object}>
+      <details>
+        <summary>
+          <span class=${`badge ${BADGES[change]}`}>${words.changes[change]}</span> <span class="mono">${object}</span>
+        </summary>
+        <pre class="change-parts">${[...removed.map((part) => `- ${part}`), ...added.map((part) => `+ ${part}`)].join("\n")}</pre>
+      </details>
+    </li>
+  `;
+}
+
+const BADGES = { created: "good", changed: "warning", dropped: "danger" } as const;
