@@ -61,6 +61,7 @@ export type RequestHandlers = { readonly entry: RequestListener; readonly interf
 type RequestHandlerDependencies = {
   readonly asOwner: AsOwner;
   readonly database: Database;
+  readonly postgres: PostgresUrls;
   readonly catalog: CatalogKeeper;
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
@@ -75,7 +76,6 @@ type RequestHandlerDependencies = {
   readonly siteUrl: () => string;
   /** False towards the end of a stop: requests are rejected. */
   readonly acceptsRequests: () => boolean;
-  readonly postgres: Pick<PostgresUrls, "migrate">;
   /** Null unless the files of `current/` are watched. */
   readonly migrationWatch: () => MigrationWatch | null;
   readonly log: Logger;

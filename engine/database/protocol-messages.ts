@@ -5,6 +5,7 @@ export const BIND = 0x42;
 export const CLOSE = 0x43;
 export const DESCRIBE = 0x44;
 export const EXECUTE = 0x45;
+export const FLUSH = 0x48;
 export const PARSE = 0x50;
 export const SYNC = 0x53;
 
@@ -18,6 +19,7 @@ const MAX_BYTES_PER_CHARACTER = 3;
 
 const EXECUTE_MESSAGE = Buffer.from([EXECUTE, 0, 0, 0, 9, 0, 0, 0, 0, 0]);
 const DESCRIBE_MESSAGE = Buffer.from([DESCRIBE, 0, 0, 0, 6, PORTAL, 0]);
+const FLUSH_MESSAGE = Buffer.from([FLUSH, 0, 0, 0, 4]);
 const SYNC_MESSAGE = Buffer.from([SYNC, 0, 0, 0, 4]);
 
 /**
@@ -63,6 +65,15 @@ export class MessageEncoder {
 
   execute(): void {
     this.#constant(EXECUTE_MESSAGE);
+  }
+
+  /** Without a Sync: the portal can be executed further. */
+  executeSome(rows: number): void {
+    this.#reserve(10);
+    this.#begin(EXECUTE, 9);
+    this.#byte(0);
+    this.#int32(rows);
+    this.#constant(FLUSH_MESSAGE);
   }
 
   sync(): void {

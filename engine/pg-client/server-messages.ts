@@ -15,6 +15,7 @@ export const NOTICE = 0x4e;
 export const PARAMETER_STATUS = 0x53;
 export const ROW_DESCRIPTION = 0x54;
 export const READY_FOR_QUERY = 0x5a;
+export const PORTAL_SUSPENDED = 0x73;
 export const NO_DATA = 0x6e;
 
 /** ReadyForQuery: no transaction is open. */
@@ -24,7 +25,12 @@ export const FAILED = 0x45;
 const IN_TRANSACTION = 0x54;
 const IN_FAILED_TRANSACTION = 0x45;
 
-export type ResultField = { readonly name: string; readonly type: number };
+export type ResultField = {
+  readonly name: string;
+  readonly type: number;
+  /** Such as the length of a `varchar(20)`; -1 without one. */
+  readonly modifier: number;
+};
 
 const HEADER_BYTES = 5;
 /** Postgres sends no longer message; a longer length means that the stream is out of sync. As in libpq, only some types may be long. */
@@ -231,7 +237,11 @@ export function readFields(buffer: Buffer, start: number, end: number): ResultFi
   let at = start + 2;
   for (let index = 0; index < count; index++) {
     const close = textEnd(buffer, at, end);
-    fields.push({ name: buffer.toString("utf8", at, close), type: readInt32(buffer, close + 7) >>> 0 });
+    fields.push({
+      name: buffer.toString("utf8", at, close),
+      type: readInt32(buffer, close + 7) >>> 0,
+      modifier: readInt32(buffer, close + 13),
+    });
     at = close + 1 + FIELD_BYTES;
   }
   if (at !== end) throw protocolViolation("fields that are not as long as their message");

@@ -9,6 +9,7 @@ import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import type { SchemaChanges } from "../../engine/migrate/schema-changes.ts";
 import type { SharedActivity } from "../../engine/observability/process-activity.ts";
 import type { Logger } from "../../engine/output/log.ts";
+import type { PostgresUrls } from "../../engine/postgres/served-postgres.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import type { GatewayResponse, ResponseBody } from "../http/response.ts";
 import type { MatchedRequest } from "../http/route-patterns.ts";
@@ -19,6 +20,7 @@ export type AdminServices = {
   readonly config: Config;
   readonly asOwner: AsOwner;
   readonly database: Database;
+  readonly postgres: Pick<PostgresUrls, "requestUrl" | "directUrl">;
   readonly catalog: () => Catalog;
   readonly authenticator: Authenticator;
   readonly csrf: CsrfProtection;

@@ -17,6 +17,7 @@ import { migrationRoutes } from "./migration-routes.ts";
 import { peopleRoutes } from "./people-routes.ts";
 import { runningRoutes } from "./running-routes.ts";
 import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
+import { sqlRoutes } from "./sql-routes.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
 
@@ -39,6 +40,7 @@ function administratorRoutes(services: AdminServices): AdminRoutes {
     ...migrationRoutes(services),
     ...peopleRoutes(services),
     ...runningRoutes(services),
+    ...sqlRoutes(services),
   };
 }
 

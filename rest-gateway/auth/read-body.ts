@@ -86,8 +86,12 @@ function fieldsError(isMissingOnly: boolean, faults: readonly FieldError[], othe
     : new HttpError(400, "VALIDATION_ERROR", `Invalid fields: ${names}.${rest}`, { details });
 }
 
-async function readJsonObject(request: GatewayRequest): Promise<Readonly<Record<string, unknown>>> {
-  const bytes = await request.readBody(SIGN_IN_BODY);
+export async function readJsonObject(
+  request: GatewayRequest,
+  limit = SIGN_IN_BODY,
+  parse: (text: string) => unknown = JSON.parse,
+): Promise<Readonly<Record<string, unknown>>> {
+  const bytes = await request.readBody(limit);
   if (bytes.length === 0) return {};
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== "application/json") {
@@ -96,15 +100,15 @@ async function readJsonObject(request: GatewayRequest): Promise<Readonly<Record<
       headers: { Accept: "application/json" },
     });
   }
-  const body = parseJsonBody(bytes);
+  const body = parseJsonBody(bytes, parse);
   if (isJsonObject(body)) return body;
   throw new HttpError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
 /** The parser's message is omitted, because it quotes the body, which may contain a password. */
-function parseJsonBody(bytes: Buffer): unknown {
+function parseJsonBody(bytes: Buffer, parse: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw new HttpError(400, "INVALID_JSON", "The body is not valid JSON.");
   }

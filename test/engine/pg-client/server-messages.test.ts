@@ -200,13 +200,13 @@ describe("the fields of messages", () => {
     expect(readCommand(body, 0, body.length)).toBe(command);
   });
 
-  test("fields have names and type oids, also oids above two thousand million", () => {
-    const field = (name: string, oid: number) =>
-      Buffer.concat([Buffer.from(`${name}\0`), Buffer.alloc(6), int32(oid), Buffer.alloc(8)]);
-    const body = Buffer.concat([int16(2), field("größe", 25), field("", 0xfffffff0 | 0)]);
+  test("fields have names, type oids, also oids above two thousand million, and modifiers", () => {
+    const field = (name: string, oid: number, modifier: number) =>
+      Buffer.concat([Buffer.from(`${name}\0`), Buffer.alloc(6), int32(oid), int16(0), int32(modifier), int16(0)]);
+    const body = Buffer.concat([int16(2), field("größe", 25, -1), field("", 0xfffffff0 | 0, 24)]);
     expect(readFields(body, 0, body.length)).toEqual([
-      { name: "größe", type: 25 },
-      { name: "", type: 0xfffffff0 },
+      { name: "größe", type: 25, modifier: -1 },
+      { name: "", type: 0xfffffff0, modifier: 24 },
     ]);
   });
 
