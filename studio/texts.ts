@@ -37,6 +37,9 @@ export const texts = {
     retry: "Try again",
     errorCode: (code: string) => `Error code ${code}`,
   },
+  codeEditor: {
+    loadFailed: "The editor could not be loaded.",
+  },
 
   tables: {
     title: "Tables",
@@ -44,6 +47,7 @@ export const texts = {
 
   sql: {
     title: "SQL",
+    statements: "SQL statements",
   },
 
   schema: {
