@@ -1,0 +1,162 @@
+import { useState } from "preact/hooks";
+import { type DatabaseDescription, nameKey } from "../../api/catalog.ts";
+import { Button, IconButton } from "../../components/button.ts";
+import { Checkbox, TextArea, TextField } from "../../components/field.ts";
+import { Select } from "../../components/select.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+import { ColumnFields, tableOptions } from "./column-fields.ts";
+import { type ColumnForm, NEW_COLUMN } from "./column-sql.ts";
+import { FormDialog, type FormEvents, linesOf, useForm } from "./form-dialog.ts";
+import { type Membership, POLICY_TEMPLATES, type PolicyTemplate } from "./policy-sql.ts";
+import { tableOfKey } from "./table-dialogs.ts";
+import { createTable, type TableForm } from "./table-sql.ts";
+
+const words = texts.schemaForms;
+
+export type CreateTableProps = FormEvents & {
+  readonly catalog: DatabaseDescription;
+  /** Chosen first. */
+  readonly schema: string;
+};
+
+type TableState = Pick<TableForm, "schema" | "name" | "comment" | "columns" | "primaryKey" | "publish"> & {
+  readonly checks: string;
+  readonly template: PolicyTemplate;
+  readonly owner: string;
+  readonly membership: Membership;
+};
+
+const KEY: ColumnForm = { ...NEW_COLUMN, name: "id", type: "bigint", identity: "always", notNull: true };
+
+export function CreateTableDialog({ catalog, schema, ...events }: CreateTableProps) {
+  const [form, change] = useForm<TableState>({
+    schema,
+    name: "",
+    comment: "",
+    columns: [KEY],
+    primaryKey: [KEY.name],
+    publish: false,
+    checks: "",
+    template: "everybody reads",
+    owner: "",
+    membership: { column: "", table: { schema: "", name: "" }, organisation: "", user: "" },
+  });
+  const schemas = catalog.schemas.filter(({ internal }) => !internal).map(({ name }) => name);
+  return html`
+    <${FormDialog} title=${words.newTable} name=${`create table ${form.name}`} sql=${isComplete(form) ? sqlOf(form, catalog) : null} ...${events}>
+      <div class="form-grid">
+        <${Select} label=${words.schema} value=${form.schema} options=${schemas} onChange=${(name: string) => change({ schema: name })} />
+        <${TextField} label=${words.name} value=${form.name} onInput=${(name: string) => change({ name })} />
+        <${TextField} label=${words.comment} hint=${words.commentHint} value=${form.comment} onInput=${(comment: string) => change({ comment })} />
+      </div>
+      <${ColumnList} form=${form} catalog=${catalog} onChange=${change} />
+      <${TextArea} label=${words.tableChecks} hint=${words.tableChecksHint} rows=${2} value=${form.checks} onInput=${(checks: string) => change({ checks })} />
+      <${AccessFields} form=${form} catalog=${catalog} onChange=${change} />
+      <${Checkbox} label=${words.publish} checked=${form.publish} onChange=${(publish: boolean) => change({ publish })} />
+    <//>
+  `;
+}
+
+function isComplete({ name, columns, template, owner, membership }: TableState): boolean {
+  const hasAccess =
+    template === "owner reads and writes"
+      ? columns.some((column) => column.name === owner)
+      : template !== "members read and write" ||
+        (membership.column !== "" && membership.user !== "" && membership.organisation !== "");
+  return (
+    name.trim() !== "" && hasAccess && columns.every((column) => column.name.trim() !== "" && column.type.trim() !== "")
+  );
+}
+
+function sqlOf({ template, owner, membership, checks, ...table }: TableState, { roles }: DatabaseDescription): string {
+  const access = { template, owner, membership, roles: roles.map(({ name }) => name) };
+  return createTable({ ...table, checks: linesOf(checks), access });
+}
+
+type PartProps = {
+  readonly form: TableState;
+  readonly catalog: DatabaseDescription;
+  readonly onChange: (change: Partial<TableState>) => void;
+};
+
+/** The columns; the fields of one of them are shown at a time. */
+function ColumnList({ form, catalog, onChange }: PartProps) {
+  const { columns, primaryKey } = form;
+  const [open, setOpen] = useState(0);
+  const changeColumn = (index: number) => (change: Partial<ColumnForm>) => {
+    const before = columns[index]!;
+    const renamed =
+      change.name === undefined ? primaryKey : primaryKey.map((name) => (name === before.name ? change.name! : name));
+    onChange({ columns: columns.with(index, { ...before, ...change }), primaryKey: renamed });
+  };
+  const add = () => {
+    onChange({ columns: [...columns, NEW_COLUMN] });
+    setOpen(columns.length);
+  };
+  const remove = (index: number) => {
+    const { name } = columns[index]!;
+    onChange({ columns: columns.toSpliced(index, 1), primaryKey: primaryKey.filter((other) => other !== name) });
+  };
+  const setKey = (name: string) => (isKey: boolean) =>
+    onChange({ primaryKey: isKey ? [...primaryKey, name] : primaryKey.filter((other) => other !== name) });
+  return html`
+    <fieldset class="column-list">
+      <legend>${words.columns}</legend>
+      ${columns.map(
+        (column, index) => html`
+          <details key=${index} open=${open === index}>
+            <summary onClick=${(event: Event) => {
+              event.preventDefault();
+              setOpen(open === index ? -1 : index);
+            }}>${column.name || words.columnNumber(index + 1)} <span class="quiet mono">${column.type}</span></summary>
+            <${ColumnFields} column=${column} catalog=${catalog} onChange=${changeColumn(index)} />
+            <div class="row">
+              <${Checkbox} label=${words.primaryKey} checked=${column.name !== "" && primaryKey.includes(column.name)} onChange=${setKey(column.name)} />
+              <${IconButton} icon="close" size="small" label=${words.removeColumn(column.name)} onClick=${() => remove(index)} />
+            </div>
+          </details>
+        `,
+      )}
+      <${Button} size="small" icon="plus" onClick=${add}>${words.addColumn}<//>
+    </fieldset>
+  `;
+}
+
+/** Who may read and write the rows. */
+function AccessFields({ form, catalog, onChange }: PartProps) {
+  const { template, owner, columns, membership } = form;
+  const names = columns.map(({ name }) => name).filter((name) => name !== "");
+  const members = tableOfKey(catalog, nameKey(membership.table));
+  const memberColumns = ["", ...(members?.columns.map(({ name }) => name) ?? [])];
+  const changeMembership = (change: Partial<Membership>) => onChange({ membership: { ...membership, ...change } });
+  const choice = (
+    label: string,
+    value: string,
+    options: readonly string[],
+    change: (value: string) => void,
+    hint?: string,
+  ) => html`<${Select} label=${label} hint=${hint} value=${value} options=${options} onChange=${change} />`;
+  return html`
+    <fieldset class="form-grid">
+      <legend>${words.access}</legend>
+      <${Select} label=${words.template} hint=${words.templateHint} value=${template}
+        options=${POLICY_TEMPLATES.map((value) => ({ value, label: words.templates[value] }))}
+        onChange=${(value: PolicyTemplate) => onChange({ template: value })} />
+      ${
+        template === "owner reads and writes" &&
+        choice(words.owner, owner, ["", ...names], (value) => onChange({ owner: value }), words.ownerHint)
+      }
+      ${
+        template === "members read and write" &&
+        html`
+          ${choice(words.organisationColumn, membership.column, ["", ...names], (column) => changeMembership({ column }))}
+          <${Select} label=${words.memberTable} value=${members ? nameKey(members) : ""} options=${[{ value: "" }, ...tableOptions(catalog.tables)]}
+            onChange=${(key: string) => changeMembership({ table: tableOfKey(catalog, key) ?? membership.table })} />
+          ${choice(words.memberOrganisation, membership.organisation, memberColumns, (organisation) => changeMembership({ organisation }))}
+          ${choice(words.memberUser, membership.user, memberColumns, (user) => changeMembership({ user }))}
+        `
+      }
+    </fieldset>
+  `;
+}
