@@ -2,6 +2,7 @@ import jwt from "jsonwebtoken";
 import pg from "pg";
 import type { Browser, Page, Request, Response } from "playwright-core";
 import { expect } from "vitest";
+import { type MigrationWatch, watchMigrations } from "../../engine/migrate/watch-migrations.ts";
 import type { Service } from "../../service.ts";
 import { launchBrowser } from "../browser.ts";
 import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../database.ts";
@@ -13,6 +14,8 @@ export { describeInBrowser } from "../browser.ts";
 export type StudioOptions = {
   readonly settings?: Readonly<Record<string, string>>;
   readonly template?: DatabaseTemplate;
+  /** Applies the files of the current migration on every save, as `npm run dev` does; to be set with MIGRATIONS_DIR. */
+  readonly isDevelopment?: boolean;
   /** SQL that the owner runs before the service starts. */
   readonly schema?: string;
   /** The address that is opened first. */
@@ -51,12 +54,15 @@ const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|admin\/v1\/session$)/;
 const STATUS_REPORT = /^Failed to load resource: the server responded with a status of/;
 
 export async function openStudio(options: StudioOptions = {}): Promise<OpenStudio> {
-  const { settings = {}, template, schema, path = "/studio" } = options;
+  const { settings = {}, template, isDevelopment = false, schema, path = "/studio" } = options;
   const database = await cloneDatabase(template);
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   if (schema) await owner.query(schema);
-  const service = await serve(database, { STUDIO: "open", STUDIO_SQL: "on", ...settings });
+  let watch: MigrationWatch | null = null;
+  const migrationWatch = () => watch;
+  const service = await serve(database, { STUDIO: "open", STUDIO_SQL: "on", ...settings }, { migrationWatch });
+  if (isDevelopment) watch = watchMigrations(service.postgres.migrate, () => {});
   const browser = await launchBrowser();
   const observed = new ObservedPages(service.url);
   const open: OpenStudio["open"] = async (at, view = {}) => {
@@ -80,6 +86,7 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
     },
     async close() {
       await browser.close();
+      await watch?.stop();
       await service.stop();
       await owner.end();
       await database.drop();

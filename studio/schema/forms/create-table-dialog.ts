@@ -123,6 +123,31 @@ function ColumnList({ form, catalog, onChange }: PartProps) {
   `;
 }
 
+const OWNER = "user_id";
+
+/** Rows that have an owner need the column for it. */
+function chooseTemplate(
+  { columns, owner }: TableState,
+  template: PolicyTemplate,
+  catalog: DatabaseDescription,
+): Partial<TableState> {
+  if (template !== "owner reads and writes" || columns.some(({ name }) => name === owner)) return { template };
+  const hasColumn = columns.some(({ name }) => name === OWNER);
+  return { template, owner: OWNER, columns: hasColumn ? columns : [...columns, ownerColumn(catalog)] };
+}
+
+/** Of the type of `auth.uid()`: the number of an account, or its uuid. */
+function ownerColumn({ functions, tables }: DatabaseDescription): ColumnForm {
+  const type = functions.find(({ schema, name }) => schema === "auth" && name === "uid")?.returns ?? "uuid";
+  const users = tables.find(({ schema, name }) => schema === "auth" && name === "users");
+  const column = ["user_id", "id"].find((name) =>
+    users?.columns.some((each) => each.name === name && each.type === type),
+  );
+  const references: ColumnForm["references"] =
+    column === undefined ? null : { table: { schema: "auth", name: "users" }, column, onDelete: "cascade" };
+  return { ...NEW_COLUMN, name: OWNER, type, default: "auth.uid()", notNull: true, references };
+}
+
 /** Who may read and write the rows. */
 function AccessFields({ form, catalog, onChange }: PartProps) {
   const { template, owner, columns, membership } = form;
@@ -142,7 +167,7 @@ function AccessFields({ form, catalog, onChange }: PartProps) {
       <legend>${words.access}</legend>
       <${Select} label=${words.template} hint=${words.templateHint} value=${template}
         options=${POLICY_TEMPLATES.map((value) => ({ value, label: words.templates[value] }))}
-        onChange=${(value: PolicyTemplate) => onChange({ template: value })} />
+        onChange=${(value: PolicyTemplate) => onChange(chooseTemplate(form, value, catalog))} />
       ${
         template === "owner reads and writes" &&
         choice(words.owner, owner, ["", ...names], (value) => onChange({ owner: value }), words.ownerHint)
