@@ -53,13 +53,22 @@ export async function authenticateUser(
   request: GatewayRequest,
   services: AuthenticationDependencies,
 ): Promise<AuthenticatedUser> {
+  const caller = await authenticatePerson(request, services);
+  return { userId: userIdOf(caller.claims), caller };
+}
+
+/** The same, but the token need not name a user. */
+export async function authenticatePerson(
+  request: GatewayRequest,
+  services: AuthenticationDependencies,
+): Promise<Caller> {
   const caller = await authenticateCaller(request, services);
   if (caller.kind === "anonymous") throw authRequired();
   if (caller.kind === "key") {
     throw new HttpError(403, "PERMISSION_DENIED", "This operation is not allowed with an API key; sign in.");
   }
   if (isActedAs(caller)) throw new HttpError(403, "PERMISSION_DENIED", "Only the user may manage the account.");
-  return { userId: userIdOf(caller.claims), caller };
+  return caller;
 }
 
 export function authRequired(): HttpError {

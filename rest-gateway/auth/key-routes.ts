@@ -1,11 +1,12 @@
 import { type ApiKey, parseExpiryDate } from "../../engine/accounts/api-keys.ts";
+import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import { HttpError, notFound } from "../../http/http-error.ts";
 import { clientInfoOf, type GatewayHandler, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
-import { type AuthDependencies, authenticateUser } from "./authenticate.ts";
+import { type AuthDependencies, authenticatePerson } from "./authenticate.ts";
 import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
 import { withoutCaching } from "./without-caching.ts";
 
@@ -30,10 +31,13 @@ const NEW_KEY_FIELDS = {
 export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
   const { apiKeys } = services.accounts;
 
-  const authenticateAdmin = async (request: GatewayRequest): Promise<string> => {
-    const { userId, caller } = await authenticateUser(request, services);
-    if (isAdministrator(caller)) return userId;
-    throw new HttpError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
+  /** The acting user; null for a token that names nobody, as the one of an open Studio. */
+  const authenticateAdmin = async (request: GatewayRequest): Promise<string | null> => {
+    const caller = await authenticatePerson(request, services);
+    if (!isAdministrator(caller)) {
+      throw new HttpError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
+    }
+    return caller.claims.sub === undefined ? null : userIdOf(caller.claims);
   };
 
   const { collection, member } = withoutCaching({

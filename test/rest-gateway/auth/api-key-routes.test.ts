@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Wire } from "../../plugins/server/socket/wire.ts";
+import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 import { type Gateways, newPerson, newSession, openGateways } from "./gateways.ts";
 
@@ -22,6 +24,21 @@ const list = async () => (await gateways.get(at("/auth/keys"), { token })).body.
 const revoke = (id: number | string) => gateways.get(at(`/auth/keys/${id}`), { token, method: "DELETE" });
 
 describe("an API key that an administrator creates", () => {
+  test("may be that of nobody in particular, as in an open Studio, but not of somebody who is acted as", async () => {
+    const sign = (claims: object) => ({ token: jwt.sign({ role: "admin", ...claims }, SECRET) });
+    expect((await create({ role: "service_role" }, sign({ act: { sub: "operator" } }))).status).toBe(403);
+    const { status, body } = await create({ role: "service_role" }, sign({}));
+    expect(status).toBe(201);
+    const { rows } = await gateways.owner.query(
+      "select details ->> 'by' as by from auth.audit_log where details ->> 'api_key' = $1",
+      [String(body.id)],
+    );
+    expect(rows).toEqual([{ by: null }]);
+    const keys = await gateways.get(at("/auth/keys"), sign({}));
+    expect(keys.body.keys.map(({ id }: { id: number }) => id)).toContain(body.id);
+    expect((await gateways.get(at("/auth/keys"), sign({ sub: "somebody elsewhere" }))).status).not.toBe(200);
+  });
+
   test("is shown once, works at every gateway, is listed by its first characters, and is invalid after its revocation", async () => {
     const { userId } = await newPerson(gateways);
     const made = await create({ role: "authenticated", owner: userId, name: "backup" });
