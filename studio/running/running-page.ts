@@ -1,10 +1,74 @@
-import { Empty, PageHeader } from "../components/page.ts";
+import { useEffect } from "preact/hooks";
+import { isAborted } from "../api/http.ts";
+import { Button } from "../components/button.ts";
+import { formatTime } from "../components/format.ts";
+import { Notice } from "../components/notice.ts";
+import { Loading, PageHeader } from "../components/page.ts";
 import { html } from "../html.ts";
+import { makeStore, useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { DatabaseSections } from "./database-sections.ts";
+import { readRunning } from "./running-api.ts";
+import { RunningCharts } from "./running-charts.ts";
+import { addState, NO_HISTORY, type RunningHistory } from "./running-history.ts";
+import { ServiceSections } from "./service-sections.ts";
+
+const POLL_MS = 2_000;
+
+type Polling = { readonly history: RunningHistory; readonly error: Error | null; readonly isPaused: boolean };
+
+/** Kept while other pages are shown. */
+const polling = makeStore<Polling>({ history: NO_HISTORY, error: null, isPaused: false });
+
+async function poll(signal: AbortSignal): Promise<void> {
+  const { history } = polling.get();
+  try {
+    const state = await readRunning(history.intervals.at(-1)?.at ?? null, signal);
+    polling.set({ ...polling.get(), history: addState(history, state), error: null });
+  } catch (error) {
+    if (!isAborted(error)) polling.set({ ...polling.get(), error: error as Error });
+  }
+}
+
+/** Asks every two seconds while the page can be seen. */
+function usePolling(isPaused: boolean): void {
+  useEffect(() => {
+    if (isPaused) return undefined;
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const repeat = async () => {
+      if (!document.hidden) await poll(controller.signal);
+      if (!controller.signal.aborted) timer = setTimeout(repeat, POLL_MS);
+    };
+    void repeat();
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+    };
+  }, [isPaused]);
+}
 
 export function RunningPage() {
+  const { history, error, isPaused } = useStore(polling);
+  usePolling(isPaused);
+  const { latest } = history;
+  const pause = () => polling.set({ ...polling.get(), isPaused: !isPaused });
   return html`
-    <${PageHeader} title=${texts.running.title} />
-    <${Empty}>${texts.placeholder(texts.running.title)}<//>
+    <${PageHeader} title=${texts.running.title}>
+      <span class="quiet">${latest && texts.running.updated(formatTime(latest.at))}</span>
+      <${Button} icon=${isPaused ? "play" : "stop"} pressed=${isPaused} onClick=${pause}>${texts.running.pause}<//>
+    <//>
+    <div class="page-body running">
+      ${error && html`<${Notice} kind="error" title=${texts.running.failed} error=${error} />`}
+      ${!latest && !error && html`<${Loading} />`}
+      ${
+        latest &&
+        html`
+          <${RunningCharts} history=${history} latest=${latest} />
+          <${DatabaseSections} state=${latest} onChange=${() => poll(new AbortController().signal)} />
+          <${ServiceSections} history=${history} state=${latest} />
+        `
+      }
+    </div>
   `;
 }

@@ -1,0 +1,68 @@
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { linearScale, roundUp } from "./scales.ts";
+
+export type ChartPoint = { readonly at: number; readonly value: number };
+
+export type ChartSeries = { readonly name: string; readonly points: readonly ChartPoint[] };
+
+export type TimeChartProps = {
+  readonly title: string;
+  readonly series: readonly ChartSeries[];
+  /** The span of time, in milliseconds since 1970. */
+  readonly from: number;
+  readonly to: number;
+  readonly format: (value: number) => string;
+};
+
+const WIDTH = 400;
+const HEIGHT = 80;
+
+/** Lines over the last minutes. Each has its own dashes and its newest value in the legend; the summary is its text. */
+export function TimeChart({ title, series, from, to, format }: TimeChartProps) {
+  const shown = series.map(({ name, points }) => ({ name, points: points.filter(({ at }) => at >= from && at <= to) }));
+  const highest = Math.max(0, ...shown.flatMap(({ points }) => points.map(({ value }) => value)));
+  const top = roundUp(highest);
+  const x = linearScale(from, to, 0, WIDTH);
+  const y = linearScale(0, top, HEIGHT, 1);
+  const pathOf = (points: readonly ChartPoint[]) =>
+    points
+      .map(({ at, value }, index) => `${index === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`)
+      .join("");
+  const summary = shown
+    .map(({ name, points }) =>
+      texts.components.chartSummary(name, format(points.at(-1)?.value ?? 0), format(highestOf(points))),
+    )
+    .join(" ");
+  return html`
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">${title}</span>
+        <span class="quiet">${texts.components.chartTop(format(top))}</span>
+      </figcaption>
+      <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}. ${summary}`}>
+        <path class="chart-grid" d=${`M0 1H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT - 0.5}H${WIDTH}`} />
+        ${shown.map(
+          ({ name, points }, index) =>
+            html`<path key=${name} class=${`chart-line series-${index + 1}`} d=${pathOf(points)} />`,
+        )}
+      </svg>
+      <ul class="chart-legend">
+        ${shown.map(
+          ({ name, points }, index) => html`
+            <li key=${name}>
+              <svg viewBox="0 0 20 4" width="20" height="4" aria-hidden="true">
+                <path class=${`chart-line series-${index + 1}`} d="M0 2H20" />
+              </svg>
+              ${name} <strong>${format(points.at(-1)?.value ?? 0)}</strong>
+            </li>
+          `,
+        )}
+      </ul>
+    </figure>
+  `;
+}
+
+function highestOf(points: readonly ChartPoint[]): number {
+  return Math.max(0, ...points.map(({ value }) => value));
+}

@@ -1,0 +1,50 @@
+import { type Children, html } from "../html.ts";
+
+type SectionProps = {
+  readonly title: string;
+  readonly count: number;
+  /** Shown where there is nothing. */
+  readonly empty: string;
+  readonly children?: Children;
+};
+
+export function Section({ title, count, empty, children }: SectionProps) {
+  return html`
+    <section class="stack" aria-label=${title}>
+      <h2>${title}</h2>
+      ${count === 0 ? html`<p class="quiet">${empty}</p>` : children}
+    </section>
+  `;
+}
+
+type TableRow = { readonly key: string; readonly cells: readonly Children[] };
+
+type PlainTableProps = {
+  readonly label: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly TableRow[];
+};
+
+/** A table of few rows. */
+export function PlainTable({ label, heads, rows }: PlainTableProps) {
+  return html`
+    <div class="scroll-x" tabindex="0" role="group" aria-label=${label}>
+      <table class="plain-table">
+        <thead>
+          <tr>
+            ${heads.map((head) => html`<th key=${head} scope="col">${head}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            ({ key, cells }) => html`
+              <tr key=${key}>
+                ${cells.map((cell, index) => html`<td key=${index}>${cell}</td>`)}
+              </tr>
+            `,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `;
+}

@@ -1,0 +1,33 @@
+import type { DatabaseSession } from "./running-api.ts";
+
+export type LockNode = {
+  readonly pid: number;
+  /** Null: a prepared transaction, or a session that has ended meanwhile. */
+  readonly session: DatabaseSession | null;
+  readonly waiters: readonly LockNode[];
+};
+
+/** Who waits for whom: each session stands below the last one that it waits for. */
+export function buildLockTree(sessions: readonly DatabaseSession[]): readonly LockNode[] {
+  const byPid = new Map(sessions.map((session) => [session.pid, session]));
+  const waiting = sessions.filter(({ waits_for }) => waits_for.length > 0);
+  const waitsFor = (pid: number): readonly number[] => byPid.get(pid)?.waits_for ?? [];
+  /** A blocker that another blocker waits for too is above that one. */
+  const parentsOf = ({ waits_for: blockers }: DatabaseSession) => {
+    const direct = blockers.filter((pid) => !blockers.some((other) => other !== pid && waitsFor(other).includes(pid)));
+    return direct.length > 0 ? direct : blockers;
+  };
+  const waitersOf = (pid: number) => waiting.filter((session) => parentsOf(session).includes(pid));
+  const shown = new Set<number>();
+  const toNode = (pid: number, above: ReadonlySet<number>): LockNode => {
+    shown.add(pid);
+    const path = new Set([...above, pid]);
+    const below = waitersOf(pid).filter((session) => !path.has(session.pid));
+    return { pid, session: byPid.get(pid) ?? null, waiters: below.map((session) => toNode(session.pid, path)) };
+  };
+  const blockers = [...new Set(waiting.flatMap(({ waits_for }) => waits_for))];
+  const roots = blockers.filter((pid) => waitsFor(pid).length === 0).map((pid) => toNode(pid, new Set()));
+  // Sessions that wait for each other, until Postgres ends the deadlock.
+  const circles = waiting.filter(({ pid }) => !shown.has(pid));
+  return [...roots, ...circles.flatMap(({ pid }) => (shown.has(pid) ? [] : [toNode(pid, new Set())]))];
+}

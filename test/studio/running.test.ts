@@ -1,0 +1,114 @@
+import pg from "pg";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { until } from "../until.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+
+describeInBrowser("the page of what is running", () => {
+  let studio: OpenStudio;
+  let page: Page;
+  beforeAll(async () => {
+    studio = await openStudio({
+      path: "/studio/running",
+      schema: "create table public.counters (amount integer); insert into public.counters values (0)",
+    });
+    page = studio.page;
+    await page.getByRole("img", { name: /^Requests per second\./ }).waitFor();
+  });
+  afterAll(() => studio?.close());
+
+  const connect = async (name: string) => {
+    const client = new pg.Client({ connectionString: studio.database.ownerUrl, application_name: name });
+    await client.connect();
+    return client;
+  };
+  const region = (name: string) => page.getByRole("region", { name, exact: true });
+
+  test("draws the last minutes, with the figures as text", async () => {
+    const names = await page
+      .getByRole("img")
+      .evaluateAll((images) => images.map((image) => image.getAttribute("aria-label")));
+    expect(names.map((name) => name!.split(".", 1)[0])).toEqual([
+      "Requests per second",
+      "Response time",
+      "Connections to Postgres",
+      "Processor time of the service",
+      "Memory of the service",
+      "Realtime and subscriptions",
+      "Tasks",
+    ]);
+    expect(names[2]).toMatch(/open: \d+ now, \d+ at most\. active: \d+ now/);
+    // Its own requests are counted.
+    await until(async () => (await region("Requests of the last minute").first().textContent())!.includes("admin"));
+  });
+
+  test("links errors to their explanation", async () => {
+    expect((await fetch(`${studio.service.url}/users/999999999`)).status).toBe(404);
+    const link = page.getByRole("link", { name: "USER_NOT_FOUND" });
+    await link.waitFor();
+    expect(await link.getAttribute("href")).toBe("/docs/errors#USER_NOT_FOUND");
+  });
+
+  test("shows who waits for whose lock, and cancels a statement by keyboard", async () => {
+    const [first, second] = [await connect("the first"), await connect("the second")];
+    try {
+      await first.query("begin; update public.counters set amount = 1");
+      const waits = second
+        .query("update public.counters set amount = 2")
+        .catch((error: pg.DatabaseError) => error.code);
+      const tree = region("Waiting for locks");
+      await tree.getByText("blocks 1 session").waitFor();
+      expect(await tree.locator("> .lock-tree > li > .lock-line").textContent()).toContain("the first");
+      const waiter = tree.locator(".lock-tree .lock-tree .lock-line");
+      expect(await waiter.textContent()).toMatch(/the second.*waits for.*update public\.counters set amount = 2/s);
+      await waiter.getByRole("button", { name: /^Cancel/ }).focus();
+      await page.keyboard.press("Enter");
+      const dialog = page.getByRole("dialog");
+      expect(await dialog.textContent()).toContain("update public.counters set amount = 2");
+      await dialog.getByRole("button", { name: "Cancel the statement" }).press("Enter");
+      expect(await waits).toBe("57014");
+      await page.getByText(/^Postgres was asked to cancel/).waitFor();
+      await region("Idle in a transaction").getByText("the first").first().waitFor();
+    } finally {
+      await Promise.all([first.end(), second.end()]);
+    }
+  });
+
+  test("shows the text of a hostile statement as text", async () => {
+    const client = await connect("<img src=x onerror=alert(1)>");
+    try {
+      const sleeping = client.query("select pg_sleep(60), '<script>alert(1)</script>'").catch(() => {});
+      await region("Running statements").first().getByText("<script>alert(1)</script>").waitFor();
+      await region("Running statements").first().getByText("<img src=x onerror=alert(1)>").waitFor();
+      await studio.sql("select pg_cancel_backend(pid) from pg_stat_activity where query like 'select pg_sleep(60)%'");
+      await sleeping;
+    } finally {
+      await client.end();
+    }
+  });
+
+  test("keeps its history while other pages are shown, and asks no more when it is paused", async () => {
+    const count = () => studio.requests.filter(({ url }) => url.includes("/admin/v1/running")).length;
+    await page.getByRole("button", { name: "Pause" }).click();
+    const link = (name: string) => page.getByRole("navigation", { name: "Studio" }).getByRole("link", { name });
+    await link("Access").click();
+    await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+    const before = count();
+    await link("Running").click();
+    await page.getByRole("img", { name: /^Requests per second\./ }).waitFor();
+    expect(count()).toBe(before);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await until(() => count() > before);
+  });
+
+  test("is accessible on a phone and on a large screen, light and dark", async () => {
+    for (const { width, colorScheme } of LAYOUTS) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      if (process.env.SHOTS)
+        await page.screenshot({ path: `${process.env.SHOTS}/running-${width}-${colorScheme}.png`, fullPage: true });
+      await expectAccessible(page);
+    }
+  });
+});
