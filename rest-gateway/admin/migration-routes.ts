@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { SchemaChangeError, type SchemaChanges } from "../../engine/migrate/schema-changes.ts";
+import { withoutSecrets } from "../../engine/script/without-secrets.ts";
 import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { AdminRoutes } from "./admin-request.ts";
@@ -17,7 +18,7 @@ export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: Sch
     "POST /migration": async ({ request, logEvent }) => {
       const { sql: sent, name, dry_run: isDryRun } = await readFields(request, CHANGE);
       const sql = sent.trim();
-      const logged = { sql: sql.slice(0, LOGGED_LENGTH) };
+      const logged = { sql: withoutSecrets(sql).slice(0, LOGGED_LENGTH) };
       await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
       try {
         const done = isDryRun

@@ -115,7 +115,7 @@ export function openCodeMirror(parent: HTMLElement, options: CodeMirrorOptions):
       extensions: [
         keymap.of(Object.entries(options.keys).map(([key, run]) => bindKey(key, () => run(editor)))),
         EditorView.cspNonce.of(findNonce()),
-        EditorView.contentAttributes.of({ "aria-label": options.label }),
+        EditorView.contentAttributes.of({ "aria-label": options.label, tabindex: "0" }),
         language.of(languageOf(options)),
         readOnly.of(readOnlyExtension(options.isReadOnly)),
         basicExtensions(),

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import {
   type AppliedChange,
   applyChange,
@@ -11,8 +11,8 @@ import {
 import { reloadCatalog } from "../../api/use-catalog.ts";
 import { Button } from "../../components/button.ts";
 import { CopyButton } from "../../components/code-block.ts";
+import { CodeEditor, type CodeProblem } from "../../components/code-editor.ts";
 import { Dialog } from "../../components/dialog.ts";
-import { TextArea } from "../../components/field.ts";
 import { Notice } from "../../components/notice.ts";
 import { showToast } from "../../components/toast.ts";
 import { useLoaded } from "../../components/use-loaded.ts";
@@ -59,7 +59,7 @@ export function ApplySqlDialog({ title, sql: proposed, name, onClose, onApplied,
     <${Dialog} title=${title} size="wide" onClose=${onClose} actions=${actions}>
       ${state.error && html`<${Notice} kind="error" error=${state.error} />`}
       ${state.value && html`<${ModeNotice} state=${state.value} />`}
-      <${SqlField} sql=${sql} fault=${work.fault} onInput=${setSql} />
+      <${SqlField} sql=${sql} fault=${work.fault} onInput=${setSql} onTry=${trySql} />
       ${work.error && html`<${Notice} kind="error" error=${work.error} />`}
       ${work.fault && html`<${FaultNotice} fault=${work.fault} />`}
       ${work.dryRun && html`<${DryRunReport} run=${work.dryRun} />`}
@@ -116,31 +116,32 @@ type SqlFieldProps = {
   readonly sql: string;
   readonly fault: SqlFault | null;
   readonly onInput: (sql: string) => void;
+  /** By the keyboard, from within the editor. */
+  readonly onTry: () => void;
 };
 
-/** The cursor goes to the place of an error. */
-function SqlField({ sql, fault, onInput }: SqlFieldProps) {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!fault || fault.file !== null) return;
-    const area = box.current!.querySelector("textarea")!;
-    const leading = sql.length - sql.trimStart().length;
-    const before =
-      sql
-        .trimStart()
-        .split("\n")
-        .slice(0, fault.line - 1)
-        .join("\n").length + (fault.line > 1 ? 1 : 0);
-    const offset = leading + before + fault.column - 1;
-    area.focus();
-    area.setSelectionRange(offset, offset);
-  }, [fault]);
-  const rows = Math.min(18, Math.max(6, sql.split("\n").length + 1));
+/** Escape leaves the editor, not the dialog. */
+function SqlField({ sql, fault, onInput, onTry }: SqlFieldProps) {
+  const problems = useMemo(() => (fault && fault.file === null ? [toProblem(sql, fault)] : []), [fault]);
+  const stayInDialog = (event: KeyboardEvent) => event.key === "Escape" && event.preventDefault();
   return html`
-    <div ref=${box} class="sql-field">
-      <${TextArea} label=${words.sql} value=${sql} rows=${rows} hint=${words.sqlHint} onInput=${onInput} />
+    <div onKeyDown=${stayInDialog}>
+      <${CodeEditor} label=${words.sql} language="sql" value=${sql} problems=${problems} onChange=${onInput} keys=${{ "Mod-Enter": onTry }} />
+      <p class="field-hint">${words.sqlHint}</p>
     </div>
   `;
+}
+
+/** The word at the place of the error. */
+function toProblem(sql: string, { line, column, message }: SqlFault): CodeProblem {
+  const leading = sql.length - sql.trimStart().length;
+  const before = sql
+    .slice(leading)
+    .split("\n")
+    .slice(0, line - 1);
+  const from = leading + before.reduce((length, text) => length + text.length + 1, 0) + column - 1;
+  const [word] = /^\w*/.exec(sql.slice(from))!;
+  return { from, to: from + Math.max(1, word.length), message };
 }
 
 function FaultNotice({ fault }: { readonly fault: SqlFault }) {
