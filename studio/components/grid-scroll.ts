@@ -1,0 +1,135 @@
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+export const ROW_HEIGHT = 29;
+export const HEADER_HEIGHT = 33;
+
+/** Browsers limit the height of an element: Firefox to 17.8 million pixels, Chrome to 33.5 million. */
+const MAX_ELEMENT_HEIGHT = 10_000_000;
+
+export type ScrollGeometry = {
+  readonly contentHeight: number;
+  readonly viewHeight: number;
+};
+
+type ScrollState = {
+  /** The pixel of the content that is at the top. */
+  readonly position: number;
+  readonly scrollTop: number;
+};
+
+export function elementHeight({ contentHeight }: ScrollGeometry): number {
+  return Math.min(contentHeight, MAX_ELEMENT_HEIGHT);
+}
+
+export function maxPosition({ contentHeight, viewHeight }: ScrollGeometry): number {
+  return Math.max(0, contentHeight - viewHeight);
+}
+
+export function scrollTopOf(position: number, geometry: ScrollGeometry): number {
+  return position / scaleOf(geometry);
+}
+
+/** How many pixels of content one pixel of the scrollbar stands for. */
+function scaleOf(geometry: ScrollGeometry): number {
+  const range = elementHeight(geometry) - geometry.viewHeight;
+  return range <= 0 ? 1 : maxPosition(geometry) / range;
+}
+
+/**
+ * The position after the browser has scrolled the element. A step of the wheel moves the content by as many pixels as the element,
+ * whatever the scale; a move of the scrollbar moves it to the place in proportion.
+ */
+export function positionAfterScroll(
+  before: ScrollState,
+  scrollTop: number,
+  geometry: ScrollGeometry,
+  isWheel = false,
+): number {
+  const scale = scaleOf(geometry);
+  const step = scrollTop - before.scrollTop;
+  const isStep = scale > 1 && (isWheel || Math.abs(step) <= geometry.viewHeight);
+  const position = isStep ? before.position + step : scrollTop * scale;
+  return Math.min(Math.max(0, position), maxPosition(geometry));
+}
+
+export type GridView = {
+  readonly position: number;
+  readonly left: number;
+  readonly width: number;
+  readonly height: number;
+};
+
+/** Follows the scrolling and the size of an element that shows `contentHeight` pixels below a header. */
+export function useGridScroll(contentHeight: number) {
+  const element = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState<GridView>({ position: 0, left: 0, width: 0, height: 0 });
+  const state = useRef({ position: 0, scrollTop: 0, contentHeight, idle: 0, wheel: 0 });
+  state.current.contentHeight = contentHeight;
+  const scroll = useMemo(() => makeScroll(element, state.current, setView), []);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(scroll.measure);
+    observer.observe(element.current!);
+    return () => {
+      observer.disconnect();
+      clearTimeout(state.current.idle);
+    };
+  }, [scroll]);
+  // The number of rows has changed, and so the scale.
+  useLayoutEffect(() => scroll.moveTo(state.current.position), [scroll, contentHeight]);
+  return { element, view, elementHeight: Math.min(contentHeight, MAX_ELEMENT_HEIGHT), ...scroll };
+}
+
+const IDLE_MILLISECONDS = 150;
+/** What the wheel counts in: pixels, lines, pages. */
+const WHEEL_UNITS = [1, 40, 1000];
+
+function makeScroll(
+  element: { readonly current: HTMLDivElement | null },
+  state: { position: number; scrollTop: number; contentHeight: number; idle: number; wheel: number },
+  setView: (view: GridView) => void,
+) {
+  const geometry = (): ScrollGeometry => ({
+    contentHeight: state.contentHeight,
+    viewHeight: Math.max(0, element.current!.clientHeight - HEADER_HEIGHT),
+  });
+  const measure = () => {
+    const { scrollLeft, clientWidth } = element.current!;
+    setView({ position: state.position, left: scrollLeft, width: clientWidth, height: geometry().viewHeight });
+  };
+  /** Puts the scrollbar where the position says, which the steps of the wheel have moved out of proportion. */
+  const align = () => {
+    element.current!.scrollTop = scrollTopOf(state.position, geometry());
+    state.scrollTop = element.current!.scrollTop;
+  };
+  const settle = () => {
+    state.wheel = 0;
+    if (element.current) align();
+  };
+  const moveTo = (position: number) => {
+    state.position = Math.min(Math.max(0, position), maxPosition(geometry()));
+    align();
+    measure();
+  };
+  const onScroll = () => {
+    const { scrollTop } = element.current!;
+    const step = Math.abs(scrollTop - state.scrollTop);
+    const isWheel = step <= state.wheel + 1;
+    if (isWheel) state.wheel -= step;
+    state.position = positionAfterScroll(state, scrollTop, geometry(), isWheel);
+    const isAtEdge = scrollTop <= 0 || scrollTop >= elementHeight(geometry()) - geometry().viewHeight;
+    state.scrollTop = scrollTop;
+    if (isAtEdge) align();
+    clearTimeout(state.idle);
+    state.idle = setTimeout(settle, IDLE_MILLISECONDS) as unknown as number;
+    measure();
+  };
+  const moveLeft = (left: number) => {
+    element.current!.scrollLeft = left;
+    measure();
+  };
+  /** The browser scrolls smoothly by as much as the wheel was turned, in many steps or in one. */
+  const onWheel = ({ deltaY, deltaMode }: WheelEvent) => {
+    state.wheel += Math.abs(deltaY) * WHEEL_UNITS[deltaMode]!;
+  };
+  return { measure, moveTo, moveLeft, onScroll, onWheel };
+}
