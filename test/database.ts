@@ -33,16 +33,12 @@ export function urlOf(role: string, database: string): string {
   return inject("clusterUrl").replace("ROLE", role).replace("DATABASE", database);
 }
 
-/**
- * `pool.end()` does not wait for its sessions to end; one that is ended by force throws where nobody listens. A database cannot be
- * dropped, not even by force, while the session of a stopped reader of its changes still ends.
- */
+/** `pool.end()` does not wait for its sessions to end; one that is ended by force throws where nobody listens. */
 function afterFarewells(name: string): string {
   return `do $$ begin
-    for attempt in 1..1000 loop
+    for attempt in 1..20 loop
       perform pg_stat_clear_snapshot();
-      exit when not exists (select from pg_replication_slots where database = '${name}' and active)
-        and (attempt > 20 or not exists (select from pg_stat_activity where datname = '${name}'));
+      exit when not exists (select from pg_stat_activity where datname = '${name}');
       perform pg_sleep(0.02);
     end loop;
   end $$`;

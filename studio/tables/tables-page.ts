@@ -1,10 +1,61 @@
-import { Empty, PageHeader } from "../components/page.ts";
+import { adminCall } from "../api/admin.ts";
+import { type DatabaseDescription, findTable } from "../api/catalog.ts";
+import { sessionState } from "../api/session.ts";
+import { Notice } from "../components/notice.ts";
+import { Empty, Loading, PageHeader } from "../components/page.ts";
+import { useLoaded } from "../components/use-loaded.ts";
+import { useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { findObstacle } from "./table-access.ts";
+import { MissingGrant } from "./table-errors.ts";
+import { TableList } from "./table-list.ts";
+import { TableView } from "./table-view.ts";
 
 export function TablesPage() {
+  const catalog = useLoaded((signal) => adminCall<DatabaseDescription>("GET /catalog", { signal }), []);
+  const state = useStore(sessionState);
+  const [, schema, name] = useSegments();
+  if (state.status !== "signed-in") return null;
+  const role = state.viewAs?.role ?? state.session.role;
+  if (catalog.error) return html`<${Notice} kind="error" error=${catalog.error} onRetry=${catalog.reload} />`;
+  if (!catalog.value) return html`<${PageHeader} title=${texts.tables.title} /><${Loading} />`;
+  const isChosen = schema !== undefined && name !== undefined;
   return html`
-    <${PageHeader} title=${texts.tables.title} />
-    <${Empty}>${texts.placeholder(texts.tables.title)}<//>
+    <div class=${isChosen ? "tables chosen" : "tables"}>
+      <${TableList} catalog=${catalog.value} role=${role} chosen=${isChosen ? { schema, name } : null} />
+      <div class="table-pane">
+        ${isChosen ? html`<${ChosenTable} catalog=${catalog.value} role=${role} schema=${schema} name=${name} viewAs=${state.viewAs} />` : html`<${PageHeader} title=${texts.tables.title} /><${Empty}>${texts.tables.choose}<//>`}
+      </div>
+    </div>
+  `;
+}
+
+type ChosenTableProps = {
+  readonly catalog: DatabaseDescription;
+  readonly role: string;
+  readonly schema: string;
+  readonly name: string;
+  readonly viewAs: object | null;
+};
+
+function ChosenTable({ catalog, role, schema, name, viewAs }: ChosenTableProps) {
+  const table = findTable(catalog, { schema, name });
+  if (!table) {
+    return html`
+      <${PageHeader} title=${name} />
+      <${Notice} kind="warning" title=${texts.tables.unknownTable(`${schema}.${name}`)} />
+    `;
+  }
+  const obstacle = findObstacle(catalog, role, table);
+  if (obstacle === null) {
+    return html`<${TableView} key=${`${schema}.${name}`} catalog=${catalog} role=${role} table=${table} viewAs=${viewAs} />`;
+  }
+  return html`
+    <${PageHeader} title=${name} />
+    <${Notice} kind="warning" title=${texts.tables.obstacles[obstacle](role)}>
+      ${obstacle === "no privilege" ? html`<${MissingGrant} role=${role} table=${table} />` : html`<p>${texts.tables.exposeSchema(schema)}</p>`}
+    <//>
   `;
 }

@@ -1,0 +1,64 @@
+/** How a table's columns are shown, kept by the browser. */
+export type ColumnLayout = {
+  /** Names in their order; columns that are not named come after them. */
+  readonly order: readonly string[];
+  readonly hidden: readonly string[];
+  readonly widths: Readonly<Record<string, number>>;
+};
+
+export type LayoutStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
+
+export const INITIAL_LAYOUT: ColumnLayout = { order: [], hidden: [], widths: {} };
+
+export function readLayout(storage: LayoutStorage, table: string): ColumnLayout {
+  try {
+    const stored: unknown = JSON.parse(storage.getItem(keyOf(table)) ?? "null");
+    return isLayout(stored) ? stored : INITIAL_LAYOUT;
+  } catch {
+    return INITIAL_LAYOUT;
+  }
+}
+
+/** A browser that keeps nothing shows the initial layout at the next visit. */
+export function writeLayout(storage: LayoutStorage, table: string, layout: ColumnLayout): void {
+  const isInitial = layout.order.length + layout.hidden.length + Object.keys(layout.widths).length === 0;
+  try {
+    if (isInitial) storage.removeItem(keyOf(table));
+    else storage.setItem(keyOf(table), JSON.stringify(layout));
+  } catch {
+    // The storage is full, or forbidden.
+  }
+}
+
+/** The names in the order of the layout. */
+export function orderColumns(names: readonly string[], { order }: ColumnLayout): string[] {
+  const known = order.filter((name) => names.includes(name));
+  return [...known, ...names.filter((name) => !known.includes(name))];
+}
+
+export function hideColumn(layout: ColumnLayout, name: string, isHidden: boolean): ColumnLayout {
+  const others = layout.hidden.filter((each) => each !== name);
+  return { ...layout, hidden: isHidden ? [...others, name] : others };
+}
+
+export function resizeColumn(layout: ColumnLayout, name: string, width: number): ColumnLayout {
+  return { ...layout, widths: { ...layout.widths, [name]: Math.round(width) } };
+}
+
+/** Moves a column to the place of another one. */
+export function moveColumn(layout: ColumnLayout, names: readonly string[], name: string, place: string): ColumnLayout {
+  const ordered = orderColumns(names, layout);
+  const to = ordered.indexOf(place);
+  const others = ordered.filter((each) => each !== name);
+  return { ...layout, order: [...others.slice(0, to), name, ...others.slice(to)] };
+}
+
+function keyOf(table: string): string {
+  return `studio.columns.${table}`;
+}
+
+function isLayout(value: unknown): value is ColumnLayout {
+  if (typeof value !== "object" || value === null) return false;
+  const { order, hidden, widths } = value as Partial<ColumnLayout>;
+  return Array.isArray(order) && Array.isArray(hidden) && typeof widths === "object" && widths !== null;
+}

@@ -1,0 +1,61 @@
+import {
+  type DatabaseDescription,
+  type DescribedColumn,
+  type DescribedTable,
+  hasPrivilege,
+  hasPrivilegeOnAny,
+} from "../api/catalog.ts";
+import { filterKind } from "./filters.ts";
+
+/** Why a table's rows cannot be read by a role. */
+export type TableObstacle = "not exposed" | "no privilege";
+
+/** The columns of a system that identify a row of a table as long as it is not changed. */
+const ROW_ADDRESS = "ctid";
+
+export function findObstacle(catalog: DatabaseDescription, role: string, table: DescribedTable): TableObstacle | null {
+  if (!table.exposed) return "not exposed";
+  return hasPrivilegeOnAny(catalog, role, "select", table) ? null : "no privilege";
+}
+
+export function readableColumns(catalog: DatabaseDescription, role: string, table: DescribedTable): DescribedColumn[] {
+  return table.columns.filter(({ name }) => hasPrivilege(catalog, role, "select", table, name));
+}
+
+/**
+ * The columns that distinguish the rows of a table: the primary key, a unique key that is never null, or where the rows are
+ * stored. Empty where there is none, as for views.
+ */
+export function findRowKey(catalog: DatabaseDescription, role: string, table: DescribedTable): readonly string[] {
+  const columns = new Map(readableColumns(catalog, role, table).map((column) => [column.name, column]));
+  const isKey = (names: readonly (string | null)[]): names is readonly string[] =>
+    names.length > 0 && names.every((name) => name !== null && columns.get(name)?.nullable === false);
+  if (isKey(table.primary_key)) return table.primary_key;
+  const unique = table.indexes.find(
+    ({ unique, valid, predicate, columns: names }) => unique && valid && predicate === null && isKey(names),
+  );
+  if (unique) return unique.columns as readonly string[];
+  const isStored = table.kind === "table" || table.kind === "materialized view";
+  return isStored && hasPrivilege(catalog, role, "select", table) ? [ROW_ADDRESS] : [];
+}
+
+/** Types that Postgres cannot order. */
+const UNORDERED = /^(json|xml|point|line|lseg|box|path|polygon|circle|aclitem)(\[\])?$/;
+
+export function isSortable({ base_type: type }: DescribedColumn): boolean {
+  return !UNORDERED.test(type);
+}
+
+export function isNumeric(column: DescribedColumn): boolean {
+  return filterKind(column) === "number";
+}
+
+/** The statements that let the role read the table. */
+export function grantStatements(role: string, { schema, name }: Pick<DescribedTable, "schema" | "name">): string {
+  const to = quoteIdentifier(role);
+  return `grant usage on schema ${quoteIdentifier(schema)} to ${to};\ngrant select on ${quoteIdentifier(schema)}.${quoteIdentifier(name)} to ${to};`;
+}
+
+function quoteIdentifier(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}

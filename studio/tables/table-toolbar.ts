@@ -1,0 +1,45 @@
+import { useState } from "preact/hooks";
+import type { DescribedTable } from "../api/catalog.ts";
+import { Button, IconButton } from "../components/button.ts";
+import { useGridRows } from "../components/grid-rows.ts";
+import { PageHeader } from "../components/page.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { ColumnsDialog } from "./columns-dialog.ts";
+import type { RowWindows } from "./row-windows.ts";
+import type { TableColumns } from "./use-columns.ts";
+
+export type TableToolbarProps = {
+  readonly table: DescribedTable;
+  readonly windows: RowWindows;
+  readonly columns: TableColumns;
+  readonly showsDetails: boolean;
+  readonly onDetails: () => void;
+  readonly onAddFilter: (column: string) => void;
+};
+
+export function TableToolbar({ table, windows, columns, showsDetails, onDetails, onAddFilter }: TableToolbarProps) {
+  const [choosesColumns, setChoosesColumns] = useState(false);
+  const [first] = columns.all;
+  return html`
+    <${PageHeader} title=${html`<span class="table-schema">${table.schema}.</span>${table.name}`}>
+      <${RowCount} windows=${windows} />
+      ${first && html`<${Button} kind="quiet" icon="filter" onClick=${() => onAddFilter(first.name)}>${texts.tables.filter}<//>`}
+      <${Button} kind="quiet" icon="column" onClick=${() => setChoosesColumns(true)}>${texts.tables.columns(columns.shown.length, columns.all.length)}<//>
+      <${Button} kind="quiet" icon="eye" pressed=${showsDetails} onClick=${onDetails}>${texts.tables.details}<//>
+      <${IconButton} icon="refresh" label=${texts.tables.refresh} onClick=${() => refresh(windows)} />
+    <//>
+    ${choosesColumns && html`<${ColumnsDialog} columns=${columns} onClose=${() => setChoosesColumns(false)} />`}
+  `;
+}
+
+function refresh(windows: RowWindows): void {
+  windows.refresh();
+  void windows.countRows();
+}
+
+function RowCount({ windows }: { readonly windows: RowWindows }) {
+  useGridRows(windows);
+  const { rowCount, isExact } = windows;
+  return html`<span class="row-count quiet" aria-live="polite">${isExact ? texts.tables.rowCount(rowCount) : texts.tables.estimatedRowCount(rowCount)}</span>`;
+}

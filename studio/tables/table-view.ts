@@ -1,0 +1,165 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
+import type { TableRow } from "../api/rest-query.ts";
+import { DataGrid } from "../components/data-grid.ts";
+import type { GridColumn } from "../components/grid-columns.ts";
+import type { GridControl } from "../components/grid-cursor.ts";
+import type { GridCell } from "../components/grid-keys.ts";
+import { useGridRows } from "../components/grid-rows.ts";
+import { location, navigate } from "../frame/router.ts";
+import { html } from "../html.ts";
+import { useStore } from "../store.ts";
+import { texts } from "../texts.ts";
+import { cellContent } from "./cell-content.ts";
+import { ColumnMenu } from "./column-menu.ts";
+import { FilterBar } from "./filter-bar.ts";
+import { filterKind, formatRowsState, operatorsOf, parseRowsState, type RowsState, toggleSort } from "./filters.ts";
+import { ReferencePreview } from "./reference-preview.ts";
+import { addressOf, foreignKeyOf, referencedRow } from "./references.ts";
+import { RowDetails } from "./row-details.ts";
+import type { RowWindows } from "./row-windows.ts";
+import { TableErrors } from "./table-errors.ts";
+import { TableToolbar } from "./table-toolbar.ts";
+import { type TableColumns, useColumns } from "./use-columns.ts";
+import { useTableRows } from "./use-table-rows.ts";
+
+export type TableViewProps = {
+  readonly catalog: DatabaseDescription;
+  readonly role: string;
+  readonly table: DescribedTable;
+  readonly viewAs: object | null;
+};
+
+type OpenMenu = { readonly column: string; readonly anchor: Element };
+
+/** The rows of one table. Its filters and order are the address of the page. */
+export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
+  const { query } = useStore(location);
+  const state = useMemo(() => parseRowsState(query), [query]);
+  const columns = useColumns(catalog, role, table);
+  const windows = useTableRows({ catalog, role, table, state, viewAs });
+  const control = useRef<GridControl | null>(null);
+  const [cell, setCell] = useState<GridCell | null>(null);
+  const [showsDetails, setShowsDetails] = useState(false);
+  const [menu, setMenu] = useState<OpenMenu | null>(null);
+  const changeState = (next: RowsState) => navigate(addressWith(next));
+  const toggleDetails = () => setShowsDetails((before) => !before);
+  const addFilter = (column: string) => {
+    const [operator] = operatorsOf(filterKind(columns.byName.get(column)!));
+    setDraft({ column, path: "", operator: operator!, value: "" });
+  };
+  const [draft, setDraft] = useState<RowsState["filters"][number] | null>(null);
+  const closeMenu = () => {
+    setMenu(null);
+    control.current?.focus();
+  };
+  return html`
+    <${TableToolbar} table=${table} windows=${windows} columns=${columns} showsDetails=${showsDetails} onDetails=${toggleDetails} onAddFilter=${addFilter} />
+    <${FilterBar} columns=${columns} filters=${state.filters} draft=${draft} onDraft=${setDraft} onChange=${(filters: RowsState["filters"]) => changeState({ ...state, filters })} />
+    <${TableErrors} windows=${windows} role=${role} table=${table} />
+    <div class="table-body">
+      <${TableGrid}
+        catalog=${catalog}
+        table=${table}
+        windows=${windows}
+        columns=${columns}
+        state=${state}
+        control=${control}
+        active=${cell}
+        onCell=${setCell}
+        onDetails=${toggleDetails}
+        onSort=${(column: string, additive: boolean) => changeState({ ...state, sort: toggleSort(state.sort, column, additive) })}
+        onMenu=${setMenu}
+      />
+      ${showsDetails && html`<${RowDetails} catalog=${catalog} table=${table} columns=${columns.all} windows=${windows} index=${cell?.row ?? null} onClose=${toggleDetails} />`}
+    </div>
+    ${menu && html`<${ColumnMenu} ...${menu} columns=${columns} state=${state} onState=${changeState} onAddFilter=${addFilter} onClose=${closeMenu} />`}
+  `;
+}
+
+function addressWith(state: RowsState): string {
+  const query = formatRowsState(state);
+  return location.get().path + (query && `?${query}`);
+}
+
+type TableGridProps = {
+  readonly catalog: DatabaseDescription;
+  readonly table: DescribedTable;
+  readonly windows: RowWindows;
+  readonly columns: TableColumns;
+  readonly state: RowsState;
+  readonly control: { current: GridControl | null };
+  readonly active: GridCell | null;
+  readonly onCell: (cell: GridCell | null) => void;
+  readonly onDetails: () => void;
+  readonly onSort: (column: string, additive: boolean) => void;
+  readonly onMenu: (menu: OpenMenu) => void;
+};
+
+function TableGrid(props: TableGridProps) {
+  const { catalog, table, windows, columns, state, control, onCell, onDetails, onMenu } = props;
+  const pane = useRef<HTMLDivElement>(null);
+  useGridRows(windows);
+  const renderCell = useCallback(
+    (row: TableRow, column: GridColumn) => tableCell(catalog, table, columns, row, column),
+    [catalog, table, columns.byName],
+  );
+  const onKey = (event: KeyboardEvent, cell: GridCell) => {
+    if (event.key !== "Enter" || cell.row < 0 || !(event.ctrlKey || event.metaKey || event.altKey)) return false;
+    const address = event.altKey
+      ? null
+      : addressBehind(catalog, table, windows.rowAt(cell.row), columns.shown[cell.column]);
+    if (event.altKey) onDetails();
+    else if (address) navigate(address);
+    return true;
+  };
+  useEffect(() => onCell(control.current?.activeCell() ?? null), [windows]);
+  return html`
+    <div class="table-grid" ref=${pane}>
+      <${DataGrid}
+        label=${texts.tables.rowsOf(table.name)}
+        columns=${columns.shown}
+        rows=${windows}
+        renderCell=${renderCell}
+        copyCell=${(row: TableRow, column: GridColumn) => row[column.id] ?? ""}
+        sort=${state.sort}
+        control=${control}
+        onKey=${onKey}
+        onOpen=${onDetails}
+        onActiveCell=${onCell}
+        onSort=${props.onSort}
+        onResize=${columns.resize}
+        onReorder=${columns.move}
+        onColumnMenu=${(column: string, anchor: Element) => onMenu({ column, anchor })}
+      >
+        ${windows.error ? null : windows.isExact ? texts.tables.noRows : texts.components.loading}
+      <//>
+      <${ReferencePreview} catalog=${catalog} table=${table} windows=${windows} columns=${columns} pane=${pane} active=${props.active} />
+    </div>
+  `;
+}
+
+function tableCell(
+  catalog: DatabaseDescription,
+  table: DescribedTable,
+  columns: TableColumns,
+  row: TableRow,
+  { id }: GridColumn,
+) {
+  const value = row[id];
+  const content = cellContent(value, columns.byName.get(id)!);
+  const key = value == null ? undefined : foreignKeyOf(table, id);
+  const reference = key && referencedRow(catalog, key, row);
+  return reference ? html`<a class="cell-link" tabindex="-1" href=${addressOf(reference)}>${content}</a>` : content;
+}
+
+function addressBehind(
+  catalog: DatabaseDescription,
+  table: DescribedTable,
+  row: TableRow | undefined,
+  column: GridColumn | undefined,
+): string | null {
+  const key = column && foreignKeyOf(table, column.id);
+  const reference = key && row && referencedRow(catalog, key, row);
+  return reference ? addressOf(reference) : null;
+}

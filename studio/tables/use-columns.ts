@@ -1,0 +1,87 @@
+import { useMemo, useState } from "preact/hooks";
+import type { DatabaseDescription, DescribedColumn, DescribedTable } from "../api/catalog.ts";
+import type { GridColumn } from "../components/grid-columns.ts";
+import {
+  type ColumnLayout,
+  hideColumn,
+  INITIAL_LAYOUT,
+  moveColumn,
+  orderColumns,
+  readLayout,
+  resizeColumn,
+  writeLayout,
+} from "./column-layout.ts";
+import { isNumeric, isSortable, readableColumns } from "./table-access.ts";
+
+/** The columns of a table as the user has laid them out, and what changes that. */
+export type TableColumns = {
+  /** All that the role may read, in their order. */
+  readonly all: readonly DescribedColumn[];
+  readonly shown: readonly GridColumn[];
+  readonly byName: ReadonlyMap<string, DescribedColumn>;
+  isHidden(name: string): boolean;
+  hide(name: string, isHidden: boolean): void;
+  hideAll(isHidden: boolean): void;
+  resize(name: string, width: number): void;
+  move(name: string, place: string): void;
+  reset(): void;
+};
+
+export function useColumns(catalog: DatabaseDescription, role: string, table: DescribedTable): TableColumns {
+  const storageKey = `${table.schema}.${table.name}`;
+  const [layout, setLayout] = useState(() => readLayout(localStorage, storageKey));
+  return useMemo(() => {
+    const readable = readableColumns(catalog, role, table);
+    const names = readable.map(({ name }) => name);
+    const byName = new Map(readable.map((column) => [column.name, column]));
+    const all = orderColumns(names, layout).map((name) => byName.get(name)!);
+    const change = (make: (before: ColumnLayout) => ColumnLayout) =>
+      setLayout((before) => {
+        const after = make(before);
+        writeLayout(localStorage, storageKey, after);
+        return after;
+      });
+    return {
+      all,
+      byName,
+      shown: all.filter(({ name }) => !layout.hidden.includes(name)).map((column) => toGridColumn(column, layout)),
+      isHidden: (name) => layout.hidden.includes(name),
+      hide: (name, isHidden) => change((before) => hideColumn(before, name, isHidden)),
+      hideAll: (isHidden) => change((before) => ({ ...before, hidden: isHidden ? names : [] })),
+      resize: (name, width) => change((before) => resizeColumn(before, name, width)),
+      move: (name, place) => change((before) => moveColumn(before, names, name, place)),
+      reset: () => change(() => INITIAL_LAYOUT),
+    };
+  }, [catalog, role, table, layout]);
+}
+
+function toGridColumn(column: DescribedColumn, { widths }: ColumnLayout): GridColumn {
+  return {
+    id: column.name,
+    title: column.name,
+    detail: column.type,
+    width: widths[column.name] ?? initialWidth(column),
+    align: isNumeric(column) ? "end" : "start",
+    isSortable: isSortable(column),
+  };
+}
+
+const WIDTHS: Readonly<Record<string, number>> = {
+  boolean: 90,
+  smallint: 90,
+  integer: 100,
+  bigint: 130,
+  date: 110,
+  uuid: 290,
+  text: 220,
+  jsonb: 260,
+  json: 260,
+  "timestamp with time zone": 220,
+  "timestamp without time zone": 190,
+};
+const CHARACTER_WIDTH = 8;
+
+function initialWidth({ name, type, base_type: base }: DescribedColumn): number {
+  const header = (name.length + Math.min(type.length, 8)) * CHARACTER_WIDTH + 40;
+  return Math.min(320, Math.max(WIDTHS[base] ?? 150, header));
+}

@@ -1,0 +1,61 @@
+import { useEffect, useMemo } from "preact/hooks";
+import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
+import { countRows, readRows } from "../api/rows.ts";
+import { formatFilter, type RowsState } from "./filters.ts";
+import { completeOrder, formatOrder } from "./keyset.ts";
+import { RowWindows } from "./row-windows.ts";
+import { findRowKey, readableColumns } from "./table-access.ts";
+
+export type TableRowsOptions = {
+  readonly catalog: DatabaseDescription;
+  readonly role: string;
+  readonly table: DescribedTable;
+  readonly state: RowsState;
+  /** Another one's rows are read anew. */
+  readonly viewAs: object | null;
+};
+
+/** The rows of a table with the filters and the order of the page's address. */
+export function useTableRows({ catalog, role, table, state, viewAs }: TableRowsOptions): RowWindows {
+  const { filters, sort } = state;
+  const windows = useMemo(
+    () => openWindows(catalog, role, table, state),
+    [catalog, role, table, viewAs, ...keysOf(filters, sort)],
+  );
+  useEffect(() => {
+    void windows.countRows();
+    return () => windows.close();
+  }, [windows]);
+  return windows;
+}
+
+function keysOf(...values: readonly unknown[]): string[] {
+  return values.map((value) => JSON.stringify(value));
+}
+
+function openWindows(catalog: DatabaseDescription, role: string, table: DescribedTable, { filters, sort }: RowsState) {
+  const columns = readableColumns(catalog, role, table);
+  const known = sort.filter(({ column }) => columns.some(({ name }) => name === column));
+  const key = findRowKey(catalog, role, table);
+  const order = completeOrder(known, key, (name) => columns.find((column) => column.name === name)?.nullable ?? false);
+  const source = { schema: table.schema, table: table.name };
+  const conditions = filters.map(formatFilter);
+  const names = [...new Set([...columns.map(({ name }) => name), ...key])];
+  return new RowWindows({
+    order,
+    isTotalOrder: key.length > 0,
+    rowCount: filters.length > 0 ? 0 : Math.max(0, table.estimated_rows ?? 0),
+    read: (request, signal) =>
+      readRows(
+        {
+          ...source,
+          ...request,
+          columns: names,
+          filters: [...conditions, ...request.filters],
+          order: formatOrder(request.order),
+        },
+        signal,
+      ),
+    count: (signal) => countRows({ ...source, filters: conditions }, "exact", signal),
+  });
+}
