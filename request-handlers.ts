@@ -13,7 +13,7 @@ import type { ServiceCounters } from "./engine/observability/metrics.ts";
 import type { SharedActivity } from "./engine/observability/process-activity.ts";
 import type { Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
-import type { PostgresUrls } from "./engine/postgres/served-postgres.ts";
+import type { ServedPostgres } from "./engine/postgres/served-postgres.ts";
 import { type CsrfProtection, makeCsrfProtection } from "./http/csrf-protection.ts";
 import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
@@ -61,7 +61,7 @@ export type RequestHandlers = { readonly entry: RequestListener; readonly interf
 type RequestHandlerDependencies = {
   readonly asOwner: AsOwner;
   readonly database: Database;
-  readonly postgres: PostgresUrls;
+  readonly postgres: ServedPostgres;
   readonly catalog: CatalogKeeper;
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
@@ -212,14 +212,16 @@ function adminFolder(
   services: SignInServices & { readonly csrf: CsrfProtection },
 ) {
   if (config.studio === "off") return {};
-  const { postgres, migrationWatch, catalog, currentCatalog } = shared;
+  const { postgres, migrationWatch, catalog, currentCatalog, graphql } = shared;
   const schemaChanges = makeSchemaChanges({
     settings: postgres.migrate,
     watch: migrationWatch,
     isEnabled: config.studioSql,
     reloadCatalog: () => catalog.reload(),
   });
-  return { [ADMIN_PREFIX]: adminHandler({ ...shared, ...services, config, catalog: currentCatalog, schemaChanges }) };
+  const omittedFromGraphql = () => graphql.omitted();
+  const all = { ...shared, ...services, config, catalog: currentCatalog, schemaChanges, omittedFromGraphql };
+  return { [ADMIN_PREFIX]: adminHandler(all) };
 }
 
 type Authenticate = (request: GatewayRequest) => ReturnType<typeof authenticateCaller>;

@@ -3,16 +3,9 @@ import type { Catalog } from "../engine/catalog/catalog.ts";
 import { loadCatalog } from "../engine/catalog/load-catalog.ts";
 import { type Config, type DatabaseSettings, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
 import type { AsOwner } from "../engine/database/owner-pool.ts";
-import type { StatementContext } from "../engine/database/statement.ts";
 import { readDatabaseSettings } from "../engine/database-config/config-keeper.ts";
 import { ApiError } from "../engine/errors.ts";
-import {
-  type InterfaceName,
-  makeCallerSettings,
-  makeSearchPathSetting,
-  roleSettings,
-} from "../engine/identity/caller-settings.ts";
-import { type Claims, parseClaims, serializeClaims } from "../engine/identity/claims.ts";
+import { type Claims, parseClaims } from "../engine/identity/claims.ts";
 import { bringUpToDate } from "../engine/migrate/migrate.ts";
 import { toPgConnectionString } from "../engine/pg-client/connection-string.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
@@ -23,7 +16,7 @@ import {
   type PostgresUrls,
   reachPostgres,
 } from "../engine/postgres/served-postgres.ts";
-import { requestInfoOf } from "../http/request-info.ts";
+import { makeAssumedContexts } from "../rest-gateway/statement-context.ts";
 import { commandLine, UsageError } from "./command.ts";
 
 /** Undefined function, undefined table, invalid schema name. */
@@ -116,19 +109,12 @@ export async function tryReadDatabaseSettings(config: Config): Promise<DatabaseS
   }
 }
 
-type AssumedCaller = { readonly role: string; readonly claims: Claims };
-type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
-
 /** Makes the role and settings with which a request of a given caller would run. */
-export function makeCallerContexts(catalog: Catalog, config: Config) {
-  const contextOf = makeCallerSettings(config);
-  const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
-
-  return ({ role, claims }: AssumedCaller, { interfaceName, path }: AssumedRequest): StatementContext => {
-    if (!catalog.roles.has(role)) throw new UsageError(`Requests cannot use the role "${role}".`);
-    const occasion = requestInfoOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
-    const { settings } = contextOf({ role, claimsText: serializeClaims({ ...claims, role }) }, occasion);
-    return { role, settings: [searchPath, ...roleSettings(catalog.roles.get(role)), ...settings] };
+export function makeCallerContexts(catalog: Catalog, config: Config): ReturnType<typeof makeAssumedContexts> {
+  const contextOf = makeAssumedContexts(catalog, config);
+  return (caller, request) => {
+    if (!catalog.roles.has(caller.role)) throw new UsageError(`Requests cannot use the role "${caller.role}".`);
+    return contextOf(caller, request);
   };
 }
 

@@ -3,7 +3,12 @@ import type { Config } from "../engine/config/config.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
 import { INTERFACE_NAMES, type InterfaceName } from "../engine/identity/caller-settings.ts";
 import type { Claims } from "../engine/identity/claims.ts";
-import { type AttemptOutcome, type PolicyMatrixRow, readPolicyMatrix } from "../engine/inspect/policy-matrix.ts";
+import {
+  type AttemptOutcome,
+  listRequestRoles,
+  type PolicyMatrixRow,
+  readPolicyMatrix,
+} from "../engine/inspect/policy-matrix.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { loginRoleOf } from "../engine/postgres/served-postgres.ts";
 import { commandLine, formatColumns, runCommand, UsageError } from "./command.ts";
@@ -61,23 +66,12 @@ function makeProgress() {
   };
 }
 
-/** Predefined roles of Postgres, which tokens should not name. */
-const PREDEFINED_ROLE = /^pg_/;
-
-/** The given roles, or else all roles that callers can have, the anonymous role first. */
-function selectRoles({ roles }: Catalog, anonRole: string, { loginRole, named }: MatrixRequest): readonly string[] {
-  if (named.length > 0) return named;
-  const others = [...roles.keys()].filter(
-    (name) => ![anonRole, loginRole].includes(name) && !PREDEFINED_ROLE.test(name),
-  );
-  return [anonRole, ...others];
-}
-
 /** The role and settings of each caller's requests. */
 function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest): StatementContext[] {
-  const { claims, interfaceName } = request;
+  const { claims, interfaceName, loginRole, named } = request;
   const contextOf = makeCallerContexts(catalog, config);
-  return selectRoles(catalog, config.anonRole, request).map((role) =>
+  const roles = named.length > 0 ? named : listRequestRoles(catalog, { anonRole: config.anonRole, loginRole });
+  return roles.map((role) =>
     contextOf({ role, claims: role === config.anonRole ? {} : claims }, { interfaceName, path: "/" }),
   );
 }

@@ -1,29 +1,23 @@
-import pg from "pg";
+import type pg from "pg";
 import { policyCondition } from "../engine/catalog/access.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../engine/catalog/tables.ts";
-import { ApiError } from "../engine/errors.ts";
-import type { InterfaceName } from "../engine/identity/caller-settings.ts";
-import { findMissingGrants } from "../engine/inspect/explain.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
-import { toHttpError } from "../http/http-error.ts";
 import { type FilterCondition, parseFilter } from "../realtime/changes/row-filter.ts";
 import {
+  type ExplainableRequest,
   explainRead,
+  explainRefusal,
+  parseReadAddress,
   type ReadExplanation,
-  type RequestedRows,
-  type RequestedRowsContext,
   readPoliciesOf,
-  readResourceRequest,
-  readTableRequest,
 } from "../rest-gateway/why/explain-read.ts";
 import { commandLine, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 import type { ExplainedStatement } from "./explain-query.ts";
 
-const TABLE_PREFIX = "/rest/v1";
 const REALTIME_PREFIX = "/realtime/v1";
 
 const GRAPHQL_QUERY = /^\s*(?:\{|query\b)/;
@@ -118,12 +112,10 @@ Examples:
       };
       await withClient(requestUrl, (login) => withClient(directUrl, (owner) => printAll(login, owner))).catch(
         (error) => {
-          if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
-          const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });
-          const answer = `${role} gets ${status} ${code}: ${message}`;
-          // The message for clients hides errors in policies; here they must be shown.
-          const more = error instanceof pg.DatabaseError && error.message !== message ? `\n${error.message}` : "";
-          const grants = findMissingGrants(error.message, role, catalog).map((grant) => `\nMissing: ${grant}`);
+          const refusal = explainRefusal(error, { role, catalog, config });
+          const answer = `${role} gets ${refusal.status} ${refusal.code}: ${refusal.message}`;
+          const grants = refusal.missingGrants.map((grant) => `\nMissing: ${grant}`);
+          const more = refusal.cause === null ? "" : `\n${refusal.cause}`;
           throw new Error(`${answer}${more}${grants.join("")}`, { cause: error });
         },
       );
@@ -131,33 +123,12 @@ Examples:
   },
 });
 
-/** A request to an interface with rows at paths. `rows` throws the error that the request would get. */
-export type ExplainableRequest = {
-  readonly interfaceName: InterfaceName;
-  readonly path: string;
-  rows(context: RequestedRowsContext): RequestedRows;
-};
-
-/** `things?id=eq.7`, `/rest/v1/things`, `/api/v1/things/7`, `/users`, `/realtime/v1?table=things&filter=id=eq.7`. */
+/** An address that `parseReadAddress` reads, or `/realtime/v1?table=things&filter=id=eq.7`. */
 export function parseAddress(address: string): ExplainableRequest {
   const { pathname, searchParams } = new URL(address, "http://localhost");
-  const isBelow = (folder: string) => pathname === folder || pathname.startsWith(`${folder}/`);
-  if (isBelow(REALTIME_PREFIX)) {
-    const [schema, request] = toTableRequest(searchParams);
-    return {
-      interfaceName: "realtime",
-      path: pathname,
-      rows: (context) => readTableRequest(request, { ...context, schema }),
-    };
-  }
-  if (address.startsWith("/") && !isBelow(TABLE_PREFIX)) {
-    return { interfaceName: "resource", path: pathname, rows: (context) => readResourceRequest(address, context) };
-  }
-  return {
-    interfaceName: "table",
-    path: pathname,
-    rows: (context) => readTableRequest(address, { ...context, schema: null }),
-  };
+  if (pathname !== REALTIME_PREFIX && !pathname.startsWith(`${REALTIME_PREFIX}/`)) return parseReadAddress(address);
+  const [schema, request] = toTableRequest(searchParams);
+  return { ...parseReadAddress(request, schema), interfaceName: "realtime", path: pathname };
 }
 
 /** A subscription to changes, as a /rest/v1 request for the same rows. */
@@ -169,7 +140,7 @@ function toTableRequest(parameters: URLSearchParams): [schema: string, request: 
   if (!conditions) throw new UsageError(`Invalid filter: ${filter}`);
   const query = new URLSearchParams();
   for (const { column, ...condition } of conditions) query.append(quoteValue(column), formatCondition(condition));
-  return [parameters.get("schema") ?? "public", `/${encodeURIComponent(table)}?${query}`];
+  return [parameters.get("schema") ?? "public", `${encodeURIComponent(table)}?${query}`];
 }
 
 function formatCondition({ negated, operator, values }: Omit<FilterCondition, "column">): string {

@@ -9,6 +9,7 @@ import {
   makeSearchPathSetting,
   roleSettings,
 } from "../engine/identity/caller-settings.ts";
+import { type Claims, serializeClaims } from "../engine/identity/claims.ts";
 import type { Plan } from "../engine/statement/plan/plan.ts";
 import { makeReadYourWrites } from "../http/read-your-writes.ts";
 import { requestInfoOf } from "../http/request-info.ts";
@@ -60,6 +61,23 @@ export function makeStatementContexts(
       callerKey: () => callerKey(caller.claims, () => request.connection().address),
       ...readYourWrites(caller, request),
     };
+  };
+}
+
+type AssumedCaller = { readonly role: string; readonly claims: Claims };
+type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
+
+/** The role and settings with which a request of a given caller would run: for `policies`, `why` and policy tests. */
+export function makeAssumedContexts(
+  catalog: Catalog,
+  config: ContextConfig & Pick<Config, "schemas">,
+): (caller: AssumedCaller, request: AssumedRequest) => StatementContext {
+  const contextOf = makeCallerSettings(config);
+  const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
+  return ({ role, claims }, { interfaceName, path }) => {
+    const info = requestInfoOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
+    const { settings } = contextOf({ role, claimsText: serializeClaims({ ...claims, role }) }, info);
+    return { role, settings: [searchPath, ...roleSettings(catalog.roles.get(role)), ...settings] };
   };
 }
 

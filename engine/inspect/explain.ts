@@ -1,12 +1,53 @@
 import type pg from "pg";
 import type { Catalog } from "../catalog/catalog.ts";
+import type { TablePrivilege } from "../catalog/roles.ts";
 import type { CatalogTable } from "../catalog/tables.ts";
+import type { AbortLike } from "../concurrency/abort.ts";
 import type { Statement, StatementContext } from "../database/statement.ts";
 import { quotedName } from "../pg-client/quoted-name.ts";
+import { withClient } from "../pg-client/with-client.ts";
+import type { PostgresUrls } from "../postgres/served-postgres.ts";
 
 /** `permission denied for materialized view sales` */
 const PERMISSION_DENIED =
   /^permission denied for (?<kind>table|view|materialized view|foreign table|schema|function) (?<name>.+)$/;
+
+type InspectionOptions = {
+  readonly timeoutMs: number;
+  /** Aborted when nobody waits for the result. */
+  readonly signal: AbortLike;
+};
+
+/** Makes Postgres notice a closed connection during a statement. Not every system can. */
+const NOTICE_CLOSED_CONNECTIONS = "set client_connection_check_interval = '1s'";
+
+/** Work on connections of its own, as the login of requests and as the owner. Its statements end with the timeout, or when it is aborted. */
+export async function withInspectionClients<T>(
+  { requestUrl, directUrl }: Pick<PostgresUrls, "requestUrl" | "directUrl">,
+  { timeoutMs, signal }: InspectionOptions,
+  work: (clients: { readonly login: pg.Client; readonly owner: pg.Client }) => Promise<T>,
+): Promise<T> {
+  const bounded = async (client: pg.Client): Promise<pg.Client> => {
+    await client.query(`set statement_timeout = ${timeoutMs}`);
+    await client.query(NOTICE_CLOSED_CONNECTIONS).catch(() => {});
+    return client;
+  };
+  return withClient(requestUrl, (loginClient) =>
+    withClient(directUrl, async (ownerClient) => {
+      const clients = [loginClient, ownerClient];
+      const close = () => {
+        for (const { connection } of clients as (pg.Client & { connection: pg.Connection })[])
+          connection.stream.destroy();
+      };
+      signal.addEventListener("abort", close);
+      try {
+        return await work({ login: await bounded(loginClient), owner: await bounded(ownerClient) });
+      } finally {
+        signal.removeEventListener("abort", close);
+      }
+    }),
+  );
+}
 
 /** Work in a transaction that changes nothing, with the caller's settings. The owner keeps its role. */
 export async function inRolledBackTransaction<T>(
@@ -63,4 +104,22 @@ function findUnreadableColumns(table: CatalogTable, role: string, catalog: Catal
   if (unreadable.length === 0) return null;
   const isWholeTable = unreadable.length === table.columns.size;
   return isWholeTable ? "select" : `select (${unreadable.map((column) => quotedName(column)).join(", ")})`;
+}
+
+/** The grants that a role lacks for a command on a table, as SQL. */
+export function findMissingTableGrants(
+  { role, verb, table }: { readonly role: string; readonly verb: TablePrivilege; readonly table: CatalogTable },
+  catalog: Catalog,
+): string[] {
+  const schema = catalog.schemas.get(table.schema);
+  const isGranted =
+    catalog.hasPrivilege(role, verb, table) ||
+    [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, verb, table, column));
+  const to = `to ${quotedName(role)};`;
+  return [
+    ...(schema && !catalog.hasPrivilege(role, "usage", schema)
+      ? [`grant usage on schema ${quotedName(table.schema)} ${to}`]
+      : []),
+    ...(isGranted ? [] : [`grant ${verb} on ${quotedName(table.schema, table.name)} ${to}`]),
+  ];
 }

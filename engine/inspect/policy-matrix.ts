@@ -7,6 +7,9 @@ import { quotedName } from "../pg-client/quoted-name.ts";
 export const VERBS = ["select", "insert", "update", "delete"] as const;
 
 const INSUFFICIENT_PRIVILEGE = "42501";
+const QUERY_CANCELED = "57014";
+/** A table that is locked meanwhile makes nobody wait behind us. */
+const LOCK_TIMEOUT_MS = 1_000;
 /** Integrity constraints, which Postgres checks after the policies. */
 const CONSTRAINT_VIOLATION = /^23/;
 /** Each attempt is a subtransaction; more than 64 in one transaction would slow down other sessions. */
@@ -74,6 +77,8 @@ type PolicyMatrixDependencies = {
   readonly login: pg.ClientBase;
   /** A connection as the owner, who sees every row. */
   readonly owner: pg.ClientBase;
+  /** For all contexts of a command together; 0 disables it. */
+  readonly timeoutMs?: number;
   /** Called before each table. */
   readonly onProgress?: (done: number, of: number) => void;
 };
@@ -82,24 +87,51 @@ type PolicyMatrixDependencies = {
 const MAX_SAMPLES = 5;
 
 /** Tests each command on each exposed table in each context, and rolls everything back. */
-export async function readPolicyMatrix({
-  catalog,
-  contexts,
-  login,
-  owner,
-  onProgress,
-}: PolicyMatrixDependencies): Promise<PolicyMatrixRow[]> {
+export async function readPolicyMatrix(dependencies: PolicyMatrixDependencies): Promise<PolicyMatrixRow[]> {
   const rows: PolicyMatrixRow[] = [];
-  const tables = exposedTables(catalog);
+  const tables = exposedTables(dependencies.catalog);
   for (const [index, table] of tables.entries()) {
-    onProgress?.(index, tables.length);
-    const { total, samples } = await readSamples(quotedName(table.schema, table.name), owner);
-    const attempts = VERBS.flatMap((verb) => contexts.map((context) => ({ verb, table, context })));
-    const outcomes = await runAttempts(attempts, { client: login, catalog, samples });
-    for (const [at, verb] of VERBS.entries()) {
-      const ofVerb = outcomes.slice(at * contexts.length, (at + 1) * contexts.length);
-      rows.push({ table, verb, total, outcomes: ofVerb });
-    }
+    dependencies.onProgress?.(index, tables.length);
+    rows.push(...(await readTableMatrix(table, dependencies)));
+  }
+  return rows;
+}
+
+/** Predefined roles of Postgres, which tokens should not name. */
+const PREDEFINED_ROLE = /^pg_/;
+
+/** All roles that callers can have, the anonymous role first. */
+export function listRequestRoles(
+  { roles }: Pick<Catalog, "roles">,
+  { anonRole, loginRole }: { readonly anonRole: string; readonly loginRole: string },
+): readonly string[] {
+  const others = [...roles.keys()].filter(
+    (name) => ![anonRole, loginRole].includes(name) && !PREDEFINED_ROLE.test(name),
+  );
+  return [anonRole, ...others];
+}
+
+/** The part of the matrix for one table. Commands that take longer than the timeout fail with 57014 for all contexts. */
+export async function readTableMatrix(
+  table: CatalogTable,
+  { catalog, contexts, login, owner, timeoutMs = 0 }: PolicyMatrixDependencies,
+): Promise<PolicyMatrixRow[]> {
+  const { total, samples } = await readSamples(quotedName(table.schema, table.name), owner);
+  const dependencies = { client: login, catalog, samples, timeoutMs };
+  const attemptsOf = (verb: TableVerb) => contexts.map((context) => ({ verb, table, context }));
+  if (timeoutMs === 0) {
+    const outcomes = await runAttempts(VERBS.flatMap(attemptsOf), dependencies);
+    return VERBS.map((verb, at) => {
+      return { table, verb, total, outcomes: outcomes.slice(at * contexts.length, (at + 1) * contexts.length) };
+    });
+  }
+  const rows: PolicyMatrixRow[] = [];
+  for (const verb of VERBS) {
+    const outcomes = await runAttempts(attemptsOf(verb), dependencies).catch((error: unknown): AttemptOutcome[] => {
+      if (!(error instanceof pg.DatabaseError) || error.code !== QUERY_CANCELED) throw error;
+      return contexts.map(() => ({ kind: "failed", code: QUERY_CANCELED }));
+    });
+    rows.push({ table, verb, total, outcomes });
   }
   return rows;
 }
@@ -142,6 +174,7 @@ type AttemptDependencies = {
   readonly catalog: Catalog;
   /** Existing rows as JSON, which inserts are made from. */
   readonly samples: readonly string[];
+  readonly timeoutMs: number;
 };
 
 type TriedStatement = {
@@ -171,13 +204,14 @@ async function runBatch(
   attempts: readonly AccessAttempt[],
   dependencies: AttemptDependencies,
 ): Promise<AttemptResult[]> {
-  const { client } = dependencies;
+  const { client, timeoutMs } = dependencies;
   const input = attempts.map((attempt) => {
     const { role, settings } = attempt.context;
     return { role, settings, statements: statementsFor(attempt, dependencies) };
   });
+  const lockTimeout = timeoutMs === 0 ? "" : `; set local lock_timeout = ${LOCK_TIMEOUT_MS}`;
   // The login role's statement_timeout is meant for single statements.
-  await client.query("begin; set local statement_timeout = 0");
+  await client.query(`begin; set local statement_timeout = ${timeoutMs}${lockTimeout}`);
   try {
     await client.query("select set_config('content_service.attempts', $1, true)", [JSON.stringify(input)]);
     await client.query(TRY_BLOCK);

@@ -22,6 +22,7 @@ import { readSessionCookie } from "../../http/credentials.ts";
 import { makeCsrfProtection } from "../../http/csrf-protection.ts";
 import { makeReadYourWrites } from "../../http/read-your-writes.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
+import type { OmittedObject } from "../omitted-objects.ts";
 import { makePreset } from "../preset.ts";
 import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
@@ -71,6 +72,8 @@ export type GraphqlInterface = {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** An example query for a table's rows; null when its field has another name. */
   sampleQuery(table: string): string | null;
+  /** Objects that callers may use and that the schema does not have. */
+  omitted(): readonly OmittedObject[];
   state(): GraphqlState;
   /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
   closeSockets(milliseconds: number): Promise<void>;
@@ -128,6 +131,7 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
       const served = keeper.isServing ? keeper.current(config.anonRole) : null;
       return served === null || served instanceof Promise ? null : sampleQuery(served.schema, table);
     },
+    omitted: () => keeper.omitted,
     state: () => ({
       fault: keeper.fault,
       isBuildingFirst: keeper.isBuildingFirst,

@@ -9,8 +9,9 @@ import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import type { SchemaChanges } from "../../engine/migrate/schema-changes.ts";
 import type { SharedActivity } from "../../engine/observability/process-activity.ts";
 import type { Logger } from "../../engine/output/log.ts";
-import type { PostgresUrls } from "../../engine/postgres/served-postgres.ts";
+import type { ServedPostgres } from "../../engine/postgres/served-postgres.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import type { OmittedFromGraphql } from "../doctor/collect-findings.ts";
 import type { GatewayResponse, ResponseBody } from "../http/response.ts";
 import type { MatchedRequest } from "../http/route-patterns.ts";
 import type { LogEvent } from "./event-log.ts";
@@ -20,7 +21,7 @@ export type AdminServices = {
   readonly config: Config;
   readonly asOwner: AsOwner;
   readonly database: Database;
-  readonly postgres: Pick<PostgresUrls, "requestUrl" | "directUrl">;
+  readonly postgres: ServedPostgres;
   readonly catalog: () => Catalog;
   readonly authenticator: Authenticator;
   readonly csrf: CsrfProtection;
@@ -30,6 +31,8 @@ export type AdminServices = {
   readonly schemaChanges: SchemaChanges;
   /** What all processes of the service know together. */
   readonly everywhere: SharedActivity;
+  /** Objects that are missing in the GraphQL schema. */
+  readonly omittedFromGraphql: () => readonly OmittedFromGraphql[];
   readonly log: Logger;
 };
 

@@ -10,6 +10,7 @@ import {
   makeRouteFinder,
   type PatternRoutes,
 } from "../http/route-patterns.ts";
+import { accessRoutes } from "./access-routes.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
@@ -36,6 +37,7 @@ export function adminHandler(services: AdminServices): GatewayHandler {
 function administratorRoutes(services: AdminServices): AdminRoutes {
   return {
     ...viewAsRoutes(services),
+    ...accessRoutes(services),
     ...catalogRoutes(services),
     ...migrationRoutes(services),
     ...peopleRoutes(services),

@@ -52,7 +52,8 @@ export function viewAsRoutes(services: AdminServices): AdminRoutes {
       const tokens = requireTokens(services);
       const token = role === null ? await tokenAsUser(user!, actor, services) : tokens.asRole(role, actor);
       const viewed = { role: String(token.claims.role), user: readUserId(token.claims) };
-      checkRole(viewed.role, services);
+      requireRole(viewed.role, services);
+      refuseBypass(viewed.role, services);
       await logEvent("studio.viewed_as", viewed);
       const { access_token, expires_at } = issuedToken(token);
       return jsonResponse(200, { access_token, expires_at, role: viewed.role, claims: token.claims });
@@ -75,7 +76,8 @@ async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, ser
   return issuedToken(token);
 }
 
-async function tokenAsUser(user: string, actor: string, services: AdminServices): Promise<IssuedToken> {
+/** A token with the claims that the user would have after signing in now. */
+export async function tokenAsUser(user: string, actor: string, services: AdminServices): Promise<IssuedToken> {
   const { accounts, authenticator } = services;
   const tokens = requireTokens(services);
   const administration = accounts?.administrationBy(OPERATOR);
@@ -87,10 +89,13 @@ async function tokenAsUser(user: string, actor: string, services: AdminServices)
   return token;
 }
 
-/** A role that requests may take. One that no policy restricts has the power of SQL as the owner, and needs its setting. */
-function checkRole(name: string, { catalog, config }: AdminServices): void {
-  const role = catalog().roles.get(name);
-  if (!role) throw invalid(`Requests cannot use the role "${name}".`);
+export function requireRole(name: string, { catalog }: Pick<AdminServices, "catalog">): void {
+  if (!catalog().roles.has(name)) throw invalid(`Requests cannot use the role "${name}".`);
+}
+
+/** A role that no policy restricts has the power of SQL as the owner, and needs its setting. */
+function refuseBypass(name: string, { catalog, config }: AdminServices): void {
+  const role = catalog().roles.get(name)!;
   if (config.studioSql || !(role.superuser || role.bypassesRowSecurity)) return;
   throw forbidden(`The role "${name}" bypasses row-level security: to view rows as it, set STUDIO_SQL=on.`);
 }

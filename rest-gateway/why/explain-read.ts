@@ -1,16 +1,18 @@
-import type pg from "pg";
+import pg from "pg";
 import { policyCondition } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
-import { explainStatement, inRolledBackTransaction } from "../../engine/inspect/explain.ts";
+import { ApiError } from "../../engine/errors.ts";
+import type { InterfaceName } from "../../engine/identity/caller-settings.ts";
+import { explainStatement, findMissingGrants, inRolledBackTransaction } from "../../engine/inspect/explain.ts";
 import { makeServiceCounters } from "../../engine/observability/metrics.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
-import type { SelectedColumn } from "../../engine/statement/intent.ts";
+import type { OrderTerm, SelectedColumn } from "../../engine/statement/intent.ts";
 import { bindRequest, type PreparedRequest } from "../../engine/statement/prepare.ts";
-import { notFound } from "../../http/http-error.ts";
-import { TABLE_PREFIX } from "../http/request.ts";
+import { notFound, toHttpError } from "../../http/http-error.ts";
+import { isPathUnder, TABLE_PREFIX } from "../http/request.ts";
 import { collectionsOf } from "../resource/collections.ts";
 import { makeReadIntent, makeResourcePlanner, parentConditions, rowConditions } from "../resource/intents.ts";
 import { findTarget, parseAddress, type ResourceTarget } from "../resource/parse/address.ts";
@@ -25,6 +27,8 @@ export type ReadExplanation = {
   /** The number of rows without pagination: as the caller, and without row-level security. */
   readonly visible: number;
   readonly total: number;
+  /** Whether there are more rows than were compared; those with the first keys were. */
+  readonly isPartial: boolean;
   /** Some rows that are hidden from the caller, with the result of each policy. */
   readonly hidden: readonly { readonly key: readonly unknown[]; readonly verdicts: readonly PolicyResult[] }[];
   readonly policies: readonly Policy[];
@@ -40,6 +44,8 @@ type ExplainConnections = {
   /** The login of requests. */
   readonly login: pg.ClientBase;
   readonly owner: pg.ClientBase;
+  /** The number of rows to compare; null compares all. */
+  readonly maxRows?: number | null;
 };
 
 const MAX_HIDDEN = 10;
@@ -47,7 +53,7 @@ const MAX_HIDDEN = 10;
 /** Explains which rows of a request the caller sees, which are hidden, and by which policies. Changes nothing. */
 export async function explainRead(
   { table, prepared, keys }: RequestedRows,
-  { catalog, context, login, owner }: ExplainConnections,
+  { catalog, context, login, owner, maxRows = null }: ExplainConnections,
 ): Promise<ReadExplanation> {
   const policies = readPoliciesOf(table, context.role, catalog);
   const unreadableColumns = [...table.columns.keys()].filter(
@@ -56,20 +62,32 @@ export async function explainRead(
   const plan = await inRolledBackTransaction(login, context, { asRole: true }, () =>
     explainStatement(login, prepared.statement),
   );
-  const { statement } = keys();
+  const { statement } = keys(maxRows === null ? null : maxRows + 1);
   const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
+  // In the order of the keys: of the rows that the owner reads first, the caller reads those that are visible first, too.
   const visible = await inRolledBackTransaction(login, context, { asRole: true }, () => keysFor(login));
   const all = await inRolledBackTransaction(owner, context, { asRole: false }, () => keysFor(owner));
+  const isPartial = maxRows !== null && all.length > maxRows;
+  const compared = isPartial ? all.slice(0, maxRows) : all;
   const visibleKeys = new Set(visible.map((key) => JSON.stringify(key)));
-  const hiddenKeys = all.filter((key) => !visibleKeys.has(JSON.stringify(key))).slice(0, MAX_HIDDEN);
+  const hiddenKeys = compared.filter((key) => !visibleKeys.has(JSON.stringify(key)));
   const hidden = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
     const explained: ReadExplanation["hidden"][number][] = [];
     if (table.primaryKey.length === 0) return explained;
-    for (const key of hiddenKeys)
+    for (const key of hiddenKeys.slice(0, MAX_HIDDEN))
       explained.push({ key, verdicts: await evaluatePolicies(key, { table, policies, owner }) });
     return explained;
   });
-  return { table, visible: visible.length, total: all.length, hidden, policies, unreadableColumns, plan };
+  return {
+    table,
+    visible: isPartial ? compared.length - hiddenKeys.length : visible.length,
+    total: compared.length,
+    isPartial,
+    hidden,
+    policies,
+    unreadableColumns,
+    plan,
+  };
 }
 
 async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
@@ -114,7 +132,10 @@ async function evaluatePolicies(
   return policies.map((policy, index) => ({ policy, passes: rows[0]?.[index] ?? null }));
 }
 
-const NOT_A_READ = "Ask for the rows of a table or a view.";
+function notARead(): ApiError {
+  return new ApiError("invalid", "VALIDATION_ERROR", "Ask for the rows of a table or a view.");
+}
+
 /** Prefix of aliases for the columns of the key. */
 const KEY_ALIAS = "key_of_row_";
 
@@ -131,16 +152,17 @@ export function readResourceRequest(address: string, { catalog, config, role }: 
   const collections = collectionsOf(catalog, { role, version: Number(parsed.version ?? 1) });
   const target = findTarget(parsed, collections);
   if (!target) throw notFound();
-  if (target.action) throw new Error(NOT_A_READ);
+  if (target.action) throw notARead();
   const { collection } = target;
   const { table } = collection;
   const rowsRequest = target.key === null ? requestForList() : requestForRow(target, target.key);
   const intent = makeReadIntent(collection, rowsRequest);
   const planned = makeResourcePlanner(config, makeServiceCounters().plans)(catalog, { role }, intent);
   const prepared = bindRequest(planned, intent);
-  const keys = () => {
+  const keys = (limit: number | null) => {
     const select = table.primaryKey.length === 0 ? selectEveryField(collection) : table.primaryKey.map(toKey);
-    const whole = makeReadIntent(collection, { select, conditions: rowsRequest.conditions });
+    const part = limit === null ? {} : { order: table.primaryKey.map(toKeyOrder), window: { offset: 0, limit } };
+    const whole = makeReadIntent(collection, { select, conditions: rowsRequest.conditions, ...part });
     return bindRequest(makeTablePlanner(config)(whole, JSON_RESPONSE, catalog, role), whole);
   };
   return { table, prepared, keys };
@@ -163,6 +185,10 @@ function toKey(name: string, index: number): SelectedColumn {
   return { kind: "column", field: { name, path: [] }, alias: `${KEY_ALIAS}${index}`, cast: "text", aggregate: null };
 }
 
+function toKeyOrder(name: string): OrderTerm {
+  return { field: { name, path: [] }, relation: null, direction: "asc", nulls: null };
+}
+
 type TableRequestContext = RequestedRowsContext & {
   /** Null for the default schema. */
   readonly schema: string | null;
@@ -176,17 +202,22 @@ export function readTableRequest(address: string, context: TableRequestContext):
   return {
     table,
     prepared,
-    keys: () => planRequest(path, queryForKeys(rawQuery, table.primaryKey), context).prepared,
+    keys: (limit) => planRequest(path, queryForKeys(rawQuery, table.primaryKey, limit), context).prepared,
   };
 }
 
-function queryForKeys(rawQuery: string, key: readonly string[]): string {
+function queryForKeys(rawQuery: string, key: readonly string[], limit: number | null): string {
   const filters = new URLSearchParams(rawQuery);
   // Inner joins in `select` filter rows too, so it stays next to the key.
   const selected = filters.get("select") ?? "*";
   for (const name of ["order", "limit", "offset", "cursor"]) filters.delete(name);
-  const keys = key.map((column, index) => `${KEY_ALIAS}${index}:"${column.replaceAll('"', '\\"')}"::text`);
+  const columns = key.map((column) => `"${column.replaceAll('"', '\\"')}"`);
+  const keys = columns.map((column, index) => `${KEY_ALIAS}${index}:${column}::text`);
   filters.set("select", [...keys, selected].join(","));
+  if (limit !== null) {
+    if (columns.length > 0) filters.set("order", columns.join(","));
+    filters.set("limit", String(limit));
+  }
   return filters.toString();
 }
 
@@ -197,11 +228,11 @@ function planRequest(path: string, rawQuery: string, { catalog, config, role, sc
     ...tableParseSettings(config),
     timeZones: catalog.timeZones,
   });
-  if (action.kind !== "statement") throw new Error(NOT_A_READ);
+  if (action.kind !== "statement") throw notARead();
   const response = { formats: accept, includesBody: true, maxAffected: null };
   const planned = makeTablePlanner(config)(action.intent, response, catalog, role);
   const { plan } = planned;
-  if (plan.kind !== "read") throw new Error(NOT_A_READ);
+  if (plan.kind !== "read") throw notARead();
   return { plan, prepared: bindRequest(planned, action.intent) };
 }
 
@@ -219,6 +250,40 @@ export type RequestedRowsContext = { readonly catalog: Catalog; readonly config:
 export type RequestedRows = {
   readonly table: CatalogTable;
   readonly prepared: PreparedRequest;
-  /** The keys of all rows without pagination, as texts, which keep all digits of numbers. */
-  keys(): PreparedRequest;
+  /** The keys of all rows without pagination, or of the first ones, as texts, which keep all digits of numbers. */
+  keys(limit: number | null): PreparedRequest;
 };
+
+/** A request for rows: the interface that gets it, and its plan. `rows` throws the error that the request would get. */
+export type ExplainableRequest = {
+  readonly interfaceName: InterfaceName;
+  readonly path: string;
+  rows(context: RequestedRowsContext): RequestedRows;
+};
+
+/** `things?id=eq.7`, `/rest/v1/things`, `/api/v1/things/7`, `/users`. */
+export function parseReadAddress(address: string, schema: string | null = null): ExplainableRequest {
+  const { pathname: path } = new URL(address, "http://localhost");
+  if (address.startsWith("/") && !isPathUnder(TABLE_PREFIX, path)) {
+    return { interfaceName: "resource", path, rows: (context) => readResourceRequest(address, context) };
+  }
+  return { interfaceName: "table", path, rows: (context) => readTableRequest(address, { ...context, schema }) };
+}
+
+/** The response that a client would get, what it does not say, and the grants without which Postgres refused the role. */
+export type ReadRefusal = {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  /** An error in a policy, which clients are not told about. */
+  readonly cause: string | null;
+  readonly missingGrants: readonly string[];
+};
+
+/** Throws errors that are no responses. */
+export function explainRefusal(error: unknown, { role, catalog, config }: RequestedRowsContext): ReadRefusal {
+  if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
+  const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });
+  const cause = error instanceof pg.DatabaseError && error.message !== message ? error.message : null;
+  return { status, code, message, cause, missingGrants: findMissingGrants(error.message, role, catalog) };
+}

@@ -412,7 +412,10 @@ type SchemaDrift =
   | { readonly unknown: string };
 
 /** Compares the database with its migrations, if all are applied. */
-export async function readDrift({ directUrl, migrate }: PostgresUrls): Promise<SchemaDrift> {
+export async function readDrift({
+  directUrl,
+  migrate,
+}: Pick<PostgresUrls, "directUrl" | "migrate">): Promise<SchemaDrift> {
   const { kind } = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
   if (kind !== "current") return { differences: [] };
   try {
