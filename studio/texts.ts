@@ -186,6 +186,10 @@ export const texts = {
     locks: "Locks",
     lock: (table: string, mode: string, blocks: string, rows: number) =>
       `${table} (about ${rows} rows): ${mode}, which blocks ${blocks}.`,
+    visibleRows: "Rows that each role sees, without a user",
+    noRows: "may not read",
+    before: "Now",
+    afterwards: "Then",
     whatWillRun: "SQL of this form",
     incomplete: "Fill in the form to see its SQL.",
     schema: "Schema",

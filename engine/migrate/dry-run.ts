@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { quotedName } from "../pg-client/quoted-name.ts";
 import { readStatementsHere, tableLines } from "../schema-dump/dump-schema.ts";
 import { COMPARED_PARTS, CREATE_TABLE, groupByObject } from "./drift.ts";
 import { inTrialTransaction, runStatements, runsWithoutTransaction } from "./sql-transaction.ts";
@@ -12,6 +13,17 @@ export type DryRun = {
   readonly locks: readonly TableLock[];
   readonly warnings: readonly string[];
   readonly milliseconds: number;
+  /** The rows of a table that roles see, if they were asked for. */
+  readonly visible: readonly VisibleRows[];
+};
+
+/** Null: the role may not read the table, or there is none. */
+export type VisibleRows = { readonly role: string; readonly before: number | null; readonly after: number | null };
+
+/** Whose rows of which table are counted, before and after. */
+export type RowCountRequest = {
+  readonly table: { readonly schema: string; readonly name: string };
+  readonly roles: readonly string[];
 };
 
 export type SchemaChange = {
@@ -33,12 +45,14 @@ export type TableLock = {
 
 /** From this number of rows on, work under a lock takes noticeable time. */
 const MANY_ROWS = 50_000;
+const MAX_COUNTED = 100_000;
 
 /** Runs the script in a transaction that is rolled back. Throws a SqlScriptError if it fails. */
-export async function dryRun(client: pg.ClientBase, script: string): Promise<DryRun> {
-  if (runsWithoutTransaction(script)) return { tried: false, changes: [], locks: [], warnings: [], milliseconds: 0 };
+export async function dryRun(client: pg.ClientBase, script: string, counted?: RowCountRequest): Promise<DryRun> {
+  if (runsWithoutTransaction(script)) return NOT_TRIED;
   return inTrialTransaction(client, async () => {
     const before = await readSchema(client);
+    const seen = await countRows(client, counted);
     const begun = performance.now();
     await runStatements(client, script);
     const milliseconds = Math.round(performance.now() - begun);
@@ -46,8 +60,35 @@ export async function dryRun(client: pg.ClientBase, script: string): Promise<Dry
     const after = await readSchema(client);
     const changes = compareObjects(before.objects, after.objects);
     const warnings = [...warnOfTables(before.tables, after.tables), ...warnOfChanges(changes, before.tables)];
-    return { tried: true, changes, locks: strongestLocks(locks, before.tables), warnings, milliseconds };
+    const now = await countRows(client, counted);
+    const visible = seen.map(({ role, rows }, index) => ({ role, before: rows, after: now[index]!.rows }));
+    return { tried: true, changes, locks: strongestLocks(locks, before.tables), warnings, milliseconds, visible };
   });
+}
+
+const NOT_TRIED: DryRun = { tried: false, changes: [], locks: [], warnings: [], milliseconds: 0, visible: [] };
+
+type CountedRows = { readonly role: string; readonly rows: number | null };
+
+/** As requests with this role, without a user. */
+async function countRows(client: pg.ClientBase, counted: RowCountRequest | undefined): Promise<CountedRows[]> {
+  const found: CountedRows[] = [];
+  for (const role of counted?.roles ?? []) {
+    await client.query("savepoint counting");
+    const rows = await countAs(client, role, counted!.table).catch(() => null);
+    await client.query("rollback to savepoint counting");
+    found.push({ role, rows });
+  }
+  return found;
+}
+
+async function countAs(client: pg.ClientBase, role: string, { schema, name }: RowCountRequest["table"]) {
+  await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify({ role })]);
+  await client.query(`set local role ${quotedName(role)}`);
+  const { rows } = await client.query<{ count: number }>(
+    `select count(*)::int as count from (select from ${quotedName(schema, name)} limit ${MAX_COUNTED}) as rows`,
+  );
+  return rows[0]!.count;
 }
 
 /** The parts of each object's definition. */

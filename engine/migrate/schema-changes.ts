@@ -3,7 +3,7 @@ import { ApiError } from "../errors.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { MigrationError, readCurrentFiles } from "./apply-migrations.ts";
 import { committedMigrations, displayPath, listFiles, type MigrateSettings } from "./committed-migrations.ts";
-import { type DryRun, dryRun } from "./dry-run.ts";
+import { type DryRun, dryRun, type RowCountRequest } from "./dry-run.ts";
 import { appliedMigrations } from "./migration-state.ts";
 import { runSql, SqlScriptError } from "./sql-transaction.ts";
 import type { MigrationWatch } from "./watch-migrations.ts";
@@ -34,7 +34,7 @@ export type SchemaChanges = {
   mode(): Promise<SchemaChangeMode>;
   state(): Promise<SchemaChangeState>;
   /** Changes nothing. Throws a SchemaChangeError if the SQL fails. */
-  dryRun(sql: string): Promise<DryRun>;
+  dryRun(sql: string, counted?: RowCountRequest): Promise<DryRun>;
   /** Resolves when the SQL is applied. Throws a SchemaChangeError if it fails. The subject names the file. */
   apply(sql: string, subject: string): Promise<AppliedChange>;
 };
@@ -68,9 +68,9 @@ export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
         ({ mode }) => mode,
         () => "off",
       ),
-    async dryRun(sql) {
+    async dryRun(sql, counted) {
       requireEnabled();
-      return withClient(url, (client) => dryRun(client, sql)).catch(rethrowWithPlace);
+      return withClient(url, (client) => dryRun(client, sql, counted)).catch(rethrowWithPlace);
     },
     async apply(sql, subject) {
       requireEnabled();

@@ -10,6 +10,8 @@ const REFUSES_TRANSACTION = "25001";
 
 /** A waiting statement holds up everybody who comes after it. */
 const LOCK_TIMEOUT = "5s";
+/** The locks of a trial are held for nothing. */
+const TRIAL_STATEMENT_TIMEOUT = "30s";
 
 /** Counted from 1. */
 type ScriptPlace = { readonly line: number; readonly column: number };
@@ -65,7 +67,10 @@ export async function runSql(client: pg.ClientBase, script: string): Promise<voi
 export async function inTrialTransaction<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query("begin isolation level repeatable read");
   try {
-    await client.query("select set_config('lock_timeout', $1, true)", [LOCK_TIMEOUT]);
+    await client.query("select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)", [
+      LOCK_TIMEOUT,
+      TRIAL_STATEMENT_TIMEOUT,
+    ]);
     return await work();
   } finally {
     await client.query("rollback");

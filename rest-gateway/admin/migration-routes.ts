@@ -1,11 +1,23 @@
 import type pg from "pg";
+import { isJsonObject } from "../../engine/json/json-values.ts";
+import type { RowCountRequest } from "../../engine/migrate/dry-run.ts";
 import { SchemaChangeError, type SchemaChanges } from "../../engine/migrate/schema-changes.ts";
 import { withoutSecrets } from "../../engine/script/without-secrets.ts";
-import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
+import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { AdminRoutes } from "./admin-request.ts";
 
-const CHANGE = { sql: TEXT, name: OPTIONAL_TEXT, dry_run: OPTIONAL_BOOLEAN };
+const isCount = (value: unknown): value is RowCountRequest => {
+  if (!isJsonObject(value) || !isJsonObject(value.table)) return false;
+  const { schema, name } = value.table;
+  return Array.isArray(value.roles) && [schema, name, ...value.roles].every(TEXT.accepts);
+};
+const OPTIONAL_COUNT: BodyField<RowCountRequest | null> = {
+  isRequired: false,
+  accepts: isCount,
+  message: 'Send {"table": {"schema": …, "name": …}, "roles": […]}.',
+};
+const CHANGE = { sql: TEXT, name: OPTIONAL_TEXT, dry_run: OPTIONAL_BOOLEAN, count_rows: OPTIONAL_COUNT };
 
 /** What the audit log keeps of the SQL. */
 const LOGGED_LENGTH = 10_000;
@@ -16,13 +28,13 @@ export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: Sch
   return {
     "GET /migration": async () => jsonResponse(200, await schemaChanges.state()),
     "POST /migration": async ({ request, logEvent }) => {
-      const { sql: sent, name, dry_run: isDryRun } = await readFields(request, CHANGE);
+      const { sql: sent, name, dry_run: isDryRun, count_rows: counted } = await readFields(request, CHANGE);
       const sql = sent.trim();
       const logged = { sql: withoutSecrets(sql).slice(0, LOGGED_LENGTH) };
       await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
       try {
         const done = isDryRun
-          ? await schemaChanges.dryRun(sql)
+          ? await schemaChanges.dryRun(sql, counted ?? undefined)
           : { ...(await schemaChanges.apply(sql, name ?? DEFAULT_NAME)), applied: true };
         return jsonResponse(200, { ...done, error: null });
       } catch (error) {

@@ -44,6 +44,8 @@ export type DryRun = {
   }[];
   readonly warnings: readonly string[];
   readonly milliseconds: number;
+  /** Null: the role may not read the table, or there is none. */
+  readonly visible: readonly { readonly role: string; readonly before: number | null; readonly after: number | null }[];
   readonly error: null;
 };
 
@@ -61,9 +63,15 @@ export function readMigrationState(signal: AbortSignal): Promise<MigrationState>
   return adminCall<MigrationState>("GET /migration", { signal });
 }
 
+/** The rows of a table that each role sees are counted. */
+export type RowCountRequest = {
+  readonly table: { readonly schema: string; readonly name: string };
+  readonly roles: readonly string[];
+};
+
 /** Changes nothing. */
-export function tryChange(sql: string): Promise<DryRun | Failed> {
-  return adminCall<DryRun | Failed>("POST /migration", { body: { sql, dry_run: true } });
+export function tryChange(sql: string, counted?: RowCountRequest): Promise<DryRun | Failed> {
+  return adminCall<DryRun | Failed>("POST /migration", { body: { sql, dry_run: true, count_rows: counted } });
 }
 
 /** The name becomes part of the file's. */

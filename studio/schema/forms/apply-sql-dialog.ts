@@ -4,6 +4,7 @@ import {
   applyChange,
   type DryRun,
   type MigrationState,
+  type RowCountRequest,
   readMigrationState,
   type SqlFault,
   tryChange,
@@ -26,6 +27,8 @@ export type ApplySqlDialogProps = {
   readonly sql: string;
   /** Of the change, in a few words: it becomes part of the file's name. */
   readonly name: string;
+  /** For policies and grants: the dry run counts the rows that roles see. */
+  readonly counted?: RowCountRequest;
   readonly onClose: () => void;
   /** Called when it is applied and the catalogue is read again; then the dialog is closed. */
   readonly onApplied?: (change: AppliedChange) => void;
@@ -36,10 +39,11 @@ export type ApplySqlDialogProps = {
 const words = texts.schemaForms;
 
 /** Shows SQL that changes the schema, tries it, and writes it into the current migration or runs it, as the service allows. */
-export function ApplySqlDialog({ title, sql: proposed, name, onClose, onApplied, onBack }: ApplySqlDialogProps) {
+export function ApplySqlDialog(props: ApplySqlDialogProps) {
+  const { title, sql: proposed, name, counted, onClose, onApplied, onBack } = props;
   const [sql, setSql] = useState(proposed);
   const state = useLoaded(readMigrationState, []);
-  const { work, trySql, apply } = useSqlChange(sql, name, (change) => {
+  const { work, trySql, apply } = useSqlChange({ sql, name, counted }, (change) => {
     onApplied?.(change);
     onClose();
   });
@@ -76,12 +80,14 @@ type ChangeWork = {
 
 const NO_WORK: ChangeWork = { running: null, fault: null, dryRun: null, error: null };
 
-function useSqlChange(sql: string, name: string, onApplied: (change: AppliedChange) => void) {
+type SqlChange = Pick<ApplySqlDialogProps, "sql" | "name"> & { readonly counted: RowCountRequest | undefined };
+
+function useSqlChange({ sql, name, counted }: SqlChange, onApplied: (change: AppliedChange) => void) {
   const [work, setWork] = useState<ChangeWork>(NO_WORK);
   const trySql = async () => {
     setWork({ ...NO_WORK, running: "try" });
     try {
-      const run = await tryChange(sql);
+      const run = await tryChange(sql, counted);
       setWork(run.error ? { ...NO_WORK, fault: run.error } : { ...NO_WORK, dryRun: run });
     } catch (error) {
       setWork({ ...NO_WORK, error: error as Error });

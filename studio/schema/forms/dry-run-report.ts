@@ -7,7 +7,7 @@ const words = texts.schemaForms;
 
 /** What SQL would do: the objects that change, the locks, and what to know. */
 export function DryRunReport({ run }: { readonly run: DryRun }) {
-  const { tried, changes, locks, warnings, milliseconds } = run;
+  const { tried, changes, locks, warnings, milliseconds, visible } = run;
   if (!tried) return html`<${Notice} kind="info">${words.notTried}<//>`;
   return html`
     <section class="dry-run" aria-label=${words.dryRunResult} role="status">
@@ -23,7 +23,35 @@ export function DryRunReport({ run }: { readonly run: DryRun }) {
           </ul>
         `
       }
+      ${visible.length > 0 && visibleRows(visible)}
     </section>
+  `;
+}
+
+function visibleRows(visible: DryRun["visible"]) {
+  const count = (rows: number | null) => (rows === null ? words.noRows : rows);
+  return html`
+    <table class="plain-table">
+      <caption>${words.visibleRows}</caption>
+      <thead>
+        <tr>
+          <th scope="col">${words.role}</th>
+          <th scope="col">${words.before}</th>
+          <th scope="col">${words.afterwards}</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${visible.map(
+          ({ role, before, after }) => html`
+            <tr key=${role}>
+              <th scope="row">${role}</th>
+              <td>${count(before)}</td>
+              <td class=${before === after ? "" : "changed-count"}>${count(after)}</td>
+            </tr>
+          `,
+        )}
+      </tbody>
+    </table>
   `;
 }
 

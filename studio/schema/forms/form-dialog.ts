@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AppliedChange } from "../../api/migration.ts";
+import type { AppliedChange, RowCountRequest } from "../../api/migration.ts";
 import { Button } from "../../components/button.ts";
 import { CodeBlock } from "../../components/code-block.ts";
 import { Dialog } from "../../components/dialog.ts";
@@ -22,15 +22,16 @@ export type FormDialogProps = FormEvents & {
   readonly name: string;
   /** Null until the form is filled in. */
   readonly sql: string | null;
+  readonly counted?: RowCountRequest;
   readonly children?: Children;
 };
 
 /** A form, and the SQL that it makes; then the SQL alone, to be tried and applied. */
-export function FormDialog({ title, name, sql, children, ...events }: FormDialogProps) {
+export function FormDialog({ title, name, sql, counted, children, ...events }: FormDialogProps) {
   const [isReviewed, setReviewed] = useState(false);
   if (isReviewed && sql !== null) {
     const back = () => setReviewed(false);
-    return html`<${ApplySqlDialog} title=${title} name=${name} sql=${sql} onBack=${back} ...${events} />`;
+    return html`<${ApplySqlDialog} title=${title} name=${name} sql=${sql} counted=${counted} onBack=${back} ...${events} />`;
   }
   const actions = html`
     <${Button} onClick=${events.onClose}>${texts.components.cancel}<//>

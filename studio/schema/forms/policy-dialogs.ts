@@ -1,4 +1,5 @@
 import type { DatabaseDescription, DescribedPolicy, DescribedTable } from "../../api/catalog.ts";
+import type { RowCountRequest } from "../../api/migration.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
@@ -31,7 +32,7 @@ export function PolicyDialog({ catalog, table, policy, ...events }: PolicyDialog
   const { command } = form;
   const sql = form.name.trim() === "" ? null : alterPolicy(table, policy?.name ?? form.name, form);
   return html`
-    <${FormDialog} title=${policy ? words.editPolicy(policy.name) : words.newPolicy} name=${`policy ${form.name} of ${table.name}`} sql=${sql} ...${events}>
+    <${FormDialog} title=${policy ? words.editPolicy(policy.name) : words.newPolicy} name=${`policy ${form.name} of ${table.name}`} sql=${sql} counted=${rowsOf(table, catalog)} ...${events}>
       ${!policy && html`<${TemplateSelect} table=${table} onChoose=${change} />`}
       <div class="form-grid">
         <${TextField} label=${words.name} value=${form.name} onInput=${(name: string) => change({ name })} />
@@ -89,6 +90,11 @@ function TemplateSelect({ table, onChoose }: TemplateSelectProps) {
   `;
 }
 
+/** What each role would see. */
+function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription): RowCountRequest {
+  return { table: { schema, name }, roles: requestRoles(catalog) };
+}
+
 /** The roles that requests can have. */
 export function requestRoles({ roles }: DatabaseDescription): string[] {
   return roles.filter(({ settable }) => settable).map(({ name }) => name);
@@ -123,7 +129,7 @@ export function GrantsDialog({ catalog, table, ...events }: GrantsDialogProps) {
     </tr>
   `;
   return html`
-    <${FormDialog} title=${words.grants} name=${`grants of ${table.name}`} sql=${sql} ...${events}>
+    <${FormDialog} title=${words.grants} name=${`grants of ${table.name}`} sql=${sql} counted=${rowsOf(table, catalog)} ...${events}>
       <div class="scroll-x">
         <table class="plain-table">
           <thead>

@@ -124,12 +124,14 @@ describe("under npm run dev", () => {
     expect(await rows(valid)).toEqual([{ valid: true }]);
   });
 
-  test("each change is in the audit log, with the SQL and who made it", async () => {
+  test("each change is in the audit log, with who made it, and the SQL without secrets", async () => {
+    const logged = () =>
+      rows(`select user_id::int as by, details ->> 'sql' as sql from auth.audit_log
+        where event = 'studio.schema_changed' order by id desc limit 1`);
     await change({ sql: "comment on table public.notes is 'Logged.';" });
-    expect(
-      await rows(`select user_id::int as by, details ->> 'sql' as sql from auth.audit_log
-        where event = 'studio.schema_changed' order by id desc limit 1`),
-    ).toEqual([{ by: 1, sql: "comment on table public.notes is 'Logged.';" }]);
+    expect(await logged()).toEqual([{ by: 1, sql: "comment on table public.notes is 'Logged.'" }]);
+    await change({ sql: "comment on table public.notes is 'The password is secret.';" });
+    expect(await logged()).toEqual([{ by: 1, sql: "comment on table public.notes is …" }]);
   });
 });
 
@@ -211,6 +213,29 @@ describe("a dry run", () => {
   test("does not warn of a foreign key that is not valid yet", async () => {
     const sql = "alter table public.large add foreign key (parent) references public.large not valid";
     expect((await tried(sql)).warnings).toEqual([]);
+  });
+
+  test("counts the rows that roles see, before and after", async () => {
+    await rows(`create table public.seen (id int);
+      insert into public.seen values (1), (2);
+      alter table public.seen enable row level security;
+      grant select on public.seen to service_role, anon`);
+    const { body } = await ask(service.url, {
+      sql: "create policy one on public.seen using (id = 1)",
+      dry_run: true,
+      count_rows: {
+        table: { schema: "public", name: "seen" },
+        roles: ["anon", "authenticated", "service_role", "nobody"],
+      },
+    });
+    expect(body.visible).toEqual([
+      { role: "anon", before: 0, after: 1 },
+      { role: "authenticated", before: null, after: null },
+      { role: "service_role", before: 2, after: 2 },
+      { role: "nobody", before: null, after: null },
+    ]);
+    const unreadable = await ask(service.url, { sql: "select 1", dry_run: true, count_rows: { roles: [] } });
+    expect(unreadable.status).toBe(400);
   });
 
   test("cannot be ended by its statements", async () => {
