@@ -42,6 +42,11 @@ export function DatabaseSections({ state, onChange }: DatabaseProps) {
   `;
 }
 
+/** A long one scrolls. */
+function StatementText({ text }: { readonly text: string | null }) {
+  return html`<code class="statement" tabindex="0">${text ?? texts.running.hidden}</code>`;
+}
+
 type LockListProps = {
   readonly nodes: readonly LockNode[];
   readonly onCancel: (session: DatabaseSession) => void;
@@ -91,7 +96,7 @@ function LockLine({ pid, session, waiters, onCancel }: LockLineProps) {
           html`<${Button} size="small" onClick=${() => onCancel(session)}>${texts.running.cancel}<span class="visually-hidden"> ${pid}</span><//>`
         }
       </div>
-      <code class="statement">${statement ?? texts.running.hidden}</code>
+      <${StatementText} text=${statement} />
     </div>
   `;
 }
@@ -115,7 +120,7 @@ function SessionTable({ label, sessions, onCancel }: SessionTableProps) {
         session.application,
         [request?.role ?? session.role, request?.interface].filter(Boolean).join(" · "),
         formatDuration(time ?? 0),
-        html`<code class="statement">${session.statement ?? texts.running.hidden}</code>`,
+        html`<${StatementText} text=${session.statement} />`,
         ...(onCancel
           ? [
               html`<${Button} size="small" onClick=${() => onCancel(session)}>
@@ -135,7 +140,7 @@ function SlowStatements({ state }: { readonly state: RunningState }) {
   const rows = statements.map((each, index) => ({
     key: String(index),
     cells: [
-      html`<code class="statement">${each.statement ?? texts.running.hidden}</code>`,
+      html`<${StatementText} text=${each.statement} />`,
       each.role ?? "",
       formatNumber(each.calls),
       formatDuration(each.total_ms),
@@ -200,7 +205,7 @@ function CancelDialog({ session, onClose, onDone }: CancelDialogProps) {
   return html`
     <${Dialog} title=${texts.running.cancelTitle(session.pid)} onClose=${onClose} actions=${actions}>
       <p>${texts.running.cancelExplained}</p>
-      <code class="statement">${session.statement ?? texts.running.hidden}</code>
+      <${StatementText} text=${session.statement} />
       ${error && html`<${Notice} kind="error" error=${error} />`}
     <//>
   `;

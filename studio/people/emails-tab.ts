@@ -1,0 +1,47 @@
+import { Button } from "../components/button.ts";
+import { formatTime } from "../components/format.ts";
+import { Notice } from "../components/notice.ts";
+import { Empty, Loading } from "../components/page.ts";
+import { useLoaded } from "../components/use-loaded.ts";
+import { type Children, html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { listEmails, type SentEmail } from "./people-api.ts";
+
+/** Without the full stop or the bracket that ends a sentence. */
+const LINK = /(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)])/;
+
+/** What users received, in development. */
+export function EmailsTab() {
+  const { value, error, isLoading, reload } = useLoaded((signal) => listEmails(signal), []);
+  const { emails } = texts.people;
+  return html`
+    <div class="row">
+      <p class="quiet">${emails.intro}</p>
+      <div class="page-actions"><${Button} icon="refresh" onClick=${reload}>${emails.reload}<//></div>
+    </div>
+    ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
+    ${!value && isLoading && html`<${Loading} />`}
+    ${value && !value.kept && html`<${Notice}>${emails.notKept}<//>`}
+    ${value?.kept && value.mails.length === 0 && html`<${Empty}>${emails.none}<//>`}
+    ${value?.mails.map((mail) => html`<${EmailText} key=${`${mail.at} ${mail.to}`} mail=${mail} />`)}
+  `;
+}
+
+function EmailText({ mail }: { readonly mail: SentEmail }) {
+  return html`
+    <article class="email">
+      <h2>${mail.subject}</h2>
+      <p class="quiet">${texts.people.emails.sentTo(mail.to, formatTime(mail.at))}</p>
+      <p class="email-text">${withLinks(mail.text)}</p>
+    </article>
+  `;
+}
+
+/** Addresses as links; everything else is text. */
+function withLinks(text: string): Children {
+  return text
+    .split(LINK)
+    .map((part, index) =>
+      index % 2 === 1 ? html`<a key=${index} href=${part} target="_blank" rel="noreferrer">${part}</a>` : part,
+    );
+}

@@ -1,0 +1,187 @@
+import { adminCall } from "../api/admin.ts";
+import { request, requestJson } from "../api/client.ts";
+
+/** As clients of Supabase Auth read it. */
+export type User = {
+  readonly id: string;
+  readonly email: string;
+  readonly phone: string;
+  readonly role: string;
+  readonly created_at: string;
+  readonly last_sign_in_at?: string;
+  readonly confirmed_at?: string;
+  readonly email_confirmed_at?: string;
+  readonly invited_at?: string;
+  readonly banned_until?: string;
+  readonly deleted_at?: string;
+  readonly is_anonymous: boolean;
+  readonly user_metadata: Readonly<Record<string, unknown>>;
+  readonly app_metadata: Readonly<Record<string, unknown>>;
+  readonly identities: readonly UserIdentity[];
+};
+
+type UserIdentity = {
+  readonly identity_id: string;
+  readonly id: string;
+  readonly provider: string;
+  readonly last_sign_in_at: string | null;
+  readonly created_at: string;
+};
+
+export type UserPage = { readonly users: readonly User[]; readonly total: number };
+
+export type UserChanges = Readonly<Record<string, unknown>>;
+
+export const PAGE_SIZE = 50;
+const USERS = "/auth/v1/admin/users";
+const userPath = (id: string) => `${USERS}/${encodeURIComponent(id)}`;
+
+export async function listUsers(page: number, filter: string, signal: AbortSignal): Promise<UserPage> {
+  const query = new URLSearchParams({ page: String(page), per_page: String(PAGE_SIZE), filter });
+  const response = await request(`${USERS}?${query}`, { signal });
+  const { users } = (await response.json()) as { users: readonly User[] };
+  return { users, total: Number(response.headers.get("X-Total-Count") ?? users.length) };
+}
+
+export function readUser(id: string, signal: AbortSignal): Promise<User> {
+  return requestJson<User>(userPath(id), { signal });
+}
+
+export function createUser(user: UserChanges): Promise<User> {
+  return requestJson<User>(USERS, { method: "POST", body: user });
+}
+
+export function changeUser(id: string, changes: UserChanges): Promise<User> {
+  return requestJson<User>(userPath(id), { method: "PUT", body: changes });
+}
+
+/** `keepsRow`: the row stays, without what names the person. */
+export async function deleteUser(id: string, keepsRow: boolean): Promise<void> {
+  await request(userPath(id), { method: "DELETE", body: { should_soft_delete: keepsRow } });
+}
+
+export function inviteUser(email: string): Promise<User> {
+  return requestJson<User>("/auth/v1/invite", { method: "POST", body: { email }, as: "administrator" });
+}
+
+/** A link by which the user sets a new password. */
+export async function makeRecoveryLink(email: string): Promise<string> {
+  const body = { type: "recovery", email };
+  const made = await requestJson<{ action_link: string }>("/auth/v1/admin/generate_link", { method: "POST", body });
+  return made.action_link;
+}
+
+export type Factor = {
+  readonly id: string;
+  readonly friendly_name: string;
+  readonly factor_type?: string;
+  readonly status?: string;
+  readonly created_at: string;
+};
+
+/** Second factors, or passkeys. */
+export type FactorKind = "factors" | "passkeys";
+
+export function listFactors(userId: string, kind: FactorKind, signal: AbortSignal): Promise<readonly Factor[]> {
+  return requestJson<readonly Factor[]>(`${userPath(userId)}/${kind}`, { signal });
+}
+
+export async function removeFactor(userId: string, kind: FactorKind, id: string): Promise<void> {
+  await request(`${userPath(userId)}/${kind}/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
+export type UserSession = {
+  readonly id: string;
+  readonly kind: "browser" | "tokens";
+  readonly signed_in_at: string;
+  readonly last_used_at: string;
+  readonly expires_at: string;
+  readonly address: string | null;
+  readonly user_agent: string | null;
+  readonly aal: number | null;
+};
+
+export async function listSessions(userId: string, signal: AbortSignal): Promise<readonly UserSession[]> {
+  const query = new URLSearchParams({ user: userId });
+  return (await adminCall<{ sessions: readonly UserSession[] }>(`GET /sessions?${query}`, { signal })).sessions;
+}
+
+export async function endSession(id: string): Promise<void> {
+  await request(`/admin/v1/sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
+
+export async function endSessions(userId: string): Promise<void> {
+  await request(`/admin/v1/sessions?${new URLSearchParams({ user: userId })}`, { method: "DELETE" });
+}
+
+export type ApiKey = {
+  readonly id: number;
+  readonly begins: string;
+  readonly role: string;
+  readonly owner: number | null;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly expires: string | null;
+  readonly revokedAt: string | null;
+  readonly lastUsedAt: string | null;
+};
+
+export type NewKey = {
+  readonly role: string;
+  readonly name: string;
+  readonly owner: number | null;
+  readonly expires: string | null;
+};
+
+export async function listKeys(signal: AbortSignal): Promise<readonly ApiKey[]> {
+  return (await requestJson<{ keys: readonly ApiKey[] }>("/auth/keys", { signal })).keys;
+}
+
+export async function makeKey(key: NewKey): Promise<string> {
+  return (await requestJson<{ key: string }>("/auth/keys", { method: "POST", body: key })).key;
+}
+
+export async function revokeKey(id: number): Promise<void> {
+  await request(`/auth/keys/${id}`, { method: "DELETE" });
+}
+
+export type Provider = {
+  readonly name: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly issuer: string;
+  readonly enabled: boolean;
+  readonly sign_ups: boolean;
+  readonly identities: number;
+};
+
+export async function listProviders(signal: AbortSignal): Promise<readonly Provider[]> {
+  return (await adminCall<{ providers: readonly Provider[] }>("GET /providers", { signal })).providers;
+}
+
+export type SentEmail = { readonly at: string; readonly to: string; readonly subject: string; readonly text: string };
+export type SentEmails = { readonly kept: boolean; readonly mails: readonly SentEmail[] };
+
+export function listEmails(signal: AbortSignal): Promise<SentEmails> {
+  return adminCall<SentEmails>("GET /mails", { signal });
+}
+
+type AuditUser = { readonly key: string; readonly id: string | null; readonly email: string | null };
+
+export type AuditEntry = {
+  readonly id: string;
+  readonly at: string;
+  readonly event: string;
+  readonly user: AuditUser | null;
+  readonly by: AuditUser | null;
+  readonly address: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+};
+
+export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly next: string | null };
+export type AuditFilter = Readonly<Partial<Record<"user" | "event" | "from" | "to" | "before", string>>>;
+
+export function readAuditLog(filter: AuditFilter, signal: AbortSignal): Promise<AuditPage> {
+  const parameters = Object.entries(filter).filter(([, value]) => value !== "");
+  return adminCall<AuditPage>(`GET /audit-log?${new URLSearchParams(parameters)}`, { signal });
+}
