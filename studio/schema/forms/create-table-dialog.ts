@@ -3,6 +3,7 @@ import { type DatabaseDescription, nameKey } from "../../api/catalog.ts";
 import { Button, IconButton } from "../../components/button.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
+import { navigate, pathTo } from "../../frame/router.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { ColumnFields, tableOptions } from "./column-fields.ts";
@@ -29,6 +30,7 @@ type TableState = Pick<TableForm, "schema" | "name" | "comment" | "columns" | "p
 
 const KEY: ColumnForm = { ...NEW_COLUMN, name: "id", type: "bigint", identity: "always", notNull: true };
 
+/** The new table is shown afterwards. */
 export function CreateTableDialog({ catalog, schema, ...events }: CreateTableProps) {
   const [form, change] = useForm<TableState>({
     schema,
@@ -43,8 +45,9 @@ export function CreateTableDialog({ catalog, schema, ...events }: CreateTablePro
     membership: { column: "", table: { schema: "", name: "" }, organisation: "", user: "" },
   });
   const schemas = catalog.schemas.filter(({ internal }) => !internal).map(({ name }) => name);
+  const show = () => navigate(pathTo("schema", "table", form.schema, form.name));
   return html`
-    <${FormDialog} title=${words.newTable} name=${`create table ${form.name}`} sql=${isComplete(form) ? sqlOf(form, catalog) : null} ...${events}>
+    <${FormDialog} title=${words.newTable} name=${`create table ${form.name}`} sql=${isComplete(form) ? sqlOf(form, catalog) : null} ...${events} onApplied=${show}>
       <div class="form-grid">
         <${Select} label=${words.schema} value=${form.schema} options=${schemas} onChange=${(name: string) => change({ schema: name })} />
         <${TextField} label=${words.name} value=${form.name} onInput=${(name: string) => change({ name })} />

@@ -95,9 +95,9 @@ function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription):
   return { table: { schema, name }, roles: requestRoles(catalog) };
 }
 
-/** The roles that requests can have. */
+/** The roles that requests can have, without the login that takes them. */
 export function requestRoles({ roles }: DatabaseDescription): string[] {
-  return roles.filter(({ settable }) => settable).map(({ name }) => name);
+  return roles.filter(({ settable, login }) => settable && !login).map(({ name }) => name);
 }
 
 export type GrantsDialogProps = FormEvents & {

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { type DatabaseDescription, type DescribedTable, type DescribedType, nameKey } from "../../api/catalog.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
+import { navigate, pathTo } from "../../frame/router.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { FormDialog, type FormEvents, linesOf, useForm } from "./form-dialog.ts";
@@ -18,8 +19,9 @@ export function EditTableDialog({ table, ...events }: EditTableProps) {
     ...(form.name === table.name ? [] : [renameTable(table, form.name)]),
     ...(form.comment === (table.comment ?? "") ? [] : [commentOnTable(renamed, form.comment)]),
   ].join("\n");
+  const show = () => navigate(pathTo("schema", "table", table.schema, form.name), { replace: true });
   return html`
-    <${FormDialog} title=${words.editTable} name=${`change ${table.name}`} sql=${form.name.trim() === "" ? null : sql} ...${events}>
+    <${FormDialog} title=${words.editTable} name=${`change ${table.name}`} sql=${form.name.trim() === "" ? null : sql} ...${events} onApplied=${show}>
       <${TextField} label=${words.name} value=${form.name} onInput=${(name: string) => change({ name })} />
       <${TextField} label=${words.comment} hint=${words.commentHint} value=${form.comment} onInput=${(comment: string) => change({ comment })} />
     <//>
