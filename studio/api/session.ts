@@ -76,6 +76,12 @@ export function viewedToken(): string | null {
   return state.status === "signed-in" ? (state.viewAs ?? state.session).access_token : null;
 }
 
+/** The role that rows are read with; null without a session. */
+export function viewedRole(): string | null {
+  const state = sessionState.get();
+  return state.status === "signed-in" ? (state.viewAs ?? state.session).role : null;
+}
+
 /** Null shows everything as the administrator again. */
 export function setViewAs(viewAs: ViewedCaller | null): void {
   const state = sessionState.get();

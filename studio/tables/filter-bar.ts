@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button, IconButton } from "../components/button.ts";
 import { TextField } from "../components/field.ts";
 import { Select } from "../components/select.ts";
@@ -20,6 +20,11 @@ export type FilterBarProps = {
 export function FilterBar({ columns, filters, draft, onDraft, onChange }: FilterBarProps) {
   const [edited, setEdited] = useState(filters);
   useEffect(() => setEdited(filters), [filters]);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (draft)
+      [...form.current!.querySelectorAll<HTMLElement>(".filter-row:last-of-type :is(input, select)")].at(-1)?.focus();
+  }, [draft === null, draft?.column, draft?.operator]);
   const shown = draft ? [...edited, draft] : edited;
   if (shown.length === 0) return null;
   const apply = (next: readonly RowFilter[]) => {
@@ -35,10 +40,10 @@ export function FilterBar({ columns, filters, draft, onDraft, onChange }: Filter
     apply(shown);
   };
   return html`
-    <form class="filter-bar" aria-label=${texts.tables.filters} onSubmit=${submit}>
+    <form ref=${form} class="filter-bar" aria-label=${texts.tables.filters} onSubmit=${submit}>
       ${shown.map(
         (filter, index) =>
-          html`<${FilterRow} key=${index} filter=${filter} columns=${columns} isNew=${index === edited.length} onChange=${(next: RowFilter) => replace(index, next)} onRemove=${() => apply(shown.toSpliced(index, 1))} />`,
+          html`<${FilterRow} key=${index} filter=${filter} columns=${columns} onChange=${(next: RowFilter) => replace(index, next)} onRemove=${() => apply(shown.toSpliced(index, 1))} />`,
       )}
       <div class="filter-actions">
         <${Button} kind="primary" size="small" type="submit">${texts.tables.applyFilters}<//>
@@ -51,12 +56,11 @@ export function FilterBar({ columns, filters, draft, onDraft, onChange }: Filter
 type FilterRowProps = {
   readonly filter: RowFilter;
   readonly columns: TableColumns;
-  readonly isNew: boolean;
   readonly onChange: (filter: RowFilter) => void;
   readonly onRemove: () => void;
 };
 
-function FilterRow({ filter, columns, isNew, onChange, onRemove }: FilterRowProps) {
+function FilterRow({ filter, columns, onChange, onRemove }: FilterRowProps) {
   const column = columns.byName.get(filter.column);
   const kind = column ? filterKind(column) : "other";
   const offered: readonly FilterOperator[] = operatorsOf(kind);
@@ -78,7 +82,7 @@ function FilterRow({ filter, columns, isNew, onChange, onRemove }: FilterRowProp
         options=${operators.map((operator) => ({ value: operator, label: texts.tables.operators[operator] }))}
         onChange=${(operator: string) => onChange({ ...filter, operator: operator as FilterOperator })}
       />
-      ${wantsValue(filter.operator) && html`<${FilterValue} filter=${filter} labels=${column?.type_kind === "enum" ? column.labels : null} hint=${texts.tables.valueHints[kind]} isNew=${isNew} onChange=${onChange} />`}
+      ${wantsValue(filter.operator) && html`<${FilterValue} filter=${filter} labels=${column?.type_kind === "enum" ? column.labels : null} hint=${texts.tables.valueHints[kind]} onChange=${onChange} />`}
       <${IconButton} icon="close" size="small" label=${texts.tables.removeFilter(filter.column)} onClick=${onRemove} />
     </div>
   `;
@@ -88,11 +92,10 @@ type FilterValueProps = {
   readonly filter: RowFilter;
   readonly labels: readonly string[] | null;
   readonly hint: string;
-  readonly isNew: boolean;
   readonly onChange: (filter: RowFilter) => void;
 };
 
-function FilterValue({ filter, labels, hint, isNew, onChange }: FilterValueProps) {
+function FilterValue({ filter, labels, hint, onChange }: FilterValueProps) {
   const { operator, value } = filter;
   const change = (next: string) => onChange({ ...filter, value: next });
   if (labels && operator !== "in" && operator !== "notIn" && operator !== "other") {
@@ -101,5 +104,5 @@ function FilterValue({ filter, labels, hint, isNew, onChange }: FilterValueProps
   }
   const placeholder =
     operator === "in" || operator === "notIn" ? texts.tables.listHint : operator === "other" ? "not.eq.5" : hint;
-  return html`<${TextField} label=${texts.tables.filterValue} hideLabel placeholder=${placeholder} autofocus=${isNew} value=${value} onInput=${change} />`;
+  return html`<${TextField} label=${texts.tables.filterValue} hideLabel placeholder=${placeholder} value=${value} onInput=${change} />`;
 }

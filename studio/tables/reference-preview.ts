@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type DatabaseDescription, type DescribedTable, shortName } from "../api/catalog.ts";
 import type { TableRow } from "../api/rest-query.ts";
 import { readRows } from "../api/rows.ts";
+import { viewedRole } from "../api/session.ts";
 import type { GridCell } from "../components/grid-keys.ts";
 import { Loading } from "../components/page.ts";
 import { useLoaded } from "../components/use-loaded.ts";
@@ -11,6 +12,7 @@ import { cellContent, cutText } from "./cell-content.ts";
 import { formatFilter } from "./filters.ts";
 import { addressOf, foreignKeyOf, type Reference, referencedRow } from "./references.ts";
 import type { RowWindows } from "./row-windows.ts";
+import { readableColumns } from "./table-access.ts";
 import type { TableColumns } from "./use-columns.ts";
 
 export type ReferencePreviewProps = {
@@ -71,29 +73,21 @@ export function ReferencePreview(props: ReferencePreviewProps) {
       element.removeEventListener("keydown", onEscape);
     };
   }, [catalog, table, windows, columns, active]);
-  return shown && html`<${ReferenceCard} key=${addressOf(shown.reference)} ...${shown} />`;
+  return shown && html`<${ReferenceCard} key=${addressOf(shown.reference)} catalog=${catalog} ...${shown} />`;
 }
 
 const CARD_WIDTH = 320;
 const CARD_HEIGHT = 300;
 
-function ReferenceCard({ reference, anchor }: ShownReference) {
+type ReferenceCardProps = ShownReference & { readonly catalog: DatabaseDescription };
+
+function ReferenceCard({ catalog, reference, anchor }: ReferenceCardProps) {
   const { table, filters } = reference;
-  const columns = table.columns.map(({ name }) => name).slice(0, MAX_SHOWN);
+  const readable = table.exposed ? readableColumns(catalog, viewedRole()!, table) : [];
+  const columns = readable.map(({ name }) => name).slice(0, MAX_SHOWN);
+  const query = { schema: table.schema, table: table.name, columns, filters: filters.map(formatFilter) };
   const row = useLoaded(
-    (signal) =>
-      readRows(
-        {
-          schema: table.schema,
-          table: table.name,
-          columns,
-          filters: filters.map(formatFilter),
-          order: "",
-          limit: 1,
-          offset: 0,
-        },
-        signal,
-      ),
+    async (signal) => (columns.length > 0 ? readRows({ ...query, order: "", limit: 1, offset: 0 }, signal) : null),
     [],
   );
   const isBelow = anchor.bottom + CARD_HEIGHT < innerHeight;
@@ -108,7 +102,7 @@ function ReferenceCard({ reference, anchor }: ShownReference) {
       ${row.error && html`<p class="bad">${row.error.message}</p>`}
       ${row.isLoading && html`<${Loading} />`}
       ${found && html`<${RowValues} table=${table} row=${found} />`}
-      ${row.value && !found && html`<p class="quiet">${texts.tables.hiddenReference}</p>`}
+      ${!row.isLoading && !row.error && !found && html`<p class="quiet">${texts.tables.hiddenReference}</p>`}
     </div>
   `;
 }

@@ -30,7 +30,7 @@ export function TableErrors({ windows, role, table }: TableErrorsProps) {
 export function MissingGrant({ role, table }: Omit<TableErrorsProps, "windows">) {
   return html`
     <p>${texts.tables.missingGrant(role)}</p>
-    <${CodeBlock} text=${grantStatements(role, table)} label=${texts.tables.grantLabel} />
+    <${CodeBlock} wrap text=${grantStatements(role, table)} label=${texts.tables.grantLabel} />
     <p><a href=${pathTo("access")}>${texts.tables.why}</a></p>
   `;
 }

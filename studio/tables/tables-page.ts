@@ -4,7 +4,7 @@ import { sessionState } from "../api/session.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
 import { useLoaded } from "../components/use-loaded.ts";
-import { useSegments } from "../frame/router.ts";
+import { pathTo, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
@@ -21,12 +21,20 @@ export function TablesPage() {
   const role = state.viewAs?.role ?? state.session.role;
   if (catalog.error) return html`<${Notice} kind="error" error=${catalog.error} onRetry=${catalog.reload} />`;
   if (!catalog.value) return html`<${PageHeader} title=${texts.tables.title} /><${Loading} />`;
-  const isChosen = schema !== undefined && name !== undefined;
+  const chosen = schema !== undefined && name !== undefined ? { schema, name } : null;
   return html`
-    <div class=${isChosen ? "tables chosen" : "tables"}>
-      <${TableList} catalog=${catalog.value} role=${role} chosen=${isChosen ? { schema, name } : null} />
+    ${!chosen && html`<${PageHeader} title=${texts.tables.title} />`}
+    <div class=${chosen ? "tables chosen" : "tables"}>
+      <${TableList} catalog=${catalog.value} role=${role} chosen=${chosen} />
       <div class="table-pane">
-        ${isChosen ? html`<${ChosenTable} catalog=${catalog.value} role=${role} schema=${schema} name=${name} viewAs=${state.viewAs} />` : html`<${PageHeader} title=${texts.tables.title} /><${Empty}>${texts.tables.choose}<//>`}
+        ${
+          chosen
+            ? html`
+                <a class="back-to-tables" href=${pathTo("tables")}>${texts.tables.allTables}</a>
+                <${ChosenTable} catalog=${catalog.value} role=${role} ...${chosen} viewAs=${state.viewAs} />
+              `
+            : html`<${Empty}>${texts.tables.choose}<//>`
+        }
       </div>
     </div>
   `;

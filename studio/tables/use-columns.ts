@@ -59,11 +59,18 @@ function toGridColumn(column: DescribedColumn, { widths }: ColumnLayout): GridCo
   return {
     id: column.name,
     title: column.name,
-    detail: column.type,
+    detail: shortType(column.type),
     width: widths[column.name] ?? initialWidth(column),
     align: isNumeric(column) ? "end" : "start",
     isSortable: isSortable(column),
   };
+}
+
+function shortType(type: string): string {
+  return type
+    .replace(/^public\./, "")
+    .replace(/^timestamp with time zone/, "timestamptz")
+    .replace(/^timestamp without time zone/, "timestamp");
 }
 
 const WIDTHS: Readonly<Record<string, number>> = {
@@ -82,6 +89,6 @@ const WIDTHS: Readonly<Record<string, number>> = {
 const CHARACTER_WIDTH = 8;
 
 function initialWidth({ name, type, base_type: base }: DescribedColumn): number {
-  const header = (name.length + Math.min(type.length, 8)) * CHARACTER_WIDTH + 40;
+  const header = (name.length + Math.min(shortType(type).length, 11)) * CHARACTER_WIDTH + 40;
   return Math.min(320, Math.max(WIDTHS[base] ?? 150, header));
 }

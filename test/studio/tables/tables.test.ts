@@ -1,0 +1,268 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../../page-layouts.ts";
+import { until } from "../../until.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "../studio.ts";
+
+const HOSTILE = `<img src=x onerror="document.title='run'">`;
+const LONG = "long ".repeat(200);
+const SCHEMA = `
+  create type public.mood as enum ('glad', 'sad');
+  create table public.people (
+    id bigint primary key, name text not null, mood public.mood, born date, friend_id bigint references public.people);
+  comment on table public.people is 'Everybody who is known.';
+  insert into public.people values
+    (9007199254740993, 'Ada', 'glad', '1815-12-10', null), (2, $$${HOSTILE}$$, null, null, 9007199254740993),
+    (3, '', 'sad', '1912-06-23', 2), (4, $$${LONG}$$, 'sad', '1906-12-09', null);
+  create table public.notes (
+    id int generated always as identity primary key, person_id bigint references public.people, body text,
+    data jsonb, tags text[], amount numeric, raw bytea);
+  insert into public.notes (person_id, body, data, tags, amount, raw) values
+    (9007199254740993, 'first', '{"a": 12345678901234567890}', '{x,"y,z",null}', 12345678901234567890.123456789, '\\xdead'),
+    (2, E'two\\nlines', null, '{}', null, '');
+  create table public.secret (id int primary key);
+  create view public.glad_people as select * from public.people where mood = 'glad';
+  create schema hidden;
+  create table hidden.thing (id int);
+  grant usage on schema public to anon, admin;
+  grant select on public.people, public.notes, public.glad_people to admin;
+  grant select on public.glad_people to anon;
+  analyze`;
+
+const names = (page: Page) => page.locator(".grid-row [data-column='1']").allTextContents();
+const ids = (page: Page) => page.locator(".grid-row [data-column='0']").allTextContents();
+const titles = (page: Page) => page.locator(".grid-title").allTextContents();
+const query = (page: Page) => decodeURIComponent(new URL(page.url()).search);
+
+async function showsIds(page: Page, expected: string[]): Promise<void> {
+  await until(async () => JSON.stringify(await ids(page)) === JSON.stringify(expected));
+}
+
+describeInBrowser("the tables of Studio", () => {
+  const ALL = ["2", "3", "4", "9007199254740993"];
+  let studio: OpenStudio;
+  let page: Page;
+  const visit = async (path: string) => {
+    page = await studio.open(path);
+    return page;
+  };
+  beforeAll(async () => {
+    studio = await openStudio({ template: "empty", schema: SCHEMA });
+  });
+  afterEach(() => page?.close());
+  afterAll(() => studio?.close());
+
+  test("are listed with comments and counts, and with the reason where they cannot be read", async () => {
+    await visit("/studio/tables");
+    const list = page.getByRole("navigation", { name: "Tables of the database" });
+    await list.getByRole("link", { name: /^people\s*~4\s*Everybody who is known\.$/ }).waitFor();
+    await list.getByRole("link", { name: /secret.*The role admin may not read this table/s }).click();
+    await page.getByText("grant select on public.secret to admin;").waitFor();
+    await list.getByText("hidden").click();
+    await list.getByRole("link", { name: /thing.*Not served by the interfaces/s }).click();
+    await page.getByText("PGRST_DB_SCHEMAS").waitFor();
+    await list.getByLabel("Search tables").fill("KNOWN");
+    expect(await list.getByRole("link").count()).toBe(1);
+  });
+
+  test("have all values as text: none is rounded, run or confused with another", async () => {
+    await visit("/studio/tables/public/people");
+    await showsIds(page, ALL);
+    expect(await names(page)).toEqual([HOSTILE, "empty", `${LONG.slice(0, 240)}…`, "Ada"]);
+    expect(await page.locator(".grid-row [data-column='2']").allTextContents()).toEqual(["null", "sad", "sad", "glad"]);
+    expect(await page.title()).not.toBe("run");
+    await page.locator(".grid-row [data-column='1']").nth(2).click();
+    await page.getByRole("button", { name: "Details" }).click();
+    const details = page.getByRole("complementary", { name: "Row" });
+    await details.getByText(LONG.trim()).waitFor();
+    await page.getByRole("link", { name: "notes" }).first().click();
+    await showsIds(page, ["1", "2"]);
+    const texts = await page.locator(".grid-row").first().locator("[role=gridcell]").allTextContents();
+    const scrolled = await page.locator(".grid").evaluate((grid) => {
+      grid.scrollLeft = grid.scrollWidth;
+    });
+    expect(scrolled).toBeUndefined();
+    await page.locator(".grid-row [data-column='6']").first().waitFor();
+    const rest = await page.locator(".grid-row").first().locator("[role=gridcell]").allTextContents();
+    expect([...texts, ...rest]).toEqual(
+      expect.arrayContaining([
+        "9007199254740993",
+        '{"a": 12345678901234567890}',
+        '{x,"y,z",NULL}',
+        "12345678901234567890.123456789",
+        "\\xdead",
+      ]),
+    );
+  });
+
+  test("are sorted by clicks on headers, and by several with shift; the address says so, and Back undoes it", async () => {
+    await visit("/studio/tables/public/people");
+    await showsIds(page, ALL);
+    const header = (title: string) => page.getByRole("columnheader", { name: title }).locator(".grid-title");
+    await header("mood").click();
+    await showsIds(page, ["9007199254740993", "3", "4", "2"]);
+    expect(query(page)).toBe("?order=mood.asc");
+    await header("born").click({ modifiers: ["Shift"] });
+    await showsIds(page, ["9007199254740993", "4", "3", "2"]);
+    expect(query(page)).toBe("?order=mood.asc,born.asc");
+    expect(await page.getByRole("columnheader", { name: "born" }).getAttribute("aria-sort")).toBe("ascending");
+    await page.goBack();
+    await page.goBack();
+    await showsIds(page, ALL);
+    await page.goForward();
+    await showsIds(page, ["9007199254740993", "3", "4", "2"]);
+  });
+
+  test("are filtered by operators of the column's type; a wrong value is explained", async () => {
+    await visit("/studio/tables/public/people");
+    await showsIds(page, ALL);
+    await page.getByRole("button", { name: "Filter" }).click();
+    const filters = page.getByRole("form", { name: "Filters" });
+    await filters.getByLabel("Column").selectOption("mood");
+    await filters.getByLabel("Operator").selectOption("=");
+    expect(await filters.getByLabel("Value").locator("option").allTextContents()).toEqual(
+      expect.arrayContaining([expect.stringContaining("glad"), expect.stringContaining("sad")]),
+    );
+    await filters.getByLabel("Value").selectOption("sad");
+    await filters.getByRole("button", { name: "Apply" }).click();
+    await showsIds(page, ["3", "4"]);
+    expect(query(page)).toBe("?mood=eq.sad");
+    await filters.getByRole("button", { name: "Remove the filter on mood" }).click();
+    await showsIds(page, ALL);
+    await page.getByRole("button", { name: "Filter" }).click();
+    await filters.getByLabel("Column").selectOption("born");
+    await filters.getByLabel("Operator").selectOption("≥");
+    await filters.getByLabel("Value").fill("no date");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("22007").waitFor();
+    await filters.getByLabel("Value").fill("1900-01-01");
+    await page.keyboard.press("Enter");
+    await showsIds(page, ["3", "4"]);
+    await page.getByText("2 rows").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("have columns that are moved, resized and hidden, and stay so", async () => {
+    await visit("/studio/tables/public/people");
+    await showsIds(page, ALL);
+    expect(await titles(page)).toEqual(["id", "name", "mood", "born", "friend_id"]);
+    await page.locator("[data-id=mood] .grid-title").hover();
+    await page.mouse.down();
+    await page.locator("[data-id=id] .grid-title").hover();
+    await page.mouse.up();
+    expect(await titles(page)).toEqual(["mood", "id", "name", "born", "friend_id"]);
+    const handle = (await page.locator("[data-id=mood] .grid-resize").boundingBox())!;
+    await page.mouse.move(handle.x + 3, handle.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(handle.x + 103, handle.y + 10);
+    await page.mouse.up();
+    const widthOf = async () => (await page.locator("[data-id=mood]").boundingBox())!.width;
+    const width = await widthOf();
+    await page.locator("[data-id=born]").hover();
+    await page.locator("[data-id=born] .grid-menu-mark").click();
+    await page.getByRole("menuitem", { name: "Hide this column" }).click();
+    await page.reload();
+    await page.locator(".grid-row").first().waitFor();
+    expect(await titles(page)).toEqual(["mood", "id", "name", "friend_id"]);
+    expect(await widthOf()).toBe(width);
+    await page.getByRole("button", { name: "Columns 4/5" }).click();
+    await page.getByRole("button", { name: "Reset" }).click();
+    await page.keyboard.press("Escape");
+    expect(await titles(page)).toEqual(["id", "name", "mood", "born", "friend_id"]);
+  });
+
+  test("lead to the rows that a row refers to, with a preview, and to those that refer to it", async () => {
+    await visit("/studio/tables/public/notes");
+    await showsIds(page, ["1", "2"]);
+    await page.locator(".grid-row [data-column='1']").first().hover();
+    await page.getByRole("tooltip").getByText("1815-12-10").waitFor();
+    await page.locator(".grid-row [data-column='0']").first().click();
+    await page.getByRole("tooltip").waitFor({ state: "detached" });
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("tooltip").getByText("Ada").waitFor();
+    await page.keyboard.press("Control+Enter");
+    await showsIds(page, ["9007199254740993"]);
+    expect(query(page)).toBe("?id=eq.9007199254740993");
+    await page.locator(".grid").focus();
+    await page.keyboard.press("Alt+Enter");
+    await page.getByRole("complementary").getByRole("link", { name: "notes" }).click();
+    await showsIds(page, ["1"]);
+    expect(query(page)).toBe("?person_id=eq.9007199254740993");
+  });
+
+  test("are used by keyboard: to the header, its sort and its menu, and a range of cells is copied", async () => {
+    await visit("/studio/tables/public/people");
+    await showsIds(page, ALL);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.locator(".grid").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Shift+ArrowDown");
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.keyboard.press("Control+c");
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`3\t\n4\t${LONG}`);
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    await showsIds(page, ALL.toReversed());
+    await page.keyboard.press("Alt+ArrowDown");
+    await page.getByRole("menuitem", { name: "Hide this column" }).focus();
+    await page.keyboard.press("Enter");
+    expect(await titles(page)).toEqual(["name", "mood", "born", "friend_id"]);
+    await page.evaluate("localStorage.clear()");
+  });
+
+  test("say what to do when a privilege is taken away", async () => {
+    await visit("/studio/tables/public/notes");
+    await showsIds(page, ["1", "2"]);
+    await studio.sql("revoke select on public.notes from admin");
+    await page.getByRole("button", { name: "Read the rows again" }).click();
+    await page.getByRole("alert").getByText("grant select on public.notes to admin;").waitFor();
+    await studio.sql("grant select on public.notes to admin");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await showsIds(page, ["1", "2"]);
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("are those of the role that is viewed as", async () => {
+    await visit("/studio/tables/public/glad_people");
+    await showsIds(page, ["9007199254740993"]);
+    await page.evaluate(`(async () => {
+      const { requestJson } = await import("/studio/app/api/client.ts");
+      const { setViewAs } = await import("/studio/app/api/session.ts");
+      setViewAs({ ...(await requestJson("/admin/v1/view-as", { method: "POST", body: { role: "anon" } })), label: "anon" });
+    })()`);
+    await page.getByRole("link", { name: /people.*The role anon may not read this table/s }).waitFor();
+    await until(async () =>
+      studio.requests.some(
+        ({ url, headers }) => url.includes("/rest/v1/glad_people") && isOf("anon", headers.authorization),
+      ),
+    );
+    await showsIds(page, ["9007199254740993"]);
+  });
+
+  test("are accessible on a phone and on a large screen, light and dark", async () => {
+    for (const path of [
+      "/studio/tables",
+      "/studio/tables/public/notes?body=eq.first&data=is.null",
+      "/studio/tables/public/people",
+    ]) {
+      await visit(path);
+      await page
+        .locator(path === "/studio/tables" ? ".table-item" : ".grid-header")
+        .first()
+        .waitFor();
+      for (const { width, colorScheme } of LAYOUTS) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme });
+        await expectAccessible(page);
+      }
+      await page.close();
+    }
+  });
+});
+
+function isOf(role: string, authorization = ""): boolean {
+  const payload = authorization.split(".")[1] ?? "";
+  return Buffer.from(payload, "base64url").toString().includes(`"role":"${role}"`);
+}
