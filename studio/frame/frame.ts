@@ -10,6 +10,7 @@ import { texts } from "../texts.ts";
 import { CurrentPage } from "./current-page.ts";
 import { pages } from "./pages.ts";
 import { pathTo, useSegments } from "./router.ts";
+import { ShortcutButtons, Shortcuts } from "./shortcuts.ts";
 import { SignIn } from "./sign-in.ts";
 import { chooseTheme, THEMES, theme } from "./theme.ts";
 
@@ -21,6 +22,7 @@ export function Frame() {
   return html`
     <a class="skip-link" href="#content">${texts.frame.skipToContent}</a>
     ${state.status === "signed-in" ? html`<${SignedInFrame} state=${state} />` : html`<${SignIn} state=${state} />`}
+    ${state.status === "signed-in" && html`<${Shortcuts} />`}
     <${Toasts} />
   `;
 }
@@ -78,6 +80,7 @@ function Navigation({ state }: { state: SignedIn }) {
         )}
       </nav>
       <div class="sidebar-foot">
+        <${ShortcutButtons} />
         <${ThemeMenu} />
         <${AccountMenu} state=${state} />
       </div>

@@ -43,6 +43,40 @@ describeInBrowser("the frame of Studio", () => {
     await page.close();
   });
 
+  test("opens pages, tables and functions by name with Ctrl+K", async () => {
+    const page = await studio.open("/studio/access");
+    await page.keyboard.press("Control+k");
+    const field = page.getByRole("combobox", { name: "Page, table or function" });
+    await field.fill("arti rows");
+    await page.getByRole("option", { name: /^articles/ }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowUp");
+    expect(await page.getByRole("option", { selected: true }).textContent()).toMatch(/^\s*article/);
+    await field.fill("articles rows");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/studio/tables/public/articles");
+    await page.close();
+  });
+
+  test("has shortcuts, which a dialog lists, except where text is typed", async () => {
+    const page = await studio.open("/studio/try");
+    await page.getByRole("heading", { name: "Try", level: 1 }).waitFor();
+    await page.getByRole("link", { name: "Try", exact: true }).focus();
+    await page.keyboard.press("?");
+    const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await help.waitFor();
+    await page.keyboard.press("Escape");
+    await help.waitFor({ state: "detached" });
+    await page.keyboard.press("/");
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("search");
+    await page.keyboard.type("g3?");
+    expect(await page.getByLabel("Filter tables and functions").inputValue()).toBe("g3?");
+    await page.getByRole("link", { name: "Try", exact: true }).focus();
+    await page.keyboard.type("g3");
+    await page.waitForURL("**/studio/schema");
+    await page.close();
+  });
+
   test("loads the modules of a part when it is first shown", async () => {
     const page = await studio.open("/studio/people");
     const loaded = () =>
