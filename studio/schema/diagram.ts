@@ -1,0 +1,217 @@
+import { render } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type DatabaseDescription, type DescribedTable, nameKey, shortName } from "../api/catalog.ts";
+import { Button, IconButton } from "../components/button.ts";
+import { Checkbox, TextField } from "../components/field.ts";
+import { Empty } from "../components/page.ts";
+import { Select } from "../components/select.ts";
+import { useSearchParameter } from "../frame/router.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import {
+  boundsOf,
+  COLUMN_CHOICES,
+  type ColumnChoice,
+  chooseTables,
+  type DiagramModel,
+  toDiagram,
+} from "./diagram-model.ts";
+import { readPlaces, savePlaces } from "./diagram-places.ts";
+import { describeLink } from "./diagram-shapes.ts";
+import { DiagramView, type PlaceOf, StaticDiagram } from "./diagram-view.ts";
+import { downloadDiagram } from "./download-diagram.ts";
+import { layOut, type Point } from "./layout.ts";
+import type { PanZoom } from "./pan-zoom.ts";
+
+/** With more tables their columns are hidden at first. */
+const MANY_TABLES = 60;
+const ALL_SCHEMAS = "*";
+
+/** Tables and foreign keys as a picture. The address says which ones. */
+export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) {
+  const choice = useDiagramChoice(catalog);
+  const { model, candidates } = choice;
+  const layout = useMemo(() => layOut(model.boxes, model.links), [model]);
+  const [moved, setMoved] = useState(() => readPlaces(catalog.database.name));
+  const panZoom = useRef<PanZoom | null>(null);
+  const placeOf: PlaceOf = (id) => moved.get(id) ?? layout.get(id)!;
+  const change = (places: ReadonlyMap<string, Point>) => {
+    setMoved(places);
+    savePlaces(catalog.database.name, places);
+  };
+  const move = (id: string, { x, y }: Point) => {
+    const at = placeOf(id);
+    change(new Map(moved).set(id, { x: at.x + x, y: at.y + y }));
+  };
+  const arrange = () => {
+    const shown = new Set(model.boxes.map(({ id }) => id));
+    change(new Map([...moved].filter(([id]) => !shown.has(id))));
+    panZoom.current!.fit(boundsOf(model.boxes, (id) => layout.get(id)!));
+  };
+  usePrinting(model, placeOf);
+  return html`
+    <div class="schema-diagram">
+      <div class="schema-controls">
+        <${DiagramChoices} catalog=${catalog} choice=${choice} />
+        <div class="page-actions">
+          <${IconButton} icon="minus" label=${texts.schema.zoomOut} onClick=${() => panZoom.current!.zoom(0.8)} />
+          <${IconButton} icon="plus" label=${texts.schema.zoomIn} onClick=${() => panZoom.current!.zoom(1.25)} />
+          <${Button} size="small" onClick=${() => panZoom.current!.fit(boundsOf(model.boxes, placeOf))}>${texts.schema.fit}<//>
+          <${Button} size="small" onClick=${arrange}>${texts.schema.arrange}<//>
+          <${Button} size="small" onClick=${() => window.print()}>${texts.schema.print}<//>
+          <${Button} size="small" icon="download" onClick=${() => downloadDiagram(model, placeOf, catalog.database.name)}>
+            ${texts.schema.downloadSvg}
+          <//>
+        </div>
+      </div>
+      ${candidates.length === 0 && html`<${Empty}>${texts.schema.noTables}<//>`}
+      ${candidates.length > 0 && html`<${DiagramView} model=${model} placeOf=${placeOf} onMove=${move} panZoom=${panZoom} />`}
+      <p id="diagram-keys" class="schema-hint quiet">${texts.schema.diagramKeys}</p>
+      <${RelationList} model=${model} />
+    </div>
+  `;
+}
+
+type DiagramState = {
+  readonly model: DiagramModel;
+  /** The tables that can be chosen, and those that are. */
+  readonly candidates: readonly DescribedTable[];
+  readonly chosen: ReadonlySet<string>;
+  readonly schema: string;
+  readonly columns: ColumnChoice;
+};
+
+function useDiagramChoice(catalog: DatabaseDescription): DiagramState {
+  const [schemaParameter] = useSearchParameter("schema");
+  const [around] = useSearchParameter("around");
+  const [only] = useSearchParameter("only");
+  const [columnParameter] = useSearchParameter("columns");
+  const initial = catalog.schemas.find(({ exposed }) => exposed)?.name ?? ALL_SCHEMAS;
+  const schema = schemaParameter ?? initial;
+  const candidates = useMemo(
+    () => chooseTables(catalog, schema === ALL_SCHEMAS ? null : schema, around),
+    [catalog, schema, around],
+  );
+  const columns =
+    COLUMN_CHOICES.find((choice) => choice === columnParameter) ?? (candidates.length > MANY_TABLES ? "keys" : "all");
+  return useMemo(() => {
+    const chosen = only === null ? new Set(candidates.map(nameKey)) : readNames(only);
+    const tables = candidates.filter((table) => chosen.has(nameKey(table)));
+    return { model: toDiagram({ tables, columns }), candidates, chosen, schema, columns };
+  }, [candidates, columns, only, schema]);
+}
+
+function readNames(text: string): ReadonlySet<string> {
+  try {
+    return new Set((JSON.parse(text) as unknown[]).map((name) => JSON.stringify(name)));
+  } catch {
+    return new Set();
+  }
+}
+
+type ChoicesProps = { readonly catalog: DatabaseDescription; readonly choice: DiagramState };
+
+function DiagramChoices({ catalog, choice }: ChoicesProps) {
+  const [, setSchema] = useSearchParameter("schema");
+  const [around, setAround] = useSearchParameter("around");
+  const [, setOnly] = useSearchParameter("only");
+  const [, setColumns] = useSearchParameter("columns");
+  const schemas = catalog.schemas.filter(({ name }) => catalog.tables.some((table) => table.schema === name));
+  const chooseSchema = (name: string) => {
+    setAround(null, { replace: true });
+    setOnly(null, { replace: true });
+    setSchema(name, { replace: true });
+  };
+  return html`
+    <${Select}
+      label=${texts.schema.schema}
+      hideLabel
+      value=${around === null ? choice.schema : ""}
+      options=${[
+        ...(around === null ? [] : [{ value: "", label: texts.schema.around(JSON.parse(around)[1] ?? "") }]),
+        ...schemas.map(({ name }) => name),
+        { value: ALL_SCHEMAS, label: texts.schema.allSchemas },
+      ]}
+      onChange=${chooseSchema}
+    />
+    <${Select}
+      label=${texts.schema.columnChoice}
+      hideLabel
+      value=${choice.columns}
+      options=${COLUMN_CHOICES.map((value) => ({ value, label: texts.schema.columnChoices[value] }))}
+      onChange=${(value: string) => setColumns(value, { replace: true })}
+    />
+    <${TableChooser} choice=${choice} onChange=${(names: string | null) => setOnly(names, { replace: true })} />
+  `;
+}
+
+type ChooserProps = { readonly choice: DiagramState; readonly onChange: (names: string | null) => void };
+
+function TableChooser({ choice: { candidates, chosen }, onChange }: ChooserProps) {
+  const [text, setText] = useState("");
+  const shown = candidates.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()));
+  const choose = (names: ReadonlySet<string>) => {
+    const all = candidates.map(nameKey);
+    onChange(all.every((name) => names.has(name)) ? null : `[${all.filter((name) => names.has(name)).join(",")}]`);
+  };
+  const toggle = (name: string, isChosen: boolean) => {
+    const names = new Set(chosen);
+    if (isChosen) names.add(name);
+    else names.delete(name);
+    choose(names);
+  };
+  const count = candidates.filter((table) => chosen.has(nameKey(table))).length;
+  return html`
+    <details class="schema-chooser">
+      <summary class="button small">${texts.schema.chosenTables(count, candidates.length)}</summary>
+      <div class="schema-chooser-list">
+        <${TextField} label=${texts.schema.searchTables} hideLabel type="search" placeholder=${texts.schema.searchTables} value=${text} onInput=${setText} />
+        <div class="row">
+          <${Button} size="small" onClick=${() => choose(new Set([...chosen, ...shown.map(nameKey)]))}>${texts.schema.chooseAll}<//>
+          <${Button} size="small" onClick=${() => choose(chosen.difference(new Set(shown.map(nameKey))))}>${texts.schema.chooseNone}<//>
+        </div>
+        <div class="schema-chooser-items">
+          ${shown.map((table) => {
+            const name = nameKey(table);
+            return html`<${Checkbox} key=${name} label=${shortName(table)} checked=${chosen.has(name)} onChange=${(checked: boolean) => toggle(name, checked)} />`;
+          })}
+        </div>
+      </div>
+    </details>
+  `;
+}
+
+/** The same as a text. */
+function RelationList({ model }: { readonly model: DiagramModel }) {
+  return html`
+    <details class="schema-relations">
+      <summary>${texts.schema.asText}</summary>
+      <ul>${model.links.map((link) => html`<li key=${link.id}>${describeLink(link)}</li>`)}</ul>
+    </details>
+  `;
+}
+
+/** The whole diagram takes the place of the page on paper, whatever part of it is visible. */
+function usePrinting(model: DiagramModel, placeOf: PlaceOf): void {
+  const current = useRef({ model, placeOf });
+  current.current = { model, placeOf };
+  useEffect(() => {
+    const page = document.createElement("div");
+    page.className = "schema-print";
+    const begin = () => {
+      document.body.append(page);
+      render(html`<${StaticDiagram} ...${current.current} />`, page);
+    };
+    const end = () => {
+      render(null, page);
+      page.remove();
+    };
+    window.addEventListener("beforeprint", begin);
+    window.addEventListener("afterprint", end);
+    return () => {
+      end();
+      window.removeEventListener("beforeprint", begin);
+      window.removeEventListener("afterprint", end);
+    };
+  }, []);
+}

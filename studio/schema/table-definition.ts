@@ -1,0 +1,156 @@
+import type { DescribedColumn, DescribedGrant, DescribedPolicy, DescribedTable } from "../api/catalog.ts";
+import { quoteRole, quoteText } from "./forms/sql-text.ts";
+
+/** Keywords that cannot be names without quotes. */
+const RESERVED = new Set(
+  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
+  concurrently constraint create cross current_catalog current_date current_role current_schema current_time current_timestamp
+  current_user default deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ilike
+  in initially inner intersect into is isnull join lateral leading left like limit localtime localtimestamp natural not notnull
+  null offset on only or order outer overlaps placing primary references returning right select session_user similar some symmetric
+  system_user table tablesample then to trailing true union unique user using variadic verbose when where window with`.split(
+    /\s+/,
+  ),
+);
+
+/** The SQL that creates a table or view as it is, with all that belongs to it: to read, and to copy. */
+export function tableDefinition(table: DescribedTable): string {
+  const name = nameOf(table);
+  return [
+    `${createStatement(table, name)};`,
+    ...ownIndexes(table).map(({ definition }) => `${definition};`),
+    ...rowSecurity(table, name),
+    ...table.policies.map((policy) => policyStatement(policy, name)),
+    ...table.triggers.flatMap((trigger) => [
+      `${trigger.definition};`,
+      ...(trigger.enabled === "origin"
+        ? []
+        : [`alter table ${name} ${FIRING[trigger.enabled]} ${identifier(trigger.name)};`]),
+    ]),
+    ...grantStatements(table, name),
+    ...comments(table, name),
+  ].join("\n");
+}
+
+const FIRING = {
+  disabled: "disable trigger",
+  replica: "enable replica trigger",
+  always: "enable always trigger",
+} as const;
+
+function createStatement(table: DescribedTable, name: string): string {
+  switch (table.kind) {
+    case "view":
+    case "materialized view": {
+      const options = table.security_invoker ? " with (security_invoker = true)" : "";
+      return `create ${table.kind} ${name}${options} as\n${table.definition?.replace(/;\s*$/, "")}`;
+    }
+    case "foreign table":
+      return `create foreign table ${name} (\n${lines(table)}\n) server ${identifier(table.server ?? "")}`;
+    default: {
+      const [parent] = table.parents;
+      if (parent && table.partition_bound) {
+        return `create table ${name} partition of ${nameOf(parent)} ${table.partition_bound}${partitionBy(table)}`;
+      }
+      const inherited = table.parents.length > 0 ? ` inherits (${table.parents.map(nameOf).join(", ")})` : "";
+      return `create ${table.unlogged ? "unlogged " : ""}table ${name} (\n${lines(table)}\n)${inherited}${partitionBy(table)}`;
+    }
+  }
+}
+
+function partitionBy({ partition_key: key }: DescribedTable): string {
+  return key === null ? "" : ` partition by ${key}`;
+}
+
+function lines({ columns, constraints }: DescribedTable): string {
+  const own = constraints.filter(({ inherited }) => !inherited);
+  return [
+    ...columns.map((column) => `  ${columnLine(column)}`),
+    ...own.map(({ name, definition }) => `  constraint ${identifier(name)} ${definition}`),
+  ].join(",\n");
+}
+
+function columnLine({
+  name,
+  type,
+  collation,
+  nullable,
+  default: initial,
+  identity,
+  generated,
+}: DescribedColumn): string {
+  return [
+    identifier(name),
+    type,
+    ...(collation === null ? [] : [`collate ${collation}`]),
+    ...(identity ? [`generated ${identity} as identity`] : []),
+    ...(generated ? [`generated always as (${generated.expression}) ${generated.kind}`] : []),
+    ...(initial === null ? [] : [`default ${initial}`]),
+    ...(nullable ? [] : ["not null"]),
+  ].join(" ");
+}
+
+/** Those of constraints are created with the table. */
+function ownIndexes({ indexes }: DescribedTable) {
+  return indexes.filter(({ constraint }) => constraint === null);
+}
+
+function rowSecurity({ row_security: state }: DescribedTable, name: string): string[] {
+  return [
+    ...(state === "off" ? [] : [`alter table ${name} enable row level security;`]),
+    ...(state === "forced" ? [`alter table ${name} force row level security;`] : []),
+  ];
+}
+
+function policyStatement({ name, command, permissive, roles, using, check }: DescribedPolicy, table: string): string {
+  return [
+    `create policy ${identifier(name)} on ${table}`,
+    ...(permissive ? [] : ["  as restrictive"]),
+    `  for ${command} to ${roles.map(roleName).join(", ")}`,
+    ...(using === null ? [] : [`  using (${using})`]),
+    ...(check === null ? [] : [`  with check (${check})`]),
+  ]
+    .join("\n")
+    .concat(";");
+}
+
+function grantStatements({ owner, grants, columns }: DescribedTable, name: string): string[] {
+  const others = (all: readonly DescribedGrant[]) =>
+    all.filter(({ role, privileges }) => role !== owner && privileges.length > 0);
+  return [
+    ...others(grants).map(({ role, privileges }) => `grant ${privileges.join(", ")} on ${name} to ${roleName(role)};`),
+    ...columns.flatMap((column) =>
+      others(column.grants).map(({ role, privileges }) => {
+        const ofColumn = privileges.map((privilege) => `${privilege} (${identifier(column.name)})`);
+        return `grant ${ofColumn.join(", ")} on ${name} to ${roleName(role)};`;
+      }),
+    ),
+  ];
+}
+
+function comments({ kind, comment, columns }: DescribedTable, name: string): string[] {
+  const object = kind === "partitioned table" ? "table" : kind;
+  return [
+    ...(comment === null ? [] : [`comment on ${object} ${name} is ${quoteText(comment)};`]),
+    ...columns.flatMap((column) =>
+      column.comment === null
+        ? []
+        : [`comment on column ${name}.${identifier(column.name)} is ${quoteText(column.comment)};`],
+    ),
+  ];
+}
+
+function nameOf({ schema, name }: { readonly schema: string; readonly name: string }): string {
+  return `${identifier(schema)}.${identifier(name)}`;
+}
+
+function roleName(role: string): string {
+  return role === "public" || RESERVED.has(role) || !SIMPLE.test(role) ? quoteRole(role) : role;
+}
+
+const SIMPLE = /^[a-z_][a-z0-9_$]*$/;
+
+/** Quoted only where it must be, as in definitions that Postgres writes. */
+export function identifier(name: string): string {
+  return SIMPLE.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
