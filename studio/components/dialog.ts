@@ -5,7 +5,7 @@ import { IconButton } from "./button.ts";
 
 export type DialogProps = {
   readonly title: string;
-  readonly size?: "normal" | "wide";
+  readonly size?: "normal" | "wide" | "drawer";
   /** Called by Escape, the close button and a click beside the dialog. The owner stops rendering it then. */
   readonly onClose: () => void;
   /** The buttons at the end. */

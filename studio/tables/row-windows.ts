@@ -116,6 +116,15 @@ export class RowWindows implements GridRows<TableRow> {
     this.#notify();
   }
 
+  /** The place of a row in memory; -1 if it is in none of the pages. */
+  indexOf(isWanted: (row: TableRow) => boolean): number {
+    for (const [number, { rows }] of this.#pages) {
+      const place = rows.findIndex(isWanted);
+      if (place >= 0) return number * this.#pageSize + place;
+    }
+    return -1;
+  }
+
   /** Counts the rows; a failure leaves the estimate. */
   async countRows(): Promise<void> {
     const count = await this.#options.count(this.#counting.signal).catch(() => null);

@@ -3,7 +3,7 @@ import type { DescribedTable } from "../api/catalog.ts";
 import { Button, IconButton } from "../components/button.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { PageHeader } from "../components/page.ts";
-import { html } from "../html.ts";
+import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { ColumnsDialog } from "./columns-dialog.ts";
 import type { RowWindows } from "./row-windows.ts";
@@ -16,9 +16,12 @@ export type TableToolbarProps = {
   readonly showsDetails: boolean;
   readonly onDetails: () => void;
   readonly onAddFilter: (column: string) => void;
+  /** Further actions. */
+  readonly children?: Children;
 };
 
-export function TableToolbar({ table, windows, columns, showsDetails, onDetails, onAddFilter }: TableToolbarProps) {
+export function TableToolbar(props: TableToolbarProps) {
+  const { table, windows, columns, showsDetails, onDetails, onAddFilter, children } = props;
   const [choosesColumns, setChoosesColumns] = useState(false);
   const [first] = columns.all;
   return html`
@@ -28,6 +31,7 @@ export function TableToolbar({ table, windows, columns, showsDetails, onDetails,
       <${Button} kind="quiet" icon="column" onClick=${() => setChoosesColumns(true)}>${texts.tables.columns(columns.shown.length, columns.all.length)}<//>
       <${Button} kind="quiet" icon="eye" pressed=${showsDetails} onClick=${onDetails}>${texts.tables.details}<//>
       <${IconButton} icon="refresh" label=${texts.tables.refresh} onClick=${() => refresh(windows)} />
+      ${children}
     <//>
     ${choosesColumns && html`<${ColumnsDialog} columns=${columns} onClose=${() => setChoosesColumns(false)} />`}
   `;

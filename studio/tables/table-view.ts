@@ -7,11 +7,13 @@ import type { GridControl } from "../components/grid-cursor.ts";
 import type { GridCell } from "../components/grid-keys.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { location, navigate } from "../frame/router.ts";
-import { html } from "../html.ts";
+import { type Children, html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { cellContent } from "./cell-content.ts";
 import { ColumnMenu } from "./column-menu.ts";
+import { EditingToolbar, useEditingView } from "./edit/editing-view.ts";
+import { type Editing, useEditing } from "./edit/use-editing.ts";
 import { FilterBar } from "./filter-bar.ts";
 import { filterKind, formatRowsState, operatorsOf, parseRowsState, type RowsState, toggleSort } from "./filters.ts";
 import { ReferencePreview } from "./reference-preview.ts";
@@ -39,6 +41,8 @@ export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
   const columns = useColumns(catalog, role, table);
   const windows = useTableRows({ catalog, role, table, state, viewAs });
   const control = useRef<GridControl | null>(null);
+  const editing = useEditing({ catalog, role, table, windows, columns, state, control });
+  const { editor, dialogs } = useEditingView(editing);
   const [cell, setCell] = useState<GridCell | null>(null);
   const [showsDetails, setShowsDetails] = useState(false);
   const [menu, setMenu] = useState<OpenMenu | null>(null);
@@ -54,7 +58,9 @@ export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
     control.current?.focus();
   };
   return html`
-    <${TableToolbar} table=${table} windows=${windows} columns=${columns} showsDetails=${showsDetails} onDetails=${toggleDetails} onAddFilter=${addFilter} />
+    <${TableToolbar} table=${table} windows=${windows} columns=${columns} showsDetails=${showsDetails} onDetails=${toggleDetails} onAddFilter=${addFilter}>
+      <${EditingToolbar} editing=${editing} />
+    <//>
     <${FilterBar} columns=${columns} filters=${state.filters} draft=${draft} onDraft=${setDraft} onChange=${(filters: RowsState["filters"]) => changeState({ ...state, filters })} />
     <${TableErrors} windows=${windows} role=${role} table=${table} />
     <div class="table-body">
@@ -65,6 +71,8 @@ export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
         columns=${columns}
         state=${state}
         control=${control}
+        editing=${editing}
+        editor=${editor}
         active=${cell}
         onCell=${setCell}
         onDetails=${toggleDetails}
@@ -74,6 +82,7 @@ export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
       ${showsDetails && html`<${RowDetails} catalog=${catalog} table=${table} columns=${columns.all} windows=${windows} index=${cell?.row ?? null} onClose=${toggleDetails} />`}
     </div>
     ${menu && html`<${ColumnMenu} ...${menu} columns=${columns} state=${state} onState=${changeState} onAddFilter=${addFilter} onClose=${closeMenu} />`}
+    ${dialogs}
   `;
 }
 
@@ -89,6 +98,9 @@ type TableGridProps = {
   readonly columns: TableColumns;
   readonly state: RowsState;
   readonly control: { current: GridControl | null };
+  readonly editing: Editing;
+  /** The control in the active cell. */
+  readonly editor: Children | null;
   readonly active: GridCell | null;
   readonly onCell: (cell: GridCell | null) => void;
   readonly onDetails: () => void;
@@ -97,7 +109,7 @@ type TableGridProps = {
 };
 
 function TableGrid(props: TableGridProps) {
-  const { catalog, table, windows, columns, state, control, onCell, onDetails, onMenu } = props;
+  const { catalog, table, windows, columns, state, control, editing, onCell, onDetails, onMenu } = props;
   const pane = useRef<HTMLDivElement>(null);
   useGridRows(windows);
   const renderCell = useCallback(
@@ -105,6 +117,7 @@ function TableGrid(props: TableGridProps) {
     [catalog, table, columns.byName],
   );
   const onKey = (event: KeyboardEvent, cell: GridCell) => {
+    if (editing.onKey(event, cell)) return true;
     if (event.key !== "Enter" || cell.row < 0 || !(event.ctrlKey || event.metaKey || event.altKey)) return false;
     const address = event.altKey
       ? null
@@ -125,7 +138,11 @@ function TableGrid(props: TableGridProps) {
         sort=${state.sort}
         control=${control}
         onKey=${onKey}
-        onOpen=${onDetails}
+        onOpen=${(cell: GridCell) => editing.session.startCell(cell)}
+        editor=${props.editor}
+        rowClass=${editing.rowClass}
+        isRowSelected=${editing.isRowSelected}
+        onSelectRow=${(index: number, extend: boolean) => editing.session.select(index, extend)}
         onActiveCell=${onCell}
         onSort=${props.onSort}
         onResize=${columns.resize}

@@ -17,7 +17,7 @@ export function columnsOfError(table: EditedTable, error: RowError, values: RowV
 
 /** The definition of the constraint that an error names. */
 export function constraintOfError({ constraints }: EditedTable, { message }: RowError): string | null {
-  const name = /constraint "((?:[^"]|"")*)"/.exec(message)?.[1]?.replaceAll('""', '"');
+  const name = constraintName(message);
   return constraints.find((constraint) => constraint.name === name)?.definition ?? null;
 }
 
@@ -28,14 +28,22 @@ function columnsNamed(table: EditedTable, { code, message, details }: RowError):
     const list = /^Key \((.*?)\)=\(/s.exec(details ?? "")?.[1] ?? "";
     const names = list.split(", ").map((name) => name.replace(/^"(.*)"$/, "$1"));
     // Where other rows refer to the row, the columns are its own, but not the fault.
-    return details?.includes("is still referenced") ? [] : names.filter(exists);
+    if (details?.includes("is still referenced")) return [];
+    // Of tables with policies Postgres does not say which key.
+    return list === "" ? constraintColumns(table, message) : names.filter(exists);
   }
-  if (code === "23514" || code === "23P01") {
-    const name = /constraint "((?:[^"]|"")*)"/.exec(message)?.[1];
-    return table.constraints.find((constraint) => constraint.name === name)?.columns ?? [];
-  }
+  if (code === "23514" || code === "23P01") return constraintColumns(table, message);
   const column = /column "((?:[^"]|"")*)"/.exec(message)?.[1];
   return column !== undefined && exists(column) ? [column] : [];
+}
+
+function constraintColumns({ constraints }: EditedTable, message: string): readonly string[] {
+  const name = constraintName(message);
+  return constraints.find((constraint) => constraint.name === name)?.columns ?? [];
+}
+
+function constraintName(message: string): string | undefined {
+  return /constraint "((?:[^"]|"")*)"/.exec(message)?.[1]?.replaceAll('""', '"');
 }
 
 /** Names in messages of Postgres that are not those of `format_type`. */

@@ -12,7 +12,10 @@ import {
 } from "./row-requests.ts";
 
 /** `request` of the client: throws ServiceError for a status of 400 or more. */
-export type SendRequest = (path: string, options: Omit<RestRequest, "path">) => Promise<Response>;
+export type SendRequest = (
+  path: string,
+  options: Omit<RestRequest, "path"> & { readonly signal?: AbortSignal },
+) => Promise<Response>;
 
 /** How rows of one table are changed, by whoever sends the requests. */
 export type RowChanger = {

@@ -149,8 +149,15 @@ export function faultyLine({ table }: ImportPlan, rows: readonly ImportRow[], er
         ),
       )?.line ?? null
     );
+  if (error.code.startsWith("23")) return onlyRowWith(columnsOfError(table, error, {}), rows)?.line ?? null;
   if (!error.code.startsWith("22")) return null;
   return rows.find(({ values }) => columnsOfError(table, error, values).length > 0)?.line ?? null;
+}
+
+/** The row that has values in these columns, if it is the only one. */
+function onlyRowWith(columns: readonly string[], rows: readonly ImportRow[]): ImportRow | undefined {
+  const found = rows.filter(({ values }) => columns.length > 0 && columns.every((name) => values[name] != null));
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** Postgres shortens long values. */

@@ -1,0 +1,76 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { IconButton } from "../../components/button.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+import type { EditedColumn } from "./edited-table.ts";
+import { type EditedValue, ValueInput } from "./value-input.ts";
+
+/** Where the keyboard goes after a value was saved. */
+export type CellMove = "stay" | "down" | "next" | "previous";
+
+export type CellEditorProps = {
+  readonly column: EditedColumn;
+  readonly value: string | null;
+  /** Why the value was not saved. */
+  readonly error: string | null;
+  readonly isSaving: boolean;
+  readonly onCommit: (value: string | null, move: CellMove) => void;
+  readonly onCancel: () => void;
+  /** Where the column refers to another table: shows its rows. */
+  readonly onPick: ((value: string | null) => void) | null;
+  readonly onEdit: () => void;
+};
+
+/** Edits a value in its cell: Enter saves, Tab saves and moves, Escape cancels, Alt+N sets NULL. */
+export function CellEditor(props: CellEditorProps) {
+  const { column, error, isSaving, onCommit, onCancel, onPick } = props;
+  const [value, setValue] = useState<string | null>(props.value);
+  const root = useRef<HTMLDivElement>(null);
+  const latest = useRef({ value, isSaving });
+  latest.current = { value, isSaving };
+  const handleKey = (event: KeyboardEvent) => {
+    const move = moveOfKey(event);
+    // Keys of the editor are not those of the grid.
+    event.stopPropagation();
+    if (event.key === "Escape") onCancel();
+    else if (move && !isSaving) onCommit(latest.current.value, move);
+    else return;
+    event.preventDefault();
+  };
+  const leave = ({ relatedTarget }: FocusEvent) => {
+    if (relatedTarget instanceof Node && root.current?.contains(relatedTarget)) return;
+    if (document.hasFocus() && !latest.current.isSaving && !isCovered()) onCommit(latest.current.value, "stay");
+  };
+  useEffect(() => {
+    if (error) root.current!.querySelector<HTMLElement>("input, select, textarea")?.focus();
+  }, [error]);
+  const change = (next: EditedValue) => {
+    setValue(next ?? null);
+    props.onEdit();
+  };
+  const attributes = {
+    "aria-label": texts.editing.valueOf(column.name),
+    "aria-invalid": error ? "true" : undefined,
+    "aria-describedby": error ? "editing-cell-error" : undefined,
+  };
+  return html`
+    <div class="editing-cell" ref=${root} aria-busy=${isSaving} onKeyDown=${handleKey} onFocusOut=${leave}>
+      <${ValueInput} column=${column} value=${value} onChange=${change} attributes=${attributes} isFocused />
+      ${
+        onPick &&
+        html`<${IconButton} icon="search" size="small" label=${texts.editing.pickRow(column.name)} onClick=${() => onPick(value)} />`
+      }
+      ${error && html`<p class="editing-cell-error" id="editing-cell-error" role="alert">${error}</p>`}
+    </div>
+  `;
+}
+
+function moveOfKey({ key, shiftKey, altKey }: KeyboardEvent): CellMove | null {
+  if (key === "Tab") return shiftKey ? "previous" : "next";
+  return key === "Enter" && !altKey ? "down" : null;
+}
+
+/** A dialog over the grid has taken the focus. */
+function isCovered(): boolean {
+  return document.querySelector("dialog[open]") !== null;
+}

@@ -1,0 +1,75 @@
+import { useState } from "preact/hooks";
+import type { TableRow } from "../../api/rest-query.ts";
+import { Button } from "../../components/button.ts";
+import { Dialog } from "../../components/dialog.ts";
+import { Notice } from "../../components/notice.ts";
+import { Loading } from "../../components/page.ts";
+import { useLoaded } from "../../components/use-loaded.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+import { type CascadeStep, countAffected, isRestricted } from "./cascade.ts";
+
+export type DeleteDialogProps = {
+  readonly table: string;
+  readonly rows: readonly TableRow[];
+  readonly findCascade: () => Promise<readonly CascadeStep[]>;
+  /** `alsoChanged`: rows of other tables that are deleted or changed together with these. */
+  readonly onDelete: (alsoChanged: number) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+/** Says before the delete what happens to rows that refer to the deleted ones. */
+export function DeleteDialog({ table, rows, findCascade, onDelete, onClose }: DeleteDialogProps) {
+  const cascade = useLoaded(findCascade, []);
+  const [error, setError] = useState<Error | null>(null);
+  const [isDeleting, setDeleting] = useState(false);
+  const steps = cascade.value ?? [];
+  const confirm = async () => {
+    setDeleting(true);
+    setError(null);
+    await onDelete(countAffected(steps)).catch(setError);
+    setDeleting(false);
+  };
+  const actions = html`
+    <${Button} onClick=${onClose}>${texts.components.cancel}<//>
+    <${Button} kind="danger" busy=${isDeleting} disabled=${cascade.isLoading} onClick=${confirm}>${texts.editing.delete}<//>
+  `;
+  return html`
+    <${Dialog} title=${texts.editing.deleteTitle(rows.length, table)} onClose=${onClose} actions=${actions}>
+      ${cascade.isLoading && html`<${Loading} text=${texts.editing.counting} />`}
+      ${cascade.error && html`<${Notice} kind="error" error=${cascade.error} onRetry=${cascade.reload} />`}
+      ${cascade.value && steps.length === 0 && html`<p>${texts.editing.nothingRefers}</p>`}
+      ${steps.length > 0 && html`<p>${texts.editing.concerned}</p><${CascadeList} steps=${steps} />`}
+      ${isRestricted(steps) && html`<${Notice} kind="warning">${texts.editing.restricted}<//>`}
+      ${error && html`<${Notice} kind="error" error=${error} />`}
+    <//>
+  `;
+}
+
+type CascadeListProps = {
+  readonly steps: readonly CascadeStep[];
+  /** Whether these are the steps of a part of the rows. */
+  readonly isPartial?: boolean;
+};
+
+function CascadeList({ steps, isPartial = false }: CascadeListProps) {
+  return html`
+    <ul class="editing-cascade">
+      ${steps.map(
+        (step) => html`
+          <li key=${`${step.table.schema}.${step.table.name}.${step.foreignKey.name}`} data-action=${step.action}>
+            ${stepText(step, isPartial)}
+            ${step.steps.length > 0 && html`<${CascadeList} steps=${step.steps} isPartial=${isPartial || step.isPartial} />`}
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}
+
+function stepText({ table, foreignKey, action, count }: CascadeStep, isPartial: boolean): string {
+  const { rows, rowsAtLeast, rowsUnknown, cascades } = texts.editing;
+  const counted = count === null ? rowsUnknown : isPartial ? rowsAtLeast(count) : rows(count);
+  const name = table.schema === "public" ? table.name : `${table.schema}.${table.name}`;
+  return cascades[action](counted, name, foreignKey.columns.join(", "));
+}

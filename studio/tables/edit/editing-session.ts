@@ -1,0 +1,301 @@
+import type { QueryParameter, TableRow } from "../../api/rest-query.ts";
+import type { GridCell } from "../../components/grid-keys.ts";
+import { showToast } from "../../components/toast.ts";
+import { makeStore } from "../../store.ts";
+import { texts } from "../../texts.ts";
+import type { RowWindows } from "../row-windows.ts";
+import { type CascadeStep, countAffected, findCascade } from "./cascade.ts";
+import type { CellMove } from "./cell-editor.ts";
+import { columnOf, type EditedColumn, type EditedTable, isWritable, keyText } from "./edited-table.ts";
+import { deleteRows, insertRow, type RowChanger, type UpdateResult, updateRow } from "./row-changes.ts";
+import type { RowValues } from "./row-requests.ts";
+import { type RowChangeRecord, undoChange, undoObstacle } from "./undo.ts";
+import { findValueProblem } from "./value-kind.ts";
+import { errorText, problemText } from "./value-texts.ts";
+
+/** A privilege of the caller, or why a change is impossible for all. */
+export type EditingRights = {
+  readonly canInsert: boolean;
+  readonly canDelete: boolean;
+  readonly canWrite: (column: string, command: "insert" | "update") => boolean;
+  /** Why no row can be edited; null: rows can. */
+  readonly obstacle: string | null;
+};
+
+export type EditingContext = {
+  readonly changer: RowChanger;
+  readonly tables: readonly EditedTable[];
+  readonly rights: EditingRights;
+  readonly windows: RowWindows;
+  /** The shown columns, in their order. */
+  readonly columns: readonly string[];
+  readonly filters: readonly QueryParameter[];
+  /** The value of the parameter `order`. */
+  readonly order: string;
+  readonly moveTo: (cell: GridCell) => void;
+};
+
+/** The cell that is edited. */
+export type EditedCell = {
+  readonly at: GridCell;
+  readonly column: EditedColumn;
+  readonly row: TableRow;
+  readonly value: string | null;
+  readonly error: string | null;
+  readonly isSaving: boolean;
+};
+
+/** A change that was not made as somebody else was faster. */
+export type EditConflict = {
+  readonly columns: readonly string[];
+  readonly before: TableRow;
+  readonly theirs: TableRow;
+  readonly yours: RowValues;
+};
+
+export type EditingDialog =
+  | { readonly kind: "form"; readonly row: TableRow | null }
+  | { readonly kind: "delete"; readonly rows: readonly TableRow[] }
+  | { readonly kind: "export" }
+  | { readonly kind: "import" };
+
+export type EditingState = {
+  readonly cell: EditedCell | null;
+  readonly conflict: EditConflict | null;
+  readonly dialog: EditingDialog | null;
+  readonly changes: readonly RowChangeRecord[];
+  /** By the texts of their keys. */
+  readonly selected: ReadonlyMap<string, TableRow>;
+};
+
+const MAX_CHANGES = 50;
+
+/** What is edited in the grid of one table, and what can be undone. */
+export class EditingSession {
+  readonly state = makeStore<EditingState>({
+    cell: null,
+    conflict: null,
+    dialog: null,
+    changes: [],
+    selected: new Map(),
+  });
+  /** Replaced when the filters, the columns or the caller change. */
+  context: EditingContext;
+  /** The keys of rows that were inserted here. */
+  readonly inserted = new Set<string>();
+  #lastSelected = 0;
+
+  constructor(context: EditingContext) {
+    this.context = context;
+  }
+
+  /** Edits the value of a cell, or says why that is impossible. */
+  startCell(at: GridCell): void {
+    const { windows, columns, changer, rights } = this.context;
+    const row = windows.rowAt(at.row);
+    const name = columns[at.column];
+    if (!row || name === undefined) return;
+    const column = columnOf(changer.table, name);
+    const obstacle = rights.obstacle ?? this.#columnObstacle(column);
+    if (obstacle) showToast({ text: obstacle });
+    else this.#set({ cell: { at, column, row, value: row[name] ?? null, error: null, isSaving: false } });
+  }
+
+  async commitCell(value: string | null, move: CellMove): Promise<void> {
+    const { cell } = this.state.get();
+    if (!cell || cell.isSaving) return;
+    const { column, row } = cell;
+    if (value === cell.value && move === "stay") return this.cancelCell(false);
+    if (value === (row[column.name] ?? null)) return this.#leaveCell(cell, move);
+    const problem = value === null ? null : findValueProblem(value, column);
+    if (problem || (value === null && !column.nullable)) {
+      return this.failCell(problem ? problemText(problem) : texts.editing.problems.required);
+    }
+    this.#set({ cell: { ...cell, value, isSaving: true, error: null } });
+    try {
+      const error = await this.#update(row, { [column.name]: value });
+      if (error) this.failCell(error);
+      else this.#leaveCell(cell, move);
+    } catch (error) {
+      this.failCell(this.#messageOf(error));
+    }
+  }
+
+  failCell(error: string | null): void {
+    const { cell } = this.state.get();
+    if (cell) this.#set({ cell: { ...cell, error, isSaving: false } });
+  }
+
+  /** A picked value or one from a dialog; it is saved. */
+  cancelCell(returnsFocus = true): void {
+    const { cell } = this.state.get();
+    this.#set({ cell: null });
+    if (cell && returnsFocus) this.context.moveTo(cell.at);
+  }
+
+  show(dialog: EditingDialog | null): void {
+    this.#set({ dialog });
+  }
+
+  /** Saves a new or a changed row; throws what the service says against it. */
+  async saveForm(row: TableRow | null, values: RowValues): Promise<void> {
+    if (row) {
+      const error = await this.#update(row, values);
+      if (error) throw new Error(error);
+    } else {
+      const inserted = await insertRow(this.context.changer, values);
+      if (inserted) {
+        this.inserted.add(keyText(this.context.changer.key, inserted));
+        this.#remember({ kind: "insert", row: inserted });
+      }
+      const undo = { label: texts.editing.undo, onSelect: () => void this.undo() };
+      const text = inserted ? texts.editing.inserted : texts.editing.insertedUnseen;
+      showToast({ text, ...(inserted && { action: undo }) });
+      this.refresh();
+    }
+    this.#set({ dialog: null });
+  }
+
+  /** Saves the values over those of somebody else, unless they are changed once more. */
+  async keepYours(): Promise<void> {
+    const { conflict } = this.state.get();
+    if (!conflict) return;
+    this.#set({ conflict: null });
+    const error = await this.#update(conflict.theirs, conflict.yours).catch((thrown) => this.#messageOf(thrown));
+    if (error) showToast({ kind: "error", text: error });
+    else this.#set({ dialog: null });
+  }
+
+  takeTheirs(): void {
+    const { conflict } = this.state.get();
+    if (conflict) this.showRow(conflict.theirs, conflict.before);
+    this.#set({ conflict: null, dialog: null });
+  }
+
+  askDelete(rows: readonly TableRow[]): void {
+    const { obstacle, canDelete } = this.context.rights;
+    const reason = obstacle ?? (canDelete ? null : texts.editing.notAllowed("delete"));
+    if (reason) showToast({ text: reason });
+    else if (rows.length > 0) this.#set({ dialog: { kind: "delete", rows } });
+  }
+
+  findCascade(rows: readonly TableRow[]): Promise<readonly CascadeStep[]> {
+    const { tables, changer } = this.context;
+    return findCascade({ tables, send: changer.send }, changer.table, rows);
+  }
+
+  async deleteRows(rows: readonly TableRow[], alsoChanged: number): Promise<void> {
+    const deleted = await deleteRows(this.context.changer, rows);
+    const change = { kind: "delete", rows: deleted, alsoChanged } as const;
+    if (deleted.length > 0) this.#remember(change);
+    const missing = rows.length - deleted.length;
+    if (missing > 0) showToast({ kind: "error", text: texts.editing.notDeleted(missing) });
+    const canUndo = deleted.length > 0 && undoObstacle(this.context.changer, change) === null;
+    const action = { label: texts.editing.undo, onSelect: () => void this.undo() };
+    if (deleted.length > 0) showToast({ text: texts.editing.deleted(deleted.length), ...(canUndo && { action }) });
+    this.#set({ dialog: null, selected: new Map() });
+    this.refresh();
+  }
+
+  async undo(): Promise<void> {
+    const change = this.state.get().changes.at(-1);
+    if (!change) return showToast({ text: texts.editing.nothingToUndo });
+    const countReferences = async (rows: readonly TableRow[]) => countAffected(await this.findCascade(rows));
+    try {
+      const result = await undoChange(this.context.changer, change, countReferences);
+      if (result.status === "impossible") showToast({ kind: "error", text: texts.editing.obstacles[result.reason] });
+      else showToast({ text: texts.editing.undone });
+      this.#set({ changes: this.state.get().changes.slice(0, -1) });
+      const [row] = result.status === "undone" ? result.rows : [];
+      if (change.kind === "update" && row) this.showRow(row, change.after);
+      else this.refresh();
+    } catch (error) {
+      showToast({ kind: "error", text: this.#messageOf(error) });
+    }
+  }
+
+  /** With `extend` all rows between this one and the one selected before. */
+  select(index: number, extend: boolean): void {
+    const { windows, changer } = this.context;
+    const selected = new Map(this.state.get().selected);
+    const row = windows.rowAt(index);
+    if (!row) return;
+    const isOn = !selected.has(keyText(changer.key, row));
+    const [from, to] = extend
+      ? [Math.min(index, this.#lastSelected), Math.max(index, this.#lastSelected)]
+      : [index, index];
+    for (let at = from; at <= to; at++) {
+      const each = windows.rowAt(at);
+      if (each && (isOn || extend)) selected.set(keyText(changer.key, each), each);
+      else if (each) selected.delete(keyText(changer.key, each));
+    }
+    this.#lastSelected = index;
+    this.#set({ selected });
+  }
+
+  clearSelection(): void {
+    this.#set({ selected: new Map() });
+  }
+
+  refresh(): void {
+    this.context.windows.refresh();
+    void this.context.windows.countRows();
+  }
+
+  /** Shows the row in the place of the one that it was. */
+  showRow(row: TableRow, before: TableRow): void {
+    const { windows, changer } = this.context;
+    const text = keyText(changer.key, before);
+    const index = windows.indexOf((each) => keyText(changer.key, each) === text);
+    if (index >= 0) windows.replaceRow(index, row);
+  }
+
+  /** Null if the row was changed or the conflict is shown; otherwise what prevents it. */
+  async #update(before: TableRow, values: RowValues): Promise<string | null> {
+    const result = await updateRow(this.context.changer, before, values);
+    return this.#showResult(result, before, values);
+  }
+
+  #showResult(result: UpdateResult, before: TableRow, values: RowValues): string | null {
+    if (result.status === "refused") return texts.editing.updateRefused;
+    if (result.status === "gone") return texts.editing.rowGone;
+    if (result.status === "conflict") {
+      this.#set({ cell: null, conflict: { columns: result.columns, before, theirs: result.row, yours: values } });
+      return null;
+    }
+    this.#remember({ kind: "update", before, after: result.row, columns: Object.keys(values) });
+    this.showRow(result.row, before);
+    return null;
+  }
+
+  #columnObstacle(column: EditedColumn): string | null {
+    if (column.generated) return texts.editing.isGenerated(column.generated.expression);
+    if (!isWritable(column)) return texts.editing.isIdentity;
+    return this.context.rights.canWrite(column.name, "update") ? null : texts.editing.notWritable;
+  }
+
+  #leaveCell({ at }: EditedCell, move: CellMove): void {
+    const { windows, columns } = this.context;
+    this.#set({ cell: null });
+    if (this.state.get().conflict || move === "stay") return;
+    const last = columns.length - 1;
+    const row = Math.min(at.row + (move === "down" ? 1 : 0), windows.rowCount - 1);
+    const column = at.column + (move === "next" ? 1 : move === "previous" ? -1 : 0);
+    this.context.moveTo({ row, column: Math.min(last, Math.max(0, column)) });
+  }
+
+  #remember(change: RowChangeRecord): void {
+    this.#set({ changes: [...this.state.get().changes, change].slice(-MAX_CHANGES) });
+  }
+
+  #messageOf(error: unknown): string {
+    if (!(error instanceof Error)) return String(error);
+    return "code" in error && "details" in error
+      ? errorText(this.context.changer.table, error as Error & { code: string; details: string | null })
+      : error.message;
+  }
+
+  #set(changed: Partial<EditingState>): void {
+    this.state.set({ ...this.state.get(), ...changed });
+  }
+}

@@ -1,0 +1,207 @@
+import { useState } from "preact/hooks";
+import { findTable, shortName } from "../../api/catalog.ts";
+import type { TableRow } from "../../api/rest-query.ts";
+import { Button } from "../../components/button.ts";
+import { Menu } from "../../components/menu.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+import { ExportDialog } from "../transfer/export-dialog.ts";
+import { ImportDialog } from "../transfer/import-dialog.ts";
+import { CellEditor, type CellMove } from "./cell-editor.ts";
+import { ConflictDialog } from "./conflict-dialog.ts";
+import { DeleteDialog } from "./delete-dialog.ts";
+import type { EditedTable } from "./edited-table.ts";
+import { ReferencePicker } from "./reference-picker.ts";
+import { RowForm } from "./row-form.ts";
+import type { RowValues } from "./row-requests.ts";
+import type { RowChangeRecord } from "./undo.ts";
+import { type Editing, toEditedTable } from "./use-editing.ts";
+import { ValueDialog } from "./value-dialog.ts";
+import { isLong } from "./value-input.ts";
+import { valueKind } from "./value-kind.ts";
+
+/** The actions of a table's page that change rows. */
+export function EditingToolbar({ editing }: { readonly editing: Editing }) {
+  const { session, state } = editing;
+  const { rights } = session.context;
+  const { selected, changes } = state;
+  const last = changes.at(-1);
+  return html`
+    <${LiveState} editing=${editing} />
+    ${
+      selected.size > 0 &&
+      html`<${Button} kind="danger" icon="trash" onClick=${() => session.askDelete([...selected.values()])}>
+        ${texts.editing.delete} ${texts.editing.rows(selected.size)}
+      <//>`
+    }
+    <${Button} kind="quiet" icon="undo" disabled=${!last} title=${last ? undoText(last) : texts.editing.nothingToUndo} onClick=${() => session.undo()}>
+      ${texts.editing.undo}
+    <//>
+    <${Menu}
+      label=${`${texts.transfer.export}, ${texts.transfer.import}`}
+      items=${[
+        { label: texts.transfer.export, icon: "download", onSelect: () => session.show({ kind: "export" }) },
+        {
+          label: texts.transfer.import,
+          icon: "upload",
+          disabled: !rights.canInsert,
+          onSelect: () => session.show({ kind: "import" }),
+        },
+      ]}
+    />
+    ${
+      rights.canInsert &&
+      html`<${Button} kind="primary" icon="plus" onClick=${() => session.show({ kind: "form", row: null })}>${texts.editing.insertRow}<//>`
+    }
+  `;
+}
+
+function undoText(change: RowChangeRecord): string {
+  if (change.kind === "update") return texts.editing.undoUpdate(change.columns.join(", "));
+  return change.kind === "insert" ? texts.editing.undoInsert : texts.editing.undoDelete(change.rows.length);
+}
+
+/** Whether changes of others are shown, and if not why. */
+function LiveState({ editing: { live, session } }: { readonly editing: Editing }) {
+  const { table } = session.context.changer;
+  const { status, newRows } = live;
+  const showNewRows = () => {
+    live.forgetNewRows();
+    session.refresh();
+  };
+  const isLive = status?.state === "joined";
+  const reason = status === null ? texts.editing.notPublished(table.schema, table.name) : reasonOf(status);
+  return html`
+    ${
+      newRows > 0 &&
+      html`<span role="status">${texts.editing.newRows(newRows)} <${Button} size="small" onClick=${showNewRows}>${texts.editing.showNewRows}<//></span>`
+    }
+    <span class=${`badge ${isLive ? "good" : ""}`} tabindex="0" title=${isLive ? texts.editing.liveHint : reason}>
+      ${isLive ? texts.editing.live : texts.editing.notLive}
+      <span class="visually-hidden">${isLive ? texts.editing.liveHint : reason}</span>
+    </span>
+  `;
+}
+
+function reasonOf(status: NonNullable<Editing["live"]["status"]>): string {
+  return "reason" in status && status.reason !== null
+    ? texts.editing.notLiveReason(status.reason)
+    : texts.editing.connecting;
+}
+
+type PickerState = {
+  readonly table: EditedTable;
+  readonly keys: readonly string[];
+  readonly onPick: (row: TableRow) => void;
+};
+
+/** Opens the rows that a column refers to; null where it refers to none. */
+function pickerOf(editing: Editing, column: string, open: (picker: PickerState | null) => void) {
+  const { catalog, role, session } = editing;
+  const foreignKey = session.context.changer.table.foreign_keys
+    .filter(({ columns }) => columns.includes(column))
+    .sort((one, other) => one.columns.length - other.columns.length)[0];
+  const target = foreignKey && findTable(catalog, foreignKey.target);
+  if (!foreignKey || !target?.exposed) return null;
+  const table = toEditedTable(catalog, role, target);
+  return (onPick: (values: RowValues) => void) =>
+    open({
+      table,
+      keys: foreignKey.target_columns,
+      onPick: (row) => {
+        open(null);
+        onPick(
+          Object.fromEntries(foreignKey.columns.map((name, at) => [name, row[foreignKey.target_columns[at]!] ?? null])),
+        );
+      },
+    });
+}
+
+/** The control in the active cell; null while none is edited. */
+export function cellEditorOf(editing: Editing, openPicker: (picker: PickerState | null) => void) {
+  const { session, state } = editing;
+  const { cell } = state;
+  if (!cell || needsDialog(cell)) return null;
+  const pick = pickerOf(editing, cell.column.name, openPicker);
+  return html`<${CellEditor}
+    key=${`${cell.at.row}.${cell.at.column}.${cell.value}`}
+    column=${cell.column}
+    value=${cell.value}
+    error=${cell.error}
+    isSaving=${cell.isSaving}
+    onCommit=${(value: string | null, move: CellMove) => session.commitCell(value, move)}
+    onCancel=${() => session.cancelCell()}
+    onEdit=${() => cell.error && session.failCell(null)}
+    onPick=${pick && (() => pick((values) => session.commitCell(values[cell.column.name]!, "down")))}
+  />`;
+}
+
+function needsDialog({ column, value }: NonNullable<Editing["state"]["cell"]>): boolean {
+  const kind = valueKind(column);
+  return kind === "json" || (kind === "text" && isLong(value));
+}
+
+/** The dialogs of editing, and the control in the active cell. */
+export function useEditingView(editing: Editing) {
+  const [picker, setPicker] = useState<PickerState | null>(null);
+  const { session, state } = editing;
+  const closePicker = () => {
+    setPicker(null);
+    session.cancelCell();
+  };
+  const dialogs = html`
+    <${LongValue} editing=${editing} />
+    <${OpenDialog} editing=${editing} openPicker=${setPicker} />
+    ${picker && html`<${ReferencePicker} ...${picker} onClose=${closePicker} />`}
+    ${
+      state.conflict &&
+      html`<${ConflictDialog} ...${state.conflict} onKeepYours=${() => session.keepYours()} onTakeTheirs=${() => session.takeTheirs()} />`
+    }
+  `;
+  return { editor: cellEditorOf(editing, setPicker), dialogs };
+}
+
+function LongValue({ editing: { session, state } }: { readonly editing: Editing }) {
+  const { cell } = state;
+  if (!cell || !needsDialog(cell)) return null;
+  return html`<${ValueDialog}
+    column=${cell.column}
+    value=${cell.row[cell.column.name] ?? null}
+    error=${cell.error}
+    isSaving=${cell.isSaving}
+    onCommit=${(value: string | null) => session.commitCell(value, "stay")}
+    onCancel=${() => session.cancelCell()}
+  />`;
+}
+
+type OpenDialogProps = { readonly editing: Editing; readonly openPicker: (picker: PickerState | null) => void };
+
+function OpenDialog({ editing, openPicker }: OpenDialogProps) {
+  const { session, state } = editing;
+  const { dialog } = state;
+  const { changer, rights } = session.context;
+  const close = () => session.show(null);
+  if (dialog === null) return null;
+  if (dialog.kind === "form") {
+    return html`<${RowForm}
+      table=${changer.table}
+      row=${dialog.row}
+      canWrite=${(column: string) => rights.canWrite(column, dialog.row ? "update" : "insert")}
+      pickerOf=${(column: string) => pickerOf(editing, column, openPicker)}
+      onSave=${(values: RowValues) => session.saveForm(dialog.row, values)}
+      onClose=${close}
+    />`;
+  }
+  if (dialog.kind === "delete") {
+    const { rows } = dialog;
+    return html`<${DeleteDialog}
+      table=${shortName(changer.table)}
+      rows=${rows}
+      findCascade=${() => session.findCascade(rows)}
+      onDelete=${(alsoChanged: number) => session.deleteRows(rows, alsoChanged)}
+      onClose=${close}
+    />`;
+  }
+  if (dialog.kind === "export") return html`<${ExportDialog} context=${session.context} onClose=${close} />`;
+  return html`<${ImportDialog} changer=${changer} rights=${rights} onDone=${() => session.refresh()} onClose=${close} />`;
+}

@@ -1,0 +1,183 @@
+import { useRef, useState } from "preact/hooks";
+import type { TableRow } from "../../api/rest-query.ts";
+import { Button, IconButton } from "../../components/button.ts";
+import { Dialog } from "../../components/dialog.ts";
+import { Field } from "../../components/field.ts";
+import { Notice } from "../../components/notice.ts";
+import { html } from "../../html.ts";
+import { texts } from "../../texts.ts";
+import { columnOf, type EditedColumn, type EditedTable, isRequired, isWritable } from "./edited-table.ts";
+import { columnsOfError, type RowError } from "./field-errors.ts";
+import type { RowValues } from "./row-requests.ts";
+import { type EditedValue, ValueInput } from "./value-input.ts";
+import { findValueProblem } from "./value-kind.ts";
+import { errorText, problemText } from "./value-texts.ts";
+
+export type RowFormProps = {
+  readonly table: EditedTable;
+  /** Null: a new row. */
+  readonly row: TableRow | null;
+  readonly canWrite: (column: string) => boolean;
+  /** Opens the picker of the table that the column refers to; null where it refers to none. */
+  readonly pickerOf: (column: string) => ((onPick: (values: RowValues) => void) => void) | null;
+  /** Sends the values. An error of the service is shown at its field. */
+  readonly onSave: (values: RowValues) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+type FormErrors = { readonly byColumn: Readonly<Record<string, string>>; readonly general: Error | null };
+const NO_ERRORS: FormErrors = { byColumn: {}, general: null };
+
+/** All columns of a row. Of a row that exists only what was changed is sent. */
+export function RowForm(props: RowFormProps) {
+  const { table, row, canWrite, pickerOf, onClose } = props;
+  const { values, errors, isSaving, form, change, save } = useRowForm(props);
+  const actions = html`
+    <${Button} onClick=${onClose}>${texts.components.cancel}<//>
+    <${Button} kind="primary" busy=${isSaving} onClick=${save}>${row ? texts.editing.save : texts.editing.insert}<//>
+  `;
+  const title = row ? texts.editing.editRowOf(table.name) : texts.editing.insertInto(table.name);
+  return html`
+    <${Dialog} title=${title} size="drawer" onClose=${onClose} actions=${actions}>
+      ${errors.general && html`<${Notice} kind="error" error=${errors.general} />`}
+      <form class="stack" ref=${form} onSubmit=${save} novalidate>
+        ${table.columns.map(
+          (column) => html`
+            <${RowField}
+              key=${column.name}
+              column=${column}
+              value=${values[column.name]}
+              isNew=${row === null}
+              isDisabled=${!isWritable(column) || !canWrite(column.name)}
+              error=${errors.byColumn[column.name] ?? null}
+              onChange=${(value: EditedValue) => change({ [column.name]: value })}
+              onPick=${pickerOf(column.name) && (() => pickerOf(column.name)!(change))}
+            />
+          `,
+        )}
+        <button type="submit" class="visually-hidden" tabindex="-1" aria-hidden="true"></button>
+      </form>
+    <//>
+  `;
+}
+
+function useRowForm({ table, row, onSave, onClose }: RowFormProps) {
+  const [values, setValues] = useState<Readonly<Record<string, EditedValue>>>(row ?? {});
+  const [errors, setErrors] = useState(NO_ERRORS);
+  const [isSaving, setSaving] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  const change = (changed: Readonly<Record<string, EditedValue>>) => {
+    setValues((before) => ({ ...before, ...changed }));
+    const remaining = Object.entries(errors.byColumn).filter(([name]) => !(name in changed));
+    setErrors({ ...errors, byColumn: Object.fromEntries(remaining) });
+  };
+  const showErrors = (shown: FormErrors) => {
+    setErrors(shown);
+    const [first] = table.columns.filter(({ name }) => name in shown.byColumn);
+    requestAnimationFrame(() => first && controlOf(form.current!, first.name)?.focus());
+  };
+  const save = async (event: Event) => {
+    event.preventDefault();
+    const changed = changedValues(table, row, values);
+    const problems = findProblems(table, row, changed);
+    if (Object.keys(problems).length > 0) return showErrors({ byColumn: problems, general: null });
+    if (row && Object.keys(changed).length === 0) return onClose();
+    setSaving(true);
+    try {
+      await onSave(changed);
+    } catch (error) {
+      showErrors(serviceErrors(table, changed, error as Error));
+    } finally {
+      setSaving(false);
+    }
+  };
+  return { values, errors, isSaving, form, change, save };
+}
+
+type RowFieldProps = {
+  readonly column: EditedColumn;
+  readonly value: EditedValue;
+  readonly isNew: boolean;
+  readonly isDisabled: boolean;
+  readonly error: string | null;
+  readonly onChange: (value: EditedValue) => void;
+  readonly onPick: (() => void) | null;
+};
+
+function RowField({ column, value, isNew, isDisabled, error, onChange, onPick }: RowFieldProps) {
+  const { name, nullable } = column;
+  const hasDefault = isNew && (column.default !== null || column.identity !== null);
+  const control = (attributes: Record<string, unknown>) => html`
+    <span class="editing-field" data-column=${name}>
+      <${ValueInput} column=${column} value=${value} onChange=${onChange} attributes=${attributes} disabled=${isDisabled} isLarge />
+      ${onPick && !isDisabled && html`<${IconButton} icon="search" size="small" label=${texts.editing.pickRow(name)} onClick=${onPick} />`}
+      ${
+        nullable &&
+        !isDisabled &&
+        html`<${Button} size="small" kind="quiet" pressed=${value === null} title=${texts.editing.setNullOf(name)} onClick=${() => onChange(value === null ? "" : null)}>
+          ${texts.editing.setNull}
+        <//>`
+      }
+      ${
+        hasDefault &&
+        !isDisabled &&
+        value !== undefined &&
+        html`<${Button} size="small" kind="quiet" title=${texts.editing.setDefaultOf(name)} onClick=${() => onChange(undefined)}>
+          ${texts.editing.useDefault}
+        <//>`
+      }
+    </span>
+  `;
+  const mark = isNew && isRequired(column) ? ` · ${texts.editing.required}` : "";
+  return html`<${Field} label=${`${name} · ${column.type}${mark}`} hint=${hintOf(column, isDisabled, isNew)} error=${error} control=${control} />`;
+}
+
+function hintOf(column: EditedColumn, isDisabled: boolean, isNew: boolean): string | undefined {
+  if (column.generated) return texts.editing.isGenerated(column.generated.expression);
+  if (column.identity === "always") return texts.editing.isIdentity;
+  if (isDisabled) return texts.editing.notWritable;
+  if (isNew && column.identity) return texts.editing.isIdentity;
+  if (isNew && column.default !== null) return texts.editing.defaultIs(column.default);
+  return column.comment ?? undefined;
+}
+
+/** Of a new row what was entered, of another what differs. */
+function changedValues(
+  table: EditedTable,
+  row: TableRow | null,
+  values: Readonly<Record<string, EditedValue>>,
+): RowValues {
+  const entries = table.columns
+    .filter(isWritable)
+    .map(({ name }) => [name, values[name]] as const)
+    .filter(
+      (entry): entry is readonly [string, string | null] => entry[1] !== undefined && entry[1] !== row?.[entry[0]],
+    );
+  return Object.fromEntries(entries);
+}
+
+function findProblems(table: EditedTable, row: TableRow | null, changed: RowValues): Record<string, string> {
+  const problems: Record<string, string> = {};
+  for (const [name, value] of Object.entries(changed)) {
+    const column = columnOf(table, name);
+    const problem = value === null ? null : findValueProblem(value, column);
+    if (problem) problems[name] = problemText(problem);
+    else if (value === null && !column.nullable) problems[name] = texts.editing.problems.required;
+  }
+  for (const column of row ? [] : table.columns)
+    if (isRequired(column) && !(column.name in changed)) problems[column.name] = texts.editing.problems.required;
+  return problems;
+}
+
+function serviceErrors(table: EditedTable, changed: RowValues, error: Error): FormErrors {
+  if (!("code" in error)) return { byColumn: {}, general: error };
+  const rowError = error as Error & RowError;
+  const columns = columnsOfError(table, rowError, changed);
+  if (columns.length === 0) return { byColumn: {}, general: error };
+  const text = errorText(table, rowError);
+  return { byColumn: Object.fromEntries(columns.map((name) => [name, text])), general: null };
+}
+
+function controlOf(form: HTMLFormElement, column: string): HTMLElement | null {
+  return form.querySelector(`[data-column="${CSS.escape(column)}"] :is(input, select, textarea)`);
+}

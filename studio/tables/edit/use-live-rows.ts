@@ -1,0 +1,143 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { liveChanges } from "../../api/live.ts";
+import type { ChannelStatus, ReceivedChange } from "../../api/realtime.ts";
+import type { TableRow } from "../../api/rest-query.ts";
+import type { RowWindows } from "../row-windows.ts";
+import { keyText } from "./edited-table.ts";
+import { type RowChanger, readRows } from "./row-changes.ts";
+
+export type LiveRows = {
+  /** Null: the table is not published. */
+  readonly status: ChannelStatus | null;
+  /** What became of rows since they were read, by the texts of their keys. */
+  readonly marks: ReadonlyMap<string, "changed" | "deleted">;
+  readonly newRows: number;
+  readonly forgetNewRows: () => void;
+};
+
+/** Changes are collected for so long, so that many are read with one request. */
+const COLLECT_MS = 80;
+const SHOWN_MS = 1600;
+const MAX_READ = 200;
+
+/** Follows the changes of a table: rows in memory are read again and marked, as others change them. */
+export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (key: string) => boolean): LiveRows {
+  const { table, key } = changer;
+  const [status, setStatus] = useState<ChannelStatus | null>(null);
+  const [marks, setMarks] = useState<LiveRows["marks"]>(new Map());
+  const [newRows, setNewRows] = useState(0);
+  const current = useRef({ changer, windows, isOwn });
+  current.current = { changer, windows, isOwn };
+  useEffect(() => {
+    setMarks(new Map());
+    setNewRows(0);
+    return windows.subscribe(() =>
+      setMarks((shown) => (shown.size === 0 ? shown : withoutMissing(shown, windows, key))),
+    );
+  }, [windows]);
+  useEffect(() => {
+    if (!table.published || key.length === 0) {
+      setStatus(null);
+      return undefined;
+    }
+    const mark = (texts: readonly string[], as: "changed" | "deleted") => {
+      setMarks((before) => new Map([...before, ...texts.map((text) => [text, as] as const)]));
+      if (as === "changed") setTimeout(() => setMarks((before) => without(before, texts)), SHOWN_MS);
+    };
+    const collector = new ChangeCollector(
+      () => current.current,
+      mark,
+      (count) => setNewRows((before) => before + count),
+    );
+    const subscription = { event: "*", schema: table.schema, table: table.name, select: [] } as const;
+    const leave = liveChanges().subscribe([subscription], { onChange: collector.add, onStatus: setStatus });
+    return () => {
+      collector.close();
+      leave();
+    };
+  }, [table, key.join()]);
+  return { status, marks, newRows, forgetNewRows: () => setNewRows(0) };
+}
+
+type LiveContext = {
+  readonly changer: RowChanger;
+  readonly windows: RowWindows;
+  /** Whether the row was inserted here. */
+  readonly isOwn: (key: string) => boolean;
+};
+
+type Mark = (texts: readonly string[], as: "changed" | "deleted") => void;
+
+/** Reads changed rows again, as the caller sees them: events have only their keys. */
+class ChangeCollector {
+  readonly #current: () => LiveContext;
+  readonly #mark: Mark;
+  readonly #onInsert: (count: number) => void;
+  #changed = new Map<string, TableRow>();
+  #deleted = new Set<string>();
+  #inserted = new Set<string>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(current: () => LiveContext, mark: Mark, onInsert: (count: number) => void) {
+    this.#current = current;
+    this.#mark = mark;
+    this.#onInsert = onInsert;
+  }
+
+  readonly add = ({ type, record, old_record: old }: ReceivedChange): void => {
+    const { changer } = this.#current();
+    const keyOf = (from: ReceivedChange["record"]): TableRow =>
+      Object.fromEntries(changer.key.map((name) => [name, from?.[name] == null ? null : String(from[name])]));
+    if (type === "DELETE") this.#deleted.add(keyText(changer.key, keyOf(old)));
+    else if (type === "INSERT") this.#inserted.add(keyText(changer.key, keyOf(record)));
+    else this.#changed.set(keyText(changer.key, keyOf(record)), keyOf(record));
+    this.#timer ??= setTimeout(() => void this.#show(), COLLECT_MS);
+  };
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  async #show(): Promise<void> {
+    const { changer, windows, isOwn } = this.#current();
+    const [changed, deleted, inserted] = [this.#changed, this.#deleted, this.#inserted];
+    [this.#changed, this.#deleted, this.#inserted, this.#timer] = [new Map(), new Set(), new Set(), undefined];
+    const isShown = (text: string) => windows.indexOf((row) => keyText(changer.key, row) === text) >= 0;
+    const gone = [...deleted].filter(isShown);
+    if (gone.length > 0) this.#mark(gone, "deleted");
+    const unseen = [...inserted].filter((text) => !isOwn(text) && !isShown(text));
+    if (unseen.length > 0) this.#onInsert(unseen.length);
+    const wanted = [...changed].filter(([text]) => !deleted.has(text) && isShown(text)).slice(0, MAX_READ);
+    if (wanted.length === 0) return;
+    const rows = await readRows(
+      changer,
+      wanted.map(([, row]) => row),
+    ).catch(() => []);
+    const differing = rows.filter((row) => replaceIfDifferent(windows, changer.key, row));
+    if (differing.length > 0)
+      this.#mark(
+        differing.map((row) => keyText(changer.key, row)),
+        "changed",
+      );
+  }
+}
+
+/** One's own changes are shown already. */
+function replaceIfDifferent(windows: RowWindows, key: readonly string[], row: TableRow): boolean {
+  const text = keyText(key, row);
+  const index = windows.indexOf((each) => keyText(key, each) === text);
+  const shown = windows.rowAt(index);
+  if (!shown || Object.keys(row).every((name) => row[name] === shown[name])) return false;
+  windows.replaceRow(index, { ...shown, ...row });
+  return true;
+}
+
+function without(marks: LiveRows["marks"], texts: readonly string[]): LiveRows["marks"] {
+  return new Map([...marks].filter(([text, as]) => as === "deleted" || !texts.includes(text)));
+}
+
+/** Rows that were read again without the deleted ones. */
+function withoutMissing(marks: LiveRows["marks"], windows: RowWindows, key: readonly string[]): LiveRows["marks"] {
+  const kept = [...marks].filter(([text]) => windows.indexOf((row) => keyText(key, row) === text) >= 0);
+  return kept.length === marks.size ? marks : new Map(kept);
+}

@@ -1,0 +1,24 @@
+import { texts } from "../../texts.ts";
+import type { RecordProblem } from "../transfer/import-plan.ts";
+import type { EditedTable } from "./edited-table.ts";
+import { constraintOfError, type RowError } from "./field-errors.ts";
+
+/** What is wrong with a value, for people. */
+export function problemText(problem: RecordProblem["problem"]): string {
+  switch (problem.problem) {
+    case "range":
+      return texts.editing.outOfRange(problem.least, problem.greatest);
+    case "decimals":
+      return texts.editing.tooManyDecimals(problem.limit);
+    case "length":
+      return texts.editing.tooLong(problem.limit);
+    default:
+      return texts.editing.problems[problem.problem];
+  }
+}
+
+/** The message, with its details and the definition of the constraint. */
+export function errorText(table: EditedTable, error: RowError): string {
+  const details = error.details?.startsWith("Failing row") ? null : error.details;
+  return [error.message, details, constraintOfError(table, error)].filter(Boolean).join(" · ");
+}
