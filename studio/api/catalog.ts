@@ -45,6 +45,11 @@ export function shortName({ schema, name }: DescribedName): string {
   return schema === "public" ? name : `${schema}.${name}`;
 }
 
+/** The comment without the smart tags at its start, such as `@name films`; null if nothing is left. */
+export function readableComment(comment: string | null): string | null {
+  return comment?.replace(/^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i, "").trim() || null;
+}
+
 /** A key of maps and lists. */
 export function nameKey({ schema, name }: DescribedName): string {
   return JSON.stringify([schema, name]);

@@ -47,7 +47,8 @@ export type OpenStudio = {
   close(): Promise<void>;
 };
 
-const DOCUMENTED = /^\/(studio|csrf-token|admin\/v1|rest\/v1|graphql|realtime\/v1|auth\/v1|auth\/keys)(\/|$)/;
+const DOCUMENTED =
+  /^\/(studio|csrf-token|admin\/v1|rest\/v1|graphql|realtime\/v1|auth\/v1|auth\/keys|users|api\/v\d+)(\/|$)/;
 const ISSUES_TOKENS = /^\/admin\/v1\/(session|view-as)$/;
 const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|admin\/v1\/session$)/;
 /** Browsers report each response with a status of an error, which a page may expect and show. */
