@@ -17,7 +17,6 @@ const MODULE_EXTENSION = extname(import.meta.filename);
 const PACKAGES = [
   "preact",
   "htm",
-  "@tanstack/virtual-core",
   ...["autocomplete", "commands", "lang-json", "lang-sql", "language", "lint", "search", "state", "view"].map(
     (name) => `@codemirror/${name}`,
   ),
