@@ -130,7 +130,8 @@ const FIND_STATEMENT = `
     case when query not in ('', '<insufficient privilege>') then left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
     ($2::timestamptz is null or query_start = $2) as "isMeant"
   from pg_stat_activity
-  where pid = $1 and datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
+  where pid = $1 and datname = current_database() and pid <> pg_backend_pid()
+    and coalesce(backend_type, 'client backend') = 'client backend'`;
 const CANCEL_STATEMENT = `
   select pg_cancel_backend(pid) as "isCancelled" from pg_stat_activity
   where pid = $1 and query_start = $2 and state = 'active' and datname = current_database()`;
@@ -146,6 +147,7 @@ export async function cancelStatement(
 ): Promise<CancelledStatement> {
   const found = await asOwner((client) => client.query<FoundStatement>(FIND_STATEMENT, [pid, startedAt]));
   const { state, isMeant, ...statement } = found.rows[0] ?? throwNoSession();
+  if (state === null) throw mayNotSee();
   if (state !== "active") throw notRunning(pid, state);
   if (!isMeant) throw hasEnded();
   await beforehand(statement);
@@ -160,15 +162,16 @@ function throwNoSession(): never {
   throw new ApiError("notFound", "RESOURCE_NOT_FOUND", "This database has no session of that process id.");
 }
 
-function notRunning(pid: number, state: string | null): ApiError {
-  return new ApiError(
-    "conflict",
-    "STATEMENT_ENDED",
-    `The session runs no statement; its state is "${state ?? "unknown"}".`,
-    {
-      hint: `To end the whole session, run as the owner: select pg_terminate_backend(${pid});`,
-    },
-  );
+function mayNotSee(): ApiError {
+  return new ApiError("forbidden", "PERMISSION_DENIED", "The database owner may not read what this session does.", {
+    hint: "As a superuser, grant it: grant pg_read_all_stats, pg_signal_backend to <owner>;",
+  });
+}
+
+function notRunning(pid: number, state: string): ApiError {
+  return new ApiError("conflict", "STATEMENT_ENDED", `The session runs no statement; its state is "${state}".`, {
+    hint: `To end the whole session, run as the owner: select pg_terminate_backend(${pid});`,
+  });
 }
 
 function hasEnded(): ApiError {

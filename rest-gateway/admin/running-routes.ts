@@ -2,6 +2,7 @@ import type { RunningStatement } from "../../engine/database/connection.ts";
 import type { SlowStatement } from "../../engine/database/observe-statements.ts";
 import {
   cancelStatement,
+  type DatabaseActivity,
   type DatabaseSession,
   readDatabaseActivity,
   readStatementStatistics,
@@ -47,7 +48,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
       return jsonResponse(200, {
         at: new Date().toISOString(),
         ...describeProcesses(processes, since),
-        database: { ...database, sessions: database.sessions.map((session) => describeSession(session, own)) },
+        database: { ...database, sessions: describeSessions(database, own) },
         slow_statements: statements
           ? { source: "pg_stat_statements", statements }
           : {
@@ -110,12 +111,29 @@ function sumPools(processes: readonly ProcessActivity[]) {
   });
 }
 
-/** With the request that a statement of the service belongs to, and its text where the owner may not read it. */
-function describeSession(session: DatabaseSession, own: ReadonlyMap<number, RunningStatement>) {
-  const running = own.get(session.pid);
-  if (!running) return { ...session, request: null };
-  const { interface: name, request: id, role } = running;
-  return { ...session, statement: session.statement ?? running.statement, request: { id, interface: name, role } };
+/**
+ * With the requests that the statements of the service belong to. Where the owner may not read the sessions of the login for
+ * requests, the service knows its own.
+ */
+function describeSessions(
+  { sessions, sees_all: seesAll }: DatabaseActivity,
+  own: ReadonlyMap<number, RunningStatement>,
+): readonly object[] {
+  const seen = new Set(sessions.map(({ pid }) => pid));
+  const unseen = seesAll ? [] : [...own.values()].filter(({ pid }) => !seen.has(pid));
+  return [
+    ...sessions.map((session) => ({ ...session, request: requestOf(own.get(session.pid)) })),
+    ...unseen.map((running) => ({ ...toSession(running), request: requestOf(running) })),
+  ];
+}
+
+function requestOf(running: RunningStatement | undefined) {
+  return running ? { id: running.request, interface: running.interface, role: running.role } : null;
+}
+
+function toSession({ pid, milliseconds, statement }: RunningStatement): DatabaseSession {
+  const unknown = { role: null, wait: null, started_at: null, transaction_ms: null, waits_for: [], lock: null };
+  return { ...unknown, pid, application: "content-service", state: "active", milliseconds, statement };
 }
 
 function mergeSlowStatements(statements: readonly SlowStatement[]) {
