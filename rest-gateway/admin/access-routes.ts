@@ -8,7 +8,7 @@ import { findMissingTableGrants, withInspectionClients } from "../../engine/insp
 import { listRequestRoles, type PolicyMatrixRow, readTableMatrix } from "../../engine/inspect/policy-matrix.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { type BodyField, readFields, TEXT } from "../auth/read-body.ts";
+import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
 import { collectFindings } from "../doctor/collect-findings.ts";
 import { clientDisconnected, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
@@ -36,9 +36,13 @@ const JSON_OBJECT: BodyField<Readonly<Record<string, unknown>>> = {
 export function accessRoutes(services: AdminServices): AdminRoutes {
   return {
     "POST /why": async (admin) => {
-      const { path, as } = await readFields(admin.request, { path: TEXT, as: JSON_OBJECT });
+      const { path, schema, as } = await readFields(admin.request, {
+        path: TEXT,
+        schema: OPTIONAL_TEXT,
+        as: JSON_OBJECT,
+      });
       const caller = await readCaller(as, admin, services);
-      return jsonResponse(200, await explain(path, caller, admin.request, services));
+      return jsonResponse(200, await explain({ path, schema }, caller, admin.request, services));
     },
     "GET /policies": async (admin) => {
       const callers = await readCallers(admin, services);
@@ -74,11 +78,22 @@ async function readCaller(
   return { role, user: null, claims };
 }
 
-async function explain(path: string, caller: TriedCaller, request: GatewayRequest, services: AdminServices) {
+type ExplainedPath = {
+  readonly path: string;
+  /** Of a path below /rest/v1; null: the first exposed one. */
+  readonly schema: string | null;
+};
+
+async function explain(
+  { path, schema }: ExplainedPath,
+  caller: TriedCaller,
+  request: GatewayRequest,
+  services: AdminServices,
+) {
   const { config, postgres } = services;
   const catalog = services.catalog();
   const { role } = caller;
-  const addressed = parseReadAddress(path);
+  const addressed = parseReadAddress(path, schema);
   const context = withTimeout(makeAssumedContexts(catalog, config)(caller, addressed));
   const about = { role, user: caller.user, interface: addressed.interfaceName };
   try {
@@ -125,7 +140,7 @@ function policyToJson(policy: Policy): object {
   return { name, command, permissive, roles, using, check, comment, words: describePolicy(policy) };
 }
 
-/** `?role=anon&role=authenticated&claims={"sub":"7"}&user=9`; without any, all roles that requests may take. */
+/** `?role=anon&role=authenticated&claims={"sub":"7"}&user=9`; without a role, all that requests may take. */
 async function readCallers(admin: AdminRequest, services: AdminServices): Promise<TriedCaller[]> {
   const { query } = admin.request;
   const claims = parseClaims(query.get("claims") ?? "{}");
@@ -135,8 +150,7 @@ async function readCallers(admin: AdminRequest, services: AdminServices): Promis
   const users = query.getAll("user");
   const named = query.getAll("role");
   const all = listRequestRoles(catalog(), { anonRole, loginRole: postgres.loginRole });
-  const isNamed = named.length + users.length > 0;
-  const roles = isNamed ? named : all.filter((role) => catalog().roles.has(role)).slice(0, MAX_CALLERS);
+  const roles = named.length > 0 ? named : all.filter((role) => catalog().roles.has(role)).slice(0, MAX_CALLERS);
   if (roles.length + users.length > MAX_CALLERS) {
     throw new HttpError(400, "VALIDATION_ERROR", `At most ${MAX_CALLERS} roles and users can be tried at once.`);
   }

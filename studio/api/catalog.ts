@@ -106,3 +106,10 @@ const PREDEFINED_ROLES: Readonly<Record<string, readonly string[]>> = {
 function hasPredefinedRole(inherits: readonly string[], privilege: string): boolean {
   return (PREDEFINED_ROLES[privilege] ?? []).some((role) => inherits.includes(role));
 }
+
+/** The roles that tokens may name: neither the login of requests nor roles of Postgres itself. */
+export function requestRoles({ roles }: Pick<DatabaseDescription, "roles">): readonly string[] {
+  return roles
+    .filter(({ settable, login, name }) => settable && !login && !name.startsWith("pg_"))
+    .map(({ name }) => name);
+}

@@ -1,6 +1,6 @@
 import { useRef } from "preact/hooks";
-import { type SessionState, sessionState, setViewAs, signOut } from "../api/session.ts";
-import { Button, IconButton } from "../components/button.ts";
+import { type SessionState, sessionState, signOut } from "../api/session.ts";
+import { IconButton } from "../components/button.ts";
 import { Icon } from "../components/icon.ts";
 import { Menu, type MenuItem } from "../components/menu.ts";
 import { Toasts } from "../components/toast.ts";
@@ -13,6 +13,7 @@ import { pathTo, useSegments } from "./router.ts";
 import { ShortcutButtons, Shortcuts } from "./shortcuts.ts";
 import { SignIn } from "./sign-in.ts";
 import { chooseTheme, THEMES, theme } from "./theme.ts";
+import { ViewAsBar, ViewAsButton } from "./view-as.ts";
 
 /** On narrow screens the navigation is hidden until it is opened. */
 const isNavigationOpen = makeStore(false);
@@ -32,20 +33,10 @@ type SignedIn = Extract<SessionState, { status: "signed-in" }>;
 function SignedInFrame({ state }: { state: SignedIn }) {
   const main = useRef<HTMLElement>(null);
   return html`
-    ${state.viewAs && html`<${ViewAsBar} label=${state.viewAs.label} />`}
+    ${state.viewAs && html`<${ViewAsBar} viewed=${state.viewAs} />`}
     <div class="frame">
       <${Navigation} state=${state} />
       <main id="content" class="content" tabindex="-1" ref=${main}><${CurrentPage} /></main>
-    </div>
-  `;
-}
-
-function ViewAsBar({ label }: { label: string }) {
-  return html`
-    <div class="view-as-bar" role="status">
-      <${Icon} name="eye" />
-      <span>${texts.frame.viewingAs(label)}</span>
-      <${Button} size="small" onClick=${() => setViewAs(null)}>${texts.frame.stopViewing}<//>
     </div>
   `;
 }
@@ -80,6 +71,7 @@ function Navigation({ state }: { state: SignedIn }) {
         )}
       </nav>
       <div class="sidebar-foot">
+        <${ViewAsButton} />
         <${ShortcutButtons} />
         <${ThemeMenu} />
         <${AccountMenu} state=${state} />

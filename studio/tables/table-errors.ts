@@ -1,9 +1,9 @@
+import { whyLink } from "../access/access-api.ts";
 import type { DescribedTable } from "../api/catalog.ts";
 import { ServiceError } from "../api/http.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { Notice } from "../components/notice.ts";
-import { pathTo } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import type { RowWindows } from "./row-windows.ts";
@@ -31,6 +31,6 @@ export function MissingGrant({ role, table }: Omit<TableErrorsProps, "windows">)
   return html`
     <p>${texts.tables.missingGrant(role)}</p>
     <${CodeBlock} wrap text=${grantStatements(role, table)} label=${texts.tables.grantLabel} />
-    <p><a href=${pathTo("access")}>${texts.tables.why}</a></p>
+    <p><a href=${whyLink(`/rest/v1/${encodeURIComponent(table.name)}`, table.schema)}>${texts.tables.why}</a></p>
   `;
 }

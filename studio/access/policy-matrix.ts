@@ -1,0 +1,158 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { isAborted } from "../api/client.ts";
+import { Button } from "../components/button.ts";
+import { Dialog } from "../components/dialog.ts";
+import { Notice } from "../components/notice.ts";
+import { type FoundUser, UserSearch, userName } from "../components/user-search.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { type MatrixPage, type Outcome, readMatrixPage, type TriedCaller, type TriedTable } from "./access-api.ts";
+import { type ChosenCell, OutcomeDialog } from "./outcome-dialog.ts";
+
+type Matrix = Pick<MatrixPage, "callers" | "table_count"> & { readonly tables: readonly TriedTable[] };
+
+const words = texts.access.matrix;
+
+/** What each role may do with each table, tried for real. */
+export function PolicyMatrix() {
+  const [users, setUsers] = useState<readonly FoundUser[]>([]);
+  const { matrix, error, isRunning, run, stop } = useMatrix();
+  const [cell, setCell] = useState<ChosenCell | null>(null);
+  const [isChoosing, setChoosing] = useState(false);
+  const chooseUser = (user: FoundUser) => {
+    setChoosing(false);
+    setUsers([...users.filter(({ id }) => id !== user.id), user]);
+  };
+  return html`
+    <p>${words.intro}</p>
+    <div class="row">
+      <${Button} kind="primary" icon="play" busy=${isRunning} onClick=${() => run(users.map(({ id }) => id))}>${words.run}<//>
+      ${isRunning && html`<${Button} onClick=${stop}>${words.stop}<//>`}
+      <${Button} icon="plus" disabled=${isRunning} onClick=${() => setChoosing(true)}>${words.addUser}<//>
+      ${users.map((user) => html`<span key=${user.id} class="badge">${userName(user)}</span>`)}
+    </div>
+    ${error && html`<${Notice} kind="error" error=${error} />`}
+    ${matrix && html`<p role="status" class="quiet">${words.progress(matrix.tables.length, matrix.table_count)}</p>`}
+    ${matrix && html`<${MatrixTable} matrix=${matrix} onChoose=${setCell} />`}
+    ${cell && html`<${OutcomeDialog} cell=${cell} onClose=${() => setCell(null)} />`}
+    ${
+      isChoosing &&
+      html`<${Dialog} title=${words.addUser} onClose=${() => setChoosing(false)}><${UserSearch} onChoose=${chooseUser} /><//>`
+    }
+  `;
+}
+
+/** The tables arrive page by page; leaving the part cancels what runs. */
+function useMatrix() {
+  const [matrix, setMatrix] = useState<Matrix | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const [isRunning, setRunning] = useState(false);
+  const controller = useRef<AbortController | null>(null);
+  const stop = () => controller.current?.abort();
+  useEffect(() => stop, []);
+
+  const run = async (users: readonly string[]) => {
+    controller.current = new AbortController();
+    setRunning(true);
+    setError(null);
+    setMatrix(null);
+    try {
+      let tables: readonly TriedTable[] = [];
+      let after: string | null = null;
+      do {
+        const page: MatrixPage = await readMatrixPage({ users, after }, controller.current.signal);
+        tables = [...tables, ...page.tables];
+        setMatrix({ ...page, tables });
+        after = page.next;
+      } while (after !== null);
+    } catch (failure) {
+      if (!isAborted(failure)) setError(failure as Error);
+    } finally {
+      setRunning(false);
+    }
+  };
+  return { matrix, error, isRunning, run, stop };
+}
+
+type MatrixTableProps = { readonly matrix: Matrix; readonly onChoose: (cell: ChosenCell) => void };
+
+function MatrixTable({ matrix: { callers, tables }, onChoose }: MatrixTableProps) {
+  return html`
+    <div class="scroll-x" tabindex="0" role="group" aria-label=${texts.access.tabs.policies}>
+      <table class="plain-table access-matrix">
+        <thead>
+          <tr>
+            <th scope="col">${words.table}</th>
+            <th scope="col">${words.command}</th>
+            ${callers.map((caller) => html`<th key=${callerName(caller)} scope="col">${callerName(caller)}</th>`)}
+          </tr>
+        </thead>
+        ${tables.map((table) => html`<${TableRows} key=${`${table.schema}.${table.name}`} table=${table} callers=${callers} onChoose=${onChoose} />`)}
+      </table>
+    </div>
+  `;
+}
+
+type TableRowsProps = {
+  readonly table: TriedTable;
+  readonly callers: readonly TriedCaller[];
+  readonly onChoose: (cell: ChosenCell) => void;
+};
+
+function TableRows({ table, callers, onChoose }: TableRowsProps) {
+  const { schema, name, commands, total } = table;
+  return html`
+    <tbody>
+      ${commands.map(
+        ({ command, results }, at) => html`
+          <tr key=${command}>
+            ${at === 0 && html`<th scope="rowgroup" rowspan=${commands.length}>${schema === "public" ? name : `${schema}.${name}`}</th>`}
+            <th scope="row">${command}</th>
+            ${results.map((outcome, index) => {
+              const caller = callers[index]!;
+              return html`
+                <td key=${callerName(caller)}>
+                  <button
+                    type="button"
+                    class=${`access-outcome ${verdictOf(outcome, total)}`}
+                    aria-label=${words.cell(callerName(caller), command, name, outcomeText(outcome, total))}
+                    onClick=${() => onChoose({ table, command, caller, outcome })}
+                  >
+                    ${outcomeText(outcome, total)}
+                  </button>
+                </td>
+              `;
+            })}
+          </tr>
+        `,
+      )}
+    </tbody>
+  `;
+}
+
+function callerName({ role, user, name }: TriedCaller): string {
+  return user === null ? role : (name ?? user);
+}
+
+/** Green: all of it; red: nothing of it. */
+function verdictOf({ kind, count }: Outcome, total: number | null): "good" | "part" | "bad" | "unknown" {
+  if (kind === "denied") return "bad";
+  if (kind === "allowed") return "good";
+  if (kind === "failed" || total === 0 || total === null) return "unknown";
+  return count === total ? "good" : count === 0 ? "bad" : "part";
+}
+
+function outcomeText({ kind, count = 0, code = "" }: Outcome, total: number | null): string {
+  switch (kind) {
+    case "denied":
+      return words.denied;
+    case "allowed":
+      return words.allowed;
+    case "failed":
+      return words.failures[code] ?? words.failed(code);
+    case "rows":
+      if (total === 0) return words.noRows;
+      if (total === null) return count.toLocaleString("en");
+      return count === total ? words.all(count) : words.part(count, total);
+  }
+}

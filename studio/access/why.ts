@@ -1,0 +1,128 @@
+import { useEffect, useState } from "preact/hooks";
+import { requestRoles } from "../api/catalog.ts";
+import { sessionState } from "../api/session.ts";
+import { useCatalog } from "../api/use-catalog.ts";
+import { Button } from "../components/button.ts";
+import { CodeBlock } from "../components/code-block.ts";
+import { TextField } from "../components/field.ts";
+import { Notice } from "../components/notice.ts";
+import { Loading } from "../components/page.ts";
+import { PlainTable } from "../components/plain-table.ts";
+import { Select } from "../components/select.ts";
+import { useLoaded } from "../components/use-loaded.ts";
+import { useSearchParameter } from "../frame/router.ts";
+import { html } from "../html.ts";
+import { useStore } from "../store.ts";
+import { texts } from "../texts.ts";
+import { type Explanation, explainRequest, type TriedAs } from "./access-api.ts";
+import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
+
+const words = texts.access.why;
+/** The caller of "View as", as a choice beside the roles. */
+const VIEWED = "";
+
+/** Which rows of a request a caller does not see, and which policies hide them. */
+export function Why() {
+  const [path, setPath] = useSearchParameter("path");
+  const [schema] = useSearchParameter("schema");
+  const [role, setRole] = useSearchParameter("role");
+  const { roles, viewed, as } = useCaller(role);
+  const [text, setText] = useState(path ?? "");
+  useEffect(() => setText(path ?? ""), [path]);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    setPath(text.trim() === "" ? null : text.trim());
+  };
+  const options = [...(viewed ? [{ value: VIEWED, label: viewed }] : []), ...roles];
+  return html`
+    <p>${words.intro}</p>
+    <form class="access-request" onSubmit=${submit}>
+      <${TextField} label=${words.request} placeholder="/rest/v1/…" value=${text} onInput=${setText} />
+      <${Select} label=${words.as} value=${role ?? (viewed ? VIEWED : (roles[0] ?? ""))} options=${options} onChange=${setRole} />
+      <${Button} type="submit" kind="primary">${words.explain}<//>
+    </form>
+    ${path !== null && as && html`<${ExplainedRequest} path=${path} schema=${schema} as=${as} />`}
+  `;
+}
+
+/** The chosen role, or the caller of "View as". */
+function useCaller(chosen: string | null) {
+  const { value: catalog } = useCatalog();
+  const state = useStore(sessionState);
+  const known = catalog ? requestRoles(catalog) : [];
+  const roles = chosen && !known.includes(chosen) ? [chosen, ...known] : known;
+  const viewAs = state.status === "signed-in" ? state.viewAs : null;
+  const ofViewed: TriedAs | null = viewAs && { role: viewAs.role, claims: viewAs.claims };
+  const role = chosen || roles[0];
+  const as: TriedAs | null = chosen || !ofViewed ? (role ? { role } : null) : ofViewed;
+  return { roles, viewed: viewAs?.label ?? null, as };
+}
+
+type ExplainedRequestProps = { readonly path: string; readonly schema: string | null; readonly as: TriedAs };
+
+function ExplainedRequest({ path, schema, as }: ExplainedRequestProps) {
+  const { value, error, isLoading } = useLoaded(
+    (signal) => explainRequest({ path, schema, as }, signal),
+    [path, schema, JSON.stringify(as)],
+  );
+  if (error) return html`<${Notice} kind="error" error=${error} />`;
+  if (!value) return isLoading && html`<${Loading} />`;
+  return html`<div class="stack" aria-busy=${isLoading}><${ExplanationDetails} explanation=${value} /></div>`;
+}
+
+function ExplanationDetails({ explanation }: { explanation: Explanation }) {
+  const { role, refusal, missing_grants: grants, table, visible = 0, total = 0, policies = [], plan } = explanation;
+  if (refusal) {
+    return html`
+      <${Notice} kind="error" title=${words.refused(role, refusal.status, refusal.code)}>
+        <p>${refusal.message}</p>
+        ${refusal.cause && html`<p>${refusal.cause}</p>`}
+      <//>
+      <${MissingGrants} grants=${grants} />
+    `;
+  }
+  return html`
+    <${Notice} kind=${visible === total ? "success" : "warning"} title=${words.sees(role, visible, total)}>
+      ${explanation.is_partial && html`<p>${words.partial(total)}</p>`}
+      ${table!.row_security === "off" && html`<p>${words.noRowSecurity}</p>`}
+      ${table!.bypasses_policies && table!.row_security !== "off" && html`<p>${words.bypasses}</p>`}
+      ${explanation.unreadable_columns!.length > 0 && html`<p>${words.unreadable(explanation.unreadable_columns!)}</p>`}
+    <//>
+    <${HiddenRows} explanation=${explanation} />
+    <h2>${words.policies}</h2>
+    ${policies.length === 0 ? html`<p class="quiet">${words.noPolicies}</p>` : html`<${PolicyList} policies=${policies} />`}
+    <h2>${words.plan}</h2>
+    <${CodeBlock} text=${plan ?? ""} label=${words.plan} />
+  `;
+}
+
+function HiddenRows({ explanation: { hidden = [], policies = [] } }: { explanation: Explanation }) {
+  if (hidden.length === 0) return null;
+  const rows = hidden.map(({ key, policies: results }) => ({
+    key: JSON.stringify(key),
+    cells: [
+      Object.entries(key)
+        .map(([column, value]) => `${column} = ${value}`)
+        .join(", "),
+      results.length === 0
+        ? words.noPolicyAllows
+        : html`<ul class="access-results">${results.map((result) => resultItem(result, policies))}</ul>`,
+    ],
+  }));
+  return html`
+    <h2>${words.hidden}</h2>
+    <${PlainTable} label=${words.hidden} heads=${[words.row, words.results]} rows=${rows} />
+  `;
+}
+
+type PolicyResult = { readonly name: string; readonly passes: boolean | null };
+
+function resultItem({ name, passes }: PolicyResult, policies: NonNullable<Explanation["policies"]>) {
+  const policy = policies.find((each) => each.name === name);
+  return html`
+    <li key=${name}>
+      <span class=${passes ? "badge good" : "badge danger"}>${passes === null ? words.unknown : passes ? words.passes : words.fails}</span>
+      ${" "}${name}: ${policy?.words ?? ""}
+    </li>
+  `;
+}

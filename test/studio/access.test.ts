@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+
+const SCHEMA = `
+  create table notes (id bigint primary key, owner_id bigint, note text not null);
+  alter table notes enable row level security;
+  create policy own_notes on notes for select to authenticated using (owner_id = (select auth.uid()));
+  grant select on notes to authenticated;
+  insert into notes select n, n, 'note ' || n from generate_series(1, 3) n;
+  create table open_notes (id bigint primary key);
+  grant select on open_notes to anon`;
+
+describeInBrowser("the part Access of Studio", () => {
+  let studio: OpenStudio;
+  beforeAll(async () => {
+    studio = await openStudio({ schema: SCHEMA });
+    const user = { name: "Ada", email: "ada@example.org", password: "Tangerine-Boat-7" };
+    await fetch(`${studio.service.url}/auth/register`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(user),
+    });
+    await studio.sql("update notes set owner_id = (select id from users where email = $1) where id = 1", [user.email]);
+  });
+  afterAll(() => studio?.close());
+
+  test("tries all commands, and explains a cell by policies in words and by missing grants", async () => {
+    const page = await studio.open("/studio/access");
+    await page.getByRole("button", { name: "Try all commands" }).click();
+    await page.getByRole("button", { name: "0 of 3: authenticated, select, notes", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("authenticated may select rows where owner_id is the caller's id.").waitFor();
+    expect(await dialog.getByRole("region", { name: "SQL of the policy own_notes" }).textContent()).toContain(
+      "using (",
+    );
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "denied: anon, select, notes", exact: true }).click();
+    await page.getByText('grant select on "public"."notes" to "anon";').waitFor();
+    await page.close();
+  });
+
+  test("explains which rows of a request are hidden", async () => {
+    const page = await studio.open("/studio/access?tab=why&path=/rest/v1/notes&role=authenticated");
+    await page.getByText("authenticated sees 0 of 3 rows.").waitFor();
+    await page.getByRole("cell", { name: "id = 2" }).waitFor();
+    await page.getByLabel("Request: a path below").fill("/rest/v1/notes?id=eq.1");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByText("authenticated sees 0 of 1 rows.").waitFor();
+    expect(new URL(page.url()).searchParams.get("path")).toBe("/rest/v1/notes?id=eq.1");
+    await page.getByLabel("As").selectOption("anon");
+    await page.getByText(/anon gets 401/).waitFor();
+    await page.getByText('grant select on "public"."notes" to "anon";').waitFor();
+    await page.close();
+  });
+
+  test("lists problems, and applies the SQL that fixes one", async () => {
+    const page = await studio.open("/studio/access?tab=doctor");
+    const problem = page.getByRole("listitem").filter({ hasText: 'Every row of "public"."open_notes" is accessible' });
+    await problem.getByRole("button", { name: "Apply…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("enable row level security").first().waitFor();
+    await page.keyboard.press("Escape");
+    await page.close();
+  });
+
+  test("shows all of Studio as another caller until that is stopped", async () => {
+    const page = await studio.open("/studio/access?tab=why&path=/rest/v1/notes");
+    await page.getByRole("button", { name: "View as…" }).click();
+    await page.getByRole("dialog").getByLabel("Search users").fill("ada@");
+    await page.getByRole("button", { name: "ada@example.org" }).click();
+    await page.getByText("Viewing as ada@example.org (authenticated)").waitFor();
+    await page.getByText("authenticated sees 1 of 3 rows.").waitFor();
+    const [event] = await studio.sql<{ details: { role: string } }>(
+      "select details from auth.audit_log where event = 'studio.viewed_as'",
+    );
+    expect(event?.details.role).toBe("authenticated");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Viewing as").waitFor({ state: "hidden" });
+    await page.close();
+  });
+
+  for (const { width, colorScheme } of LAYOUTS) {
+    test(`is accessible at ${width} pixels in ${colorScheme} colours`, async () => {
+      const why = "/studio/access?tab=why&path=/rest/v1/notes&role=authenticated";
+      const page = await studio.open(why, { width, scheme: colorScheme });
+      await page.getByRole("cell", { name: "id = 2" }).waitFor();
+      await expectAccessible(page);
+      await page.close();
+    });
+  }
+});
