@@ -22,7 +22,7 @@ export type Admission = {
 };
 
 /** Health probes are never rejected, and a documentation page loads many files at once. A search reads all pages. */
-const UNLIMITED_PATHS = /^\/(health|graphiql|docs(?!\/guide\/search\/?\?))([/?]|$)/;
+const UNLIMITED_PATHS = /^\/(health|graphiql|studio|docs(?!\/guide\/search\/?\?))([/?]|$)/;
 const NO_HEADERS: RateLimitHeaders = {};
 const ONE_HOUR = 3600;
 const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };

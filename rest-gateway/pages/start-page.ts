@@ -168,10 +168,11 @@ type StartPageLink = {
 
 /** The pages of this deployment. */
 export function startPageLinks(
-  { graphqlExplorer }: Config,
+  { graphqlExplorer, studio }: Config,
   { canSignIn }: { readonly canSignIn: boolean },
 ): StartPageLink[] {
   return [
+    ...(studio === "off" ? [] : [{ path: "/studio", title: "Studio", about: "see and edit tables, as a role may" }]),
     ...(graphqlExplorer
       ? [{ path: "/graphiql", title: "GraphiQL", about: "run queries, mutations and subscriptions" }]
       : []),

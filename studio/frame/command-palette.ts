@@ -24,12 +24,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [active, setActive] = useState(0);
   const id = useId();
-  const list = useRef<HTMLUListElement>(null);
   const found = findCommands(commandsOf(catalog.value), query).slice(0, MAX_SHOWN);
-  useEffect(
-    () => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
-    [active, query],
-  );
   const open = (command: Command | undefined) => {
     if (!command) return;
     onClose();
@@ -61,23 +56,42 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
           setActive(0);
         }}
       />
-      <ul class="palette-list" id=${id} role="listbox" aria-label=${texts.frame.palette} ref=${list}>
-        ${found.map(
-          (command, index) => html`
-            <li
-              key=${command.path}
-              id=${`${id}-${index}`}
-              role="option"
-              aria-selected=${index === active}
-              onClick=${() => open(command)}
-            >
-              <${Icon} name=${command.icon} /><span>${command.label}</span><span class="quiet">${command.kind}</span>
-            </li>
-          `,
-        )}
-      </ul>
+      <${CommandList} id=${id} commands=${found} active=${active} onOpen=${open} />
       ${found.length === 0 && html`<p class="quiet" role="status">${texts.frame.paletteEmpty}</p>`}
     <//>
+  `;
+}
+
+type CommandListProps = {
+  readonly id: string;
+  readonly commands: readonly Command[];
+  /** The index of the one that Enter opens. */
+  readonly active: number;
+  readonly onOpen: (command: Command) => void;
+};
+
+function CommandList({ id, commands, active, onOpen }: CommandListProps) {
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(
+    () => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }),
+    [active, commands[active]?.path],
+  );
+  return html`
+    <ul class="palette-list" id=${id} role="listbox" aria-label=${texts.frame.palette} ref=${list}>
+      ${commands.map(
+        (command, index) => html`
+          <li
+            key=${command.path}
+            id=${`${id}-${index}`}
+            role="option"
+            aria-selected=${index === active}
+            onClick=${() => onOpen(command)}
+          >
+            <${Icon} name=${command.icon} /><span>${command.label}</span><span class="quiet">${command.kind}</span>
+          </li>
+        `,
+      )}
+    </ul>
   `;
 }
 

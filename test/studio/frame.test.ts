@@ -60,7 +60,7 @@ describeInBrowser("the frame of Studio", () => {
 
   test("has shortcuts, which a dialog lists, except where text is typed", async () => {
     const page = await studio.open("/studio/try");
-    await page.getByRole("heading", { name: "Try", level: 1 }).waitFor();
+    await page.getByLabel("Filter tables and functions").waitFor();
     await page.getByRole("link", { name: "Try", exact: true }).focus();
     await page.keyboard.press("?");
     const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });

@@ -42,7 +42,7 @@ describe("a response of a rate-limited route", () => {
     },
   );
 
-  test.each(["/health", "/health/live", "/graphiql"])("%s has no rate-limit headers", async (path) => {
+  test.each(["/health", "/health/live", "/graphiql", "/studio"])("%s has no rate-limit headers", async (path) => {
     const answer = await gateways.get(`${gateways.one.url}${path}`, { from: newAddress() });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-ratelimit-limit")).toBeNull();

@@ -51,7 +51,7 @@ describe("the start page", () => {
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(html).toContain("healthy");
     const links = [...html.matchAll(/<li>\s*<a href="([^"]+)"/g)].map(([, path]) => path!);
-    expect(links).toEqual(["/graphiql", "/docs", "/docs/guide", "/docs/errors", "/auth/sign-in", "/users"]);
+    expect(links).toEqual(["/studio", "/graphiql", "/docs", "/docs/guide", "/docs/errors", "/auth/sign-in", "/users"]);
     for (const path of links) expect((await fetch(service.url + path)).status, path).toBe(200);
   });
 
