@@ -1,4 +1,9 @@
-import type { DatabaseDescription, DescribedPolicy, DescribedTable } from "../../api/catalog.ts";
+import {
+  type DatabaseDescription,
+  type DescribedPolicy,
+  type DescribedTable,
+  requestRoles,
+} from "../../api/catalog.ts";
 import type { RowCountRequest } from "../../api/migration.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
@@ -93,11 +98,6 @@ function TemplateSelect({ table, onChoose }: TemplateSelectProps) {
 /** What each role would see. */
 function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription): RowCountRequest {
   return { table: { schema, name }, roles: requestRoles(catalog) };
-}
-
-/** The roles that requests can have, without the login that takes them. */
-export function requestRoles({ roles }: DatabaseDescription): string[] {
-  return roles.filter(({ settable, login }) => settable && !login).map(({ name }) => name);
 }
 
 export type GrantsDialogProps = FormEvents & {

@@ -1,0 +1,176 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { until } from "../until.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+
+const dialogOf = (page: Page) => page.getByRole("dialog");
+const field = (page: Page, label: string): Locator => dialogOf(page).getByLabel(label, { exact: true });
+const press = (page: Page, name: string) => dialogOf(page).getByRole("button", { name, exact: true }).click();
+
+async function openForm(page: Page, subject: string, item: string): Promise<void> {
+  await page.getByRole("button", { name: `Change ${subject}`, exact: true }).click();
+  await page.getByRole("menuitem", { name: item, exact: true }).click();
+  await dialogOf(page).waitFor();
+}
+
+/** From the form to the applied change. */
+async function apply(page: Page, button = "Write to the current migration"): Promise<void> {
+  await press(page, "Review");
+  await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
+  await press(page, button);
+  await dialogOf(page).waitFor({ state: "detached" });
+}
+
+describeInBrowser("the forms of the schema, under npm run dev", () => {
+  let studio: OpenStudio;
+  let folder: string;
+  const files = async () => (await readdir(join(folder, "current")).catch(() => [])).sort();
+  const lastFile = async () => readFile(join(folder, "current", (await files()).at(-1)!), "utf8");
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "project-"));
+    const settings = { MIGRATIONS_DIR: folder, BASE_SCHEMA: "platform" };
+    studio = await openStudio({ settings, isDevelopment: true, template: "platform", path: "/studio/schema" });
+  });
+  afterAll(async () => {
+    await studio?.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("create a table with its policies: a file of the current migration, and its rows can be edited at once", async () => {
+    const { page } = studio;
+    await page.getByRole("button", { name: "New table" }).click();
+    await field(page, "Name").first().fill("notes");
+    await press(page, "Add column");
+    await field(page, "Name").last().fill("title");
+    await field(page, "Check").last().fill("length(title) <= 20");
+    await field(page, "Template").selectOption("owner reads and writes");
+    expect(await files()).toEqual([]);
+    await apply(page);
+    await page.getByText("0010-create-table-notes.sql, and applied").waitFor();
+    expect(await files()).toEqual(["0010-create-table-notes.sql"]);
+    expect(await lastFile()).toContain('create policy "all_own" on "public"."notes"');
+    expect(
+      await studio.sql("select policyname::text as name from pg_policies where tablename = 'notes' order by 1"),
+    ).toEqual([{ name: "admin_all" }, { name: "all_own" }]);
+    await editFirstRow(page);
+  });
+
+  /** On the page of tables, which reads and writes rows at /rest/v1. */
+  async function editFirstRow(page: Page): Promise<void> {
+    await studio.sql(`with account as (insert into auth.users (email, username) values ('owner@example.org', 'owner') returning user_id)
+      insert into public.notes (title, user_id) select 'first', user_id from account`);
+    await page.getByRole("link", { name: "Rows", exact: true }).click();
+    await page.locator(".grid-row:not(.pending)").first().waitFor();
+    await page.locator('[data-row="0"] [data-column="1"]').click();
+    await page.keyboard.press("F2");
+    await page.getByLabel("Value of title").fill("edited");
+    await page.keyboard.press("Enter");
+    await until(async () => (await studio.sql("select title from notes"))[0]!.title === "edited");
+    await page.goBack();
+  }
+
+  test("add a column, and change its type, default and name", async () => {
+    const { page } = studio;
+    await openForm(page, "notes", "Add column");
+    await field(page, "Name").fill("stars");
+    await field(page, "Type").fill("text");
+    await field(page, "Default").fill("'1'");
+    await apply(page);
+    await openForm(page, "stars", "Edit…");
+    await field(page, "Name").fill("rating");
+    await field(page, "Type").fill("integer");
+    await field(page, "Default").fill("5");
+    await field(page, "Not null").check();
+    await apply(page);
+    expect(
+      await studio.sql(`select data_type as type, column_default as default, is_nullable as nullable
+        from information_schema.columns where table_name = 'notes' and column_name = 'rating'`),
+    ).toEqual([{ type: "integer", default: "5", nullable: "NO" }]);
+  });
+
+  test("show an error with its place, keep no file of it, and apply the corrected and edited SQL", async () => {
+    const { page } = studio;
+    const before = await files();
+    await openForm(page, "notes", "New check");
+    await field(page, "Condition").fill("ratin > 0");
+    await press(page, "Review");
+    const fault = dialogOf(page).getByRole("alert");
+    await fault.getByText('column "ratin" does not exist').waitFor();
+    expect(await fault.textContent()).toContain("Line 2, column");
+    await press(page, "Write to the current migration");
+    await fault.getByText('column "ratin" does not exist').waitFor();
+    expect(await files()).toEqual(before);
+    await press(page, "Back");
+    await field(page, "Condition").fill("rating > 0");
+    await press(page, "Review");
+    await dialogOf(page).getByRole("textbox", { name: "SQL" }).focus();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("\n-- At least one star.");
+    await page.keyboard.press("Escape");
+    await press(page, "Dry run");
+    await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
+    await press(page, "Write to the current migration");
+    await dialogOf(page).waitFor({ state: "detached" });
+    expect(await files()).toHaveLength(before.length + 1);
+    expect(await lastFile()).toMatch(/check \(rating > 0\);\n-- At least one star\.\n$/);
+  });
+
+  test("create indexes, policies and grants", async () => {
+    const { page } = studio;
+    await openForm(page, "notes", "New index");
+    await field(page, "title").check();
+    await apply(page);
+    await openForm(page, "notes", "New policy");
+    await field(page, "Template").selectOption("everybody reads");
+    await apply(page);
+    await openForm(page, "notes", "Privileges");
+    await field(page, "select for anon").check();
+    await press(page, "Review");
+    await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
+    const anonymous = dialogOf(page).getByRole("row", { name: "anon" });
+    expect(await anonymous.getByRole("cell").allTextContents()).toEqual(["may not read", "1"]);
+    await press(page, "Write to the current migration");
+    await dialogOf(page).waitFor({ state: "detached" });
+    expect(await lastFile()).toBe('grant select on "public"."notes" to "anon";\n');
+    expect((await fetch(`${studio.service.url}/api/v1/notes`)).status).toBe(200);
+    expect(await studio.sql("select to_regclass('notes_title_idx') is not null as indexed")).toEqual([
+      { indexed: true },
+    ]);
+  });
+
+  test("say what dropping a table loses, and drop it", async () => {
+    const { page } = studio;
+    await openForm(page, "notes", "Drop…");
+    await press(page, "Review");
+    await dialogOf(page).getByText("dropped with its").waitFor();
+    await press(page, "Write to the current migration");
+    await dialogOf(page).waitFor({ state: "detached" });
+    expect(await studio.sql("select to_regclass('public.notes') as notes")).toEqual([{ notes: null }]);
+  });
+
+  test("are accessible on a phone and on a large screen, light and dark", async () => {
+    const page = await studio.open("/studio/schema");
+    await page.getByRole("button", { name: "New table" }).click();
+    await field(page, "Name").first().fill("things");
+    for (const { width, colorScheme } of LAYOUTS) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page);
+    }
+    await press(page, "Review");
+    await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
+    for (const { width, colorScheme } of LAYOUTS) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      await expectAccessible(page);
+    }
+    await page.keyboard.press("Escape");
+    await dialogOf(page).waitFor({ state: "detached" });
+    await page.close();
+  });
+});
