@@ -34,10 +34,10 @@ export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
   /** The acting user; null for a token that names nobody, as the one of an open Studio. */
   const authenticateAdmin = async (request: GatewayRequest): Promise<string | null> => {
     const caller = await authenticatePerson(request, services);
-    if (!isAdministrator(caller)) {
-      throw new HttpError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
-    }
-    return caller.claims.sub === undefined ? null : userIdOf(caller.claims);
+    const isUnnamed = isAdministrator(caller) && caller.claims.sub === undefined;
+    const userId = isUnnamed ? null : userIdOf(caller.claims);
+    if (isAdministrator(caller)) return userId;
+    throw new HttpError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
   };
 
   const { collection, member } = withoutCaching({
