@@ -7,7 +7,6 @@ import {
   footPath,
   HEAD_HEIGHT,
   type LinkEnd,
-  linkPath,
   ROW_HEIGHT,
   targetPath,
 } from "./diagram-model.ts";
@@ -134,13 +133,14 @@ function shorten(text: string, length: number): string {
 export type LinkProps = {
   readonly link: DiagramLink;
   readonly ends: { readonly from: LinkEnd; readonly to: LinkEnd };
+  /** As an SVG path. */
+  readonly line: string;
   readonly isLit: boolean;
   readonly onPoint?: (link: DiagramLink | null) => void;
 };
 
 /** A foreign key, with a crow's foot at the table that has it. */
-export function LinkShape({ link, ends: { from, to }, isLit, onPoint }: LinkProps) {
-  const line = linkPath(from, to);
+export function LinkShape({ link, ends: { from, to }, line, isLit, onPoint }: LinkProps) {
   return html`
     <g class=${isLit ? "diagram-link lit" : "diagram-link"} onPointerEnter=${() => onPoint?.(link)} onPointerLeave=${() => onPoint?.(null)}>
       <title>${describeLink(link)}</title>

@@ -10,9 +10,11 @@ import {
   type DiagramLink,
   type DiagramModel,
   linkEnds,
+  linkPath,
 } from "./diagram-model.ts";
-import { BoxShape, LinkShape } from "./diagram-shapes.ts";
+import { BoxShape, type LinkProps, LinkShape } from "./diagram-shapes.ts";
 import type { Point } from "./layout.ts";
+import { routeLink } from "./link-route.ts";
 import { pathToTable } from "./objects.ts";
 import { PanZoom } from "./pan-zoom.ts";
 
@@ -38,27 +40,13 @@ const PANS: Readonly<Record<string, readonly [number, number]>> = {
 };
 
 type ShownPart = { readonly part: Bounds; readonly isDetailed: boolean };
-const EVERYTHING: ShownPart = { part: { x: -1e9, y: -1e9, width: 2e9, height: 2e9 }, isDetailed: true };
+const EVERYTHING = { part: { x: -1e9, y: -1e9, width: 2e9, height: 2e9 } };
 
 /** The diagram, which is moved and scaled; a table that is pointed at shows its relations. */
 export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
-  const svg = useRef<SVGSVGElement>(null);
-  const group = useRef<SVGGElement>(null);
-  const dragged = useRef(onMove);
-  dragged.current = onMove;
-  const [shown, setShown] = useState<ShownPart>(EVERYTHING);
+  const { svg, group, shown } = usePanZoom({ model, placeOf, onMove, panZoom });
   const [pointed, setPointed] = useState<string | null>(null);
   const [pointedLink, setPointedLink] = useState<DiagramLink | null>(null);
-  useEffect(() => {
-    const moved = new PanZoom(svg.current!, {
-      group: group.current!,
-      onChange: () => setShown((before) => nextPart(before, moved)),
-      onDrag: (id, distance) => dragged.current(id, distance),
-    });
-    panZoom.current = moved;
-    return () => moved.stop();
-  }, []);
-  useEffect(() => panZoom.current!.fit(boundsOf(model.boxes, placeOf)), [model]);
   const lit = useMemo(() => litParts(model, pointed, pointedLink), [model, pointed, pointedLink]);
   const focus = (id: string | null) => {
     setPointed(id);
@@ -71,13 +59,15 @@ export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProp
   };
   const isAll = model.boxes.length <= MAX_BOXES;
   const boxes = isAll ? model.boxes : model.boxes.filter((box) => touches(box, placeOf(box.id), shown.part));
-  const byId = new Map(model.boxes.map((box) => [box.id, box]));
   const visible = new Set(boxes.map(({ id }) => id));
   const links = isAll ? model.links : model.links.filter(({ from, to }) => visible.has(from) || visible.has(to));
+  const placed = placeLinks(links, model, placeOf);
+  const isSimple = !isAll && !shown.isDetailed;
+  const single = isSimple ? placed.filter(({ link }) => lit?.links.has(link.id)) : placed;
   return html`
     <svg
       ref=${svg}
-      class=${lit ? "diagram has-lit" : "diagram"}
+      class=${`diagram ${lit ? "has-lit" : ""} ${shown.isDetailed ? "" : "small"}`}
       role="group"
       aria-label=${texts.schema.diagramLabel(model.boxes.length, model.links.length)}
       aria-describedby="diagram-keys"
@@ -85,11 +75,32 @@ export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProp
       onKeyDown=${press}
     >
       <g ref=${group}>
-        ${links.map((link) => html`<${LinkShape} key=${link.id} link=${link} ends=${endsOf(link, byId, placeOf)} isLit=${lit?.links.has(link.id) ?? false} onPoint=${setPointedLink} />`)}
+        ${isSimple && html`<path class="diagram-line" d=${placed.map(({ line }) => line).join("")} />`}
+        ${single.map((each) => html`<${LinkShape} key=${each.link.id} ...${each} isLit=${lit?.links.has(each.link.id) ?? false} onPoint=${setPointedLink} />`)}
         ${boxes.map((box) => html`<${BoxShape} key=${box.id} box=${box} at=${placeOf(box.id)} isLit=${lit?.boxes.has(box.id) ?? false} isDetailed=${shown.isDetailed} onPoint=${setPointed} onFocus=${focus} onOpen=${openTable} onMove=${onMove} />`)}
       </g>
     </svg>
   `;
+}
+
+/** The elements to move, and the part of the diagram that is to be rendered. */
+function usePanZoom({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
+  const svg = useRef<SVGSVGElement>(null);
+  const group = useRef<SVGGElement>(null);
+  const dragged = useRef(onMove);
+  dragged.current = onMove;
+  const [shown, setShown] = useState<ShownPart>(() => ({ ...EVERYTHING, isDetailed: model.boxes.length <= MAX_BOXES }));
+  useEffect(() => {
+    const moved = new PanZoom(svg.current!, {
+      group: group.current!,
+      onChange: () => setShown((before) => nextPart(before, moved)),
+      onDrag: (id, distance) => dragged.current(id, distance),
+    });
+    panZoom.current = moved;
+    return () => moved.stop();
+  }, []);
+  useEffect(() => panZoom.current!.fit(boundsOf(model.boxes, placeOf)), [model]);
+  return { svg, group, shown };
 }
 
 function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds): boolean {
@@ -107,20 +118,28 @@ function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds)
 /** Without anything to point at: for print and files. */
 export function StaticDiagram({ model, placeOf }: Pick<DiagramViewProps, "model" | "placeOf">) {
   const { x, y, width, height } = boundsOf(model.boxes, placeOf);
-  const byId = new Map(model.boxes.map((box) => [box.id, box]));
   const [outerWidth, outerHeight] = [width + 120, height + 40];
   return html`
     <svg class="diagram" viewBox=${`${x - 20} ${y - 20} ${outerWidth} ${outerHeight}`} width=${outerWidth} height=${outerHeight}>
-      ${model.links.map((link) => html`<${LinkShape} key=${link.id} link=${link} ends=${endsOf(link, byId, placeOf)} isLit=${false} />`)}
+      ${placeLinks(model.links, model, placeOf).map((each) => html`<${LinkShape} key=${each.link.id} ...${each} isLit=${false} />`)}
       ${model.boxes.map((box) => html`<${BoxShape} key=${box.id} box=${box} at=${placeOf(box.id)} isLit=${false} isDetailed />`)}
     </svg>
   `;
 }
 
-function endsOf(link: DiagramLink, boxes: ReadonlyMap<string, DiagramBox>, placeOf: PlaceOf) {
-  const placed = (id: string) => ({ box: boxes.get(id)!, at: placeOf(id) });
-  return linkEnds(link, placed(link.from), placed(link.to));
+/** The ends of links, and the lines between them: around boxes, as far as there are not too many. */
+function placeLinks(links: readonly DiagramLink[], { boxes }: DiagramModel, placeOf: PlaceOf): PlacedLink[] {
+  const placed = new Map(boxes.map((box) => [box.id, { box, at: placeOf(box.id) }]));
+  const rectangles = [...placed].map(([id, { box, at }]) => ({ id, ...at, width: box.width, height: box.height }));
+  return links.map((link) => {
+    const ends = linkEnds(link, placed.get(link.from)!, placed.get(link.to)!);
+    if (boxes.length > MAX_BOXES) return { link, ends, line: linkPath(ends.from, ends.to) };
+    const obstacles = rectangles.filter(({ id }) => id !== link.from && id !== link.to);
+    return { link, ends, line: routeLink(ends.from, ends.to, obstacles) };
+  });
 }
+
+type PlacedLink = Pick<LinkProps, "link" | "ends" | "line">;
 
 function openTable({ table }: DiagramBox): void {
   navigate(pathToTable(table));

@@ -9,8 +9,8 @@ export type Layout = ReadonlyMap<string, Point>;
 const COLUMN_GAP = 72;
 const ROW_GAP = 28;
 const COMPONENT_GAP = 56;
-/** A layer that is taller is shown in several columns. */
-const MAX_COLUMN_HEIGHT = 1600;
+/** A layer may be as tall without being split into columns. */
+const COLUMN_HEIGHT = 1200;
 const SWEEPS = 6;
 /** Of the whole diagram: width by height. */
 const ASPECT = 1.6;
@@ -127,9 +127,11 @@ function orderLayers(layers: readonly string[][], { targets, sources }: Graph): 
 
 /** Splits layers that are too tall into columns of about the same height. */
 function toColumns(layers: readonly (readonly string[])[], { boxes }: Graph): string[][] {
+  const area = layers.flat().reduce((sum, id) => sum + areaOf(boxes.get(id)!, COLUMN_GAP), 0);
+  const maxHeight = Math.max(COLUMN_HEIGHT, Math.sqrt(area / ASPECT));
   return layers.flatMap((layer) => {
     const total = layer.reduce((sum, id) => sum + boxes.get(id)!.height + ROW_GAP, 0);
-    const count = Math.ceil(total / MAX_COLUMN_HEIGHT);
+    const count = Math.ceil(total / maxHeight);
     const columns: string[][] = [];
     let height = 0;
     for (const id of layer) {
@@ -189,7 +191,7 @@ function separate(wanted: readonly number[], heights: readonly number[]): number
 }
 
 function placeInRows(ids: readonly string[], { boxes }: Graph): PlacedGroup {
-  const area = ids.reduce((sum, id) => sum + (boxes.get(id)!.width + ROW_GAP) * (boxes.get(id)!.height + ROW_GAP), 0);
+  const area = ids.reduce((sum, id) => sum + areaOf(boxes.get(id)!, ROW_GAP), 0);
   const maxWidth = Math.sqrt(area * ASPECT);
   const places = new Map<string, Point>();
   let [x, y, rowHeight] = [0, 0, 0];
@@ -240,6 +242,11 @@ function packGroups(groups: readonly PlacedGroup[]): Layout {
     rowHeight = Math.max(rowHeight, height);
   }
   return layout;
+}
+
+/** With the gaps beside and below it. */
+function areaOf({ width, height }: Pick<LayoutBox, "width" | "height">, gap: number): number {
+  return (width + gap) * (height + ROW_GAP);
 }
 
 /** Null if none of them has a position yet. */

@@ -128,16 +128,22 @@ function grantStatements({ owner, grants, columns }: DescribedTable, name: strin
   ];
 }
 
-function comments({ kind, comment, columns }: DescribedTable, name: string): string[] {
-  const object = kind === "partitioned table" ? "table" : kind;
+function comments(table: DescribedTable, name: string): string[] {
+  const { schema, kind, columns, constraints, indexes, policies, triggers } = table;
+  const part = (type: string, named: { readonly name: string; readonly comment: string | null }) =>
+    comment(`${type} ${identifier(named.name)} on ${name}`, named.comment);
   return [
-    ...(comment === null ? [] : [`comment on ${object} ${name} is ${quoteText(comment)};`]),
-    ...columns.flatMap((column) =>
-      column.comment === null
-        ? []
-        : [`comment on column ${name}.${identifier(column.name)} is ${quoteText(column.comment)};`],
-    ),
+    ...comment(`${kind === "partitioned table" ? "table" : kind} ${name}`, table.comment),
+    ...columns.flatMap((column) => comment(`column ${name}.${identifier(column.name)}`, column.comment)),
+    ...constraints.flatMap((each) => part("constraint", each)),
+    ...indexes.flatMap((index) => comment(`index ${nameOf({ schema, name: index.name })}`, index.comment)),
+    ...policies.flatMap((each) => part("policy", each)),
+    ...triggers.flatMap((each) => part("trigger", each)),
   ];
+}
+
+function comment(object: string, text: string | null): string[] {
+  return text === null ? [] : [`comment on ${object} is ${quoteText(text)};`];
 }
 
 function nameOf({ schema, name }: { readonly schema: string; readonly name: string }): string {
