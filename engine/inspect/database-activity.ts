@@ -69,7 +69,7 @@ const LIST_SESSIONS = `
     ) as lock
   from pg_stat_activity as activity left join waiting using (pid)
   where datname = current_database() and activity.pid <> pg_backend_pid()
-    and (state <> 'idle' or waits_for is not null or activity.pid in (select unnest(waiting.waits_for) from waiting))
+    and (state <> 'idle' and backend_type is distinct from 'walsender' or waits_for is not null or activity.pid in (select unnest(waiting.waits_for) from waiting))
   order by waits_for is null, query_start, pid limit ${MAX_SESSIONS}`;
 
 /** What the sessions of this database do, and which locks they wait for. */
