@@ -1,0 +1,71 @@
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+
+const ROWS = `
+  insert into public.users (name, email) select 'User ' || i, 'user' || i || '@example.org' from generate_series(1, 5) i;
+  insert into public.articles (title, content, status, author_id)
+    select 'Article <b>' || i || '</b>', repeat('text ', i * 20), 'PUBLISHED', (select min(id) from public.users)
+    from generate_series(1, 40) i;
+  insert into public.comments (article_id, author_id, content)
+    select id, author_id, 'A comment.' from public.articles limit 5;`;
+
+const press = (button: string, found: string) => async (page: Page) => {
+  await page.getByRole("button", { name: button, exact: true }).first().click();
+  await page.locator(found).first().waitFor();
+};
+
+type Visit = { readonly path: string; readonly act?: (page: Page) => Promise<void> };
+
+const VISITS: Readonly<Record<string, Visit>> = {
+  "the list of tables": { path: "tables" },
+  "the rows of a table": { path: "tables/public/articles" },
+  "the filters of a table": { path: "tables/public/articles", act: press("Filter", "[role=grid]") },
+  "the form of a new row": { path: "tables/public/articles", act: press("Insert row", "dialog") },
+  "the SQL editor": { path: "sql" },
+  "the list of objects": { path: "schema" },
+  "the diagram": { path: "schema/diagram" },
+  "the details of a table": { path: "schema/table/public/articles" },
+  "the form of a new table": { path: "schema", act: press("New table", "dialog") },
+  "the matrix of policies": { path: "access", act: press("Try all commands", "table") },
+  "the explanation of hidden rows": { path: "access?tab=why" },
+  "the problems that were found": { path: "access?tab=problems" },
+  "the list of what can be tried": { path: "try" },
+  "a request with its response": { path: "try/table/public/articles", act: press("Run", ".try-response .badge") },
+  "a GraphQL operation": { path: "try/table/public/articles?form=graphql&operation=insert" },
+  "watching a table": { path: "try/table/public/articles?operation=watch" },
+  "the users": { path: "people" },
+  "the audit log": { path: "people?tab=audit" },
+  "what runs": { path: "running" },
+};
+
+describeInBrowser("Studio", () => {
+  let studio: OpenStudio;
+  beforeAll(async () => {
+    studio = await openStudio({ schema: ROWS, path: "/studio/nowhere" });
+  });
+  afterAll(() => studio?.close());
+
+  test.each(Object.entries(VISITS))(
+    "shows %s accessibly on a phone and on a large screen, light and dark",
+    async (name, visit) => {
+      const page = await studio.open(`/studio/${visit.path}`, { width: 1440 });
+      await page.locator("#content h1").first().waitFor();
+      await page.locator("#content .loading").waitFor({ state: "detached" });
+      await visit.act?.(page);
+      for (const { width, colorScheme } of LAYOUTS) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme });
+        if (process.env.SCREENSHOTS) {
+          await page.screenshot({
+            path: join(process.env.SCREENSHOTS, `${name.replaceAll(" ", "-")}-${width}-${colorScheme}.png`),
+          });
+        }
+        await expectAccessible(page);
+      }
+      await page.close();
+    },
+  );
+});
