@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
@@ -24,6 +24,48 @@ async function apply(page: Page, button = "Write to the current migration"): Pro
   await press(page, button);
   await dialogOf(page).waitFor({ state: "detached" });
 }
+
+describeInBrowser("the forms of the schema, without npm run dev", () => {
+  const openNewTable = async (page: Page, name: string) => {
+    await page.getByRole("button", { name: "New table" }).click();
+    await field(page, "Name").first().fill(name);
+  };
+
+  test("run the SQL where the project has no migrations", async () => {
+    const schema = `create table public.members (org_id int, user_id bigint);
+      create table public.plans (id int primary key, org_id int)`;
+    const studio = await openStudio({ path: "/studio/schema", schema });
+    const { page } = studio;
+    await openNewTable(page, "things");
+    await apply(page, "Run");
+    await page.getByRole("heading", { name: "things" }).waitFor();
+    expect(await studio.sql("select to_regclass('public.things') is not null as created")).toEqual([{ created: true }]);
+    await page.goto(`${studio.service.url}/studio/schema/table/public/plans`);
+    await openForm(page, "plans", "New policy");
+    await field(page, "Template").selectOption("members read and write");
+    await apply(page, "Run");
+    expect(await studio.sql("select policyname::text as name from pg_policies where tablename = 'plans'")).toEqual([
+      { name: "all_members" },
+    ]);
+    await studio.close();
+  });
+
+  test("say why they cannot, and show the SQL and its dry run, where there are migrations", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "project-"));
+    await mkdir(join(folder, "current"));
+    await writeFile(join(folder, "current/0010-other.sql"), "select 1;\n");
+    const studio = await openStudio({ path: "/studio/schema", settings: { MIGRATIONS_DIR: folder } });
+    const { page } = studio;
+    await openNewTable(page, "things");
+    await press(page, "Review");
+    await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
+    await dialogOf(page).getByText("npm run dev, or copy the SQL").waitFor();
+    expect(await dialogOf(page).getByRole("button", { name: "Run", exact: true }).isDisabled()).toBe(true);
+    expect(await studio.sql("select to_regclass('public.things') as things")).toEqual([{ things: null }]);
+    await studio.close();
+    await rm(folder, { recursive: true });
+  });
+});
 
 describeInBrowser("the forms of the schema, under npm run dev", () => {
   let studio: OpenStudio;

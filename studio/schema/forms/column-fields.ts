@@ -119,9 +119,12 @@ function ReferenceFields({ reference, catalog, onChange }: ReferenceFieldsProps)
   `;
 }
 
-/** Tables that a foreign key can refer to. */
-export function referencedTables({ tables }: DatabaseDescription): DescribedTable[] {
-  return tables.filter(({ kind, constraints }) => /table$/.test(kind) && constraints.some(isKey));
+/** Tables that a foreign key can refer to: the accounts, and all that are not the service's own. */
+export function referencedTables({ tables, schemas }: DatabaseDescription): DescribedTable[] {
+  const internal = new Set(schemas.filter((schema) => schema.internal).map(({ name }) => name));
+  const isOffered = ({ schema, name }: DescribedTable) =>
+    !internal.has(schema) || (schema === "auth" && name === "users");
+  return tables.filter((table) => /table$/.test(table.kind) && table.constraints.some(isKey) && isOffered(table));
 }
 
 export function tableOptions(tables: readonly DescribedTable[]) {

@@ -2,6 +2,7 @@ import {
   type DatabaseDescription,
   type DescribedPolicy,
   type DescribedTable,
+  nameKey,
   requestRoles,
 } from "../../api/catalog.ts";
 import type { RowCountRequest } from "../../api/migration.ts";
@@ -13,6 +14,8 @@ import { Choices, FormDialog, type FormEvents, useForm } from "./form-dialog.ts"
 import {
   alterPolicy,
   changeGrants,
+  type Membership,
+  membershipCondition,
   POLICY_COMMANDS,
   type PolicyForm,
   PRIVILEGES,
@@ -38,7 +41,7 @@ export function PolicyDialog({ catalog, table, policy, ...events }: PolicyDialog
   const sql = form.name.trim() === "" ? null : alterPolicy(table, policy?.name ?? form.name, form);
   return html`
     <${FormDialog} title=${policy ? words.editPolicy(policy.name) : words.newPolicy} name=${`policy ${form.name} of ${table.name}`} sql=${sql} counted=${rowsOf(table, catalog)} ...${events}>
-      ${!policy && html`<${TemplateSelect} table=${table} onChoose=${change} />`}
+      ${!policy && html`<${TemplateSelect} catalog=${catalog} table=${table} onChoose=${change} />`}
       <div class="form-grid">
         <${TextField} label=${words.name} value=${form.name} onInput=${(name: string) => change({ name })} />
         <${Select} label=${words.command} value=${command} options=${POLICY_COMMANDS}
@@ -67,6 +70,7 @@ function toForm({ name, command, permissive, roles, using, check }: DescribedPol
 }
 
 type TemplateSelectProps = {
+  readonly catalog: DatabaseDescription;
   readonly table: DescribedTable;
   readonly onChoose: (policy: Partial<PolicyForm>) => void;
 };
@@ -74,8 +78,26 @@ type TemplateSelectProps = {
 /** Columns that probably have the id of the user whom a row belongs to. */
 const OWNER_COLUMN = /^(user|owner|author|created_by)(_id)?$/;
 
-function TemplateSelect({ table, onChoose }: TemplateSelectProps) {
-  const owner = table.columns.find(({ name }) => OWNER_COLUMN.test(name))?.name ?? "user_id";
+const ownerColumn = ({ columns }: DescribedTable) => columns.find(({ name }) => OWNER_COLUMN.test(name))?.name;
+
+/** A table with users that has a column in common with this one, besides that of the owner. */
+function findMembership(table: DescribedTable, { tables }: DatabaseDescription): Membership | null {
+  const shared = table.columns
+    .map(({ name }) => name)
+    .filter((name) => name.endsWith("_id") && !OWNER_COLUMN.test(name));
+  for (const other of tables) {
+    const user = ownerColumn(other);
+    const column = other.columns.find(({ name }) => shared.includes(name))?.name;
+    if (user === undefined || column === undefined || nameKey(other) === nameKey(table)) continue;
+    return { column, table: other, organisation: column, user };
+  }
+  return null;
+}
+
+function TemplateSelect({ catalog, table, onChoose }: TemplateSelectProps) {
+  const owner = ownerColumn(table) ?? "user_id";
+  const membership = findMembership(table, catalog);
+  const ofMembers = membership && membershipCondition(membership);
   const condition = `${quoteName(owner)} = (select auth.uid())`;
   const templates: Readonly<Record<string, Partial<PolicyForm>>> = {
     "everybody reads": { name: "select_all", command: "select", roles: [], using: "true", check: "" },
@@ -86,6 +108,15 @@ function TemplateSelect({ table, onChoose }: TemplateSelectProps) {
       using: condition,
       check: condition,
     },
+    ...(ofMembers && {
+      "members read and write": {
+        name: "all_members",
+        command: "all",
+        roles: ["authenticated"],
+        using: ofMembers,
+        check: ofMembers,
+      },
+    }),
   };
   const labels = words.templates as Readonly<Record<string, string>>;
   const options = Object.keys(templates).map((value) => ({ value, label: labels[value]! }));
