@@ -2,23 +2,26 @@ import { useState } from "preact/hooks";
 import { findTable, shortName } from "../../api/catalog.ts";
 import type { TableRow } from "../../api/rest-query.ts";
 import { Button } from "../../components/button.ts";
+import { lazy } from "../../components/lazy.ts";
 import { Menu } from "../../components/menu.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import { ExportDialog } from "../transfer/export-dialog.ts";
-import { ImportDialog } from "../transfer/import-dialog.ts";
 import { CellEditor, type CellMove } from "./cell-editor.ts";
-import { ConflictDialog } from "./conflict-dialog.ts";
-import { DeleteDialog } from "./delete-dialog.ts";
 import type { EditedTable } from "./edited-table.ts";
-import { ReferencePicker } from "./reference-picker.ts";
-import { RowForm } from "./row-form.ts";
 import type { RowValues } from "./row-requests.ts";
 import type { RowChangeRecord } from "./undo.ts";
 import { type Editing, toEditedTable } from "./use-editing.ts";
-import { ValueDialog } from "./value-dialog.ts";
 import { isLong } from "./value-input.ts";
 import { valueKind } from "./value-kind.ts";
+
+// Not for the first paint of a table.
+const ConflictDialog = lazy(async () => (await import("./conflict-dialog.ts")).ConflictDialog);
+const DeleteDialog = lazy(async () => (await import("./delete-dialog.ts")).DeleteDialog);
+const ExportDialog = lazy(async () => (await import("../transfer/export-dialog.ts")).ExportDialog);
+const ImportDialog = lazy(async () => (await import("../transfer/import-dialog.ts")).ImportDialog);
+const ReferencePicker = lazy(async () => (await import("./reference-picker.ts")).ReferencePicker);
+const RowForm = lazy(async () => (await import("./row-form.ts")).RowForm);
+const ValueDialog = lazy(async () => (await import("./value-dialog.ts")).ValueDialog);
 
 /** The actions of a table's page that change rows. */
 export function EditingToolbar({ editing }: { readonly editing: Editing }) {

@@ -1,6 +1,7 @@
 import type { TableRow } from "../../api/rest-query.ts";
 import { deleteRows, type RowChanger, readRows, restoreRows, updateRow } from "./row-changes.ts";
 import type { RowValues } from "./row-requests.ts";
+import { valueKind } from "./value-kind.ts";
 
 /** A change that was made, with what is needed to take it back. */
 export type RowChangeRecord =
@@ -18,16 +19,21 @@ export type UndoResult =
   | { readonly status: "impossible"; readonly reason: UndoObstacle };
 
 /** Why a change cannot be taken back. */
-export type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity";
+export type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity" | "jsonNull";
 
 /** What is known without a request. */
 export function undoObstacle(
   { table }: Pick<RowChanger, "table">,
   change: RowChangeRecord,
-): Extract<UndoObstacle, "cascaded" | "identity"> | null {
-  if (change.kind !== "delete") return null;
-  if (change.alsoChanged > 0) return "cascaded";
-  return table.columns.some(({ identity }) => identity === "always") ? "identity" : null;
+): Extract<UndoObstacle, "cascaded" | "identity" | "jsonNull"> | null {
+  if (change.kind === "insert") return null;
+  const restored = change.kind === "update" ? [pick(change.before, change.columns)] : change.rows;
+  const hasJsonNull = table.columns.some(
+    (column) => valueKind(column) === "json" && restored.some((row) => row[column.name] === "null"),
+  );
+  if (change.kind === "delete" && change.alsoChanged > 0) return "cascaded";
+  if (change.kind === "delete" && table.columns.some(({ identity }) => identity === "always")) return "identity";
+  return hasJsonNull ? "jsonNull" : null;
 }
 
 /** `countReferences`: of the rows that would be deleted or changed together with the row. */
@@ -47,10 +53,14 @@ async function undoUpdate(
   changer: RowChanger,
   { before, after, columns }: Extract<RowChangeRecord, { kind: "update" }>,
 ): Promise<UndoResult> {
-  const values: RowValues = Object.fromEntries(columns.map((name) => [name, before[name] ?? null]));
+  const values: RowValues = pick(before, columns);
   const result = await updateRow(changer, after, values);
   if (result.status === "changed") return { status: "undone", rows: [result.row] };
   return { status: "impossible", reason: result.status === "conflict" ? "changed" : result.status };
+}
+
+function pick(row: TableRow, columns: readonly string[]): TableRow {
+  return Object.fromEntries(columns.map((name) => [name, row[name] ?? null]));
 }
 
 async function undoInsert(

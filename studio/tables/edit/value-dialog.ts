@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/button.ts";
+import { CodeEditor } from "../../components/code-editor.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { Checkbox, Field } from "../../components/field.ts";
 import { html } from "../../html.ts";
@@ -20,40 +21,62 @@ export type ValueDialogProps = {
 export function ValueDialog({ column, value: before, error, isSaving, onCommit, onCancel }: ValueDialogProps) {
   const isJson = valueKind(column) === "json";
   const [value, setValue] = useState(isJson ? indentJson(before) : before);
-  const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => area.current!.focus(), []);
   const commit = () => onCommit(value === indentJson(before) && isJson ? before : value);
-  const handleKey = (event: KeyboardEvent) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    commit();
-  };
-  const control = (attributes: Record<string, unknown>) => html`
-    <textarea
-      ...${attributes}
-      ref=${area}
-      rows="14"
-      class=${isJson ? "mono" : ""}
-      spellcheck=${false}
-      placeholder=${value === null ? texts.editing.isNull : texts.editing.emptyText}
-      value=${value ?? ""}
-      onInput=${({ currentTarget }: { currentTarget: HTMLTextAreaElement }) => setValue(currentTarget.value)}
-      onKeyDown=${handleKey}
-    ></textarea>
-  `;
   const actions = html`
     <${Button} onClick=${onCancel}>${texts.components.cancel}<//>
     <${Button} kind="primary" busy=${isSaving} onClick=${commit}>${texts.editing.save}<//>
   `;
   return html`
     <${Dialog} title=${texts.editing.valueOf(column.name)} size="wide" onClose=${onCancel} actions=${actions}>
-      <${Field} label=${column.name} hint=${texts.editing.longValue} error=${error} control=${control} />
+      ${
+        isJson
+          ? html`<${JsonText} column=${column} value=${value ?? ""} error=${error} onChange=${setValue} onCommit=${commit} />`
+          : html`<${LongText} column=${column} value=${value} error=${error} onChange=${setValue} onCommit=${commit} />`
+      }
       ${
         column.nullable &&
         html`<${Checkbox} label=${texts.editing.setNull} checked=${value === null} onChange=${(isNull: boolean) => setValue(isNull ? null : "")} />`
       }
     <//>
   `;
+}
+
+type TextProps = {
+  readonly column: EditedColumn;
+  readonly value: string | null;
+  readonly error: string | null;
+  readonly onChange: (value: string) => void;
+  readonly onCommit: () => void;
+};
+
+function JsonText({ column, value, error, onChange, onCommit }: TextProps) {
+  return html`
+    <${CodeEditor} label=${column.name} language="json" value=${value ?? ""} onChange=${onChange} keys=${{ "Mod-Enter": onCommit }} autofocus />
+    ${error ? html`<p class="field-error" role="alert">${error}</p>` : html`<p class="field-hint">${texts.editing.longValue}</p>`}
+  `;
+}
+
+function LongText({ column, value, error, onChange, onCommit }: TextProps) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => area.current!.focus(), []);
+  const handleKey = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    onCommit();
+  };
+  const control = (attributes: Record<string, unknown>) => html`
+    <textarea
+      ...${attributes}
+      ref=${area}
+      rows="14"
+      spellcheck=${false}
+      placeholder=${value === null ? texts.editing.isNull : texts.editing.emptyText}
+      value=${value ?? ""}
+      onInput=${({ currentTarget }: { currentTarget: HTMLTextAreaElement }) => onChange(currentTarget.value)}
+      onKeyDown=${handleKey}
+    ></textarea>
+  `;
+  return html`<${Field} label=${column.name} hint=${texts.editing.longValue} error=${error} control=${control} />`;
 }
 
 /** Indented if its numbers stay as they are, otherwise unchanged. */

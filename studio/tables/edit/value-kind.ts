@@ -31,6 +31,8 @@ export type ValueType = {
 /** Why a text is no value of the type; the key of its message. */
 export type ValueProblem =
   | { readonly problem: "integer" | "number" | "boolean" | "uuid" | "json" | "array" | "bytea" | "date" | "enum" }
+  /** The table interface stores JSON's null as NULL. */
+  | { readonly problem: "jsonNull" }
   | { readonly problem: "range"; readonly least: string; readonly greatest: string }
   | { readonly problem: "decimals"; readonly limit: number }
   | { readonly problem: "length"; readonly limit: number };
@@ -99,6 +101,7 @@ export function findValueProblem(text: string, valueType: ValueType): ValueProbl
     case "uuid":
       return UUID.test(trimmed) ? null : { problem: "uuid" };
     case "json":
+      if (trimmed === "null") return { problem: "jsonNull" };
       return isJson(text) ? null : { problem: "json" };
     case "array":
       return /^\[[-\d:\][]*\]=\{.*\}$/s.test(trimmed) || parseArrayLiteral(trimmed) ? null : { problem: "array" };

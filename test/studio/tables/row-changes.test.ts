@@ -289,6 +289,15 @@ describe("undo", () => {
     expect(await undo({ kind: "delete", rows, alsoChanged: 0 })).toEqual({ status: "undone", rows });
   });
 
+  test("says that it cannot restore JSON's null, which the interface stores as NULL", async () => {
+    await ground.owner.query("insert into films (id, title, data) values (1, 'A', 'null')");
+    const [row] = (await readRows(changer, [{ id: "1" }])) as [TableRow];
+    const obstacle = { status: "impossible", reason: "jsonNull" };
+    expect(await undo({ kind: "delete", rows: [row], alsoChanged: 0 })).toEqual(obstacle);
+    const after = { ...row, data: null };
+    expect(await undo({ kind: "update", before: row, after, columns: ["data"] })).toEqual(obstacle);
+  });
+
   test("of a delete says that it cannot restore rows that were deleted together", async () => {
     const rows = [await insertFilm()];
     const result = await undo({ kind: "delete", rows, alsoChanged: 2 });

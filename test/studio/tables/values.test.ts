@@ -77,6 +77,7 @@ describe("a value", () => {
     ["boolean", "maybe", { problem: "boolean" }],
     ["uuid", "1234", { problem: "uuid" }],
     ["jsonb", "{a: 1}", { problem: "json" }],
+    ["jsonb", " null", { problem: "jsonNull" }],
     ["text[]", "a,b", { problem: "array" }],
     ["date", "2026-02-30", { problem: "date" }],
     ["timestamp with time zone", "soon", { problem: "date" }],
