@@ -13,6 +13,8 @@ export type CellEditorProps = {
   readonly value: string | null;
   /** Why the value was not saved. */
   readonly error: string | null;
+  /** The page that explains the error. */
+  readonly why: string | null;
   readonly isSaving: boolean;
   readonly onCommit: (value: string | null, move: CellMove) => void;
   readonly onCancel: () => void;
@@ -42,7 +44,7 @@ export function CellEditor(props: CellEditorProps) {
     if (document.hasFocus() && !latest.current.isSaving && !isCovered()) onCommit(latest.current.value, "stay");
   };
   useEffect(() => {
-    if (error) root.current!.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    if (error) root.current!.querySelector<HTMLElement>("input, select, textarea")?.focus({ preventScroll: true });
   }, [error]);
   const change = (next: EditedValue) => {
     setValue(next ?? null);
@@ -60,7 +62,7 @@ export function CellEditor(props: CellEditorProps) {
         onPick &&
         html`<${IconButton} icon="search" size="small" label=${texts.editing.pickRow(column.name)} onClick=${() => onPick(value)} />`
       }
-      ${error && html`<p class="editing-cell-error" id="editing-cell-error" role="alert">${error}</p>`}
+      ${error && html`<p class="editing-cell-error" id="editing-cell-error" role="alert">${error} ${props.why && html`<a href=${props.why}>${texts.editing.why}</a>`}</p>`}
     </div>
   `;
 }

@@ -1,4 +1,5 @@
-import type { QueryParameter, TableRow } from "../../api/rest-query.ts";
+import { whyLink } from "../../access/access-api.ts";
+import { formatQuery, type QueryParameter, type TableRow, tablePath } from "../../api/rest-query.ts";
 import type { GridCell } from "../../components/grid-keys.ts";
 import { showToast } from "../../components/toast.ts";
 import { makeStore } from "../../store.ts";
@@ -7,8 +8,8 @@ import type { RowWindows } from "../row-windows.ts";
 import { type CascadeStep, countAffected, findCascade } from "./cascade.ts";
 import type { CellMove } from "./cell-editor.ts";
 import { columnOf, type EditedColumn, type EditedTable, isWritable, keyText } from "./edited-table.ts";
-import { deleteRows, insertRow, type RowChanger, type UpdateResult, updateRow } from "./row-changes.ts";
-import type { RowValues } from "./row-requests.ts";
+import { deleteRows, insertRow, isForbidden, type RowChanger, updateRow } from "./row-changes.ts";
+import { keyFilters, type RowValues } from "./row-requests.ts";
 import { type RowChangeRecord, undoChange, undoObstacle } from "./undo.ts";
 import { findValueProblem } from "./value-kind.ts";
 import { errorText, problemText } from "./value-texts.ts";
@@ -42,6 +43,8 @@ export type EditedCell = {
   readonly row: TableRow;
   readonly value: string | null;
   readonly error: string | null;
+  /** Whether privileges or policies are why it was not saved. */
+  readonly isForbidden: boolean;
   readonly isSaving: boolean;
 };
 
@@ -69,6 +72,12 @@ export type EditingState = {
 };
 
 const MAX_CHANGES = 50;
+
+/** A row that is visible, but that no policy lets the caller change. */
+class ForbiddenChange extends Error {
+  readonly code = "42501";
+  readonly details = null;
+}
 
 /** What is edited in the grid of one table, and what can be undone. */
 export class EditingSession {
@@ -98,7 +107,10 @@ export class EditingSession {
     const column = columnOf(changer.table, name);
     const obstacle = rights.obstacle ?? this.#columnObstacle(column);
     if (obstacle) showToast({ text: obstacle });
-    else this.#set({ cell: { at, column, row, value: row[name] ?? null, error: null, isSaving: false } });
+    else
+      this.#set({
+        cell: { at, column, row, value: row[name] ?? null, error: null, isForbidden: false, isSaving: false },
+      });
   }
 
   async commitCell(value: string | null, move: CellMove): Promise<void> {
@@ -113,17 +125,16 @@ export class EditingSession {
     }
     this.#set({ cell: { ...cell, value, isSaving: true, error: null } });
     try {
-      const error = await this.#update(row, { [column.name]: value });
-      if (error) this.failCell(error);
-      else this.#leaveCell(cell, move);
+      await this.#update(row, { [column.name]: value });
+      this.#leaveCell(cell, move);
     } catch (error) {
-      this.failCell(this.#messageOf(error));
+      this.failCell(this.#messageOf(error), isForbidden(error));
     }
   }
 
-  failCell(error: string | null): void {
+  failCell(error: string | null, forbidden = false): void {
     const { cell } = this.state.get();
-    if (cell) this.#set({ cell: { ...cell, error, isSaving: false } });
+    if (cell) this.#set({ cell: { ...cell, error, isForbidden: forbidden, isSaving: false } });
   }
 
   /** A picked value or one from a dialog; it is saved. */
@@ -139,10 +150,8 @@ export class EditingSession {
 
   /** Saves a new or a changed row; throws what the service says against it. */
   async saveForm(row: TableRow | null, values: RowValues): Promise<void> {
-    if (row) {
-      const error = await this.#update(row, values);
-      if (error) throw new Error(error);
-    } else {
+    if (row) await this.#update(row, values);
+    else {
       const inserted = await insertRow(this.context.changer, values);
       if (inserted) {
         this.inserted.add(keyText(this.context.changer.key, inserted));
@@ -161,9 +170,12 @@ export class EditingSession {
     const { conflict } = this.state.get();
     if (!conflict) return;
     this.#set({ conflict: null });
-    const error = await this.#update(conflict.theirs, conflict.yours).catch((thrown) => this.#messageOf(thrown));
-    if (error) showToast({ kind: "error", text: error });
-    else this.#set({ dialog: null });
+    try {
+      await this.#update(conflict.theirs, conflict.yours);
+      this.#set({ dialog: null });
+    } catch (error) {
+      showToast({ kind: "error", text: this.#messageOf(error) });
+    }
   }
 
   takeTheirs(): void {
@@ -250,22 +262,24 @@ export class EditingSession {
     if (index >= 0) windows.replaceRow(index, row);
   }
 
-  /** Null if the row was changed or the conflict is shown; otherwise what prevents it. */
-  async #update(before: TableRow, values: RowValues): Promise<string | null> {
+  /** Shows the changed row, or the conflict; throws what prevents the change. */
+  async #update(before: TableRow, values: RowValues): Promise<void> {
     const result = await updateRow(this.context.changer, before, values);
-    return this.#showResult(result, before, values);
-  }
-
-  #showResult(result: UpdateResult, before: TableRow, values: RowValues): string | null {
-    if (result.status === "refused") return texts.editing.updateRefused;
-    if (result.status === "gone") return texts.editing.rowGone;
+    if (result.status === "refused") throw new ForbiddenChange(texts.editing.updateRefused);
+    if (result.status === "gone") throw new Error(texts.editing.rowGone);
     if (result.status === "conflict") {
       this.#set({ cell: null, conflict: { columns: result.columns, before, theirs: result.row, yours: values } });
-      return null;
+      return;
     }
     this.#remember({ kind: "update", before, after: result.row, columns: Object.keys(values) });
     this.showRow(result.row, before);
-    return null;
+  }
+
+  /** The page that says who may read the row, and by which policies. */
+  whyAddress(row: TableRow | null): string {
+    const { table, key } = this.context.changer;
+    const [filter] = row ? keyFilters(key, [row]) : [];
+    return whyLink(tablePath(table.name) + (filter ? `?${formatQuery([filter])}` : ""), table.schema);
   }
 
   #columnObstacle(column: EditedColumn): string | null {

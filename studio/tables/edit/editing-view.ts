@@ -131,6 +131,7 @@ export function cellEditorOf(editing: Editing, openPicker: (picker: PickerState 
     column=${cell.column}
     value=${cell.value}
     error=${cell.error}
+    why=${cell.isForbidden ? session.whyAddress(cell.row) : null}
     isSaving=${cell.isSaving}
     onCommit=${(value: string | null, move: CellMove) => session.commitCell(value, move)}
     onCancel=${() => session.cancelCell()}
@@ -191,6 +192,7 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
       row=${dialog.row}
       canWrite=${(column: string) => rights.canWrite(column, dialog.row ? "update" : "insert")}
       pickerOf=${(column: string) => pickerOf(editing, column, openPicker)}
+      why=${session.whyAddress(dialog.row)}
       onSave=${(values: RowValues) => session.saveForm(dialog.row, values)}
       onClose=${close}
     />`;

@@ -67,7 +67,7 @@ export async function insertRow({ table, send }: RowChanger, values: RowValues):
     const [row] = await sendForRows(send, insertRequest(table, [values]));
     return row ?? null;
   } catch (error) {
-    if (!isPermissionDenied(error)) throw error;
+    if (!isForbidden(error)) throw error;
     // The row may be one that the caller may insert, but not read.
     await sendRequest(send, bulkInsertRequest(table, [values]));
     return null;
@@ -92,7 +92,8 @@ export async function restoreRows({ table, send }: RowChanger, rows: readonly Ta
   );
 }
 
-function isPermissionDenied(error: unknown): boolean {
+/** Refused for want of a privilege, or by a policy. */
+export function isForbidden(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "42501";
 }
 

@@ -8,6 +8,7 @@ import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { columnOf, type EditedColumn, type EditedTable, isRequired, isWritable } from "./edited-table.ts";
 import { columnsOfError, type RowError } from "./field-errors.ts";
+import { isForbidden } from "./row-changes.ts";
 import type { RowValues } from "./row-requests.ts";
 import { type EditedValue, ValueInput } from "./value-input.ts";
 import { findValueProblem } from "./value-kind.ts";
@@ -20,6 +21,8 @@ export type RowFormProps = {
   readonly canWrite: (column: string) => boolean;
   /** Opens the picker of the table that the column refers to; null where it refers to none. */
   readonly pickerOf: (column: string) => ((onPick: (values: RowValues) => void) => void) | null;
+  /** The page that explains what privileges and policies refuse. */
+  readonly why: string;
   /** Sends the values. An error of the service is shown at its field. */
   readonly onSave: (values: RowValues) => Promise<void>;
   readonly onClose: () => void;
@@ -39,7 +42,7 @@ export function RowForm(props: RowFormProps) {
   const title = row ? texts.editing.editRowOf(table.name) : texts.editing.insertInto(table.name);
   return html`
     <${Dialog} title=${title} size="drawer" onClose=${onClose} actions=${actions}>
-      ${errors.general && html`<${Notice} kind="error" error=${errors.general} />`}
+      ${errors.general && html`<${Notice} kind="error" error=${errors.general}>${isForbidden(errors.general) && html`<a href=${props.why}>${texts.editing.why}</a>`}<//>`}
       <form class="stack" ref=${form} onSubmit=${save} novalidate>
         ${table.columns.map(
           (column) => html`

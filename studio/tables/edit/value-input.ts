@@ -29,7 +29,8 @@ export function ValueInput(props: ValueInputProps) {
   useLayoutEffect(() => {
     if (!isFocused) return;
     const control = root.current!.querySelector<HTMLInputElement>("input, select, textarea");
-    control?.focus();
+    // The grid has scrolled to the cell already.
+    control?.focus({ preventScroll: true });
     if (control && "select" in control) control.select();
   }, []);
   const toggleNull = (event: KeyboardEvent) => {

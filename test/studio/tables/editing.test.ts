@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../../page-layouts.ts";
 import { until } from "../../until.ts";
 import { describeInBrowser, type OpenStudio, openStudio } from "../studio.ts";
 
@@ -156,7 +157,8 @@ describeInBrowser("editing rows", () => {
     await page.keyboard.press("F2");
     await page.getByLabel("Value of title").fill("Unlocked");
     await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("No policy allows you to change this row.").waitFor();
+    const refusal = page.getByRole("alert").filter({ hasText: "No policy allows you to change this row." });
+    expect(await refusal.getByRole("link", { name: "Why?" }).getAttribute("href")).toMatch(/^\/studio\/access\?/);
     await page.keyboard.press("Escape");
     expect(await stored("title", 3)).toBe("Locked");
   });
@@ -355,5 +357,60 @@ describeInBrowser("editing rows", () => {
     await dialog.getByText("Line 2 was refused.").waitFor();
     await dialog.getByText("Nothing of lines 1 to 2 was inserted").waitFor();
     expect(await studio.sql("select from films")).toHaveLength(3);
+  });
+
+  test("is accessible on a phone and on a large screen, light and dark", async () => {
+    const view = await studio.open("/studio/tables/public/films?order=id.asc");
+    await view.locator(".grid-row:not(.pending)").first().waitFor();
+    const dialog = (name: string) => view.getByRole("dialog", { name });
+    const chooseAction = async (name: string) => {
+      await view.getByRole("button", { name: "Export, Import" }).click();
+      await view.getByRole("menuitem", { name }).click();
+    };
+    const states: Record<string, () => Promise<void>> = {
+      async cell() {
+        await view.locator('[data-row="0"] [data-column="1"]').click();
+        await view.keyboard.press("F2");
+        await view.getByLabel("Value of title").fill("");
+        await view.keyboard.press("Enter");
+        await view.getByRole("alert").waitFor();
+      },
+      async form() {
+        await view.getByRole("button", { name: "Insert row" }).click();
+        await dialog("Insert into films").getByRole("button", { name: "Insert", exact: true }).click();
+        await dialog("Insert into films").getByText("A value is required.").waitFor();
+      },
+      async picker() {
+        await view.getByRole("button", { name: "Insert row" }).click();
+        await view.getByRole("button", { name: "Choose a row for director" }).click();
+        await dialog("Choose from directors").getByRole("option").first().waitFor();
+      },
+      async deletion() {
+        await view.locator('[data-row="0"] [data-column="1"]').click();
+        await view.keyboard.press("Delete");
+        await dialog("Delete 1 row of films?").getByText("reviews").waitFor();
+      },
+      async exporting() {
+        await chooseAction("Export");
+        await dialog("Export films").waitFor();
+      },
+      async importing() {
+        await chooseAction("Import");
+        const file = { name: "films.csv", mimeType: "", buffer: Buffer.from("Title,price,unknown\nA,1,\n,x,\n") };
+        await view.getByLabel("CSV or JSON file").setInputFiles(file);
+        await dialog("Import into films").getByText("2 problems found.").waitFor();
+      },
+    };
+    for (const { width, colorScheme } of LAYOUTS) {
+      await view.setViewportSize({ width, height: 900 });
+      await view.emulateMedia({ colorScheme });
+      for (const [name, show] of Object.entries(states)) {
+        await show();
+        await view.screenshot({ path: `/tmp/s2shots/${name}-${width}-${colorScheme}.png` });
+        await expectAccessible(view);
+        while ((await view.locator("dialog[open], .editing-cell").count()) > 0) await view.keyboard.press("Escape");
+      }
+    }
+    await view.close();
   });
 });
