@@ -43,7 +43,7 @@ export const texts = {
     intro: "Studio shows what the interfaces of this service give to an administrator.",
     signIn: "Sign in",
     or: "or use a token",
-    token: "Access token or API key of an administrator",
+    token: "Access token of an administrator",
     useToken: "Use the token",
     tokenRefused: "The token is not valid, or is not an administrator's.",
     starting: "Signing in…",
