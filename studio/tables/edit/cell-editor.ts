@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../components/button.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
@@ -62,8 +62,24 @@ export function CellEditor(props: CellEditorProps) {
         onPick &&
         html`<${IconButton} icon="search" size="small" label=${texts.editing.pickRow(column.name)} onClick=${() => onPick(value)} />`
       }
-      ${error && html`<p class="editing-cell-error" id="editing-cell-error" role="alert">${error} ${props.why && html`<a href=${props.why}>${texts.editing.why}</a>`}</p>`}
+      ${error && html`<${CellError} error=${error} why=${props.why} />`}
     </div>
+  `;
+}
+
+/** Below the cell, or above it at the end of the grid. */
+function CellError({ error, why }: Pick<CellEditorProps, "error" | "why">) {
+  const element = useRef<HTMLParagraphElement>(null);
+  const [isAbove, setAbove] = useState(false);
+  useLayoutEffect(() => {
+    const { bottom } = element.current!.getBoundingClientRect();
+    const grid = element.current!.closest(".grid")?.getBoundingClientRect();
+    setAbove(grid !== undefined && bottom > grid.bottom);
+  }, []);
+  return html`
+    <p ref=${element} class=${`editing-cell-error ${isAbove ? "above" : ""}`} id="editing-cell-error" role="alert">
+      ${error} ${why && html`<a href=${why}>${texts.editing.why}</a>`}
+    </p>
   `;
 }
 

@@ -231,7 +231,7 @@ export class EditingSession {
     const { windows, changer } = this.context;
     const selected = new Map(this.state.get().selected);
     const row = windows.rowAt(index);
-    if (!row) return;
+    if (!row || changer.key.length === 0) return;
     const isOn = !selected.has(keyText(changer.key, row));
     const [from, to] = extend
       ? [Math.min(index, this.#lastSelected), Math.max(index, this.#lastSelected)]

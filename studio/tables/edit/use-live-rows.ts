@@ -50,7 +50,13 @@ export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (ke
       (count) => setNewRows((before) => before + count),
     );
     const subscription = { event: "*", schema: table.schema, table: table.name, select: [] } as const;
-    const leave = liveChanges().subscribe([subscription], { onChange: collector.add, onStatus: setStatus });
+    let isStale = false;
+    const onStatus = (next: ChannelStatus) => {
+      setStatus(next);
+      if (next.state === "joined" && isStale) current.current.windows.refresh();
+      isStale = next.state === "refused" || (isStale && next.state !== "joined");
+    };
+    const leave = liveChanges().subscribe([subscription], { onChange: collector.add, onStatus });
     return () => {
       collector.close();
       leave();

@@ -65,7 +65,8 @@ export class CsvRecordReader implements RecordReader {
   #toRecord({ line, cells }: { line: number; cells: readonly (string | null)[] }): ImportRecord[] {
     const names = this.#names;
     if (names === null) {
-      this.#names = cells.map((cell, at) => cell?.trim() || `column ${at + 1}`);
+      const found = cells.map((cell, at) => cell?.trim() || `column ${at + 1}`);
+      this.#names = found.map((name, at) => (found.indexOf(name) < at ? `${name} (${at + 1})` : name));
       return [];
     }
     const isBlank = cells.length === 1 && cells[0] === null && names.length > 1;

@@ -135,6 +135,12 @@ describe("the mapping of a file", () => {
   });
 });
 
+test("columns of a file that have the same name are told apart", async () => {
+  const reader = new CsvRecordReader();
+  expect(reader.read("a,,a\n1,2,3\n")).toEqual([{ line: 2, values: { a: "1", "column 2": "2", "a (3)": "3" } }]);
+  expect(reader.names).toEqual(["a", "column 2", "a (3)"]);
+});
+
 describe("the check of a file", () => {
   test("names the lines and columns of values that Postgres would refuse", async () => {
     const text = 'id,name,price\n1,a,5\nx,b,1\n\n4,"c\nd",1e\n5,,2\n6,e,1,9\n';
