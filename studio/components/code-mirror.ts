@@ -8,7 +8,14 @@ import {
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { PostgreSQL, type SQLNamespace, sql } from "@codemirror/lang-sql";
-import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import {
+  bracketMatching,
+  ensureSyntaxTree,
+  HighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+  syntaxTree,
+} from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
@@ -23,6 +30,8 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+
+const PARSE_MS = 200;
 
 /** A part of the text that is underlined, and its message. */
 export type CodeProblem = {
@@ -52,10 +61,14 @@ export type CodeMirrorOptions = {
   readonly onChange: (text: string) => void;
 };
 
+export type TextRange = { readonly from: number; readonly to: number };
+
 export type CodeMirror = {
   readonly text: string;
   /** In UTF-16 code units; equal if nothing is selected. */
-  readonly selection: { readonly from: number; readonly to: number };
+  readonly selection: TextRange;
+  /** The SQL statement at a position: the one around or before it, else the next. */
+  statementAt(position: number): TextRange | null;
   setText(text: string): void;
   setProblems(problems: readonly CodeProblem[]): void;
   setCompletion(completion: SqlCompletion | null): void;
@@ -134,6 +147,7 @@ export function openCodeMirror(parent: HTMLElement, options: CodeMirrorOptions):
     get selection() {
       return view.state.selection.main;
     },
+    statementAt: (position) => findStatement(view.state, position),
     setText(text) {
       if (text === view.state.doc.toString()) return;
       isFromOutside = true;
@@ -165,6 +179,7 @@ function basicExtensions(): Extension {
     autocompletion({ icons: false }),
     highlightActiveLine(),
     highlightSelectionMatches(),
+    typeOverSelection(),
     lintGutter(),
     search({ top: true }),
     EditorView.lineWrapping,
@@ -180,6 +195,27 @@ function basicExtensions(): Extension {
       indentWithTab,
     ]),
   ];
+}
+
+/**
+ * Text that replaces coloured text would get an inline style from the browser, which the Content-Security-Policy refuses
+ * and reports.
+ */
+function typeOverSelection(): Extension {
+  return EditorView.domEventHandlers({
+    beforeinput: (event, view) => {
+      const { from, to, empty } = view.state.selection.main;
+      const text = event.data;
+      if (event.inputType !== "insertText" || text === null || empty || view.composing) return false;
+      const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
+      const isHandled = view.state
+        .facet(EditorView.inputHandler)
+        .some((handle) => handle(view, from, to, text, insert));
+      if (!isHandled) view.dispatch(insert());
+      event.preventDefault();
+      return true;
+    },
+  });
 }
 
 function bindKey(key: string, run: () => void): KeyBinding {
@@ -221,6 +257,15 @@ function showProblems(view: EditorView, problems: readonly CodeProblem[]): void 
     severity,
   }));
   view.dispatch(setDiagnostics(view.state, diagnostics));
+}
+
+function findStatement(state: EditorState, position: number): TextRange | null {
+  const tree = ensureSyntaxTree(state, state.doc.length, PARSE_MS) ?? syntaxTree(state);
+  const statements = tree.topNode
+    .getChildren("Statement")
+    .filter(({ from, to }) => /[^\s;]/.test(state.sliceDoc(from, to)));
+  const found = statements.findLast(({ from }) => from <= position) ?? statements[0];
+  return found ? { from: found.from, to: found.to } : null;
 }
 
 /** Of the page's Content-Security-Policy, for the style element of the editor. */

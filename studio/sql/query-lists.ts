@@ -1,0 +1,109 @@
+import { useState } from "preact/hooks";
+import { Button, IconButton } from "../components/button.ts";
+import { Dialog } from "../components/dialog.ts";
+import { TextField } from "../components/field.ts";
+import { formatDuration, formatTime } from "../components/format.ts";
+import { html } from "../html.ts";
+import { useStore } from "../store.ts";
+import { texts } from "../texts.ts";
+import { type HistoryEntry, queryHistory, savedQueries, saveQuery, searchHistory } from "./stored-queries.ts";
+
+const SHOWN_ENTRIES = 100;
+
+type ListProps = {
+  readonly onClose: () => void;
+  readonly onOpen: (text: string, name?: string) => void;
+  readonly onRun: (text: string) => void;
+};
+
+/** What was run in this browser. */
+export function HistoryDialog({ onClose, onOpen, onRun }: ListProps) {
+  const entries = useStore(queryHistory);
+  const [words, setWords] = useState("");
+  const shown = searchHistory(entries, words).slice(0, SHOWN_ENTRIES);
+  const clear = () => queryHistory.set(entries.filter(({ isPinned }) => isPinned));
+  const change = (id: string, isPinned: boolean) =>
+    queryHistory.set(entries.map((entry) => (entry.id === id ? { ...entry, isPinned } : entry)));
+  const remove = (id: string) => queryHistory.set(entries.filter((entry) => entry.id !== id));
+  const actions = html`<${Button} icon="trash" onClick=${clear}>${texts.sql.clearHistory}<//>`;
+  return html`
+    <${Dialog} title=${texts.sql.history} size="wide" onClose=${onClose} actions=${actions}>
+      <${TextField} label=${texts.sql.searchHistory} type="search" value=${words} onInput=${setWords} autofocus />
+      ${shown.length === 0 && html`<p class="quiet">${texts.sql.noHistory}</p>`}
+      <ul class="sql-queries">
+        ${shown.map(
+          (entry) => html`
+            <li key=${entry.id}>
+              <pre tabindex="0" aria-label=${texts.sql.statements} role="region"><code>${entry.text}</code></pre>
+              <p class=${entry.error ? "bad" : "quiet"}>
+                ${formatTime(entry.at)} ${texts.sql.ranAs(entry.as, formatDuration(entry.milliseconds))} ${entry.error ?? ""}
+              </p>
+              <div class="row">
+                <${Button} size="small" onClick=${() => onOpen(entry.text)}>${texts.sql.open}<//>
+                <${Button} size="small" icon="play" onClick=${() => onRun(entry.text)}>${texts.sql.openAgain}<//>
+                <${Button} size="small" pressed=${entry.isPinned} onClick=${() => change(entry.id, !entry.isPinned)}>
+                  ${pinLabel(entry)}
+                <//>
+                <${IconButton} icon="trash" size="small" label=${texts.sql.remove} onClick=${() => remove(entry.id)} />
+              </div>
+            </li>
+          `,
+        )}
+      </ul>
+    <//>
+  `;
+}
+
+function pinLabel({ isPinned }: HistoryEntry): string {
+  return isPinned ? texts.sql.unpin : texts.sql.pin;
+}
+
+export function SavedDialog({ onClose, onOpen, onRun }: ListProps) {
+  const saved = useStore(savedQueries);
+  const remove = (name: string) => savedQueries.set(saved.filter((query) => query.name !== name));
+  return html`
+    <${Dialog} title=${texts.sql.saved} size="wide" onClose=${onClose}>
+      ${saved.length === 0 && html`<p class="quiet">${texts.sql.noSaved}</p>`}
+      <ul class="sql-queries">
+        ${saved.map(
+          ({ name, text }) => html`
+            <li key=${name}>
+              <h3>${name}</h3>
+              <pre tabindex="0" aria-label=${name} role="region"><code>${text}</code></pre>
+              <div class="row">
+                <${Button} size="small" onClick=${() => onOpen(text, name)}>${texts.sql.open}<//>
+                <${Button} size="small" icon="play" onClick=${() => onRun(text)}>${texts.sql.openAgain}<//>
+                <${IconButton} icon="trash" size="small" label=${texts.sql.remove} onClick=${() => remove(name)} />
+              </div>
+            </li>
+          `,
+        )}
+      </ul>
+    <//>
+  `;
+}
+
+type SaveDialogProps = {
+  readonly name: string;
+  readonly text: string;
+  readonly onClose: () => void;
+  readonly onSaved: (name: string) => void;
+};
+
+export function SaveDialog({ name: initial, text, onClose, onSaved }: SaveDialogProps) {
+  const [name, setName] = useState(initial);
+  const save = (event: Event) => {
+    event.preventDefault();
+    if (name.trim() === "") return;
+    savedQueries.set(saveQuery(savedQueries.get(), { name: name.trim(), text }));
+    onSaved(name.trim());
+  };
+  return html`
+    <${Dialog} title=${texts.sql.saveAs} onClose=${onClose}>
+      <form class="stack" onSubmit=${save}>
+        <${TextField} label=${texts.sql.name} value=${name} onInput=${setName} required autofocus />
+        <div class="row"><${Button} kind="primary" type="submit">${texts.sql.save}<//></div>
+      </form>
+    <//>
+  `;
+}

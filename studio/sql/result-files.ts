@@ -1,0 +1,56 @@
+import { writeCsvRecord } from "../tables/transfer/csv-writer.ts";
+import type { SqlColumn, SqlResult } from "./sql-request.ts";
+
+type ResultRows = Pick<SqlResult, "columns" | "rows">;
+
+const JSON_TYPES = /^jsonb?$/;
+/** What Postgres writes of a number that JSON can have. */
+const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+export function writeResultCsv({ columns, rows }: ResultRows, forSpreadsheets: boolean): string {
+  const head = (columns ?? []).map(({ name }) => name);
+  return [head, ...rows].map((cells) => writeCsvRecord(cells, { forSpreadsheets })).join("");
+}
+
+/** One object for each row. Numbers keep all digits, since their text is the value; values of type json are not changed. */
+export function writeResultJson({ columns, rows }: ResultRows): string {
+  const names = uniqueNames(columns ?? []);
+  const objects = rows.map((row) => {
+    const members = row.map((cell, index) => `${JSON.stringify(names[index])}: ${writeValue(cell, columns![index]!)}`);
+    return `  { ${members.join(", ")} }`;
+  });
+  return `[\n${objects.join(",\n")}\n]\n`;
+}
+
+/** For the clipboard: cells between tabs, as spreadsheets paste them. */
+export function writeResultText({ columns, rows }: ResultRows): string {
+  const clean = (cell: string | null) => (cell ?? "").replaceAll(/[\t\r\n]+/g, " ");
+  return [(columns ?? []).map(({ name }) => name), ...rows].map((cells) => cells.map(clean).join("\t")).join("\n");
+}
+
+function writeValue(cell: string | null, { type, category }: SqlColumn): string {
+  if (cell === null) return "null";
+  if (JSON_TYPES.test(type)) return cell;
+  if (category === "B") return cell === "t" ? "true" : "false";
+  return category === "N" && JSON_NUMBER.test(cell) ? cell : JSON.stringify(cell);
+}
+
+/** Columns of a query may have the same name, members of an object may not. */
+function uniqueNames(columns: readonly SqlColumn[]): string[] {
+  const used = new Set<string>();
+  return columns.map(({ name }) => {
+    let unique = name;
+    for (let number = 2; used.has(unique); number++) unique = `${name}_${number}`;
+    used.add(unique);
+    return unique;
+  });
+}
+
+export function saveFile(name: string, type: string, content: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

@@ -1,0 +1,104 @@
+import { makeStore, type Store } from "../store.ts";
+
+export type QueryTab = { readonly id: string; readonly name: string; readonly text: string };
+
+export type OpenTabs = { readonly tabs: readonly QueryTab[]; readonly current: string };
+
+export type SavedQuery = { readonly name: string; readonly text: string };
+
+/** A text that was run. */
+export type HistoryEntry = {
+  readonly id: string;
+  /** Milliseconds since 1970, of the last time. */
+  readonly at: number;
+  readonly text: string;
+  /** Who ran it: `owner`, or a role. */
+  readonly as: string;
+  readonly milliseconds: number;
+  /** Null: it succeeded. */
+  readonly error: string | null;
+  readonly isPinned: boolean;
+};
+
+const MAX_HISTORY = 200;
+const MAX_KEPT_CHARACTERS = 20_000;
+
+export const openTabs = storedValue<OpenTabs>("studio.sql.tabs", firstTab());
+export const savedQueries = storedValue<readonly SavedQuery[]>("studio.sql.saved", []);
+export const queryHistory = storedValue<readonly HistoryEntry[]>("studio.sql.history", []);
+
+function firstTab(): OpenTabs {
+  const tab = { id: newId(), name: "", text: "" };
+  return { tabs: [tab], current: tab.id };
+}
+
+export function addTab({ tabs }: OpenTabs, text = "", name = ""): OpenTabs {
+  const tab = { id: newId(), name, text };
+  return { tabs: [...tabs, tab], current: tab.id };
+}
+
+export function changeTab(open: OpenTabs, id: string, changes: Partial<Omit<QueryTab, "id">>): OpenTabs {
+  return { ...open, tabs: open.tabs.map((tab) => (tab.id === id ? { ...tab, ...changes } : tab)) };
+}
+
+/** Its neighbour is shown then; the last tab is replaced by an empty one. */
+export function closeTab({ tabs, current }: OpenTabs, id: string): OpenTabs {
+  const index = tabs.findIndex((tab) => tab.id === id);
+  const rest = tabs.filter((tab) => tab.id !== id);
+  if (rest.length === 0) return firstTab();
+  return { tabs: rest, current: current === id ? rest[Math.min(index, rest.length - 1)]!.id : current };
+}
+
+/** The same text of the same caller moves to the front; the oldest entries that are not pinned are left out. */
+export function addToHistory(
+  entries: readonly HistoryEntry[],
+  added: Omit<HistoryEntry, "id" | "isPinned">,
+): readonly HistoryEntry[] {
+  if (added.text.length > MAX_KEPT_CHARACTERS) return entries;
+  const isSame = (entry: HistoryEntry) => entry.text === added.text && entry.as === added.as;
+  const known = entries.find(isSame);
+  const others = entries.filter((entry) => !isSame(entry));
+  let unpinned = 1;
+  const kept = others.filter((entry) => entry.isPinned || unpinned++ < MAX_HISTORY);
+  return [{ ...added, id: known?.id ?? newId(), isPinned: known?.isPinned ?? false }, ...kept];
+}
+
+/** Pinned entries first, then the latest; all words must be in the text. */
+export function searchHistory(entries: readonly HistoryEntry[], words: string): readonly HistoryEntry[] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  return entries
+    .filter(({ text }) => wanted.every((word) => text.toLowerCase().includes(word)))
+    .toSorted((one, other) => Number(other.isPinned) - Number(one.isPinned) || other.at - one.at);
+}
+
+/** A query of the same name is replaced. */
+export function saveQuery(saved: readonly SavedQuery[], query: SavedQuery): readonly SavedQuery[] {
+  return [...saved.filter(({ name }) => name !== query.name), query].toSorted((one, other) =>
+    one.name.localeCompare(other.name),
+  );
+}
+
+function newId(): string {
+  return Math.random().toString(36).slice(2);
+}
+
+/** A store that this browser keeps. What does not fit is kept until the page is left. */
+function storedValue<Value>(key: string, initial: Value): Store<Value> {
+  const store = makeStore<Value>(readStored(key) ?? initial);
+  store.subscribe((value) => {
+    try {
+      localStorage.setItem(key, JSON.stringify(value));
+    } catch {
+      // The storage is full.
+    }
+  });
+  return store;
+}
+
+function readStored<Value>(key: string): Value | null {
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? "null") as Value | null;
+  } catch {
+    return null;
+  }
+}
