@@ -11,7 +11,7 @@ const CONFIRMED_MS = 1500;
 export function CodeBlock({ text, label, wrap = false }: CodeBlockProps) {
   return html`
     <div class="code-block">
-      <pre tabindex="0" role="region" aria-label=${label} class=${wrap ? "wrap" : ""}><code>${text}</code></pre>
+      <pre tabindex="0" role="group" aria-label=${label} class=${wrap ? "wrap" : ""}><code>${text}</code></pre>
       <${CopyButton} text=${text} />
     </div>
   `;

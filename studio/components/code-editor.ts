@@ -67,7 +67,7 @@ export function CodeEditor(props: CodeEditorProps) {
   return html`
     <div class=${`code-editor ${size}`} ref=${parent}>
       ${error && html`<${Notice} kind="error" title=${texts.codeEditor.loadFailed} error=${error} />`}
-      ${editor || error ? null : html`<pre class="code-editor-text">${value}</pre>`}
+      ${editor || error ? null : html`<pre class="code-editor-text" tabindex="0">${value}</pre>`}
     </div>
   `;
 }

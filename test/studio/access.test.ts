@@ -31,9 +31,7 @@ describeInBrowser("the part Access of Studio", () => {
     await page.getByRole("button", { name: "0 of 3: authenticated, select, notes", exact: true }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("authenticated may select rows where owner_id is the caller's id.").waitFor();
-    expect(await dialog.getByRole("region", { name: "SQL of the policy own_notes" }).textContent()).toContain(
-      "using (",
-    );
+    expect(await dialog.getByRole("group", { name: "SQL of the policy own_notes" }).textContent()).toContain("using (");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "denied: anon, select, notes", exact: true }).click();
     await page.getByText('grant select on "public"."notes" to "anon";').waitFor();

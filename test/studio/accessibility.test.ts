@@ -31,13 +31,14 @@ const VISITS: Readonly<Record<string, Visit>> = {
   "the form of a new table": { path: "schema", act: press("New table", "dialog") },
   "the matrix of policies": { path: "access", act: press("Try all commands", "table") },
   "the explanation of hidden rows": { path: "access?tab=why" },
-  "the problems that were found": { path: "access?tab=problems" },
+  "the problems that were found": { path: "access?tab=doctor" },
   "the list of what can be tried": { path: "try" },
   "a request with its response": { path: "try/table/public/articles", act: press("Run", ".try-response .badge") },
   "a GraphQL operation": { path: "try/table/public/articles?form=graphql&operation=insert" },
   "watching a table": { path: "try/table/public/articles?operation=watch" },
   "the users": { path: "people" },
-  "the audit log": { path: "people?tab=audit" },
+  "the API keys": { path: "people/keys" },
+  "the audit log": { path: "people/audit" },
   "what runs": { path: "running" },
 };
 

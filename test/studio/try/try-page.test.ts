@@ -38,8 +38,8 @@ describeInBrowser("Try", () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.locator(".try-response .badge").waitFor();
   };
-  const response = () => page.getByRole("region", { name: "Body of the response" }).textContent();
-  const code = () => page.getByRole("region", { name: "The request to copy" }).textContent();
+  const response = () => page.getByRole("group", { name: "Body of the response" }).textContent();
+  const code = () => page.getByRole("group", { name: "The request to copy" }).textContent();
 
   test("lists the tables and functions that the role may use", async () => {
     const list = page.getByRole("navigation", { name: "Tables and functions" });
@@ -61,7 +61,7 @@ describeInBrowser("Try", () => {
     expect(await response()).toContain("0.12345678901234567890");
     expect(await response()).toContain("<b>Alien</b>");
     await page.getByRole("tab", { name: "Headers" }).click();
-    expect(await page.getByRole("region", { name: "Headers of the response" }).textContent()).toContain(
+    expect(await page.getByRole("group", { name: "Headers of the response" }).textContent()).toContain(
       "content-range: 0-1/*",
     );
     await page.getByRole("tab", { name: "Body" }).click();
@@ -143,7 +143,7 @@ describeInBrowser("Try", () => {
     await page.getByRole("button", { name: "Start watching" }).click();
     await page.getByText("Watching. Change a row to see its event.").waitFor();
     await studio.sql("update films set year = 1986 where title = 'Brazil'");
-    const event = page.getByRole("region", { name: /^UPDATE at / });
+    const event = page.getByRole("group", { name: /^UPDATE at / });
     await event.waitFor();
     expect(await event.textContent()).toMatch(/"old_record": \{[^}]*"year": "1985"/);
     await page.getByRole("button", { name: "Stop watching" }).click();
