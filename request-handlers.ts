@@ -128,7 +128,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     versions,
     identify: authenticate,
     routes: authAndHealthRoutes,
-    folders: Object.keys(signInFolders),
+    folders: [...Object.keys(signInFolders), ...(config.studio === "off" ? [] : [ADMIN_PREFIX])],
     hasTasks: queueTask !== null,
   });
   const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts });
