@@ -235,12 +235,26 @@ function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFinding[] 
     const problem = "Links in emails and redirects contain the address that the service listens on.";
     findings.push({ kind: "advice", problem, fix: "PUBLIC_URL=https://…" });
   }
+  if (isDeployed) findings.push(...studioFindings(config));
   if (config.rateLimit === 0) {
     findings.push({ kind: "advice", problem: "There is no rate limit.", fix: "RATE_LIMIT=6000" });
   }
   if (!config.safeWrites) {
     const problem = "An UPDATE or DELETE without a filter changes every row.";
     findings.push({ kind: "advice", problem, fix: "REST_SAFE_WRITES=true" });
+  }
+  return findings;
+}
+
+function studioFindings({ studio, studioSql }: DoctorFacts["config"]): DoctorFinding[] {
+  const findings: DoctorFinding[] = [];
+  if (studio === "open") {
+    const problem = "Whoever can use a browser on the machine of the service is an administrator in Studio.";
+    findings.push({ kind: "advice", problem, fix: "STUDIO=administrators" });
+  }
+  if (studio !== "off" && studioSql) {
+    const problem = "Administrators may run SQL as the owner of the database.";
+    findings.push({ kind: "advice", problem, fix: "STUDIO_SQL=off" });
   }
   return findings;
 }

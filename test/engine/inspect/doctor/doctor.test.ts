@@ -147,6 +147,14 @@ describe("runChecks", () => {
     expect(await examined(well, production)).toEqual([]);
   });
 
+  test("reports a Studio that is open, or runs SQL, in a deployment", async () => {
+    const settings = { ...DEPLOYED, PUBLIC_URL: "http://localhost", STUDIO: "open", STUDIO_SQL: "on" };
+    const fixes = (await examined(well, settings)).map(({ fix }) => fix);
+    expect(fixes).toEqual(expect.arrayContaining(["STUDIO=administrators", "STUDIO_SQL=off"]));
+    const off = (await examined(well, { ...settings, STUDIO: "off" })).map(({ fix }) => fix);
+    expect(off.filter((fix) => fix.startsWith("STUDIO"))).toEqual([]);
+  });
+
   test("reports open access to /users, if that collection exists", async () => {
     const aboutUsers = async (environment: NodeJS.ProcessEnv, servesUsers: boolean) => {
       const found = runChecks({ ...(await factsOf(well, { ...DEPLOYED, ...environment })), servesUsers });
