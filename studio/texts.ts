@@ -865,7 +865,8 @@ export const texts = {
     none: "None.",
     previous: "Previous",
     next: "Next",
-    pageOf: (page: number, last: number, total: number) => `Page ${page} of ${last}, ${total} users`,
+    pageOf: (page: number, last: number, total: number) =>
+      `Page ${page} of ${last}, ${total} ${total === 1 ? "user" : "users"}`,
     allUsers: "All users",
     states: {
       banned: (until: string) => `banned until ${until}`,

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -223,21 +226,36 @@ describe("a statement is cancelled", () => {
 });
 
 describe("several processes", () => {
-  test("are shown together, whichever answers", async () => {
-    const gateway = await startGateway(database, {
-      WEB_CONCURRENCY: "2",
-      STUDIO: "administrators",
-      LOG_LEVEL: "error",
-    });
+  const header = { Authorization: tokenOf({ role: "admin" }) };
+
+  test("are shown together, with the e-mails that each has sent, whichever answers", async () => {
+    const mailDir = await mkdtemp(join(tmpdir(), "mail-"));
+    const settings = { WEB_CONCURRENCY: "2", STUDIO: "administrators", LOG_LEVEL: "error", MAIL_DIR: mailDir };
+    const gateway = await startGateway(database, settings);
+    // A connection each: they go to the workers in turn.
+    const ask = async (path: string, body?: object) => {
+      const key = jwt.sign({ role: "service_role" }, SECRET);
+      const headers = { ...(body ? { Authorization: `Bearer ${key}`, apikey: key } : header), Connection: "close" };
+      const response = await fetch(gateway.url + path, {
+        method: body ? "POST" : "GET",
+        headers: { ...headers, "Content-Type": "application/json" },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      return (await response.json()) as Json;
+    };
     try {
       await until(async () => (await workersOf(gateway)) === 2);
-      const response = await fetch(`${gateway.url}/admin/v1/running`, {
-        headers: { Authorization: tokenOf({ role: "admin" }) },
-      });
-      const { processes } = (await response.json()) as Json;
+      const { processes } = await ask("/admin/v1/running");
       expect(new Set(processes.map(({ pid }: Json) => pid)).size).toBe(2);
+
+      const addresses = Array.from({ length: 6 }, (_, index) => `invited-${index}@example.org`);
+      for (const email of addresses) expect((await ask("/auth/v1/invite", { email })).email).toBe(email);
+      const recipients = async () => (await ask("/admin/v1/mails")).mails.map(({ to }: Json) => to).sort();
+      await until(async () => (await recipients()).length === addresses.length);
+      for (let worker = 0; worker < 2; worker++) expect(await recipients()).toEqual(addresses);
     } finally {
       await gateway.kill();
+      await rm(mailDir, { recursive: true });
     }
   });
 });
