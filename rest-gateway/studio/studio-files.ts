@@ -35,7 +35,8 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 const IMPORT = /(?<keyword>\bfrom\s*|\bimport\s*(?<later>\(\s*)?)(?<quote>["'])(?<specifier>[^"'\s]+)\k<quote>/g;
 
 export type StudioFile = {
-  readonly content: CompressedContent;
+  /** Compressed when it is first requested: the page needs the imports only. */
+  content(): Promise<CompressedContent>;
   /** The paths of the modules that the file needs before it runs. */
   readonly imports: readonly string[];
 };
@@ -114,9 +115,12 @@ export class StudioFiles {
       "Cache-Control": isOwn ? "no-cache" : "public, max-age=31536000, immutable",
       "Cross-Origin-Resource-Policy": "same-origin",
     };
-    if (path.endsWith(".css")) return { content: await compressContent(text, headers), imports: [] };
-    const { body, imports } = this.#rewriteImports(path, path.endsWith(".ts") ? stripTypes(text) : text);
-    return { content: await compressContent(body, headers), imports };
+    const isStyle = path.endsWith(".css");
+    const { body, imports } = isStyle
+      ? { body: text, imports: [] }
+      : this.#rewriteImports(path, path.endsWith(".ts") ? stripTypes(text) : text);
+    let content: Promise<CompressedContent> | undefined;
+    return { content: () => (content ??= compressContent(body, headers)), imports };
   }
 
   #rewriteImports(path: string, text: string): { body: string; imports: string[] } {

@@ -20,7 +20,7 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
     if (!FILE_PATH.test(path)) return shell(files, path);
     const file = await files.find(path);
     if (file === null) throw notFound();
-    return compressedResponse(file.content, headers);
+    return compressedResponse(await file.content(), headers);
   };
   const methods = new Map([["GET", get]]);
   return { [STUDIO_PATH]: (request) => dispatchMethod(methods, request) };

@@ -67,7 +67,7 @@ describe("the files of /studio", () => {
     const script = `
       const { StudioFiles } = await import("./rest-gateway/studio/studio-files.ts");
       const file = await new StudioFiles().find("/studio/app/html.ts");
-      console.log(file.content.plain.body);`;
+      console.log((await file.content()).plain.body);`;
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
       cwd: REPOSITORY,
     });
