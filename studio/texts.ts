@@ -526,6 +526,8 @@ export const texts = {
     labels: "Labels",
     usedBy: "Used by",
     typeUseHead: ["Table", "Column"],
+    dependentHead: ["Name", "Kind", "Columns"],
+    of: "of",
     type: "Type",
     start: "Start",
     increment: "Increment",

@@ -98,6 +98,8 @@ export type DescribedTable = DescribedName & {
   readonly constraints: readonly DescribedConstraint[];
   readonly indexes: readonly DescribedIndex[];
   readonly triggers: readonly DescribedTrigger[];
+  /** What uses its columns, here and elsewhere. Texts of functions are not searched. */
+  readonly dependents: readonly DescribedDependent[];
   readonly policies: readonly DescribedPolicy[];
   readonly row_security: "off" | "enabled" | "forced";
   /** Of a view: privileges and policies are those of the caller. */
@@ -193,6 +195,14 @@ export type DescribedTrigger = {
   readonly enabled: "always" | "disabled" | "origin" | "replica";
   readonly function: DescribedName;
   readonly comment: string | null;
+};
+
+export type DescribedDependent = DescribedName & {
+  readonly kind: "column" | "function" | "policy" | "trigger" | "view";
+  /** The table of a policy, trigger or column. */
+  readonly of: string | null;
+  /** The columns that it uses. */
+  readonly columns: readonly string[];
 };
 
 export type DescribedPolicy = {

@@ -106,6 +106,7 @@ async function toTables(
     constraints: Map.groupBy(details.constraints, ({ table }) => table),
     indexes: Map.groupBy(details.indexes, ({ table }) => table),
     triggers: Map.groupBy(details.triggers, ({ table }) => table),
+    dependents: Map.groupBy(details.dependents, ({ table }) => table),
     collations: Map.groupBy(details.collations, ({ table }) => table),
   };
   const published = new Set(
@@ -128,13 +129,17 @@ async function toTables(
       constraints: ofTable(parts.constraints),
       indexes: ofTable(parts.indexes),
       triggers: ofTable(parts.triggers),
+      dependents: ofTable(parts.dependents),
       published: published.has(keyOf(table)),
     });
   });
   return addUpPartitions(described);
 }
 
-type OwnProperties = Omit<DescribedTable, "exposed" | "columns" | "constraints" | "indexes" | "triggers" | "published">;
+type OwnProperties = Omit<
+  DescribedTable,
+  "exposed" | "columns" | "constraints" | "indexes" | "triggers" | "dependents" | "published"
+>;
 
 function toOwnProperties(table: CatalogTable, details: TableDetails): OwnProperties {
   const { schema, name, kind, owner, comment, extension } = table;

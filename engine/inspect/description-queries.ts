@@ -3,6 +3,7 @@ import { quotedName } from "../pg-client/quoted-name.ts";
 import type {
   DescribedArgument,
   DescribedConstraint,
+  DescribedDependent,
   DescribedExtension,
   DescribedFunction,
   DescribedIndex,
@@ -87,8 +88,39 @@ const TRIGGERS = `
   where c.relnamespace = any ($1::text[]::regnamespace[]) and not t.tgisinternal
   order by t.tgrelid, t.tgname`;
 
+/** By what Postgres knows: texts of functions are not parsed, except those of `begin atomic`. */
+const DEPENDENTS = `
+  with dependency as (
+    select d.classid, d.objid, d.refobjid as relation, a.attname::text as column
+    from pg_depend d join pg_class c on c.oid = d.refobjid join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+    where d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and c.relnamespace = any ($1::text[]::regnamespace[])
+      and d.classid in ('pg_policy'::regclass, 'pg_rewrite'::regclass, 'pg_trigger'::regclass, 'pg_attrdef'::regclass, 'pg_proc'::regclass)
+  ), dependent as (
+    select d.relation, d.column, 'policy' as kind, p.polrelid as owner, p.polname::text as name
+    from dependency d join pg_policy p on d.classid = 'pg_policy'::regclass and p.oid = d.objid
+    union all
+    select d.relation, d.column, 'view', r.ev_class, null
+    from dependency d join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid and r.ev_class <> d.relation
+    union all
+    select d.relation, d.column, 'trigger', t.tgrelid, t.tgname::text
+    from dependency d join pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid and not t.tgisinternal
+    union all
+    select d.relation, d.column, 'column', v.adrelid, a.attname::text
+    from dependency d join pg_attrdef v on d.classid = 'pg_attrdef'::regclass and v.oid = d.objid
+      join pg_attribute a on a.attrelid = v.adrelid and a.attnum = v.adnum and a.attname <> d.column
+  )
+  select d.relation as table, d.kind, n.nspname as schema, coalesce(d.name, o.relname) as name,
+    case when d.name is not null then o.relname end as of, array_agg(distinct d.column order by d.column) as columns
+  from dependent d join pg_class o on o.oid = d.owner join pg_namespace n on n.oid = o.relnamespace
+  group by 1, 2, 3, 4, 5
+  union all
+  select d.relation, 'function', n.nspname, p.proname, null, array_agg(distinct d.column order by d.column)
+  from dependency d join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid join pg_namespace n on n.oid = p.pronamespace
+  group by d.relation, n.nspname, p.proname
+  order by 1, 2, 3, 4`;
+
 const FUNCTIONS = `
-  select p.oid, n.nspname as schema, p.proname as name, pg_get_function_identity_arguments(p.oid) as signature,
+  select n.nspname as schema, p.proname as name, pg_get_function_identity_arguments(p.oid) as signature,
     case p.prokind when 'f' then 'function' when 'p' then 'procedure' when 'a' then 'aggregate' else 'window' end as kind,
     pg_get_function_arguments(p.oid) as arguments, pg_get_function_result(p.oid) as returns,
     l.lanname as language, case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end as volatility,
@@ -186,6 +218,7 @@ export async function readDescriptionRows(read: CatalogQuery, schemas: readonly 
     collations: await read<CollationRow>("collations", COLLATIONS, [quoted]),
     constraints: await read<OfTable<DescribedConstraint>>("constraint definitions", CONSTRAINTS, [quoted]),
     indexes: await read<OfTable<DescribedIndex>>("index definitions", INDEXES, [quoted]),
+    dependents: await read<OfTable<DescribedDependent>>("dependents", DEPENDENTS, [quoted]),
     triggers: await read<OfTable<DescribedTrigger>>("triggers", TRIGGERS, [quoted]),
     functions: await read<FunctionRow>("function definitions", FUNCTIONS, [schemas]),
     sequences: await read<DescribedSequence>("sequences", SEQUENCES, [schemas]),

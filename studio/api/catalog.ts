@@ -10,6 +10,7 @@ export type {
   DescribedArgument,
   DescribedColumn,
   DescribedConstraint,
+  DescribedDependent,
   DescribedExtension,
   DescribedForeignKey,
   DescribedFunction,

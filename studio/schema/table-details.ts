@@ -1,6 +1,7 @@
 import {
   type DatabaseDescription,
   type DescribedColumn,
+  type DescribedDependent,
   type DescribedTable,
   nameKey,
   readableComment,
@@ -45,6 +46,7 @@ export function TableDetails({ catalog, table }: TableProps) {
       <${Columns} catalog=${catalog} table=${table} />
       ${!isView && html`<${Constraints} table=${table} />`}
       <${References} catalog=${catalog} table=${table} />
+      <${Dependents} table=${table} />
       ${table.kind !== "view" && html`<${Indexes} table=${table} />`}
       ${!isView && html`<${Policies} catalog=${catalog} table=${table} />`}
       <${Triggers} catalog=${catalog} table=${table} />
@@ -161,6 +163,25 @@ function References({ catalog, table }: TableProps) {
           key.target_columns.join(", "),
           key.on_delete,
         ])}
+      />
+    <//>
+  `;
+}
+
+/** What a change of a column concerns. */
+function Dependents({ table: { dependents } }: OnlyTable) {
+  if (dependents.length === 0) return null;
+  const nameOf = ({ kind, schema, name, of }: DescribedDependent): Children => {
+    if (kind === "view") return html`<${TableLink} name=${{ schema, name }} />`;
+    if (of === null) return shortName({ schema, name });
+    return html`<span class="schema-name">${name}</span> ${texts.schema.of} <${TableLink} name=${{ schema, name: of }} />`;
+  };
+  return html`
+    <${Section} title=${texts.schema.usedBy} count=${dependents.length}>
+      <${PlainTable}
+        label=${texts.schema.usedBy}
+        head=${texts.schema.dependentHead}
+        rows=${dependents.map((each) => [nameOf(each), each.kind, each.columns.join(", ")])}
       />
     <//>
   `;

@@ -84,6 +84,9 @@ describeInBrowser("the schema page", () => {
     const anonymous = page.getByRole("row", { name: /^anon/ });
     expect((await anonymous.innerText()).replace(/\s+/g, " ")).toBe("anon yes – no city – no");
     expect(await regions("Referenced by").getByRole("link", { name: "odd.friends" }).count()).toBe(2);
+    const uses = (await regions("Used by").innerText()).replace(/\s+/g, " ");
+    expect(uses).toContain("own flights of odd.flights policy id");
+    expect(uses).toContain("odd.flight_names view from_city, id");
     await page.locator(".cm-content").waitFor();
     expect(await textOf(page, ".cm-content")).toContain("create table odd.flights (");
   });

@@ -62,10 +62,10 @@ async function readTables(): Promise<readonly DescribedTable[]> {
   return ((await response.json()) as DatabaseDescription).tables;
 }
 
-/** Without sizes and usage, which the SQL does not restore. */
+/** Without sizes, usage, and what was dropped with it, which the SQL does not restore. */
 const contentOf = (table: DescribedTable) => ({
   ...table,
-  ...{ bytes: null, estimated_rows: null, replica_identity: "default" },
+  ...{ bytes: null, estimated_rows: null, replica_identity: "default", dependents: [] },
   indexes: table.indexes.map((index) => ({ ...index, bytes: null, scans: 0 })),
 });
 
