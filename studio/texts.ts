@@ -389,7 +389,6 @@ export const texts = {
     cutByRows: (rows: number) => `Only the first ${rows.toLocaleString("en")} rows are shown.`,
     cutByBytes: "The result is too large: further rows are left out.",
     rolledBack: "An error undid all statements.",
-    explained: "Nothing was changed.",
     errorAt: (line: number, column: number) => `Line ${line}, column ${column}`,
     droppedNotices: (count: number) => `${count.toLocaleString("en")} further messages were left out.`,
     download: "Download",

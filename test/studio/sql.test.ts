@@ -129,6 +129,13 @@ describeInBrowser("the SQL page", () => {
     await page.getByLabel("Run as").selectOption("The owner");
     await run(page, "select count(*) from films");
     await waitForCells(page, ["3000"]);
+    await page.getByRole("button", { name: "View as…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "authenticated" }).click();
+    await until(async () => (await page.getByLabel("Run as").inputValue()) === "viewed");
+    await run(page, "select current_user");
+    await waitForCells(page, ["authenticated"]);
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    await until(async () => (await page.getByLabel("Run as").inputValue()) === "owner");
     const bodies = studio.requests.filter(({ url }) => url.endsWith("/admin/v1/sql")).map(({ body }) => body ?? "");
     expect(bodies.some((body) => body.includes('"as":{"role":"authenticated"}'))).toBe(true);
   });

@@ -22,7 +22,8 @@ const TIME_STEPS = [
 
 const TICKS = 5;
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
-const PLAIN = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+/** Years have no comma. */
+const PLAIN = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, useGrouping: "min2" });
 
 /** It begins and ends with round numbers. */
 export function numberAxis(values: Iterable<number>, [start, end]: Range, { includesZero = false } = {}): Axis {
@@ -63,7 +64,7 @@ export function bandAxis(
   };
 }
 
-/** `1,200`, `1.2M`, `0.05` */
+/** `1950`, `12,000`, `1.2M`, `0.05` */
 export function formatNumber(value: number): string {
   return (Math.abs(value) >= 1_000_000 ? COMPACT : PLAIN).format(value);
 }

@@ -11,6 +11,7 @@ describe("axes", () => {
     expect([place(0), place(50), place(100)]).toEqual([100, 50, 0]);
     expect(numberAxis([0.1, 0.3], [0, 1]).ticks).toEqual([0.1, 0.15, 0.2, 0.25, 0.3]);
     expect(numberAxis([-5, 5], [0, 1]).ticks).toContain(0);
+    expect([1950, 12_000, 2_500_000].map(numberAxis([1], [0, 1]).format)).toEqual(["1950", "12,000", "2.5M"]);
     expect(numberAxis([7], [0, 1], { includesZero: true }).ticks[0]).toBe(0);
     expect(numberAxis([], [0, 1]).ticks.length).toBeGreaterThan(1);
   });
