@@ -89,6 +89,7 @@ export const texts = {
     noRows: "No rows.",
     approximately: (count: number) => `~${compactNumber.format(count)}`,
     rowCount: (count: number) => (count === 1 ? "1 row" : `${count.toLocaleString("en")} rows`),
+    countExactly: "Count the rows",
     estimatedRowCount: (count: number) => `about ${count.toLocaleString("en")} rows`,
     filter: "Filter",
     filters: "Filters",

@@ -8,7 +8,10 @@ import { type CellRenderer, cellId, GridRow } from "./grid-row.ts";
 import { useGridRows } from "./grid-rows.ts";
 import { type GridView, HEADER_HEIGHT, ROW_HEIGHT, useGridScroll } from "./grid-scroll.ts";
 
-const ROW_HEADER_WIDTH = 64;
+const CHECK_WIDTH = 32;
+const DIGIT_WIDTH = 7;
+/** Narrower grids have no room for the numbers of rows. */
+const MIN_WIDTH_FOR_NUMBERS = 500;
 /** The element that has the rows moves, and the rows within it keep their places until so many were scrolled. */
 const ROWS_PER_ORIGIN = 1024;
 
@@ -35,10 +38,10 @@ export function DataGrid<Row>(props: DataGridProps<Row>) {
   const gridId = useId();
   useGridRows(rows);
   const placed = useMemo(() => placeColumns(columns), [columns]);
-  const startWidth = props.isRowSelected ? ROW_HEADER_WIDTH : 0;
   const width = useMemo(() => widthOf(columns), [columns]);
   const scroll = useGridScroll(rows.rowCount * ROW_HEIGHT);
   const { view } = scroll;
+  const startWidth = props.isRowSelected ? rowHeaderWidth(rows.rowCount, view.width) : 0;
   const cursor = useGridCursor(props, placed, scroll, startWidth);
   const [first, last] = rowsInView(view.position, view.height, rows.rowCount);
   useEffect(() => rows.show(first, last), [rows, first, last]);
@@ -78,6 +81,11 @@ export function DataGrid<Row>(props: DataGridProps<Row>) {
 function headerProps<Row>(props: DataGridProps<Row>): HeaderActions & { readonly sort: readonly GridSort[] } {
   const { onSort, onResize, onReorder, onColumnMenu, sort = NO_SORT } = props;
   return { onSort, onResize, onReorder, onColumnMenu, sort };
+}
+
+function rowHeaderWidth(rowCount: number, viewWidth: number): number {
+  const hasNumbers = viewWidth >= MIN_WIDTH_FOR_NUMBERS;
+  return CHECK_WIDTH + (hasNumbers ? 4 + rowCount.toLocaleString("en").length * DIGIT_WIDTH : 0);
 }
 
 function layerStyle({ width, height, left }: GridView, startWidth: number): Readonly<Record<string, string>> {

@@ -67,7 +67,16 @@ export function useGridCursor<Row>(
   };
   context.current = { ...state, options, placed, scroll, startWidth, move };
   const listeners = useMemo(() => makeListeners(() => context.current), []);
-  const { control } = options;
+  const { control, rows } = options;
+  // Other rows are shown from their start.
+  const shownRows = useRef(rows);
+  useEffect(() => {
+    if (shownRows.current === rows) return;
+    shownRows.current = rows;
+    scroll.moveTo(0);
+    const { active } = context.current;
+    if (active && active.row > 0) move({ row: 0, column: active.column }, false);
+  }, [rows]);
   useEffect(() => {
     if (!control) return undefined;
     control.current = makeControl(() => context.current);

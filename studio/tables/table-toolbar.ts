@@ -42,8 +42,14 @@ function refresh(windows: RowWindows): void {
   void windows.countRows();
 }
 
+/** An estimate is counted when it is clicked. */
 function RowCount({ windows }: { readonly windows: RowWindows }) {
   useGridRows(windows);
   const { rowCount, isExact } = windows;
-  return html`<span class="row-count quiet" aria-live="polite">${isExact ? texts.tables.rowCount(rowCount) : texts.tables.estimatedRowCount(rowCount)}</span>`;
+  if (isExact) return html`<span class="row-count quiet" aria-live="polite">${texts.tables.rowCount(rowCount)}</span>`;
+  return html`
+    <${Button} kind="quiet" class="row-count" title=${texts.tables.countExactly} onClick=${() => windows.countRows()}>
+      ${texts.tables.estimatedRowCount(rowCount)}
+    <//>
+  `;
 }

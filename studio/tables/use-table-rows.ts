@@ -23,11 +23,17 @@ export function useTableRows({ catalog, role, table, state, viewAs }: TableRowsO
     [catalog, role, table, viewAs, ...keysOf(filters, sort)],
   );
   useEffect(() => {
-    void windows.countRows();
+    const isHuge = filters.length === 0 && (table.estimated_rows ?? 0) > MAX_COUNTED;
+    if (!isHuge) void windows.countRows();
     return () => windows.close();
   }, [windows]);
   return windows;
 }
+
+/** Of a larger table the estimate is shown until the exact number is asked for. */
+const MAX_COUNTED = 5_000_000;
+/** Pages of tables with many columns have fewer rows. */
+const MAX_VALUES_OF_PAGE = 5_000;
 
 function keysOf(...values: readonly unknown[]): string[] {
   return values.map((value) => JSON.stringify(value));
@@ -44,6 +50,7 @@ function openWindows(catalog: DatabaseDescription, role: string, table: Describe
   return new RowWindows({
     order,
     isTotalOrder: key.length > 0,
+    pageSize: Math.min(100, Math.max(40, Math.floor(MAX_VALUES_OF_PAGE / names.length))),
     rowCount: filters.length > 0 ? 0 : Math.max(0, table.estimated_rows ?? 0),
     read: (request, signal) =>
       readRows(
