@@ -22,10 +22,13 @@ const SCHEMA = `
     (2, E'two\\nlines', null, '{}', null, '');
   create table public.secret (id int primary key);
   create view public.glad_people as select * from public.people where mood = 'glad';
+  create table public.diaries (id int primary key);
+  alter table public.diaries enable row level security;
+  insert into public.diaries values (1);
   create schema hidden;
   create table hidden.thing (id int);
   grant usage on schema public to anon, admin;
-  grant select on public.people, public.notes, public.glad_people to admin;
+  grant select on public.people, public.notes, public.glad_people, public.diaries to admin;
   grant select on public.glad_people to anon;
   analyze`;
 
@@ -222,6 +225,13 @@ describeInBrowser("the tables of Studio", () => {
     await page.getByRole("button", { name: "Try again" }).click();
     await showsIds(page, ["1", "2"]);
     expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("say why no row is seen", async () => {
+    await visit("/studio/tables/public/diaries?id=gt.0");
+    await page.getByRole("note").getByRole("link", { name: "See why" }).click();
+    await page.waitForURL("**/studio/access?**");
+    expect(new URL(page.url()).searchParams.get("path")).toBe("/rest/v1/diaries?id=gt.0");
   });
 
   test("are those of the role that is viewed as", async () => {
