@@ -13,7 +13,7 @@ import { texts } from "../texts.ts";
 import { cellContent } from "./cell-content.ts";
 import { ColumnMenu } from "./column-menu.ts";
 import { EditingToolbar, useEditingView } from "./edit/editing-view.ts";
-import { type Editing, useEditing } from "./edit/use-editing.ts";
+import { type Editing, isSameCell, useEditing } from "./edit/use-editing.ts";
 import { FilterBar } from "./filter-bar.ts";
 import { filterKind, formatRowsState, operatorsOf, parseRowsState, type RowsState, toggleSort } from "./filters.ts";
 import { ReferencePreview } from "./reference-preview.ts";
@@ -110,6 +110,7 @@ type TableGridProps = {
 
 function TableGrid(props: TableGridProps) {
   const { catalog, table, windows, columns, state, control, editing, onCell, onDetails, onMenu } = props;
+  const { cell: edited } = editing.state;
   const pane = useRef<HTMLDivElement>(null);
   useGridRows(windows);
   const renderCell = useCallback(
@@ -139,7 +140,7 @@ function TableGrid(props: TableGridProps) {
         control=${control}
         onKey=${onKey}
         onOpen=${(cell: GridCell) => editing.session.startCell(cell)}
-        editor=${props.editor}
+        editor=${edited && isSameCell(props.active, edited.at) ? props.editor : null}
         rowClass=${editing.rowClass}
         isRowSelected=${editing.isRowSelected}
         onSelectRow=${(index: number, extend: boolean) => editing.session.select(index, extend)}

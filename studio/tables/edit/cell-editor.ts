@@ -43,6 +43,7 @@ export function CellEditor(props: CellEditorProps) {
     if (relatedTarget instanceof Node && root.current?.contains(relatedTarget)) return;
     if (document.hasFocus() && !latest.current.isSaving && !isCovered()) onCommit(latest.current.value, "stay");
   };
+  useLayoutEffect(() => setValue(props.value), [props.value]);
   useEffect(() => {
     if (error) root.current!.querySelector<HTMLElement>("input, select, textarea")?.focus({ preventScroll: true });
   }, [error]);

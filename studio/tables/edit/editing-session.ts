@@ -34,6 +34,7 @@ export type EditingContext = {
   /** The value of the parameter `order`. */
   readonly order: string;
   readonly moveTo: (cell: GridCell) => void;
+  readonly isActive: (cell: GridCell) => boolean;
 };
 
 /** The cell that is edited. */
@@ -117,8 +118,10 @@ export class EditingSession {
     const { cell } = this.state.get();
     if (!cell || cell.isSaving) return;
     const { column, row } = cell;
+    // Left without a change, or again with a value that was refused.
     if (value === cell.value && move === "stay") return this.cancelCell(false);
     if (value === (row[column.name] ?? null)) return this.#leaveCell(cell, move);
+    this.#set({ cell: { ...cell, value } });
     const problem = value === null ? null : findValueProblem(value, column);
     if (problem || (value === null && !column.nullable)) {
       return this.failCell(problem ? problemText(problem) : texts.editing.problems.required);
@@ -134,7 +137,10 @@ export class EditingSession {
 
   failCell(error: string | null, forbidden = false): void {
     const { cell } = this.state.get();
-    if (cell) this.#set({ cell: { ...cell, error, isForbidden: forbidden, isSaving: false } });
+    if (!cell) return;
+    this.#set({ cell: { ...cell, error, isForbidden: forbidden, isSaving: false } });
+    // A click on another cell has saved the value, and left it.
+    if (error !== null && !this.context.isActive(cell.at)) this.context.moveTo(cell.at);
   }
 
   /** A picked value or one from a dialog; it is saved. */

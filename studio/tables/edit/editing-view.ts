@@ -127,7 +127,7 @@ export function cellEditorOf(editing: Editing, openPicker: (picker: PickerState 
   if (!cell || needsDialog(cell)) return null;
   const pick = pickerOf(editing, cell.column.name, openPicker);
   return html`<${CellEditor}
-    key=${`${cell.at.row}.${cell.at.column}.${cell.value}`}
+    key=${`${cell.at.row}.${cell.at.column}`}
     column=${cell.column}
     value=${cell.value}
     error=${cell.error}

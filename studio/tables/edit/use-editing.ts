@@ -52,6 +52,7 @@ export function useEditing(options: EditingOptions): Editing {
       control.current?.moveTo(cell);
       control.current?.focus();
     },
+    isActive: (cell: GridCell) => isSameCell(control.current?.activeCell(), cell),
   };
   const session = useRef<EditingSession>(null as never);
   session.current ??= new EditingSession(context);
@@ -72,6 +73,10 @@ export function useEditing(options: EditingOptions): Editing {
     isRowSelected: (row) => editing.selected.has(keyText(changer.key, row)),
     onKey: (event, cell) => handleKey(session.current, event, cell),
   };
+}
+
+export function isSameCell(one: GridCell | null | undefined, other: GridCell): boolean {
+  return one?.row === other.row && one.column === other.column;
 }
 
 /** Ctrl+Z undoes the last change, unless it is a field's or a dialog is open. */

@@ -154,6 +154,22 @@ describeInBrowser("editing rows", () => {
     expect([await stored("price"), await stored("title")]).toEqual(["12345678901234567890.10", "Cléo"]);
   });
 
+  test("a click on another cell saves, and comes back to a value that was refused", async () => {
+    await goTo(0, "price");
+    await page.keyboard.press("F2");
+    await page.getByLabel("Value of price").fill("5");
+    await goTo(1, "title");
+    await shows(0, "price", "5");
+    expect(await stored("price")).toBe("5");
+    await goTo(0, "title");
+    await page.keyboard.press("F2");
+    await page.getByLabel("Value of title").fill("");
+    await goTo(1, "price");
+    await page.getByRole("alert").getByText("films_title_check").waitFor();
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe("Value of title");
+    expect(await stored("title")).toBe("Cléo");
+  });
+
   test("a row that no policy lets the caller change says so", async () => {
     await goTo(2, "title");
     await page.keyboard.press("F2");
