@@ -75,10 +75,12 @@ describe("the outbox", () => {
     const outbox = new MessageEncoder();
     outbox.describePortal();
     outbox.execute();
+    outbox.executeSome(200);
     outbox.closeStatement("s7");
     outbox.sync();
+    const executes = [message("E", "\0", int32(0)), message("E", "\0", int32(200)), message("H")];
     expect(taken(outbox)).toEqual(
-      Buffer.concat([message("D", "P\0"), message("E", "\0", int32(0)), message("C", "Ss7\0"), message("S")]),
+      Buffer.concat([message("D", "P\0"), ...executes, message("C", "Ss7\0"), message("S")]),
     );
   });
 
