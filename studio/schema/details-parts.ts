@@ -101,7 +101,7 @@ export function formatBytes(bytes: number | null): string {
     value /= 1024;
     unit++;
   }
-  return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
+  return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)}\u00a0${UNITS[unit]}`;
 }
 
 export function formatCount(count: number | null): string {
