@@ -59,6 +59,7 @@ try {
   const key = (await terminal.run("npm run --silent keys | sed -n 2p")).output.trim();
 
   await takeStartPage(browser);
+  await takeStudio(browser);
   await takeGraphiql(browser);
   await takeReference(browser);
   await takeGuide(browser);
@@ -91,6 +92,12 @@ async function takeStartPage(browser: Browser): Promise<void> {
     await page.evaluate("scrollTo(0, 0)");
     await shoot(page, name);
   }
+}
+
+async function takeStudio(browser: Browser): Promise<void> {
+  const page = await opened(browser, `${service.url}/studio/tables/public/articles`, DESKTOP);
+  await page.getByRole("gridcell").nth(8).waitFor();
+  await shoot(page, "studio");
 }
 
 async function takeGraphiql(browser: Browser): Promise<void> {
