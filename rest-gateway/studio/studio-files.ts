@@ -47,7 +47,7 @@ type BrowserPackage = {
   readonly exports: PackageExports;
 };
 type PackageExports = string | { readonly [condition: string]: PackageExports };
-type PackageJson = {
+type PackageManifest = {
   readonly version: string;
   readonly main?: string;
   readonly exports?: PackageExports;
@@ -151,7 +151,7 @@ function findPackages(): Map<string, BrowserPackage> {
   const add = (name: string, importer: string): void => {
     const file = found.has(name) ? undefined : findPackageJSON(name, importer);
     if (file === undefined) return;
-    const { version, main, exports, dependencies = {} } = JSON.parse(readFileSync(file, "utf8")) as PackageJson;
+    const { version, main, exports, dependencies = {} } = JSON.parse(readFileSync(file, "utf8")) as PackageManifest;
     found.set(name, { folder: join(file, ".."), version, exports: exports ?? main ?? "./index.js" });
     for (const dependency of Object.keys(dependencies)) add(dependency, file);
   };

@@ -17,29 +17,35 @@ export function Section({ title, count, empty, children }: SectionProps) {
   `;
 }
 
-type TableRow = { readonly key: string; readonly cells: readonly Children[] };
+type PlainTableRow = { readonly key: string; readonly cells: readonly Children[] };
 
 type PlainTableProps = {
   readonly label: string;
-  readonly heads: readonly string[];
-  readonly rows: readonly TableRow[];
+  readonly heads: readonly Children[];
+  readonly rows: readonly PlainTableRow[];
+  /** Whether the first column names the row. */
+  readonly hasRowHeads?: boolean;
 };
 
 /** A table of few rows. */
-export function PlainTable({ label, heads, rows }: PlainTableProps) {
+export function PlainTable({ label, heads, rows, hasRowHeads = false }: PlainTableProps) {
   return html`
     <div class="scroll-x" tabindex="0" role="group" aria-label=${label}>
       <table class="plain-table">
         <thead>
           <tr>
-            ${heads.map((head) => html`<th key=${head} scope="col">${head}</th>`)}
+            ${heads.map((head, index) => html`<th key=${index} scope="col">${head}</th>`)}
           </tr>
         </thead>
         <tbody>
           ${rows.map(
             ({ key, cells }) => html`
               <tr key=${key}>
-                ${cells.map((cell, index) => html`<td key=${index}>${cell}</td>`)}
+                ${cells.map((cell, index) =>
+                  hasRowHeads && index === 0
+                    ? html`<th key=${index} scope="row">${cell}</th>`
+                    : html`<td key=${index}>${cell}</td>`,
+                )}
               </tr>
             `,
           )}

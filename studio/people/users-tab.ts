@@ -91,9 +91,9 @@ function Pager({ page, total, onChange }: PagerProps) {
   `;
 }
 
-type DialogProps = { readonly onClose: () => void };
+type UserDialogProps = { readonly onClose: () => void };
 
-function CreateDialog({ onClose }: DialogProps) {
+function CreateDialog({ onClose }: UserDialogProps) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [isConfirmed, setConfirmed] = useState(true);
@@ -110,7 +110,7 @@ function CreateDialog({ onClose }: DialogProps) {
   `;
 }
 
-function InviteDialog({ onClose }: DialogProps) {
+function InviteDialog({ onClose }: UserDialogProps) {
   const [email, setEmail] = useState("");
   const invite = async () => {
     const user = await inviteUser(email);

@@ -1,5 +1,6 @@
 import type { DescribedName } from "../api/catalog.ts";
 import { shortName } from "../api/catalog.ts";
+import { PlainTable } from "../components/plain-table.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { pathToTable } from "./objects.ts";
@@ -28,16 +29,16 @@ export function DetailsHeader({ name, kind, comment, actions, children }: Header
   `;
 }
 
-type SectionProps = {
+type DetailsSectionProps = {
   readonly title: string;
   readonly count?: number;
   readonly actions?: Children;
   readonly children?: Children;
 };
 
-export function Section({ title, count, actions, children }: SectionProps) {
+export function DetailsSection({ title, count, actions, children }: DetailsSectionProps) {
   return html`
-    <section class="schema-section">
+    <section class="schema-section" aria-label=${title}>
       <div class="row">
         <h3>${title}${count !== undefined && html` <span class="quiet">${count}</span>`}</h3>
         <div class="page-actions">${actions}</div>
@@ -47,30 +48,19 @@ export function Section({ title, count, actions, children }: SectionProps) {
   `;
 }
 
-type PlainTableProps = {
+type PartsTableProps = {
   readonly label: string;
   /** Empty for a column of menus. */
   readonly head: readonly string[];
-  /** Their cells. */
+  /** Their cells, of which the first names the part. */
   readonly rows: readonly (readonly Children[])[];
 };
 
-/** A table whose first column names the row. */
-export function PlainTable({ label, head, rows }: PlainTableProps) {
-  return html`
-    <div class="scroll-x" tabindex="0" role="region" aria-label=${label}>
-      <table class="plain-table">
-        <thead><tr>${head.map((title) => html`<th key=${title} scope="col">${title || html`<span class="visually-hidden">${texts.schema.actions}</span>`}</th>`)}</tr></thead>
-        <tbody>
-          ${rows.map(
-            ([first, ...others], index) => html`
-              <tr key=${index}><th scope="row">${first}</th>${others.map((cell, at) => html`<td key=${at}>${cell}</td>`)}</tr>
-            `,
-          )}
-        </tbody>
-      </table>
-    </div>
-  `;
+/** The parts of an object, such as its columns. */
+export function PartsTable({ label, head, rows }: PartsTableProps) {
+  const heads = head.map((title) => title || html`<span class="visually-hidden">${texts.schema.actions}</span>`);
+  const parts = rows.map((cells, index) => ({ key: String(index), cells }));
+  return html`<${PlainTable} label=${label} heads=${heads} rows=${parts} hasRowHeads />`;
 }
 
 /** Names and values, without those that are null. */

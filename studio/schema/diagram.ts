@@ -109,9 +109,9 @@ function readNames(text: string): ReadonlySet<string> {
   }
 }
 
-type ChoicesProps = { readonly catalog: DatabaseDescription; readonly choice: DiagramState };
+type DiagramChoicesProps = { readonly catalog: DatabaseDescription; readonly choice: DiagramState };
 
-function DiagramChoices({ catalog, choice }: ChoicesProps) {
+function DiagramChoices({ catalog, choice }: DiagramChoicesProps) {
   const [, setSchema] = useSearchParameter("schema");
   const [around, setAround] = useSearchParameter("around");
   const [, setOnly] = useSearchParameter("only");

@@ -3,7 +3,7 @@ import { CopyButton } from "../components/code-block.ts";
 import { CodeEditor } from "../components/code-editor.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { Code, DetailsHeader, Facts, PlainTable, Section, TableLink } from "./details-parts.ts";
+import { Code, DetailsHeader, DetailsSection, Facts, PartsTable, TableLink } from "./details-parts.ts";
 
 type FunctionProps = { readonly catalog: DatabaseDescription; readonly described: DescribedFunction };
 
@@ -20,7 +20,7 @@ export function FunctionDetails({ catalog, described }: FunctionProps) {
       ${described.returns === "trigger" && html`<${TriggersOf} catalog=${catalog} described=${described} />`}
       ${
         definition !== null &&
-        html`<${Section} title=${texts.schema.definition} actions=${html`<${CopyButton} text=${definition} />`}>
+        html`<${DetailsSection} title=${texts.schema.definition} actions=${html`<${CopyButton} text=${definition} />`}>
           <${CodeEditor} label=${texts.schema.definition} language="sql" value=${definition} />
         <//>`
       }
@@ -42,8 +42,8 @@ function factsOf(described: DescribedFunction): [string, Children][] {
 
 function Inputs({ described }: Pick<FunctionProps, "described">) {
   return html`
-    <${Section} title=${texts.schema.inputs} count=${described.inputs.length}>
-      <${PlainTable}
+    <${DetailsSection} title=${texts.schema.inputs} count=${described.inputs.length}>
+      <${PartsTable}
         label=${texts.schema.inputs}
         head=${texts.schema.inputHead}
         rows=${described.inputs.map(({ name, type, mode, default: initial }, index) => [
@@ -65,8 +65,8 @@ function TriggersOf({ catalog, described }: FunctionProps) {
   );
   if (uses.length === 0) return null;
   return html`
-    <${Section} title=${texts.schema.triggers} count=${uses.length}>
-      <${PlainTable}
+    <${DetailsSection} title=${texts.schema.triggers} count=${uses.length}>
+      <${PartsTable}
         label=${texts.schema.triggers}
         head=${texts.schema.triggerUseHead}
         rows=${uses.map(({ table, trigger }) => [

@@ -10,7 +10,7 @@ import {
 } from "../api/catalog.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { Code, DetailsHeader, Facts, PlainTable, Section, TableLink } from "./details-parts.ts";
+import { Code, DetailsHeader, DetailsSection, Facts, PartsTable, TableLink } from "./details-parts.ts";
 import { TypeMenu } from "./forms/schema-menus.ts";
 
 type TypeProps = { readonly catalog: DatabaseDescription; readonly type: DescribedType };
@@ -35,8 +35,8 @@ export function TypeDetails({ catalog, type }: TypeProps) {
       ${type.kind === "enum" && html`<${Labels} labels=${type.labels} />`}
       ${
         type.checks.length > 0 &&
-        html`<${Section} title=${texts.schema.constraints} count=${type.checks.length}>
-          <${PlainTable}
+        html`<${DetailsSection} title=${texts.schema.constraints} count=${type.checks.length}>
+          <${PartsTable}
             label=${texts.schema.constraints}
             head=${texts.schema.checkHead}
             rows=${type.checks.map(({ name, expression }) => [name, html`<${Code} text=${expression} />`])}
@@ -45,8 +45,8 @@ export function TypeDetails({ catalog, type }: TypeProps) {
       }
       ${
         type.attributes.length > 0 &&
-        html`<${Section} title=${texts.schema.attributes} count=${type.attributes.length}>
-          <${PlainTable}
+        html`<${DetailsSection} title=${texts.schema.attributes} count=${type.attributes.length}>
+          <${PartsTable}
             label=${texts.schema.attributes}
             head=${texts.schema.attributeHead}
             rows=${type.attributes.map((each) => [each.name, html`<${Code} text=${each.type} />`, each.comment ?? ""])}
@@ -55,8 +55,8 @@ export function TypeDetails({ catalog, type }: TypeProps) {
       }
       ${
         uses.length > 0 &&
-        html`<${Section} title=${texts.schema.usedBy} count=${uses.length}>
-          <${PlainTable}
+        html`<${DetailsSection} title=${texts.schema.usedBy} count=${uses.length}>
+          <${PartsTable}
             label=${texts.schema.usedBy}
             head=${texts.schema.typeUseHead}
             rows=${uses.map(({ table, column }) => [html`<${TableLink} name=${table} />`, column.name])}
@@ -76,7 +76,7 @@ function arrayName({ schema, name }: DescribedType): string {
 
 function Labels({ labels }: Pick<DescribedType, "labels">) {
   return html`
-    <${Section} title=${texts.schema.labels} count=${labels.length}>
+    <${DetailsSection} title=${texts.schema.labels} count=${labels.length}>
       <ol class="schema-labels">${labels.map((label) => html`<li key=${label}><${Code} text=${label === "" ? "''" : label} /></li>`)}</ol>
     <//>
   `;
@@ -119,7 +119,7 @@ export function PublicationDetails({ publication }: { readonly publication: Desc
         ${realtime && html`<span class="badge good">${texts.schema.realtime}</span>`}
       <//>
       <${Facts} facts=${[[texts.schema.owner, owner], [texts.schema.events, events.join(", ")], [texts.schema.allTables, all ? texts.schema.yes : null]]} />
-      <${Section} title=${texts.schema.kinds.table} count=${tables.length}>
+      <${DetailsSection} title=${texts.schema.kinds.table} count=${tables.length}>
         <ul>${tables.map((table) => html`<li key=${shortName(table)}><${TableLink} name=${table} /></li>`)}</ul>
       <//>
     </article>

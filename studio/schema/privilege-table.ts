@@ -2,7 +2,7 @@ import { type DatabaseDescription, type DescribedTable, hasPrivilege } from "../
 import { Icon } from "../components/icon.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { PlainTable } from "./details-parts.ts";
+import { PartsTable } from "./details-parts.ts";
 
 const COMMANDS = ["select", "insert", "update", "delete"] as const;
 
@@ -12,7 +12,7 @@ type PrivilegeTableProps = { readonly catalog: DatabaseDescription; readonly tab
 export function PrivilegeTable({ catalog, table }: PrivilegeTableProps) {
   const roles = catalog.roles.filter(({ settable, login }) => settable && !login);
   return html`
-    <${PlainTable}
+    <${PartsTable}
       label=${texts.schema.privileges}
       head=${[texts.schema.role, ...COMMANDS]}
       rows=${roles.map(({ name }) => [

@@ -16,11 +16,11 @@ import { texts } from "../texts.ts";
 import {
   Code,
   DetailsHeader,
+  DetailsSection,
   Facts,
   formatBytes,
   formatCount,
-  PlainTable,
-  Section,
+  PartsTable,
   TableLink,
 } from "./details-parts.ts";
 import { ColumnMenu, ConstraintMenu, IndexMenu, PolicyMenu, TableMenu } from "./forms/schema-menus.ts";
@@ -50,11 +50,11 @@ export function TableDetails({ catalog, table }: TableProps) {
       ${table.kind !== "view" && html`<${Indexes} table=${table} />`}
       ${!isView && html`<${Policies} catalog=${catalog} table=${table} />`}
       <${Triggers} catalog=${catalog} table=${table} />
-      <${Section} title=${texts.schema.privileges}>
+      <${DetailsSection} title=${texts.schema.privileges}>
         <p class="quiet">${texts.schema.privilegesHint}</p>
         <${PrivilegeTable} catalog=${catalog} table=${table} />
       <//>
-      <${Section} title=${texts.schema.definition} actions=${html`<${CopyButton} text=${tableDefinition(table)} />`}>
+      <${DetailsSection} title=${texts.schema.definition} actions=${html`<${CopyButton} text=${tableDefinition(table)} />`}>
         <${CodeEditor} label=${texts.schema.definition} language="sql" value=${tableDefinition(table)} />
       <//>
     </article>
@@ -103,8 +103,8 @@ function Columns({ catalog, table }: TableProps) {
       .filter(({ columns }) => columns.includes(column))
       .map((each) => html`<${TableLink} name=${each.target} /> `);
   return html`
-    <${Section} title=${texts.schema.columns} count=${table.columns.length}>
-      <${PlainTable}
+    <${DetailsSection} title=${texts.schema.columns} count=${table.columns.length}>
+      <${PartsTable}
         label=${texts.schema.columns}
         head=${texts.schema.columnHead}
         rows=${table.columns.map((column) => [
@@ -131,10 +131,10 @@ function valueSource({ identity, generated, default: initial, origin }: Describe
 
 function Constraints({ table }: OnlyTable) {
   return html`
-    <${Section} title=${texts.schema.constraints} count=${table.constraints.length}>
+    <${DetailsSection} title=${texts.schema.constraints} count=${table.constraints.length}>
       ${
         table.constraints.length > 0 &&
-        html`<${PlainTable}
+        html`<${PartsTable}
           label=${texts.schema.constraints}
           head=${texts.schema.constraintHead}
           rows=${table.constraints.map((each) => [
@@ -153,8 +153,8 @@ function References({ catalog, table }: TableProps) {
   const references = referencesTo(catalog, table);
   if (references.length === 0) return null;
   return html`
-    <${Section} title=${texts.schema.referencedBy} count=${references.length}>
-      <${PlainTable}
+    <${DetailsSection} title=${texts.schema.referencedBy} count=${references.length}>
+      <${PartsTable}
         label=${texts.schema.referencedBy}
         head=${texts.schema.referenceHead}
         rows=${references.map(({ table: from, key }) => [
@@ -177,8 +177,8 @@ function Dependents({ table: { dependents } }: OnlyTable) {
     return html`<span class="schema-name">${name}</span> ${texts.schema.of} <${TableLink} name=${{ schema, name: of }} />`;
   };
   return html`
-    <${Section} title=${texts.schema.usedBy} count=${dependents.length}>
-      <${PlainTable}
+    <${DetailsSection} title=${texts.schema.usedBy} count=${dependents.length}>
+      <${PartsTable}
         label=${texts.schema.usedBy}
         head=${texts.schema.dependentHead}
         rows=${dependents.map((each) => [nameOf(each), each.kind, each.columns.join(", ")])}
@@ -191,10 +191,10 @@ function Indexes({ table }: OnlyTable) {
   const usage = (scans: number) =>
     scans > 0 ? texts.schema.scans(scans) : html`<span class="badge warning">${texts.schema.unused}</span>`;
   return html`
-    <${Section} title=${texts.schema.indexes} count=${table.indexes.length}>
+    <${DetailsSection} title=${texts.schema.indexes} count=${table.indexes.length}>
       ${
         table.indexes.length > 0 &&
-        html`<${PlainTable}
+        html`<${PartsTable}
           label=${texts.schema.indexes}
           head=${texts.schema.indexHead}
           rows=${table.indexes.map((index) => [
@@ -213,12 +213,12 @@ function Indexes({ table }: OnlyTable) {
 function Policies({ catalog, table }: TableProps) {
   const { policies } = table;
   return html`
-    <${Section} title=${texts.schema.policies} count=${policies.length}>
+    <${DetailsSection} title=${texts.schema.policies} count=${policies.length}>
       ${table.row_security === "off" && policies.length > 0 && html`<p class="bad">${texts.schema.policiesUnused}</p>`}
       ${table.row_security !== "off" && policies.length === 0 && html`<p class="quiet">${texts.schema.noPolicies}</p>`}
       ${
         policies.length > 0 &&
-        html`<${PlainTable}
+        html`<${PartsTable}
           label=${texts.schema.policies}
           head=${texts.schema.policyHead}
           rows=${policies.map((policy) => [
@@ -243,8 +243,8 @@ function Triggers({ catalog, table }: TableProps) {
     return described ? html`<a href=${pathToFunction(described)}>${label}</a>` : label;
   };
   return html`
-    <${Section} title=${texts.schema.triggers} count=${table.triggers.length}>
-      <${PlainTable}
+    <${DetailsSection} title=${texts.schema.triggers} count=${table.triggers.length}>
+      <${PartsTable}
         label=${texts.schema.triggers}
         head=${texts.schema.triggerHead}
         rows=${table.triggers.map((trigger) => [

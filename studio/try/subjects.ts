@@ -21,10 +21,10 @@ const PRIVILEGES: Readonly<Record<Exclude<Operation, "watch" | "call">, string>>
   delete: "delete",
 };
 
-type Privileges = Pick<DatabaseDescription, "roles" | "schemas" | "tables" | "functions">;
+type SubjectsCatalog = Pick<DatabaseDescription, "roles" | "schemas" | "tables" | "functions">;
 
 /** The exposed tables and functions that the role may use. */
-export function listSubjects(catalog: Privileges, role: string): Subject[] {
+export function listSubjects(catalog: SubjectsCatalog, role: string): Subject[] {
   const tables = catalog.tables.filter((table) => table.exposed && operationsOf(catalog, role, table).length > 0);
   const functions = catalog.functions.filter(
     (called) =>
@@ -37,7 +37,7 @@ export function listSubjects(catalog: Privileges, role: string): Subject[] {
 }
 
 /** What the role may do with the rows; policies decide which rows those are. */
-export function operationsOf(catalog: Privileges, role: string, table: DescribedTable): Operation[] {
+export function operationsOf(catalog: SubjectsCatalog, role: string, table: DescribedTable): Operation[] {
   const isAllowed = (operation: Exclude<Operation, "watch" | "call">) =>
     (operation === "read" || table.changes.includes(operation)) &&
     hasPrivilegeOnAny(catalog, role, PRIVILEGES[operation], table);
@@ -63,7 +63,7 @@ export function subjectLabel(subject: Subject): string {
     : `${shortName(subject.called)}(${subject.called.signature})`;
 }
 
-function mayCall({ roles, schemas }: Privileges, role: string, called: DescribedFunction): boolean {
+function mayCall({ roles, schemas }: SubjectsCatalog, role: string, called: DescribedFunction): boolean {
   const found = roles.find(({ name }) => name === role);
   if (!found) return false;
   const isGranted = (grants: DescribedFunction["grants"], privilege: string) =>
