@@ -322,8 +322,8 @@ describe("the columns of a result", () => {
   test("are returned on demand, the second time without a query", async () => {
     const statement = sql("select id, body as text from notes where false");
     const fields = [
-      { name: "id", type: 23 },
-      { name: "text", type: 25 },
+      { name: "id", type: 23, modifier: -1 },
+      { name: "text", type: 25, modifier: -1 },
     ];
     for (const _ of [1, 2]) expect((await database.run(alice, statement, { fields: true })).fields).toEqual(fields);
     expect((await database.run(alice, statement)).fields).toBeNull();
@@ -339,7 +339,7 @@ describe("the columns of a result", () => {
     const results = await Promise.all(
       Array.from({ length: 40 }, () => database.run(alice, statement, { fields: true, pool: "read" })),
     );
-    for (const { fields } of results) expect(fields).toEqual([{ name: "id", type: 23 }]);
+    for (const { fields } of results) expect(fields).toEqual([{ name: "id", type: 23, modifier: -1 }]);
   });
 });
 
