@@ -137,8 +137,8 @@ describe("prepared statements", () => {
     const written = await database.run(anon, write, { fields: true });
     expect(written.rows).toEqual([["2", "new"]]);
     expect(written.fields).toEqual([
-      { name: "a", type: 23 },
-      { name: "b", type: 25 },
+      { name: "a", type: 23, modifier: -1 },
+      { name: "b", type: 25, modifier: -1 },
     ]);
     expect((await opened.owner.query("select * from changing")).rowCount).toBe(3);
   });
