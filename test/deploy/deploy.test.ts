@@ -59,7 +59,14 @@ describe("the container's image", () => {
 
   test("contains everything that the service needs", async () => {
     expect(program.logged()).toBe("");
-    for (const path of ["/health", "/docs/errors", "/docs/guide/deployment", "/openapi.json", "/graphiql"]) {
+    for (const path of [
+      "/health",
+      "/docs/errors",
+      "/docs/guide/deployment",
+      "/openapi.json",
+      "/graphiql",
+      "/studio/app/main.ts",
+    ]) {
       expect([path, (await fetch(program.url + path)).status]).toEqual([path, 200]);
     }
   });
