@@ -84,6 +84,8 @@ export const texts = {
       `To serve it, its schema must be one of PGRST_DB_SCHEMAS (this one is ${schema}), and it must not be a partition.`,
     missingGrant: (role: string) => `The role ${role} has no privilege for this. As the owner, grant it:`,
     grantLabel: "SQL that grants the privilege",
+    grantTitle: (table: string) => `Grant access to ${table}`,
+    applyGrant: "Apply…",
     why: "See why",
     maybeHidden: (role: string) => `The role ${role} sees no row here. Row-level security may hide some.`,
     rowsOf: (table: string) => `Rows of ${table}`,

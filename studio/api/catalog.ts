@@ -74,15 +74,25 @@ export function hasPrivilege(
   const found = catalog.roles.find(({ name }) => name === role);
   if (!found) return false;
   if (found.superuser) return true;
-  const granted = (grants: readonly DescribedGrant[], wanted: string) =>
-    grants.some(
-      (grant) => (grant.role === "public" || found.inherits.includes(grant.role)) && grant.privileges.includes(wanted),
-    );
-  const schema = catalog.schemas.find(({ name }) => name === table.schema);
-  if (!schema || !(granted(schema.grants, "usage") || hasPredefinedRole(found.inherits, "usage"))) return false;
-  if (granted(table.grants, privilege) || hasPredefinedRole(found.inherits, privilege)) return true;
+  if (!hasUsage(catalog, role, table.schema)) return false;
+  if (isGranted(table.grants, found.inherits, privilege) || hasPredefinedRole(found.inherits, privilege)) return true;
   const grants = table.columns.find(({ name }) => name === column)?.grants ?? [];
-  return granted(grants, privilege);
+  return isGranted(grants, found.inherits, privilege);
+}
+
+function isGranted(grants: readonly DescribedGrant[], inherits: readonly string[], wanted: string): boolean {
+  return grants.some(
+    ({ role, privileges }) => (role === "public" || inherits.includes(role)) && privileges.includes(wanted),
+  );
+}
+
+/** Whether the role may use what is in the schema, as far as it has privileges there. */
+export function hasUsage(catalog: Privileges, role: string, schema: string): boolean {
+  const found = catalog.roles.find(({ name }) => name === role);
+  if (!found) return false;
+  if (found.superuser || hasPredefinedRole(found.inherits, "usage")) return true;
+  const grants = catalog.schemas.find(({ name }) => name === schema)?.grants ?? [];
+  return isGranted(grants, found.inherits, "usage");
 }
 
 /** Whether the role may use the command on at least one column. */

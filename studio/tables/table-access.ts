@@ -4,6 +4,7 @@ import {
   type DescribedTable,
   hasPrivilege,
   hasPrivilegeOnAny,
+  hasUsage,
 } from "../api/catalog.ts";
 import { filterKind } from "./filters.ts";
 
@@ -51,9 +52,13 @@ export function isNumeric(column: DescribedColumn): boolean {
 }
 
 /** The statements that let the role read the table. */
-export function grantStatements(role: string, { schema, name }: Pick<DescribedTable, "schema" | "name">): string {
+export function grantStatements(catalog: DatabaseDescription, role: string, table: DescribedTable): string {
   const to = quoteIdentifier(role);
-  return `grant usage on schema ${quoteIdentifier(schema)} to ${to};\ngrant select on ${quoteIdentifier(schema)}.${quoteIdentifier(name)} to ${to};`;
+  const schema = quoteIdentifier(table.schema);
+  return [
+    ...(hasUsage(catalog, role, table.schema) ? [] : [`grant usage on schema ${schema} to ${to};`]),
+    `grant select on ${schema}.${quoteIdentifier(table.name)} to ${to};`,
+  ].join("\n");
 }
 
 function quoteIdentifier(name: string): string {

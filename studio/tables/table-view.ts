@@ -62,7 +62,7 @@ export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
       <${EditingToolbar} editing=${editing} />
     <//>
     <${FilterBar} columns=${columns} filters=${state.filters} draft=${draft} onDraft=${setDraft} onChange=${(filters: RowsState["filters"]) => changeState({ ...state, filters })} />
-    <${TableErrors} windows=${windows} role=${role} table=${table} />
+    <${TableErrors} catalog=${catalog} windows=${windows} role=${role} table=${table} />
     <div class="table-body">
       <${TableGrid}
         catalog=${catalog}

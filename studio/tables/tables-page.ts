@@ -31,7 +31,7 @@ export function TablesPage() {
           chosen
             ? html`
                 <a class="back-to-tables" href=${pathTo("tables")}>${texts.tables.allTables}</a>
-                <${ChosenTable} catalog=${catalog.value} role=${role} ...${chosen} viewAs=${state.viewAs} />
+                <${ChosenTable} catalog=${catalog.value} role=${role} ...${chosen} viewAs=${state.viewAs} onGranted=${catalog.reload} />
               `
             : html`<${Empty}>${texts.tables.choose}<//>`
         }
@@ -46,9 +46,10 @@ type ChosenTableProps = {
   readonly schema: string;
   readonly name: string;
   readonly viewAs: object | null;
+  readonly onGranted: () => void;
 };
 
-function ChosenTable({ catalog, role, schema, name, viewAs }: ChosenTableProps) {
+function ChosenTable({ catalog, role, schema, name, viewAs, onGranted }: ChosenTableProps) {
   const table = findTable(catalog, { schema, name });
   if (!table) {
     return html`
@@ -63,7 +64,7 @@ function ChosenTable({ catalog, role, schema, name, viewAs }: ChosenTableProps) 
   return html`
     <${PageHeader} title=${name} />
     <${Notice} kind="warning" title=${texts.tables.obstacles[obstacle](role)}>
-      ${obstacle === "no privilege" ? html`<${MissingGrant} role=${role} table=${table} />` : html`<p>${texts.tables.exposeSchema(schema)}</p>`}
+      ${obstacle === "no privilege" ? html`<${MissingGrant} catalog=${catalog} role=${role} table=${table} onGranted=${onGranted} />` : html`<p>${texts.tables.exposeSchema(schema)}</p>`}
     <//>
   `;
 }

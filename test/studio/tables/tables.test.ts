@@ -227,6 +227,20 @@ describeInBrowser("the tables of Studio", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
+  test("can be read once the missing privilege was granted where it is shown", async () => {
+    await studio.sql("create table public.unreadable (id int primary key); insert into public.unreadable values (7)");
+    try {
+      await visit("/studio/tables/public/unreadable");
+      await page.getByText("grant select on public.unreadable to admin;").waitFor();
+      expect(await page.getByText("grant usage").count()).toBe(0);
+      await page.getByRole("button", { name: "Apply…" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).click();
+      await showsIds(page, ["7"]);
+    } finally {
+      await studio.sql("drop table public.unreadable");
+    }
+  });
+
   test("say why no row is seen", async () => {
     await visit("/studio/tables/public/diaries?id=gt.0");
     await page.getByRole("note").getByRole("link", { name: "See why" }).click();
