@@ -1,10 +1,11 @@
 import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
+import type { Claims } from "../identity/claims.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
 import { makeClaimsHook } from "./claims-hook.ts";
 import { LIFETIMES } from "./lifetimes.ts";
 import { type AccessClaims, makeTokenIssuer, type SessionClaims } from "./token-pairs.ts";
-import { SESSION_CLAIM } from "./validate-claims.ts";
+import { readUserId, SESSION_CLAIM } from "./validate-claims.ts";
 
 export type IssuedToken = { readonly accessToken: string; readonly claims: AccessClaims };
 
@@ -15,9 +16,13 @@ export type AdministratorTokens = {
   /** For whoever uses this machine: it names a role and no user. */
   forRole(role: string): IssuedToken;
   /** The claims that the user would have after signing in now. Null: there is no such account. */
-  asUser(userId: string, actor: string): Promise<IssuedToken | null>;
-  asRole(role: string, actor: string): IssuedToken;
+  asUser(userId: string, actor: Claims): Promise<IssuedToken | null>;
+  asRole(role: string, actor: Claims): IssuedToken;
 };
+
+/** The actor of tokens that whoever uses this machine gets, without signing in. */
+const LOCAL_OPERATOR = "operator";
+const ACTOR_CLAIMS: ReadonlySet<string> = new Set(["user_id", "iat", "session_id", SESSION_CLAIM]);
 
 type AdministratorTokensOptions = {
   readonly asOwner: AsOwner;
@@ -62,7 +67,13 @@ export function makeAdministratorTokens({ asOwner, keys, config }: Administrator
   return {
     forUser: (userId, sessionDigest) => issueForUser(userId, sessionDigest ? { [SESSION_CLAIM]: sessionDigest } : {}),
     forRole: (role) => issueForRole(role, {}),
-    asUser: (userId, actor) => issueForUser(userId, { act: { sub: actor } }),
-    asRole: (role, actor) => issueForRole(role, { act: { sub: actor } }),
+    asUser: (userId, actor) => issueForUser(userId, { act: actorOf(actor) }),
+    asRole: (role, actor) => issueForRole(role, { act: actorOf(actor) }),
   };
+}
+
+/** Who acts (RFC 8693, 4.1): the administrator, with the claims that say when the own token and session end. */
+function actorOf(claims: Claims): Claims {
+  const sub = typeof claims.sub === "string" ? claims.sub : (readUserId(claims) ?? LOCAL_OPERATOR);
+  return { sub, ...Object.fromEntries(Object.entries(claims).filter(([name]) => ACTOR_CLAIMS.has(name))) };
 }

@@ -3,7 +3,7 @@ import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
 import type { ValidateClaims } from "../identity/authenticator.ts";
 import { type Claims, readTimeClaim } from "../identity/claims.ts";
 import { CredentialError } from "../identity/credential-error.ts";
-import { isExactNumber, toAddressText } from "../json/json-values.ts";
+import { isExactNumber, isJsonObject, toAddressText } from "../json/json-values.ts";
 import type { Logger } from "../output/log.ts";
 import { accountRequired } from "./auth-errors.ts";
 import { isUuid } from "./random-secrets.ts";
@@ -74,11 +74,17 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     return Promise.all([rejection, ended]).then(([awaited, isEnded]) => rejectSession(awaited, isEnded));
   };
 
-  return (claims) => {
+  const validateCaller: ValidateClaims = (claims) => {
     const { [SESSION_CLAIM]: digest, session_id: sessionId } = claims;
     if (typeof digest === "string") return validateSession(claims, digest);
     return isSessionId(sessionId) ? validateTokenSession(claims, sessionId) : validateAccount(claims);
   };
+
+  const validateBoth = async (claims: Claims, actor: Claims): Promise<CredentialError | null> =>
+    (await validateCaller(claims)) ?? validateCaller(actor);
+
+  // Whoever acts as the caller (RFC 8693) may do so while the own token could be used.
+  return (claims) => (isJsonObject(claims.act) ? validateBoth(claims, claims.act) : validateCaller(claims));
 }
 
 function isSessionId(claim: unknown): claim is string {

@@ -69,7 +69,7 @@ async function readCaller(
   services: AdminServices,
 ): Promise<TriedCaller> {
   if (typeof user === "string") {
-    const token = await tokenAsUser(user, String(caller.claims.sub ?? ""), services);
+    const token = await tokenAsUser(user, caller.claims, services);
     return { role: String(token.claims.role), user, claims: token.claims };
   }
   if (typeof role !== "string" || !isJsonObject(claims))

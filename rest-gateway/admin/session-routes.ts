@@ -17,8 +17,6 @@ import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 import { makeEventLog } from "./event-log.ts";
 
 const ADMINISTRATOR = "admin";
-/** The actor of tokens that whoever uses this machine gets, without signing in. */
-const LOCAL_OPERATOR = "operator";
 /** Headers of requests that come from another machine, however near the proxy is that sent them. */
 const FORWARDING_HEADER = /^(?:x-forwarded|forwarded$|via$|x-real-ip$|(?:x|true)-client-ip$|cf-|x-cluster)/;
 
@@ -48,9 +46,9 @@ export function viewAsRoutes(services: AdminServices): AdminRoutes {
     "POST /view-as": async ({ request, caller, logEvent }) => {
       const { role, user } = await readFields(request, { role: OPTIONAL_TEXT, user: OPTIONAL_TEXT });
       if ((role === null) === (user === null)) throw invalid("Send either a role or a user.");
-      const actor = typeof caller.claims.sub === "string" ? caller.claims.sub : LOCAL_OPERATOR;
       const tokens = requireTokens(services);
-      const token = role === null ? await tokenAsUser(user!, actor, services) : tokens.asRole(role, actor);
+      const token =
+        role === null ? await tokenAsUser(user!, caller.claims, services) : tokens.asRole(role, caller.claims);
       const viewed = { role: String(token.claims.role), user: readUserId(token.claims) };
       requireRole(viewed.role, services);
       refuseBypass(viewed.role, services);
@@ -77,7 +75,7 @@ async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, ser
 }
 
 /** A token with the claims that the user would have after signing in now. */
-export async function tokenAsUser(user: string, actor: string, services: AdminServices): Promise<IssuedToken> {
+export async function tokenAsUser(user: string, actor: Claims, services: AdminServices): Promise<IssuedToken> {
   const { accounts, authenticator } = services;
   const tokens = requireTokens(services);
   const administration = accounts?.administrationBy(OPERATOR);

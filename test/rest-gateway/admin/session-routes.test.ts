@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../../until.ts";
 import { ADMIN_EMAIL, type OperatedService, openOperatedService, tokenFor, USER_EMAIL } from "./operated-service.ts";
 
 const SESSION = "/admin/v1/session";
@@ -203,6 +205,43 @@ describe("POST /admin/v1/view-as", () => {
     expect(rows.status).toBe(200);
     expect((await operated.send(VIEW_AS, { token, body: { role: "anon" } })).status).toBe(403);
   });
+
+  test("its token ends with the session of the administrator", async () => {
+    const headers = await operated.signIn(ADMIN_EMAIL);
+    const { body: session } = await operated.send(SESSION, { method: "POST", headers });
+    const viewed = await Promise.all(
+      [{ role: "anon" }, { user: operated.userId }].map((body) =>
+        operated.send(VIEW_AS, { token: session.access_token, body }),
+      ),
+    );
+    for (const { body } of viewed) expect(body.claims.act.sub).toBe(operated.adminId);
+    await operated.send("/api/auth/logout", { method: "POST", headers });
+    for (const { body } of viewed) await refused(body.access_token);
+  });
+
+  test.each([
+    ["is disabled", { ban_duration: "1h" }],
+    ["has another role", { role: "authenticated" }],
+  ])("its token ends when the administrator %s", async (_what, change) => {
+    const own = operated.tokens.admin;
+    const headers = { apikey: own };
+    const account = { email: `${randomUUID()}@example.org`, email_confirm: true, role: "admin" };
+    const added = await operated.send("/auth/v1/admin/users", { token: own, headers, body: account });
+    const { rows } = await operated.owner.query(
+      "select user_id, extract(epoch from tokens_valid_from) as iat from auth.users where id = $1",
+      [added.body.id],
+    );
+    const claims = { sub: rows[0].user_id, role: "admin", iat: Number(rows[0].iat) };
+    const viewed = await operated.send(VIEW_AS, { token: tokenFor(claims), body: { role: "anon" } });
+    const { access_token: token } = viewed.body;
+    expect((await operated.send("/users", { token })).status).not.toBe(401);
+    const changed = { method: "PUT", token: own, headers, body: change };
+    expect((await operated.send(`/auth/v1/admin/users/${added.body.id}`, changed)).status).toBe(200);
+    await refused(token);
+  });
+
+  /** Resolves when the service no longer accepts the token. */
+  const refused = (token: string) => until(async () => (await operated.send("/users", { token })).status === 401);
 
   test("its token cannot be renewed, nor manage accounts, also if it is one of an administrator", async () => {
     const { access_token: token, claims } = (await viewAs({ user: operated.adminId })).body;
