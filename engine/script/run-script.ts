@@ -5,7 +5,7 @@ import { makeOpeningSteps } from "../database/pipelined-batch.ts";
 import { ResponseBudget, UNLIMITED } from "../database/response-budget.ts";
 import type { ResultRow, Statement, StatementContext } from "../database/statement.ts";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "../migrate/split-statements.ts";
-import { type LimitedResult, type ResultLimits, ScriptSession } from "./script-session.ts";
+import { type LimitedResult, MAX_NOTICES, type ResultLimits, ScriptSession } from "./script-session.ts";
 
 /** SQLSTATE feature_not_supported. */
 const NOT_SUPPORTED = "0A000";
@@ -25,7 +25,7 @@ const REFUSED_COMMANDS: readonly (readonly [pattern: RegExp, message: string, hi
 ];
 
 const EXPLAINED = /^(\(|(select|insert|update|delete|merge|values|with|table)\b)/i;
-const ALL_ROWS: ResultLimits = { rows: Number.MAX_SAFE_INTEGER, memory: UNLIMITED };
+const ALL_ROWS: ResultLimits = { rows: Number.MAX_SAFE_INTEGER, memory: UNLIMITED, columns: UNLIMITED };
 const COLUMN_TYPES = `select pg_catalog.format_type(t.oid, t.modifier),
     (select p.typcategory from pg_catalog.pg_type p where p.oid operator(pg_catalog.=) t.oid)
   from unnest($1::pg_catalog.oid[], $2::pg_catalog.int4[]) with ordinality as t (oid, modifier, place)
@@ -42,7 +42,7 @@ export type ScriptRequest = {
   readonly explain: { readonly analyze: boolean } | null;
   /** The number of rows of each statement. */
   readonly maxRows: number;
-  /** Of all rows together. */
+  /** Of all rows together, and of the names and types of all columns. */
   readonly maxBytes: number;
   /** In milliseconds; 0 is no limit. */
   readonly statementTimeout: number;
@@ -120,7 +120,8 @@ class Script {
   constructor(request: ScriptRequest, statements: readonly SqlStatement[]) {
     this.#request = request;
     this.#statements = statements;
-    this.#limits = { rows: request.maxRows, memory: new ResponseBudget(request.maxBytes) };
+    const { maxRows, maxBytes } = request;
+    this.#limits = { rows: maxRows, memory: new ResponseBudget(maxBytes), columns: new ResponseBudget(maxBytes) };
   }
 
   readonly abandon = (): void => {
@@ -248,8 +249,9 @@ class Script {
 
   #collectNotices(): void {
     const { notices, dropped } = this.#session!.takeNotices();
-    this.#notices.push(...notices.map((notice) => this.#toMessage(notice)));
-    this.#droppedNotices += dropped;
+    const kept = notices.slice(0, MAX_NOTICES - this.#notices.length);
+    this.#notices.push(...kept.map((notice) => this.#toMessage(notice)));
+    this.#droppedNotices += dropped + notices.length - kept.length;
   }
 
   #toMessage(error: pg.DatabaseError): ScriptMessage {

@@ -17,15 +17,22 @@ import {
 const APPLICATION_NAME = "content-service sql";
 /** How many rows the server may send before it is known whether their bytes are still wanted. */
 const ROWS_PER_EXECUTE = 200;
-const MAX_NOTICES = 100;
+export const MAX_NOTICES = 100;
 const MAX_NOTICE_BYTES = 16 * 1024;
 /** SQLSTATE feature_not_supported. */
 const NOT_SUPPORTED = "0A000";
+/** SQLSTATE program_limit_exceeded. */
+const LIMIT_EXCEEDED = "54000";
 
 /** From the server: the client is to send, or to receive, the rows of COPY. */
 const COPY_MESSAGES: ReadonlySet<string> = new Set(["G", "H", "W"]);
 
-export type ResultLimits = { readonly rows: number; readonly memory: MemoryAllowance };
+export type ResultLimits = {
+  readonly rows: number;
+  readonly memory: MemoryAllowance;
+  /** For the names and types of columns. */
+  readonly columns: MemoryAllowance;
+};
 
 export type LimitedResult = {
   /** Null if the statement returns no rows. */
@@ -139,7 +146,7 @@ export class ScriptSession {
 
   #onResult(type: number, buffer: Buffer, start: number, end: number, owned: boolean): void {
     if (!this.#running) throw protocolViolation(`a message of type ${nameOfType(type)} without a statement`);
-    if (type === message.ROW_DESCRIPTION) this.#running.describe(readFields(buffer, start, end));
+    if (type === message.ROW_DESCRIPTION) this.#running.describe(buffer, start, end);
     else if (type === message.DATA_ROW) this.#running.row(buffer, start, end, owned);
     else if (COPY_MESSAGES.has(nameOfType(type))) this.#destroy(copyRefused());
   }
@@ -210,8 +217,9 @@ class StatementCollector {
     return this.#cut === null;
   }
 
-  describe(fields: readonly ResultField[]): void {
-    this.#fields = fields;
+  describe(buffer: Buffer, start: number, end: number): void {
+    if (this.#limits.columns.take(end - start)) this.#fields = readFields(buffer, start, end);
+    else this.fail(tooManyColumns());
   }
 
   /** A row that spanned several chunks was admitted before it was collected. */
@@ -235,6 +243,13 @@ class StatementCollector {
 }
 
 function copyRefused(): pg.DatabaseError {
-  const error = new pg.DatabaseError("COPY cannot be run here: there is no file to read or write", 0, "error");
-  return Object.assign(error, { code: NOT_SUPPORTED, severity: "ERROR" });
+  return scriptError(NOT_SUPPORTED, "COPY cannot be run here: there is no file to read or write");
+}
+
+function tooManyColumns(): pg.DatabaseError {
+  return scriptError(LIMIT_EXCEEDED, "The results have too many columns together: send fewer statements at once");
+}
+
+function scriptError(code: string, message: string): pg.DatabaseError {
+  return Object.assign(new pg.DatabaseError(message, 0, "error"), { code, severity: "ERROR" });
 }

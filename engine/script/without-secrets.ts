@@ -12,3 +12,8 @@ export function withoutSecrets(script: string): string {
     })
     .join(";\n");
 }
+
+/** The same, cut to a length. Half of a character at the end would be no text that Postgres stores. */
+export function toLoggedSql(script: string, maxLength: number): string {
+  return withoutSecrets(script).slice(0, maxLength).toWellFormed();
+}

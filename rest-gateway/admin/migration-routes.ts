@@ -2,7 +2,7 @@ import type pg from "pg";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { RowCountRequest } from "../../engine/migrate/dry-run.ts";
 import { SchemaChangeError, type SchemaChanges } from "../../engine/migrate/schema-changes.ts";
-import { withoutSecrets } from "../../engine/script/without-secrets.ts";
+import { toLoggedSql } from "../../engine/script/without-secrets.ts";
 import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { AdminRoutes } from "./admin-request.ts";
@@ -30,7 +30,7 @@ export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: Sch
     "POST /migration": async ({ request, logEvent }) => {
       const { sql: sent, name, dry_run: isDryRun, count_rows: counted } = await readFields(request, CHANGE);
       const sql = sent.trim();
-      const logged = { sql: withoutSecrets(sql).slice(0, LOGGED_LENGTH) };
+      const logged = { sql: toLoggedSql(sql, LOGGED_LENGTH) };
       await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
       try {
         const done = isDryRun

@@ -11,7 +11,7 @@ import {
   type ScriptOutcome,
   type ScriptResult,
 } from "../../engine/script/run-script.ts";
-import { withoutSecrets } from "../../engine/script/without-secrets.ts";
+import { toLoggedSql } from "../../engine/script/without-secrets.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
@@ -45,7 +45,7 @@ export function sqlRoutes({ config, postgres, catalog, log }: AdminServices): Ad
 
   const run = async ({ request, logEvent }: AdminRequest, query: SqlRequest): Promise<ScriptOutcome> => {
     const { sql, as, limit, readOnly, explain } = query;
-    const subject = { as: as?.role ?? "owner", sql: withoutSecrets(sql).slice(0, LOGGED_CHARACTERS) };
+    const subject = { as: as?.role ?? "owner", sql: toLoggedSql(sql, LOGGED_CHARACTERS) };
     await logEvent("studio.sql_started", { ...subject, read_only: readOnly, explain: explain !== null });
     const before = performance.now();
     const milliseconds = () => Math.round(performance.now() - before);

@@ -190,6 +190,22 @@ describe("results", () => {
     expect([body.notices.length, body.dropped_notices]).toEqual([100, 400]);
   });
 
+  test("notices are at most a hundred, however many statements there are", async () => {
+    const statement = "do $$ begin for i in 1..60 loop raise warning 'no. %', i; end loop; end $$;";
+    const { notices, dropped_notices: dropped } = await run(statement.repeat(3));
+    expect(notices.map((notice) => notice.statement).filter((index) => index === 1).length).toBe(40);
+    expect([notices.length, dropped]).toEqual([100, 80]);
+  });
+
+  test("the columns of many wide results do not take the memory", async () => {
+    const columns = Array.from({ length: 1_600 }, (_, index) => `c${index} text`).join(", ");
+    await run(`create table public.wide (${columns})`);
+    const body = await run(`set search_path = public; ${"table wide;".repeat(1_000)}`);
+    expect(body.error).toMatchObject({ sqlstate: "54000", severity: "ERROR" });
+    expect(body.results.length).toBeLessThan(500);
+    await run("drop table public.wide");
+  });
+
   test("comments and empty statements have no result", async () => {
     expect((await run("-- nothing\n;;")).results).toEqual([]);
   });
@@ -422,5 +438,12 @@ describe("the audit log", () => {
     await run(`select 'fourth entry' -- ${"x".repeat(5_000)}\n, 2`);
     const [{ details: long }] = await entries("%fourth entry%");
     expect(long.sql.length).toBe(1_000);
+  });
+
+  test("has texts whose characters the limit of length divides", async () => {
+    await run(`select 'fifth entry', '${"🙂".repeat(1_000)}'`);
+    await run(`select  'fifth entry', '${"🙂".repeat(1_000)}'`);
+    const starts = (await entries("%fifth entry%")).filter(({ event }) => event === "studio.sql_started");
+    expect(starts.map(({ details }) => details.sql.length)).toEqual([1_000, 1_000]);
   });
 });
