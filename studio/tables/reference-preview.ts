@@ -111,7 +111,7 @@ function RowValues({ table, row }: { readonly table: DescribedTable; readonly ro
   return html`
     <dl>
       ${table.columns
-        .filter(({ name }) => name in row)
+        .filter(({ name }) => Object.hasOwn(row, name))
         .map(
           (column) =>
             html`<div key=${column.name}><dt>${column.name}</dt><dd>${cellContent(row[column.name] && cutText(row[column.name]!, 80), column)}</dd></div>`,

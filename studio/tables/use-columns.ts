@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { DatabaseDescription, DescribedColumn, DescribedTable } from "../api/catalog.ts";
+import { valueNamed } from "../api/named-values.ts";
 import type { GridColumn } from "../components/grid-columns.ts";
 import {
   type ColumnLayout,
@@ -60,7 +61,7 @@ function toGridColumn(column: DescribedColumn, { widths }: ColumnLayout): GridCo
     id: column.name,
     title: column.name,
     detail: shortType(column.type),
-    width: widths[column.name] ?? initialWidth(column),
+    width: valueNamed(widths, column.name) ?? initialWidth(column),
     align: isNumeric(column) ? "end" : "start",
     isSortable: isSortable(column),
   };

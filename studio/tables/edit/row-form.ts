@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import { emptyNamedValues, valueNamed } from "../../api/named-values.ts";
 import type { TableRow } from "../../api/rest-query.ts";
 import { Button, IconButton } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
@@ -49,10 +50,10 @@ export function RowForm(props: RowFormProps) {
             <${RowField}
               key=${column.name}
               column=${column}
-              value=${values[column.name]}
+              value=${valueNamed(values, column.name)}
               isNew=${row === null}
               isDisabled=${!isWritable(column) || !canWrite(column.name)}
-              error=${errors.byColumn[column.name] ?? null}
+              error=${valueNamed(errors.byColumn, column.name) ?? null}
               onChange=${(value: EditedValue) => change({ [column.name]: value })}
               onPick=${pickerOf(column.name) && (() => pickerOf(column.name)!(change))}
             />
@@ -71,12 +72,12 @@ function useRowForm({ table, row, onSave, onClose }: RowFormProps) {
   const form = useRef<HTMLFormElement>(null);
   const change = (changed: Readonly<Record<string, EditedValue>>) => {
     setValues((before) => ({ ...before, ...changed }));
-    const remaining = Object.entries(errors.byColumn).filter(([name]) => !(name in changed));
+    const remaining = Object.entries(errors.byColumn).filter(([name]) => !Object.hasOwn(changed, name));
     setErrors({ ...errors, byColumn: Object.fromEntries(remaining) });
   };
   const showErrors = (shown: FormErrors) => {
     setErrors(shown);
-    const [first] = table.columns.filter(({ name }) => name in shown.byColumn);
+    const [first] = table.columns.filter(({ name }) => Object.hasOwn(shown.byColumn, name));
     requestAnimationFrame(() => first && controlOf(form.current!, first.name)?.focus());
   };
   const save = async (event: Event) => {
@@ -152,7 +153,7 @@ function changedValues(
 ): RowValues {
   const entries = table.columns
     .filter(isWritable)
-    .map(({ name }) => [name, values[name]] as const)
+    .map(({ name }) => [name, valueNamed(values, name)] as const)
     .filter(
       (entry): entry is readonly [string, string | null] => entry[1] !== undefined && entry[1] !== row?.[entry[0]],
     );
@@ -160,7 +161,7 @@ function changedValues(
 }
 
 function findProblems(table: EditedTable, row: TableRow | null, changed: RowValues): Record<string, string> {
-  const problems: Record<string, string> = {};
+  const problems = emptyNamedValues<string>();
   for (const [name, value] of Object.entries(changed)) {
     const column = columnOf(table, name);
     const problem = value === null ? null : findValueProblem(value, column);
@@ -168,7 +169,8 @@ function findProblems(table: EditedTable, row: TableRow | null, changed: RowValu
     else if (value === null && !column.nullable) problems[name] = texts.editing.problems.required;
   }
   for (const column of row ? [] : table.columns)
-    if (isRequired(column) && !(column.name in changed)) problems[column.name] = texts.editing.problems.required;
+    if (isRequired(column) && !Object.hasOwn(changed, column.name))
+      problems[column.name] = texts.editing.problems.required;
   return problems;
 }
 

@@ -64,7 +64,7 @@ function postRequest(
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const columns: QueryParameter[] = names.length > 0 ? [["columns", names.map(quoteField).join(",")]] : [];
   const body = `[${rows.map((row) => encodeRow(table, row)).join(",")}]`;
-  const isComplete = rows.every((row) => names.every((name) => name in row));
+  const isComplete = rows.every((row) => names.every((name) => Object.hasOwn(row, name)));
   // Evaluates the defaults of all rows, for which the caller needs privileges on sequences.
   const missing = isComplete ? "" : ", missing=default";
   return writeRequest(table, "POST", [...columns, ...parameters], body, prefer + missing);

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { valueNamed } from "../../api/named-values.ts";
 import { Button } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { Field } from "../../components/field.ts";
@@ -141,7 +142,7 @@ function Mapping({ table, preview, choices, onChange }: MappingProps) {
         <tbody>
           ${preview.records.map(
             ({ line, values }) =>
-              html`<tr key=${line}>${preview.names.map((name) => html`<td key=${name} class="editing-compared">${previewText(values[name])}</td>`)}</tr>`,
+              html`<tr key=${line}>${preview.names.map((name) => html`<td key=${name} class="editing-compared">${previewText(valueNamed(values, name))}</td>`)}</tr>`,
           )}
         </tbody>
       </table>

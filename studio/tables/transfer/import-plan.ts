@@ -1,4 +1,5 @@
 import { parseExactly } from "../../api/exact-json.ts";
+import { emptyNamedValues } from "../../api/named-values.ts";
 import { type ArrayElement, writeArrayLiteral } from "../edit/array-literal.ts";
 import { columnOf, type EditedColumn, type EditedTable, isRequired, isWritable } from "../edit/edited-table.ts";
 import type { RowValues } from "../edit/row-requests.ts";
@@ -108,14 +109,14 @@ export function proposeMapping(table: EditedTable, names: readonly string[]): Re
   const columns = table.columns.filter(isWritable).map(({ name }) => name);
   const simplify = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, "");
   const free = new Set(columns);
-  const mapping: Record<string, string | null> = {};
+  const mapping = emptyNamedValues<string | null>();
   const take = (name: string, column: string | undefined) => {
     if (column === undefined) return;
     mapping[name] = column;
     free.delete(column);
   };
   for (const name of names) take(name, free.has(name) ? name : undefined);
-  for (const name of names.filter((each) => !(each in mapping)))
+  for (const name of names.filter((each) => !Object.hasOwn(mapping, each)))
     take(
       name,
       [...free].find((column) => simplify(column) === simplify(name)),
@@ -127,10 +128,10 @@ export function proposeMapping(table: EditedTable, names: readonly string[]): Re
 export function convertRecord(plan: ImportPlan, { line, values }: ImportRecord): ImportRow | readonly RecordProblem[] {
   if (values[NO_OBJECT]) return [{ line, column: null, problem: { problem: "noObject" } }];
   if (values[SURPLUS]) return [{ line, column: null, problem: { problem: "tooManyCells" } }];
-  const row: Record<string, string | null> = {};
+  const row = emptyNamedValues<string | null>();
   const problems: RecordProblem[] = [];
   for (const [name, target] of Object.entries(plan.mapping)) {
-    if (target === null || !(name in values)) continue;
+    if (target === null || !Object.hasOwn(values, name)) continue;
     const column = columnOf(plan.table, target);
     const value = plan.format === "csv" ? cellValue(values[name], plan) : jsonValue(values[name], column);
     if (value === undefined) continue;
@@ -138,7 +139,7 @@ export function convertRecord(plan: ImportPlan, { line, values }: ImportRecord):
     if (problem) problems.push({ line, column: target, problem });
     else row[target] = value as string | null;
   }
-  const missing = plan.table.columns.filter((column) => isRequired(column) && !(column.name in row));
+  const missing = plan.table.columns.filter((column) => isRequired(column) && !Object.hasOwn(row, column.name));
   const reported = new Set(problems.map(({ column }) => column));
   for (const { name } of missing)
     if (!reported.has(name)) problems.push({ line, column: name, problem: { problem: "required" } });

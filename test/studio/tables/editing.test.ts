@@ -33,7 +33,10 @@ const SCHEMA = `
   grant all on public.directors, public.films, public.reviews, public.prizes, public.secrets to admin;
   alter publication supabase_realtime drop table public.secrets;
   insert into public.directors values (1, 'Agnès Varda', '1928-05-30'), (2, '<img src=x onerror=alert(1)>', null), (3, 'Ousmane Sembène', null);
-  insert into public.secrets values (1, 'x')`;
+  insert into public.secrets values (1, 'x');
+  create table public.races (id int primary key, "constructor" text not null, "__proto__" text);
+  grant all on public.races to admin;
+  insert into public.races values (1, 'Lotus', 'x')`;
 
 const FILLING = `
   truncate films, reviews, prizes restart identity;
@@ -221,6 +224,22 @@ describeInBrowser("editing rows", () => {
       await shows(0, "title", expected);
       expect(await stored("title")).toBe(expected);
     }
+  });
+
+  test("the form has columns that are named as members of all objects", async () => {
+    await open("races");
+    await page.getByRole("button", { name: "Insert row" }).click();
+    const form = page.getByRole("dialog", { name: "Insert into races" });
+    await form.getByLabel(/^id/).fill("2");
+    expect(await form.getByLabel(/^constructor/).inputValue()).toBe("");
+    await form.getByRole("button", { name: "Insert", exact: true }).click();
+    await form.getByText("A value is required.").waitFor();
+    await form.getByLabel(/^constructor/).fill("Ferrari");
+    await form.getByLabel(/^__proto__/).fill("<b>");
+    await form.getByRole("button", { name: "Insert", exact: true }).click();
+    await form.waitFor({ state: "detached" });
+    const rows = await studio.sql("select races::text from races where id = 2");
+    expect(rows).toEqual([{ races: "(2,Ferrari,<b>)" }]);
   });
 
   test("a row is inserted by the form, with a director who is searched for", async () => {

@@ -17,7 +17,8 @@ const SCHEMA = `
     id bigint primary key, name text not null unique, "odd name" text, price numeric, tags text[], data jsonb, at timestamptz,
     seen boolean default false, check (price < 1000)
   );
-  grant all on public.items to service_role`;
+  create table public.races (id bigint primary key, "constructor" text not null, "__proto__" text, "valueOf" text default 'v');
+  grant all on public.items, public.races to service_role`;
 
 const items = table(
   "items",
@@ -35,6 +36,12 @@ const items = table(
     constraints: [{ name: "items_price_check", kind: "check", columns: ["price"], definition: "CHECK (price < 1000)" }],
   },
 );
+const races = table("races", [
+  column("id", "bigint", { nullable: false }),
+  column("constructor", "text", { nullable: false }),
+  column("__proto__", "text"),
+  column("valueOf", "text", { default: "'v'" }),
+]);
 const names = items.columns.map(({ name }) => name);
 
 let ground: Ground;
@@ -221,5 +228,31 @@ describe("an import", () => {
     const result = await imported(csvRecords("id,name\n1,new\n2,b\n"), planFor(["id", "name"]), existing);
     expect(result.status).toBe("done");
     expect((await ground.owner.query("select name from items order by id")).rows).toEqual([{ name }, { name: "b" }]);
+  });
+
+  test.each<[ExportFormat, string]>([
+    ["csv", 'id,constructor,__proto__,valueOf\n1,"a, b",p,\n2,c,,w\n'],
+    ["json", '[{"id": 1, "constructor": "a, b", "__proto__": "p"}, {"id": 2, "constructor": "c", "valueOf": "w"}]'],
+  ])("of %s has columns that are named as members of all objects", async (format, text) => {
+    await ground.owner.query("truncate races");
+    const fileNames = races.columns.map(({ name }) => name);
+    const mapping = proposeMapping(races, fileNames);
+    const plan: ImportPlan = { table: races, format, mapping, emptyCells: "default" };
+    const records = () => readRecords(pieces(text), format === "csv" ? new CsvRecordReader() : new JsonRecordReader());
+    expect(await checkImport(records(), plan)).toEqual({ rows: 2, problems: [], hasMore: false });
+    expect(await imported(records(), plan)).toEqual({ status: "done", inserted: 2 });
+    const { rows } = await ground.owner.query("select races::text from races order by id");
+    expect(rows).toEqual([{ races: '(1,"a, b",p,v)' }, { races: "(2,c,,w)" }]);
+  });
+
+  test("lists a value that is missing in a column that is named as a member of all objects", async () => {
+    const plan: ImportPlan = {
+      table: races,
+      format: "json",
+      mapping: { constructor: "constructor" },
+      emptyCells: "null",
+    };
+    const { problems } = await checkImport(readRecords(pieces('[{"valueOf": "w"}]'), new JsonRecordReader()), plan);
+    expect(problems.map(({ column: name }) => name)).toEqual(["id", "constructor"]);
   });
 });
