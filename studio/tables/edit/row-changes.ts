@@ -3,6 +3,7 @@ import type { EditedTable } from "./edited-table.ts";
 import {
   bulkInsertRequest,
   deleteRequests,
+  deleteUnchangedRequest,
   insertRequest,
   type RestRequest,
   type RowValues,
@@ -79,6 +80,17 @@ export async function deleteRows({ table, key, send }: RowChanger, rows: readonl
   const deleted: TableRow[] = [];
   for (const request of deleteRequests(table, key, rows)) deleted.push(...(await sendForRows(send, request)));
   return deleted;
+}
+
+/** Deletes a row if nobody has changed it since it was read. */
+export async function deleteUnchangedRow(
+  changer: RowChanger,
+  row: TableRow,
+): Promise<{ readonly status: "deleted" } | Exclude<UpdateResult, { status: "changed" }>> {
+  const compared = await compare(changer, row, Object.keys(row));
+  if (compared.status !== "refused") return compared;
+  const deleted = await sendForRows(changer.send, deleteUnchangedRequest(changer.table, changer.key, row));
+  return deleted.length > 0 ? { status: "deleted" } : compare(changer, row, Object.keys(row));
 }
 
 /** Inserts deleted rows again, all or none. */

@@ -1,7 +1,7 @@
 import { quoteField, quoteValue } from "../../api/field-names.ts";
 import { formatQuery, type QueryParameter, type TableRow, tablePath } from "../../api/rest-query.ts";
 import { columnOf, type EditedColumn, type EditedTable, isWritable } from "./edited-table.ts";
-import { hasEquality, valueKind } from "./value-kind.ts";
+import { hasEquality, isEqualityExact, valueKind } from "./value-kind.ts";
 
 /** A request of the table interface. */
 export type RestRequest = {
@@ -15,7 +15,7 @@ export type RestRequest = {
 export type RowValues = Readonly<Record<string, string | null>>;
 
 export type UpdateRequest = RestRequest & {
-  /** Changed columns whose old values the filters cannot name: they are compared by reading the row before. */
+  /** Changed columns whose old values the filters cannot tell exactly: they are compared by reading the row before. */
   readonly unchecked: readonly string[];
 };
 
@@ -30,14 +30,44 @@ export function updateRequest(
   { key, before, values }: { key: readonly string[]; before: TableRow; values: RowValues },
 ): UpdateRequest {
   const changed = Object.keys(values);
-  const isCheckable = (name: string) =>
-    hasEquality(columnOf(table, name)) && (before[name]?.length ?? 0) <= MAX_FILTER_LENGTH;
-  const checked = changed.filter((name) => isCheckable(name) && !key.includes(name));
-  const filters = [...key, ...checked].map((name) => equals(name, before[name] ?? null));
+  const checked = comparableColumns(changed, before, (name) => hasEquality(columnOf(table, name)));
+  const filters = filtersOf(key, checked, before);
+  const isChecked = (name: string) => checked.includes(name) && isEqualityExact(columnOf(table, name));
   return {
     ...writeRequest(table, "PATCH", [...filters, representation(table)], encodeRow(table, values)),
-    unchecked: changed.filter((name) => !isCheckable(name)),
+    unchecked: changed.filter((name) => !isChecked(name)),
   };
+}
+
+/** Deletes a row if it still has the values that were shown, as far as filters can compare them. */
+export function deleteUnchangedRequest(table: EditedTable, key: readonly string[], row: TableRow): RestRequest {
+  const checked = comparableColumns(Object.keys(row), row, (name) => {
+    const column = columnOf(table, name);
+    // Types of extensions may have no `=`.
+    return hasEquality(column) && valueKind(column) !== "other";
+  });
+  return writeRequest(table, "DELETE", [...filtersOf(key, checked, row), representation(table)]);
+}
+
+/** The columns whose values fit into the filters of one request. */
+function comparableColumns(
+  names: readonly string[],
+  row: TableRow,
+  hasFilter: (name: string) => boolean,
+): readonly string[] {
+  let length = 0;
+  return names.filter((name) => {
+    const value = row[name] ?? "";
+    if (!hasFilter(name) || value.length > MAX_FILTER_LENGTH) return false;
+    const size = encodeURIComponent(`${name}=eq.${value}&`).length;
+    const fits = length + size <= MAX_QUERY_LENGTH;
+    if (fits) length += size;
+    return fits;
+  });
+}
+
+function filtersOf(key: readonly string[], checked: readonly string[], row: TableRow): QueryParameter[] {
+  return [...new Set([...key, ...checked])].map((name) => equals(name, row[name] ?? null));
 }
 
 /** `columns` are those that at least one row has; rows without a value get the default. */

@@ -1,5 +1,5 @@
 import type { TableRow } from "../../api/rest-query.ts";
-import { deleteRows, type RowChanger, readRows, restoreRows, updateRow } from "./row-changes.ts";
+import { deleteUnchangedRow, type RowChanger, restoreRows, updateRow } from "./row-changes.ts";
 import type { RowValues } from "./row-requests.ts";
 import { valueKind } from "./value-kind.ts";
 
@@ -56,7 +56,7 @@ async function undoUpdate(
   const values: RowValues = pick(before, columns);
   const result = await updateRow(changer, after, values);
   if (result.status === "changed") return { status: "undone", rows: [result.row] };
-  return { status: "impossible", reason: result.status === "conflict" ? "changed" : result.status };
+  return obstacleOf(result);
 }
 
 function pick(row: TableRow, columns: readonly string[]): TableRow {
@@ -68,10 +68,11 @@ async function undoInsert(
   row: TableRow,
   countReferences: (rows: readonly TableRow[]) => Promise<number>,
 ): Promise<UndoResult> {
-  const [found] = await readRows(changer, [row]);
-  if (!found) return { status: "impossible", reason: "gone" };
-  if (Object.keys(row).some((name) => found[name] !== row[name])) return { status: "impossible", reason: "changed" };
   if ((await countReferences([row])) > 0) return { status: "impossible", reason: "referenced" };
-  const deleted = await deleteRows(changer, [row]);
-  return deleted.length > 0 ? { status: "undone", rows: [] } : { status: "impossible", reason: "refused" };
+  const result = await deleteUnchangedRow(changer, row);
+  return result.status === "deleted" ? { status: "undone", rows: [] } : obstacleOf(result);
+}
+
+function obstacleOf({ status }: { readonly status: "conflict" | "gone" | "refused" }): UndoResult {
+  return { status: "impossible", reason: status === "conflict" ? "changed" : status };
 }

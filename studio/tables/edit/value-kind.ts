@@ -75,6 +75,11 @@ export function hasEquality({ base_type: type }: ValueType): boolean {
   return !WITHOUT_EQUALITY.test(type.replaceAll("[]", ""));
 }
 
+/** Whether equal values have the same text: `=` of citext ignores case, that of intervals takes a month for 30 days. */
+export function isEqualityExact({ base_type: type }: ValueType): boolean {
+  return !/^(citext|interval)$/.test(type.replaceAll("[]", ""));
+}
+
 const INTEGER_BITS: Readonly<Record<string, bigint>> = { smallint: 15n, integer: 31n, bigint: 63n };
 const NUMBER = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
 const NO_NUMBER = /^(nan|[-+]?inf(inity)?)$/i;

@@ -9,9 +9,10 @@ import {
   readRows,
   updateRow,
 } from "../../../studio/tables/edit/row-changes.ts";
-import { deleteRequests, type RowValues } from "../../../studio/tables/edit/row-requests.ts";
+import { deleteRequests, type RowValues, updateRequest } from "../../../studio/tables/edit/row-requests.ts";
 import { undoChange } from "../../../studio/tables/edit/undo.ts";
 import { type Ground, openGround } from "../../realtime/service.ts";
+import { until } from "../../until.ts";
 import { column, reference, table } from "./edited-tables.ts";
 import { senderFor } from "./service-requests.ts";
 
@@ -173,6 +174,41 @@ describe("an update", () => {
     expect(result).toMatchObject({ status: "changed", row: { title: "B", seen: "true" } });
   });
 
+  test("of many long values fits into a URL", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `t${index}`);
+    const before = { id: "1", ...Object.fromEntries(names.map((name) => [name, "é".repeat(900)])) };
+    const values = Object.fromEntries(names.map((name) => [name, "x"]));
+    const wide = table("wide", [column("id", "integer"), ...names.map((name) => column(name, "text"))]);
+    const { path, unchecked } = updateRequest(wide, { key: ["id"], before, values });
+    expect(path.length).toBeLessThan(8_000);
+    expect(unchecked.length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["citext", "A", "a", "b"],
+    ["interval", "1 mon", "30 days", "2 days"],
+  ])("of type %s says that somebody else wrote an equal value of another text", async (type, first, others, mine) => {
+    await ground.owner.query(`
+      create extension if not exists citext; drop table if exists notes; create table notes (id int primary key, body ${type});
+      insert into notes values (1, '${first}'); grant all on notes to service_role`);
+    const notes = table("notes", [column("id", "integer"), column("body", type)]);
+    await until(() =>
+      readRows(changerOf(notes), [{ id: "1" }])
+        .then(([row]) => row?.body === first)
+        .catch(() => false),
+    );
+    await ground.owner.query("update notes set body = $1", [others]);
+    const result = await updateRow(changerOf(notes), { id: "1", body: first }, { body: mine });
+    expect(result).toMatchObject({ status: "conflict", row: { body: others } });
+  });
+
+  test("of several at the same moment is made by one of them", async () => {
+    const before = await insertFilm();
+    const results = await Promise.all(["B", "C", "D", "E"].map((title) => updateRow(changer, before, { title })));
+    const statuses = results.map(({ status }) => status).sort();
+    expect(statuses).toEqual(["changed", "conflict", "conflict", "conflict"]);
+  });
+
   test("of a long text finds the row by reading it before", async () => {
     const [edited, long] = [changerOf(reviews), "x".repeat(20_000)];
     const before = (await insertRow(edited, { id: "1", body: long }))!;
@@ -281,6 +317,25 @@ describe("undo", () => {
     const row = await insertFilm();
     await ground.owner.query(statement);
     expect(await undo({ kind: "insert", row })).toEqual({ status: "impossible", reason });
+  });
+
+  test("of an insert does not delete what somebody changes at the same moment", async () => {
+    const row = await insertFilm(EXACT);
+    const change = async () => {
+      await ground.owner.query("update films set seen = true");
+      return 0;
+    };
+    const result = await undoChange(changer, { kind: "insert", row }, change);
+    expect(result).toEqual({ status: "impossible", reason: "changed" });
+    let isChanged = false;
+    const send: RowChanger["send"] = async (path, options) => {
+      if (options.method === "DELETE" && !isChanged) await ground.owner.query("update films set seen = null");
+      isChanged ||= options.method === "DELETE";
+      return changer.send(path, options);
+    };
+    const after = { ...row, seen: "true" };
+    const deleted = await undoChange({ ...changer, send }, { kind: "insert", row: after }, countReferences);
+    expect([isChanged, deleted]).toEqual([true, { status: "impossible", reason: "changed" }]);
   });
 
   test("of a delete inserts the rows again, without generated columns", async () => {
