@@ -9,6 +9,7 @@ import {
 } from "../../engine/inspect/database-activity.ts";
 import type { ProcessActivity } from "../../engine/observability/process-activity.ts";
 import { addUp, INTERVAL_SECONDS, summarizeIntervals } from "../../engine/observability/request-history.ts";
+import { withoutSecrets } from "../../engine/script/without-secrets.ts";
 import { readTaskActivity } from "../../engine/tasks/job-runner.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "../auth/read-body.ts";
@@ -50,7 +51,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         ...describeProcesses(processes, since),
         database: { ...database, sessions: describeSessions(database, own) },
         slow_statements: statements
-          ? { source: "pg_stat_statements", statements }
+          ? { source: "pg_stat_statements", statements: statements.map(hideSecrets) }
           : {
               source: "service",
               least_ms: config.slowQueryMs,
@@ -64,7 +65,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
       const statement = await cancelStatement(asOwner, { pid, startedAt }, ({ application, role, milliseconds }) =>
         logEvent("studio.statement_cancelled", { pid, application, role, milliseconds: milliseconds ?? 0 }),
       );
-      return jsonResponse(200, { ...statement, message: "Postgres was asked to cancel the statement." });
+      return jsonResponse(200, { ...hideSecrets(statement), message: "Postgres was asked to cancel the statement." });
     },
   };
 }
@@ -122,9 +123,14 @@ function describeSessions(
   const seen = new Set(sessions.map(({ pid }) => pid));
   const unseen = seesAll ? [] : [...own.values()].filter(({ pid }) => !seen.has(pid));
   return [
-    ...sessions.map((session) => ({ ...session, request: requestOf(own.get(session.pid)) })),
+    ...sessions.map((session) => ({ ...hideSecrets(session), request: requestOf(own.get(session.pid)) })),
     ...unseen.map((running) => ({ ...toSession(running), request: requestOf(running) })),
   ];
+}
+
+/** Administrators may see what others run, without the passwords that others set. */
+function hideSecrets<T extends { readonly statement: string | null }>(running: T): T {
+  return { ...running, statement: running.statement === null ? null : withoutSecrets(running.statement) };
 }
 
 function requestOf(running: RunningStatement | undefined) {

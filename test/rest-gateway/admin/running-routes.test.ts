@@ -165,6 +165,17 @@ describe("what the database does", () => {
     }
   });
 
+  test("has no passwords that others set", async () => {
+    const client = await connect("a password");
+    try {
+      await client.query("begin; do $$ begin create role secretive password 'hunter2'; end $$");
+      await until(async () => (await sessionOf("a password"))?.state === "idle in transaction");
+      expect((await sessionOf("a password"))!.statement).toMatch(/^begin;\s*do …$/);
+    } finally {
+      await client.end();
+    }
+  });
+
   test("has the connections by application and state", async () => {
     const { database: activity } = await running();
     expect(activity.max_connections).toBe(300);
