@@ -99,7 +99,7 @@ function printBanner(running: RunningService): void {
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
   print(`
   address    ${url}
-  health     ${url}/health
+${config.studio === "off" ? "" : `  studio     ${url}/studio\n`}  health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
 ${isSingleProcess ? "" : `  workers    ${config.workers}\n`}${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
   users      ${config.usersAccess} (${config.usersAccessReason})

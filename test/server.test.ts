@@ -86,6 +86,7 @@ describe("npm start", () => {
     expect(printed()).toMatch(/creating the database cluster.+migrating the database.+ready in \d+\.\d s/s);
     expect(printed()).toContain(join(folder, "data"));
     expect(printed()).toContain("npm run keys");
+    expect(printed()).toContain(`studio     ${url}/studio`);
     await command("keys");
     const { jwtSecret, databasePassword } = JSON.parse(await readFile(join(folder, "data/secrets.json"), "utf8"));
     for (const secret of [jwtSecret, databasePassword]) expect(printed() + logged()).not.toContain(secret);
