@@ -43,6 +43,12 @@ export const texts = {
     intro: "Studio shows what the interfaces of this service give to an administrator.",
     signIn: "Sign in",
     or: "or use a token",
+    obstacles: {
+      "no accounts":
+        "Nobody can sign in, because the database has no accounts: npm run migrate adds them. A token of the role admin can be used.",
+      "not an administrator":
+        "You are signed in, but not as an administrator. Sign in as one, or assign the role: npm run user -- role <e-mail address> admin",
+    },
     token: "Access token of an administrator",
     useToken: "Use the token",
     tokenRefused: "The token is not valid, or is not an administrator's.",

@@ -29,9 +29,12 @@ export type ViewedCaller = {
   readonly label: string;
 };
 
+/** Why signing in by the pages does not lead to a session. */
+export type SignInObstacle = "no accounts" | "not an administrator";
+
 export type SessionState =
   | { readonly status: "starting" }
-  | { readonly status: "signed-out"; readonly error: Error | null }
+  | { readonly status: "signed-out"; readonly error: Error | null; readonly obstacle: SignInObstacle | null }
   | { readonly status: "signed-in"; readonly session: AdminSession; readonly viewAs: ViewedCaller | null };
 
 const SESSION_PATH = "/admin/v1/session";
@@ -45,6 +48,8 @@ let renewal: ReturnType<typeof setTimeout> | undefined;
 let renewing: Promise<void> | null = null;
 /** Renews the session with the credential that it was made with. */
 let openSession: () => Promise<AdminSession> = openWithCookie;
+/** Whether the service has the pages for signing in, which need its table of accounts. */
+let hasSignInPages = true;
 
 /** Makes a session from the cookie of the sign-in pages, or of whoever sits at the machine where STUDIO=open. */
 export async function startSession(): Promise<void> {
@@ -61,7 +66,7 @@ export async function signInWithToken(token: string): Promise<void> {
 export function signOut(): void {
   clearTimeout(renewal);
   openSession = openWithCookie;
-  sessionState.set({ status: "signed-out", error: null });
+  sessionState.set({ status: "signed-out", error: null, obstacle: hasSignInPages ? null : "no accounts" });
 }
 
 /** The token of the administrator; null without a session. */
@@ -107,8 +112,19 @@ async function replaceSession(): Promise<void> {
     const isRefused = error instanceof ServiceError && [401, 403, 404].includes(error.status);
     // A service that restarts does not end the session.
     if (!isRefused && sessionState.get().status === "signed-in") renewIn(MIN_RENEWAL_MS);
-    else sessionState.set({ status: "signed-out", error: isRefused ? null : (error as Error) });
+    else
+      sessionState.set({
+        status: "signed-out",
+        error: isRefused ? null : (error as Error),
+        obstacle: obstacleOf(error as Error),
+      });
   }
+}
+
+function obstacleOf(error: Error): SignInObstacle | null {
+  if (!hasSignInPages) return "no accounts";
+  const isForbidden = error instanceof ServiceError && error.status === 403;
+  return isForbidden && openSession === openWithCookie ? "not an administrator" : null;
 }
 
 function renewIn(milliseconds: number): void {
@@ -118,6 +134,7 @@ function renewIn(milliseconds: number): void {
 
 async function openWithCookie(): Promise<AdminSession> {
   const csrf = await fetchResponse("/csrf-token", { token: null, withCookie: true });
+  hasSignInPages = csrf.status !== 404;
   const { csrfToken = "" } = csrf.ok ? ((await csrf.json()) as { csrfToken?: string }) : {};
   const headers = { "X-CSRF-Token": csrfToken };
   const response = await sendRequest(SESSION_PATH, { method: "POST", headers, token: null, withCookie: true });

@@ -16,8 +16,14 @@ export function SignIn({ state }: { state: Exclude<SessionState, { status: "sign
       <h1>${texts.signIn.title}</h1>
       <p>${texts.signIn.intro}</p>
       ${state.error && html`<${Notice} kind="error" error=${state.error} />`}
-      <a class="button primary" href=${`/auth/sign-in?redirect_to=${encodeURIComponent(here)}`}>${texts.signIn.signIn}</a>
-      <p class="divider">${texts.signIn.or}</p>
+      ${state.obstacle && html`<${Notice} kind="warning"><p>${texts.signIn.obstacles[state.obstacle]}</p><//>`}
+      ${
+        state.obstacle !== "no accounts" &&
+        html`
+          <a class="button primary" href=${`/auth/sign-in?redirect_to=${encodeURIComponent(here)}`}>${texts.signIn.signIn}</a>
+          <p class="divider">${texts.signIn.or}</p>
+        `
+      }
       <${TokenForm} />
     </main>
   `;

@@ -1,4 +1,6 @@
+import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SECRET } from "../secret.ts";
 import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
 
 const EMAIL = "root@example.org";
@@ -26,6 +28,26 @@ describeInBrowser("signing in to Studio", () => {
     await page.close();
   });
 
+  test("as a user who is not an administrator says so", async () => {
+    const account = { email: "ada@example.org", password: PASSWORD };
+    const token = jwt.sign({ role: "service_role" }, SECRET);
+    const created = await fetch(`${studio.service.url}/auth/v1/admin/users`, {
+      method: "POST",
+      headers: { apikey: token, authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ ...account, email_confirm: true }),
+    });
+    expect(created.status).toBe(200);
+    const page = await studio.browser.newPage();
+    await page.goto(`${studio.service.url}/studio`);
+    expect(await page.getByText("not as an administrator").count()).toBe(0);
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await page.locator("input[name=username], input[type=email]").first().fill(account.email);
+    await page.locator("input[type=password]").fill(PASSWORD);
+    await page.keyboard.press("Enter");
+    await page.getByText("You are signed in, but not as an administrator.").waitFor();
+    await page.close();
+  });
+
   test("with a token that is not an administrator's says so", async () => {
     const page = await studio.browser.newPage();
     await page.goto(`${studio.service.url}/studio`);
@@ -33,5 +55,20 @@ describeInBrowser("signing in to Studio", () => {
     await page.getByRole("button", { name: "Use the token" }).click();
     await page.getByText("The token is not valid, or is not an administrator's.").waitFor();
     await page.close();
+  });
+});
+
+describeInBrowser("Studio of a database without accounts", () => {
+  test("asks for a token, and has no link to sign-in pages", async () => {
+    const studio = await openStudio({ template: "empty", settings: { STUDIO: "administrators" } });
+    try {
+      const page = await studio.browser.newPage();
+      await page.goto(`${studio.service.url}/studio`);
+      await page.getByText("the database has no accounts").waitFor();
+      expect(await page.getByRole("link", { name: "Sign in" }).count()).toBe(0);
+      await page.getByLabel("Access token").waitFor();
+    } finally {
+      await studio.close();
+    }
   });
 });
