@@ -14,7 +14,7 @@ import { clientDisconnected, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { makeAssumedContexts } from "../statement-context.ts";
 import { explainRead, explainRefusal, parseReadAddress, type ReadExplanation } from "../why/explain-read.ts";
-import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
+import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 import { requireRole, tokenAsUser } from "./session-routes.ts";
 
 /** Of each statement, and of each command of the matrix for all callers together. */
@@ -23,6 +23,8 @@ const TIMEOUT_MS = 10_000;
 const MAX_ROWS = 10_000;
 const TABLES_PER_PAGE = 10;
 const MAX_CALLERS = 20;
+/** Each has two connections of its own. */
+const MAX_RUNNING = 4;
 
 type TriedCaller = { readonly role: string; readonly user: string | null; readonly claims: Claims };
 
@@ -34,6 +36,7 @@ const JSON_OBJECT: BodyField<Readonly<Record<string, unknown>>> = {
 
 /** Who may do what, and why: `npm run why`, `npm run policies` and `npm run doctor` for administrators. */
 export function accessRoutes(services: AdminServices): AdminRoutes {
+  const limited = limitRunning(MAX_RUNNING, "explanations of policies");
   return {
     "POST /why": async (admin) => {
       const { path, schema, as } = await readFields(admin.request, {
@@ -42,11 +45,11 @@ export function accessRoutes(services: AdminServices): AdminRoutes {
         as: JSON_OBJECT,
       });
       const caller = await readCaller(as, admin, services);
-      return jsonResponse(200, await explain({ path, schema }, caller, admin.request, services));
+      return jsonResponse(200, await limited(() => explain({ path, schema }, caller, admin.request, services)));
     },
     "GET /policies": async (admin) => {
       const callers = await readCallers(admin, services);
-      return jsonResponse(200, await readMatrixPage(callers, admin.request, services));
+      return jsonResponse(200, await limited(() => readMatrixPage(callers, admin.request, services)));
     },
     "GET /doctor": async ({ request }) => {
       const findings = await collectFindings({

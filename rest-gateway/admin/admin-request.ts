@@ -3,6 +3,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import { unavailable } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
@@ -52,3 +53,19 @@ export type AdminRouteHandler = (
 
 /** Handlers by method and path below the prefix: `DELETE /sessions/{session}`. */
 export type AdminRoutes = Readonly<Record<string, AdminRouteHandler>>;
+
+/** Runs work that has connections of its own, as long as not too much of it runs; else 503. */
+export type LimitedRunner = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+export function limitRunning(max: number, subject: string): LimitedRunner {
+  let running = 0;
+  return async (work) => {
+    if (running >= max) throw unavailable(`Too many ${subject} are running; try again shortly.`);
+    running++;
+    try {
+      return await work();
+    } finally {
+      running--;
+    }
+  };
+}

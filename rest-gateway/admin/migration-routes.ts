@@ -5,7 +5,7 @@ import { SchemaChangeError, type SchemaChanges } from "../../engine/migrate/sche
 import { toLoggedSql } from "../../engine/script/without-secrets.ts";
 import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
-import type { AdminRoutes } from "./admin-request.ts";
+import { type AdminRoutes, limitRunning } from "./admin-request.ts";
 
 const isCount = (value: unknown): value is RowCountRequest => {
   if (!isJsonObject(value) || !isJsonObject(value.table)) return false;
@@ -22,9 +22,12 @@ const CHANGE = { sql: TEXT, name: OPTIONAL_TEXT, dry_run: OPTIONAL_BOOLEAN, coun
 /** What the audit log keeps of the SQL. */
 const LOGGED_LENGTH = 10_000;
 const DEFAULT_NAME = "change the schema";
+/** Each has a connection of its own. */
+const MAX_RUNNING = 4;
 
 /** `/migration`: changes of the schema, as a file of the current migration or at once. */
 export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: SchemaChanges }): AdminRoutes {
+  const limited = limitRunning(MAX_RUNNING, "changes of the schema");
   return {
     "GET /migration": async () => jsonResponse(200, await schemaChanges.state()),
     "POST /migration": async ({ request, logEvent }) => {
@@ -34,7 +37,7 @@ export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: Sch
       await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
       try {
         const done = isDryRun
-          ? await schemaChanges.dryRun(sql, counted ?? undefined)
+          ? await limited(() => schemaChanges.dryRun(sql, counted ?? undefined))
           : { ...(await schemaChanges.apply(sql, name ?? DEFAULT_NAME)), applied: true };
         return jsonResponse(200, { ...done, error: null });
       } catch (error) {

@@ -1,7 +1,6 @@
 import type { Config } from "../../engine/config/config.ts";
 import { shorterLimit } from "../../engine/database/pipelined-batch.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
-import { unavailable } from "../../engine/errors.ts";
 import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
 import { serializeClaims } from "../../engine/identity/claims.ts";
 import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
@@ -17,7 +16,7 @@ import { HttpError } from "../../http/http-error.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
 import { readJsonObject } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
-import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
+import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 
 const SQL_BODY: BodyLimit = { bytes: 1024 * 1024, isAnonymous: false };
 const DEFAULT_ROWS = 1_000;
@@ -41,7 +40,7 @@ type SqlRequest = {
 /** `POST /sql`: runs statements that an administrator has written. */
 export function sqlRoutes({ config, postgres, catalog, log }: AdminServices): AdminRoutes {
   const contextOf = makeContextReader(config, catalog);
-  let running = 0;
+  const limited = limitRunning(MAX_RUNNING, "SQL requests");
 
   const run = async ({ request, logEvent }: AdminRequest, query: SqlRequest): Promise<ScriptOutcome> => {
     const { sql, as, limit, readOnly, explain } = query;
@@ -77,13 +76,7 @@ export function sqlRoutes({ config, postgres, catalog, log }: AdminServices): Ad
     "POST /sql": async (administration) => {
       if (!config.studioSql) throw sqlIsOff();
       const query = await readSqlRequest(administration.request);
-      if (running >= MAX_RUNNING) throw unavailable("Too many SQL requests are running; try again shortly.");
-      running++;
-      try {
-        return jsonResponse(200, toJson(await run(administration, query), query.sql));
-      } finally {
-        running--;
-      }
+      return jsonResponse(200, toJson(await limited(() => run(administration, query)), query.sql));
     },
   };
 }

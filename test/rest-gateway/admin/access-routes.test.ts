@@ -231,3 +231,17 @@ describe("GET /admin/v1/doctor", () => {
     expect(JSON.stringify(body.findings)).toMatch(/differs from the migrations|could not be compared/);
   });
 });
+
+test("more than four explanations at once are refused", async () => {
+  const client = await operated.owner.connect();
+  try {
+    await client.query("begin; lock table locked");
+    const trying = Array.from({ length: 6 }, () => policies("table=public.locked&role=anon"));
+    const statuses = (await Promise.all(trying)).map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 200, 200, 200, 503, 503]);
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+  expect((await policies("table=public.locked&role=anon")).status).toBe(200);
+});
