@@ -1,4 +1,4 @@
-import type pg from "pg";
+import pg from "pg";
 import { NO_TRANSACTION } from "./apply-migrations.ts";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 
@@ -97,7 +97,7 @@ async function runStatement(client: pg.ClientBase, script: string, { start, sql 
   // In the extended protocol Postgres refuses a text with several statements.
   const query = { text: sql, queryMode: "extended" };
   try {
-    await client.query(query);
+    await runWithoutRows(client, query);
   } catch (thrown) {
     const error = thrown as pg.DatabaseError;
     const position = Number(error.position ?? 0);
@@ -106,4 +106,14 @@ async function runStatement(client: pg.ClientBase, script: string, { start, sql 
     }
     throw errorAt(start + (position > 0 ? toUtf16Offset(sql, position) : 0), script, error);
   }
+}
+
+/** Rows are dropped as they arrive: a script has no use for them, and the memory may be too small for all. */
+function runWithoutRows(client: pg.ClientBase, query: pg.QueryConfig): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const running = client.query(new pg.Query(query));
+    running.on("row", () => {});
+    running.on("end", () => resolve());
+    running.on("error", reject);
+  });
 }

@@ -252,6 +252,13 @@ describe("a dry run", () => {
     expect(await rows("select to_regclass('public.kept') as kept")).toEqual([{ kept: null }]);
   });
 
+  test("of a statement that returns many rows does not take the memory", async () => {
+    const before = process.memoryUsage().rss;
+    const sql = "select repeat('x', 1000) || n from generate_series(1, 500000) as n";
+    expect(await tried(sql)).toMatchObject({ tried: true, changes: [] });
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 * 1024);
+  });
+
   test("says that a statement which refuses a transaction was not tried", async () => {
     const sql = "--! no-transaction\ncreate index concurrently on public.large (word);";
     expect(await tried(sql)).toMatchObject({ tried: false, changes: [] });
