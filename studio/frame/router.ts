@@ -20,7 +20,16 @@ export function navigate(address: string, { replace = false }: NavigateOptions =
 /** The decoded segments of the path below `/studio`: ["tables", "public", "films"]. */
 export function useSegments(): readonly string[] {
   const { path } = useStore(location);
-  return path.slice(ROOT.length).split("/").filter(Boolean).map(decodeURIComponent);
+  return path.slice(ROOT.length).split("/").filter(Boolean).map(decodeSegment);
+}
+
+/** A segment that is no encoded text is kept: there is nothing of that name. */
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 /** One parameter of the query string, and the function that changes it; null removes it. */

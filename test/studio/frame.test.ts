@@ -88,6 +88,16 @@ describeInBrowser("the frame of Studio", () => {
     await page.close();
   });
 
+  test.each(["/studio/%ff", "/studio/tables/public/%c3", "/studio/constructor"])(
+    "says that there is nothing at %s",
+    async (path) => {
+      const page = await studio.open("/studio");
+      await page.goto(studio.service.url + path);
+      await page.getByText(/There is no (such page|table)/).waitFor();
+      await page.close();
+    },
+  );
+
   test("is accessible on a phone and on a large screen, light and dark", async () => {
     const page = await studio.open("/studio/nowhere");
     for (const { width, colorScheme } of LAYOUTS) {
