@@ -86,6 +86,9 @@ type LoggedRequest = {
   readonly counter: RequestCounter | undefined;
 };
 
+/** A page of Studio loads a hundred of them, which would hide the lines of other requests. */
+const STUDIO_FILE = /^\/studio\/(?:app|modules)\//;
+
 /** Logs one line when a request is finished, without the query string, which may hold keys and personal data. */
 function logRequest(log: Logger, { id, request, response, counter }: LoggedRequest): void {
   if (!counter?.isWatched() && !log.isLevelEnabled("error")) return;
@@ -97,7 +100,7 @@ function logRequest(log: Logger, { id, request, response, counter }: LoggedReque
     const duration = performance.now() - startedAt;
     const path = pathOfUrl(url);
     counter?.count(method, path, status, duration);
-    const level = status >= 500 ? "error" : "info";
+    const level = status >= 500 ? "error" : status < 400 && STUDIO_FILE.test(path) ? "debug" : "info";
     if (!log.isLevelEnabled(level)) return;
     const milliseconds = Math.round(duration * 10) / 10;
     const aborted = !response.writableFinished;
