@@ -872,6 +872,7 @@ export const texts = {
     setPasswordHint: "A new password ends all sign-ins of the user.",
     confirmed: "The address is confirmed",
     noUsers: "No user matches.",
+    noUsersYet: "Nobody has an account yet.",
     never: "never",
     none: "None.",
     previous: "Previous",

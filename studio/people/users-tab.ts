@@ -36,15 +36,17 @@ export function UsersTab() {
     </div>
     ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
     ${!value && isLoading && html`<${Loading} />`}
-    ${value && html`<${UserTable} users=${value.users} />`}
+    ${value && html`<${UserTable} users=${value.users} isFiltered=${filter !== null} />`}
     ${value && html`<${Pager} page=${page} total=${value.total} onChange=${(next: number) => setPage(String(next))} />`}
     ${dialog === "create" && html`<${CreateDialog} onClose=${() => setDialog(null)} />`}
     ${dialog === "invite" && html`<${InviteDialog} onClose=${() => setDialog(null)} />`}
   `;
 }
 
-function UserTable({ users }: { readonly users: readonly User[] }) {
-  if (users.length === 0) return html`<${Empty}>${texts.people.noUsers}<//>`;
+type UserTableProps = { readonly users: readonly User[]; readonly isFiltered: boolean };
+
+function UserTable({ users, isFiltered }: UserTableProps) {
+  if (users.length === 0) return html`<${Empty}>${isFiltered ? texts.people.noUsers : texts.people.noUsersYet}<//>`;
   const { user, name, role, created, lastSignIn, state } = texts.people.columns;
   const rows = users.map((each) => ({
     key: each.id,

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type DatabaseDescription, nameKey } from "../../api/catalog.ts";
 import { Button, IconButton } from "../../components/button.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
@@ -87,6 +87,12 @@ type PartProps = {
 function ColumnList({ form, catalog, onChange }: PartProps) {
   const { columns, primaryKey } = form;
   const [open, setOpen] = useState(0);
+  const list = useRef<HTMLFieldSetElement>(null);
+  const addedAt = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    if (addedAt.current === open) list.current?.querySelector<HTMLInputElement>("details[open] input")?.focus();
+    addedAt.current = null;
+  }, [open]);
   const changeColumn = (index: number) => (change: Partial<ColumnForm>) => {
     const before = columns[index]!;
     const renamed =
@@ -95,6 +101,7 @@ function ColumnList({ form, catalog, onChange }: PartProps) {
   };
   const add = () => {
     onChange({ columns: [...columns, NEW_COLUMN] });
+    addedAt.current = columns.length;
     setOpen(columns.length);
   };
   const remove = (index: number) => {
@@ -104,7 +111,7 @@ function ColumnList({ form, catalog, onChange }: PartProps) {
   const setKey = (name: string) => (isKey: boolean) =>
     onChange({ primaryKey: isKey ? [...primaryKey, name] : primaryKey.filter((other) => other !== name) });
   return html`
-    <fieldset class="column-list">
+    <fieldset class="column-list" ref=${list}>
       <legend>${words.columns}</legend>
       ${columns.map(
         (column, index) => html`
