@@ -8,6 +8,7 @@ export const texts = {
     skipToContent: "Skip to the content",
     notFound: "There is no such page.",
     loadFailed: "This page could not be loaded.",
+    drawFailed: "This page could not be shown.",
     theme: "Colour scheme",
     themes: { system: "As the system", light: "Light", dark: "Dark" },
     viewingAs: (label: string) => `Viewing as ${label}`,

@@ -1,8 +1,8 @@
 import type { FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
-import { html } from "../html.ts";
+import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { pages } from "./pages.ts";
 import { useSegments } from "./router.ts";
@@ -29,5 +29,12 @@ export function CurrentPage() {
   if (!page) return html`<${Empty}><h1>${texts.frame.notFound}</h1><//>`;
   if (loaded?.name !== name) return html`<${Loading} />`;
   if (loaded.error) return html`<${Notice} kind="error" title=${texts.frame.loadFailed} error=${loaded.error} />`;
-  return html`<${loaded.Page} key=${name} />`;
+  return html`<${PageBoundary} key=${name}><${loaded.Page} /><//>`;
+}
+
+/** Shows the error of a page that cannot be drawn, so that the navigation stays. */
+function PageBoundary({ children }: { readonly children?: Children }) {
+  const [error, reset] = useErrorBoundary();
+  if (!error) return html`${children}`;
+  return html`<${Notice} kind="error" title=${texts.frame.drawFailed} error=${error} onRetry=${reset} />`;
 }

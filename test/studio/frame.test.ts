@@ -88,6 +88,19 @@ describeInBrowser("the frame of Studio", () => {
     await page.close();
   });
 
+  test("keeps its navigation when a page cannot be shown, and shows the page when it can", async () => {
+    const page = await studio.open("/studio");
+    await page.route("**/admin/v1/catalog", (route) => route.fulfill({ json: { schemas: null } }));
+    await page.goto(`${studio.service.url}/studio/schema`);
+    await page.getByText("This page could not be shown.").waitFor();
+    await page.getByRole("link", { name: "People" }).click();
+    await page.getByRole("heading", { name: "People", level: 1 }).waitFor();
+    await page.unroute("**/admin/v1/catalog");
+    await page.goto(`${studio.service.url}/studio/schema`);
+    await page.getByText("Choose an object.").waitFor();
+    await page.close();
+  });
+
   test.each(["/studio/%ff", "/studio/tables/public/%c3", "/studio/constructor"])(
     "says that there is nothing at %s",
     async (path) => {
