@@ -8,7 +8,7 @@ export const VERBS = ["select", "insert", "update", "delete"] as const;
 
 const INSUFFICIENT_PRIVILEGE = "42501";
 const QUERY_CANCELED = "57014";
-/** A table that is locked meanwhile makes nobody wait behind us. */
+/** Waiting longer for a locked table would block other sessions. */
 const LOCK_TIMEOUT_MS = 1_000;
 /** Integrity constraints, which Postgres checks after the policies. */
 const CONSTRAINT_VIOLATION = /^23/;

@@ -8,7 +8,7 @@ import { appliedMigrations } from "./migration-state.ts";
 import { runSql, SqlScriptError } from "./sql-transaction.ts";
 import type { MigrationWatch } from "./watch-migrations.ts";
 
-/** What becomes of SQL that changes the schema: a file of the current migration, or run at once, or refused. */
+/** How SQL that changes the schema is applied: as a file of the current migration, at once, or not at all. */
 export type SchemaChangeMode = "current" | "run" | "off";
 
 export type SchemaChangeState = {

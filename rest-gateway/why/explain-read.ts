@@ -275,7 +275,7 @@ export type ReadRefusal = {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** An error in a policy, which clients are not told about. */
+  /** An error in a policy, whose message clients do not get. */
   readonly cause: string | null;
   readonly missingGrants: readonly string[];
 };

@@ -60,7 +60,7 @@ export function MissingGrants({ grants }: { readonly grants: readonly string[] }
 export function PolicyList({ policies }: { readonly policies: readonly PolicyInWords[] }) {
   return policies.map(
     (policy) => html`
-      <section key=${policy.name} class="access-policy stack" aria-label=${policy.name}>
+      <section key=${policy.name} class="stack" aria-label=${policy.name}>
         <h3>${policy.name} ${!policy.permissive && html`<span class="badge warning">${words.restrictive}</span>`}</h3>
         <p>${policy.words}.</p>
         <${CodeBlock} text=${policySql(policy)} label=${words.sqlOf(policy.name)} wrap />

@@ -8,7 +8,7 @@ export type ServiceRequest = HttpRequest & {
   readonly as?: "administrator" | "viewed";
 };
 
-/** What only administrators use, whoever is viewed as. */
+/** Requests that always have the token of the administrator, also during "View as". */
 const ADMINISTRATION = /^\/(admin\/v1|auth\/v1\/admin|api\/auth|auth\/keys)(\/|$|\?)/;
 
 /** Sends a request with the token of the session. Throws ServiceError for a status of 400 or more. */

@@ -2,7 +2,7 @@ import { adminCall } from "./admin.ts";
 
 /** The response of `GET /admin/v1/migration`. */
 export type MigrationState = {
-  /** What becomes of SQL: a file of the current migration, or run at once, or refused. */
+  /** How SQL is applied: as a file of the current migration, at once, or not at all. */
   readonly mode: "current" | "run" | "off";
   readonly reason: string;
   /** What makes changes possible; null where they are. */

@@ -51,7 +51,7 @@ let openSession: () => Promise<AdminSession> = openWithCookie;
 /** Whether the service has the pages for signing in, which need its table of accounts. */
 let hasSignInPages = true;
 
-/** Makes a session from the cookie of the sign-in pages, or of whoever sits at the machine where STUDIO=open. */
+/** Makes a session from the cookie of the sign-in pages, or, with STUDIO=open, for any browser on the machine. */
 export async function startSession(): Promise<void> {
   openSession = openWithCookie;
   await renewSession();

@@ -147,7 +147,7 @@ export function openCodeMirror(parent: HTMLElement, options: CodeMirrorOptions):
       ],
     }),
   });
-  /** The text was set by its owner, who is not told of it. */
+  /** The text was set by the parent component, which gets no event for it. */
   let isFromOutside = false;
   const editor: CodeMirror = {
     get text() {

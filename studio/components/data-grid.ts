@@ -63,7 +63,7 @@ export function DataGrid<Row>(props: DataGridProps<Row>) {
       onWheel=${scroll.onWheel}
       ...${cursor.listeners}
     >
-      <div role="none" class="grid-extent" style=${extent}>
+      <div role="none" style=${extent}>
         <div role="none" class="grid-layer" style=${layerStyle(view, startWidth)}>
           <${GridHeader}
             ...${headerProps(props)}

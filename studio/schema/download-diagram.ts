@@ -1,4 +1,5 @@
 import { render } from "preact";
+import { saveFile } from "../components/save-file.ts";
 import { html } from "../html.ts";
 import type { DiagramModel } from "./diagram-model.ts";
 import { type PlaceOf, StaticDiagram } from "./diagram-view.ts";
@@ -17,11 +18,7 @@ const STYLES = `
   .diagram-reach { display: none }`;
 
 export function downloadDiagram(model: DiagramModel, placeOf: PlaceOf, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([diagramFile(model, placeOf)], { type: "image/svg+xml" }));
-  link.download = `${name}.svg`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveFile(`${name}.svg`, new Blob([diagramFile(model, placeOf)], { type: "image/svg+xml" }));
 }
 
 /** The diagram as the text of an SVG file, which needs nothing else. */

@@ -1,5 +1,6 @@
 import {
   type DatabaseDescription,
+  type DescribedColumn,
   type DescribedExtension,
   type DescribedPublication,
   type DescribedSequence,
@@ -9,6 +10,7 @@ import {
   shortName,
 } from "../api/catalog.ts";
 import { html } from "../html.ts";
+import { identifierOf } from "../sql-text.ts";
 import { texts } from "../texts.ts";
 import { Code, DetailsHeader, DetailsSection, Facts, PartsTable, TableLink } from "./details-parts.ts";
 import { TypeMenu } from "./forms/schema-menus.ts";
@@ -18,9 +20,7 @@ type TypeProps = { readonly catalog: DatabaseDescription; readonly type: Describ
 /** An enum, domain, composite type or range, and the columns that have it. */
 export function TypeDetails({ catalog, type }: TypeProps) {
   const uses = catalog.tables.flatMap((table) =>
-    table.columns
-      .filter(({ type_name: name, type: text }) => (name && isSameName(name, type)) || text === `${arrayName(type)}[]`)
-      .map((column) => ({ table, column })),
+    table.columns.filter((column) => isOfType(column, type)).map((column) => ({ table, column })),
   );
   return html`
     <article class="schema-article">
@@ -67,11 +67,9 @@ export function TypeDetails({ catalog, type }: TypeProps) {
   `;
 }
 
-/** As Postgres writes it in the type of a column. */
-function arrayName({ schema, name }: DescribedType): string {
-  return [schema, name]
-    .map((part) => (/^[a-z_][a-z0-9_$]*$/.test(part) ? part : `"${part.replaceAll('"', '""')}"`))
-    .join(".");
+/** Whether the column holds values of the type, or arrays of them. */
+function isOfType({ type_name: name, type: text }: DescribedColumn, type: DescribedType): boolean {
+  return (name !== null && isSameName(name, type)) || text === `${identifierOf(type)}[]`;
 }
 
 function Labels({ labels }: Pick<DescribedType, "labels">) {

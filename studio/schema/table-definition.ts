@@ -1,21 +1,10 @@
 import type { DescribedColumn, DescribedGrant, DescribedPolicy, DescribedTable } from "../api/catalog.ts";
-import { quoteRole, quoteText } from "./forms/sql-text.ts";
+import { identifier, identifierOf, identifierOfRole, quoteText } from "../sql-text.ts";
 
 /** Keywords that cannot be names without quotes. */
-const RESERVED = new Set(
-  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
-  concurrently constraint create cross current_catalog current_date current_role current_schema current_time current_timestamp
-  current_user default deferrable desc distinct do else end except false fetch for foreign freeze from full grant group having ilike
-  in initially inner intersect into is isnull join lateral leading left like limit localtime localtimestamp natural not notnull
-  null offset on only or order outer overlaps placing primary references returning right select session_user similar some symmetric
-  system_user table tablesample then to trailing true union unique user using variadic verbose when where window with`.split(
-    /\s+/,
-  ),
-);
-
 /** The SQL that creates a table or view as it is, with all that belongs to it: to read, and to copy. */
 export function tableDefinition(table: DescribedTable): string {
-  const name = nameOf(table);
+  const name = identifierOf(table);
   return [
     `${createStatement(table, name)};`,
     ...ownIndexes(table).map(({ definition }) => `${definition};`),
@@ -50,9 +39,9 @@ function createStatement(table: DescribedTable, name: string): string {
     default: {
       const [parent] = table.parents;
       if (parent && table.partition_bound) {
-        return `create table ${name} partition of ${nameOf(parent)} ${table.partition_bound}${partitionBy(table)}`;
+        return `create table ${name} partition of ${identifierOf(parent)} ${table.partition_bound}${partitionBy(table)}`;
       }
-      const inherited = table.parents.length > 0 ? ` inherits (${table.parents.map(nameOf).join(", ")})` : "";
+      const inherited = table.parents.length > 0 ? ` inherits (${table.parents.map(identifierOf).join(", ")})` : "";
       return `create ${table.unlogged ? "unlogged " : ""}table ${name} (\n${lines(table)}\n)${inherited}${partitionBy(table)}`;
     }
   }
@@ -106,7 +95,7 @@ function policyStatement({ name, command, permissive, roles, using, check }: Des
   return [
     `create policy ${identifier(name)} on ${table}`,
     ...(permissive ? [] : ["  as restrictive"]),
-    `  for ${command} to ${roles.map(roleName).join(", ")}`,
+    `  for ${command} to ${roles.map(identifierOfRole).join(", ")}`,
     ...(using === null ? [] : [`  using (${using})`]),
     ...(check === null ? [] : [`  with check (${check})`]),
   ]
@@ -118,11 +107,13 @@ function grantStatements({ owner, grants, columns }: DescribedTable, name: strin
   const others = (all: readonly DescribedGrant[]) =>
     all.filter(({ role, privileges }) => role !== owner && privileges.length > 0);
   return [
-    ...others(grants).map(({ role, privileges }) => `grant ${privileges.join(", ")} on ${name} to ${roleName(role)};`),
+    ...others(grants).map(
+      ({ role, privileges }) => `grant ${privileges.join(", ")} on ${name} to ${identifierOfRole(role)};`,
+    ),
     ...columns.flatMap((column) =>
       others(column.grants).map(({ role, privileges }) => {
         const ofColumn = privileges.map((privilege) => `${privilege} (${identifier(column.name)})`);
-        return `grant ${ofColumn.join(", ")} on ${name} to ${roleName(role)};`;
+        return `grant ${ofColumn.join(", ")} on ${name} to ${identifierOfRole(role)};`;
       }),
     ),
   ];
@@ -136,7 +127,7 @@ function comments(table: DescribedTable, name: string): string[] {
     ...comment(`${kind === "partitioned table" ? "table" : kind} ${name}`, table.comment),
     ...columns.flatMap((column) => comment(`column ${name}.${identifier(column.name)}`, column.comment)),
     ...constraints.flatMap((each) => part("constraint", each)),
-    ...indexes.flatMap((index) => comment(`index ${nameOf({ schema, name: index.name })}`, index.comment)),
+    ...indexes.flatMap((index) => comment(`index ${identifierOf({ schema, name: index.name })}`, index.comment)),
     ...policies.flatMap((each) => part("policy", each)),
     ...triggers.flatMap((each) => part("trigger", each)),
   ];
@@ -144,19 +135,4 @@ function comments(table: DescribedTable, name: string): string[] {
 
 function comment(object: string, text: string | null): string[] {
   return text === null ? [] : [`comment on ${object} is ${quoteText(text)};`];
-}
-
-function nameOf({ schema, name }: { readonly schema: string; readonly name: string }): string {
-  return `${identifier(schema)}.${identifier(name)}`;
-}
-
-function roleName(role: string): string {
-  return role === "public" || RESERVED.has(role) || !SIMPLE.test(role) ? quoteRole(role) : role;
-}
-
-const SIMPLE = /^[a-z_][a-z0-9_$]*$/;
-
-/** Quoted only where it must be, as in definitions that Postgres writes. */
-export function identifier(name: string): string {
-  return SIMPLE.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

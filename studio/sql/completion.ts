@@ -1,11 +1,11 @@
 import type { Completion, CompletionSource } from "@codemirror/autocomplete";
 import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
 import type { SqlCompletion } from "../components/code-mirror.ts";
+import { identifier } from "../sql-text.ts";
 
 type CompletedCatalog = Pick<DatabaseDescription, "tables" | "functions" | "schemas">;
 
 const DEFAULT_SCHEMA = "public";
-const PLAIN_NAME = /^[a-z_][a-z0-9_$]*$/;
 const NAME = '(?:"(?:[^"]|"")+"|[\\w$]+)';
 /** The tables of a statement: `from films f, people`, `join x.y`, `update z`, `into z`. */
 const TABLE_REFERENCE = new RegExp(
@@ -62,7 +62,7 @@ function functionCompletions({ functions, schemas }: CompletedCatalog): Completi
   return functions
     .filter(({ schema }) => !internal.has(schema))
     .map(({ schema, name, signature, returns }) => {
-      const quoted = [...(schema === DEFAULT_SCHEMA ? [] : [schema]), name].map(quoteName).join(".");
+      const quoted = [...(schema === DEFAULT_SCHEMA ? [] : [schema]), name].map(identifier).join(".");
       return { label: `${quoted}()`, apply: `${quoted}(`, type: "function", detail: returns ?? "", info: signature };
     });
 }
@@ -75,13 +75,9 @@ export function statementAround(text: string, position: number): string {
 }
 
 function toColumn({ name, type }: DescribedTable["columns"][number]): Completion {
-  return { label: name, apply: quoteName(name), type: "property", detail: type };
+  return { label: name, apply: identifier(name), type: "property", detail: type };
 }
 
 function unquote(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
-}
-
-function quoteName(name: string): string {
-  return PLAIN_NAME.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

@@ -45,12 +45,3 @@ function uniqueNames(columns: readonly SqlColumn[]): string[] {
     return unique;
   });
 }
-
-export function saveFile(name: string, type: string, content: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
-}

@@ -4,6 +4,7 @@ import { formatDuration } from "../components/format.ts";
 import { Menu, type MenuItem } from "../components/menu.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty } from "../components/page.ts";
+import { saveFile } from "../components/save-file.ts";
 import { Select } from "../components/select.ts";
 import { showToast } from "../components/toast.ts";
 import { html } from "../html.ts";
@@ -13,7 +14,7 @@ import { ChartView } from "./chart/chart-view.ts";
 import type { ExplainedStatement } from "./plan/plan-tree.ts";
 import { PlanPicture, PlanText } from "./plan/plan-view.ts";
 import type { QueryRun } from "./query-runs.ts";
-import { saveFile, writeResultCsv, writeResultJson, writeResultText } from "./result-files.ts";
+import { writeResultCsv, writeResultJson, writeResultText } from "./result-files.ts";
 import { ResultGrid } from "./result-grid.ts";
 import type { SqlMessage, SqlResponse, SqlResult } from "./sql-request.ts";
 
@@ -105,7 +106,7 @@ function Result({ result, chooser }: { readonly result: SqlResult; readonly choo
     <div class="sql-result-head">
       ${chooser}
       ${views.length > 1 && html`<${ViewButtons} views=${views} current=${view} onChange=${setView} />`}
-      <span class="quiet sql-facts">${commandOf(result)} · ${formatDuration(result.duration_ms)}</span>
+      <span class="quiet">${commandOf(result)} · ${formatDuration(result.duration_ms)}</span>
       ${result.cut && html`<span class="badge warning">${cutText(result)}</span>`}
       ${result.columns !== null && !result.plan && html`<${ResultMenu} result=${result} />`}
     </div>
@@ -166,14 +167,14 @@ function ResultMenu({ result }: { readonly result: SqlResult }) {
     showToast({ text: texts.sql.copied });
   };
   const saveCsv = (forSpreadsheets: boolean) =>
-    saveFile("result.csv", "text/csv", writeResultCsv(result, forSpreadsheets));
+    saveFile("result.csv", new Blob([writeResultCsv(result, forSpreadsheets)], { type: "text/csv" }));
   const items: MenuItem[] = [
     { label: texts.sql.csv, icon: "download", onSelect: () => saveCsv(false) },
     { label: texts.sql.csvForSpreadsheets, icon: "download", onSelect: () => saveCsv(true) },
     {
       label: texts.sql.json,
       icon: "download",
-      onSelect: () => saveFile("result.json", "application/json", writeResultJson(result)),
+      onSelect: () => saveFile("result.json", new Blob([writeResultJson(result)], { type: "application/json" })),
     },
     { label: texts.sql.copyAll, icon: "copy", onSelect: copy },
   ];

@@ -264,7 +264,7 @@ export class RowWindows implements GridRows<TableRow> {
     const neighbour = isForward ? this.#pages.get(page + 1)?.rows[0] : this.#pages.get(page - 1)?.rows.at(-1);
     if (neighbour === undefined || (next && this.#textOfPosition(next) === this.#textOfPosition(neighbour))) return;
     const seen = this.#pageOf(this.#seen[0]);
-    // Whoever scrolls from one to the other has seen the one.
+    // A user who scrolls from one to the other has seen the first.
     const keepsLower = seen === lower || seen === lower + 1 ? this.#forward : seen < lower;
     this.#dropPages((other) => (keepsLower ? other > lower : other <= lower));
   }

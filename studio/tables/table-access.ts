@@ -6,6 +6,7 @@ import {
   hasPrivilegeOnAny,
   hasUsage,
 } from "../api/catalog.ts";
+import { identifier, identifierOf, identifierOfRole } from "../sql-text.ts";
 import { filterKind } from "./filters.ts";
 
 /** Why a table's rows cannot be read by a role. */
@@ -53,14 +54,9 @@ export function isNumeric(column: DescribedColumn): boolean {
 
 /** The statements that let the role read the table. */
 export function grantStatements(catalog: DatabaseDescription, role: string, table: DescribedTable): string {
-  const to = quoteIdentifier(role);
-  const schema = quoteIdentifier(table.schema);
+  const to = identifierOfRole(role);
   return [
-    ...(hasUsage(catalog, role, table.schema) ? [] : [`grant usage on schema ${schema} to ${to};`]),
-    `grant select on ${schema}.${quoteIdentifier(table.name)} to ${to};`,
+    ...(hasUsage(catalog, role, table.schema) ? [] : [`grant usage on schema ${identifier(table.schema)} to ${to};`]),
+    `grant select on ${identifierOf(table)} to ${to};`,
   ].join("\n");
-}
-
-function quoteIdentifier(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

@@ -5,7 +5,8 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service.ts";
 import type { DatabaseDescription, DescribedTable } from "../../studio/api/catalog.ts";
-import { identifier, tableDefinition } from "../../studio/schema/table-definition.ts";
+import { tableDefinition } from "../../studio/schema/table-definition.ts";
+import { identifier } from "../../studio/sql-text.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
@@ -96,6 +97,6 @@ describe("the SQL of a table", () => {
       "select attname as name from pg_attribute where attrelid = 'named'::regclass and attnum > 0 order by attnum",
     );
     expect(found.rows.map(({ name }) => name)).toEqual(names);
-    expect(["notes", "name", "a_1$"].map(identifier)).toEqual(["notes", "name", "a_1$"]);
+    expect(["notes", "name", "a_1"].map(identifier)).toEqual(["notes", "name", "a_1"]);
   });
 });

@@ -249,7 +249,7 @@ function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFinding[] 
 function studioFindings({ studio, studioSql }: DoctorFacts["config"]): DoctorFinding[] {
   const findings: DoctorFinding[] = [];
   if (studio === "open") {
-    const problem = "Whoever can use a browser on the machine of the service is an administrator in Studio.";
+    const problem = "Any browser on the machine of the service has the rights of an administrator in Studio.";
     findings.push({ kind: "advice", problem, fix: "STUDIO=administrators" });
   }
   if (studio !== "off" && studioSql) {

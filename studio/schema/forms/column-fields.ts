@@ -2,9 +2,9 @@ import { type DatabaseDescription, type DescribedTable, nameKey, shortName } fro
 import { Checkbox, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
+import { quoteTable } from "../../sql-text.ts";
 import { texts } from "../../texts.ts";
 import { type ColumnForm, type ColumnReference, REFERENTIAL_ACTIONS, type ReferentialAction } from "./column-sql.ts";
-import { quoteTable } from "./sql-text.ts";
 
 const words = texts.schemaForms;
 

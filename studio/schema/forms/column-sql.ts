@@ -8,7 +8,7 @@ import {
   quoteTable,
   quoteText,
   tableText,
-} from "./sql-text.ts";
+} from "../../sql-text.ts";
 
 export const REFERENTIAL_ACTIONS = ["no action", "restrict", "cascade", "set null", "set default"] as const;
 

@@ -2,12 +2,12 @@ import { type DatabaseDescription, type DescribedTable, nameKey } from "../../ap
 import { Checkbox, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
+import { joinName } from "../../sql-text.ts";
 import { texts } from "../../texts.ts";
 import { referencedTables, tableOptions } from "./column-fields.ts";
 import { REFERENTIAL_ACTIONS, type ReferentialAction } from "./column-sql.ts";
 import { addCheck, addForeignKey, addUnique, createIndex, INDEX_METHODS, type IndexForm } from "./constraint-sql.ts";
 import { Choices, FormDialog, type FormEvents, useForm } from "./form-dialog.ts";
-import { joinName } from "./sql-text.ts";
 import { tableOfKey } from "./table-dialogs.ts";
 
 const words = texts.schemaForms;

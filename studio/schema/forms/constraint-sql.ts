@@ -1,5 +1,5 @@
+import { expression, NO_TRANSACTION, type QualifiedName, quoteName, quoteNames, quoteTable } from "../../sql-text.ts";
 import type { ReferentialAction } from "./column-sql.ts";
-import { expression, NO_TRANSACTION, type QualifiedName, quoteName, quoteNames, quoteTable } from "./sql-text.ts";
 
 export type ForeignKeyForm = {
   readonly name: string;

@@ -9,6 +9,7 @@ import type { RowCountRequest } from "../../api/migration.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
+import { quoteName } from "../../sql-text.ts";
 import { texts } from "../../texts.ts";
 import { Choices, FormDialog, type FormEvents, useForm } from "./form-dialog.ts";
 import {
@@ -22,7 +23,6 @@ import {
   type Privilege,
   type PrivilegeMatrix,
 } from "./policy-sql.ts";
-import { quoteName } from "./sql-text.ts";
 
 const words = texts.schemaForms;
 

@@ -1,4 +1,12 @@
-import { expression, joinName, type QualifiedName, quoteName, quoteNames, quoteRole, quoteTable } from "./sql-text.ts";
+import {
+  expression,
+  joinName,
+  type QualifiedName,
+  quoteName,
+  quoteNames,
+  quoteRole,
+  quoteTable,
+} from "../../sql-text.ts";
 
 export const POLICY_COMMANDS = ["all", "select", "insert", "update", "delete"] as const;
 

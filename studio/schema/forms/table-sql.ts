@@ -1,5 +1,3 @@
-import { type ColumnForm, columnDefinition, commentOnColumn } from "./column-sql.ts";
-import { applyTemplate, type TemplateForm } from "./policy-sql.ts";
 import {
   expression,
   joinName,
@@ -12,7 +10,9 @@ import {
   quoteText,
   tableText,
   unlessExists,
-} from "./sql-text.ts";
+} from "../../sql-text.ts";
+import { type ColumnForm, columnDefinition, commentOnColumn } from "./column-sql.ts";
+import { applyTemplate, type TemplateForm } from "./policy-sql.ts";
 
 /** The publication that realtime reads, unless another one is chosen. */
 const REALTIME_PUBLICATION = "supabase_realtime";

@@ -2,10 +2,10 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/button.ts";
 import { Checkbox } from "../../components/field.ts";
 import { Empty } from "../../components/page.ts";
+import { saveFile } from "../../components/save-file.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import { saveFile } from "../result-files.ts";
 import type { SqlColumn, SqlResult } from "../sql-request.ts";
 import { CHART_KINDS, type ChartChoice, type ChartKind, isNumeric, readChartData, suggestChart } from "./chart-data.ts";
 import { ResultChart } from "./result-chart.ts";
@@ -76,5 +76,5 @@ function savePicture(picture: SVGSVGElement): void {
     if (element instanceof SVGTextElement) element.style.font = font;
   }
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  saveFile("chart.svg", "image/svg+xml", new XMLSerializer().serializeToString(copy));
+  saveFile("chart.svg", new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
 }

@@ -18,7 +18,7 @@ export type SendRequest = (
   options: Omit<RestRequest, "path"> & { readonly signal?: AbortSignal },
 ) => Promise<Response>;
 
-/** How rows of one table are changed, by whoever sends the requests. */
+/** Changes rows of one table with the requests of a sender. */
 export type RowChanger = {
   readonly table: EditedTable;
   readonly key: readonly string[];

@@ -75,7 +75,7 @@ export function insertRequest(table: EditedTable, rows: readonly RowValues[]): R
   return postRequest(table, rows, [representation(table)], "return=representation");
 }
 
-/** An insert whose rows are not read back; `existing` says what becomes of rows whose key exists. */
+/** An insert whose rows are not read back; `existing` chooses what happens to rows whose key exists. */
 export function bulkInsertRequest(
   table: EditedTable,
   rows: readonly RowValues[],

@@ -4,7 +4,9 @@ import type { QueryParameter } from "../../api/rest-query.ts";
 import { Button } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { Checkbox } from "../../components/field.ts";
+import { formatBytes } from "../../components/format.ts";
 import { Notice } from "../../components/notice.ts";
+import { saveFile } from "../../components/save-file.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
@@ -64,7 +66,7 @@ export function ExportDialog({ context, onClose }: ExportDialogProps) {
         `
       }
       <p class="quiet">${texts.transfer.allRows}</p>
-      ${received !== null && html`<p role="status">${texts.transfer.written(sizeText(received))}</p>`}
+      ${received !== null && html`<p role="status">${texts.transfer.written(formatBytes(received))}</p>`}
       ${error && html`<${Notice} kind="error" error=${error} />`}
     <//>
   `;
@@ -90,7 +92,7 @@ function useExport({ changer, filters, order }: ExportDialogProps["context"], on
         controller.signal,
         setReceived,
       );
-      saveFile(file, `${table}.${choices.format}`);
+      saveFile(`${table}.${choices.format}`, file);
       onClose();
     } catch (thrown) {
       if (!isAborted(thrown)) setError(thrown as Error);
@@ -124,17 +126,4 @@ async function collect(
   }
   const type = exported.format === "csv" ? "text/csv;charset=utf-8" : "application/json";
   return new Blob([...parts, ...pending], { type });
-}
-
-function saveFile(file: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  // The browser has begun to save the file by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}
-
-function sizeText(length: number): string {
-  return `${(length / 1_000_000).toFixed(1)} MB`;
 }

@@ -91,7 +91,7 @@ describe("POST /admin/v1/why", () => {
     expect(body.missing_grants).toEqual(['grant select on "public"."notes" to "anon";']);
   });
 
-  test("says what clients are not told about an error", async () => {
+  test("gives the cause of an error, which clients do not get", async () => {
     const { body } = await why({ path: "broken", as: { role: "authenticated" } });
     expect(body.refusal.cause ?? body.refusal.message).toContain("division by zero");
   });

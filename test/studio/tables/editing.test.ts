@@ -184,7 +184,7 @@ describeInBrowser("editing rows", () => {
     expect(await stored("title", 3)).toBe("Locked");
   });
 
-  test("another caller can change what that caller's privileges allow, and is told of the rest", async () => {
+  test("another caller can change what that caller's privileges allow, and gets a message about the rest", async () => {
     const view = await studio.open("/studio/tables/public/films?order=id.asc");
     await view.getByRole("button", { name: "View as…" }).click();
     await view.getByRole("dialog").getByRole("button", { name: "anon", exact: true }).click();

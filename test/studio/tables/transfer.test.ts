@@ -142,7 +142,7 @@ describe("the mapping of a file", () => {
   });
 });
 
-test("columns of a file that have the same name are told apart", async () => {
+test("columns of a file that have the same name are distinguished", async () => {
   const reader = new CsvRecordReader();
   expect(reader.read("a,,a\n1,2,3\n")).toEqual([{ line: 2, values: { a: "1", "column 2": "2", "a (3)": "3" } }]);
   expect(reader.names).toEqual(["a", "column 2", "a (3)"]);
