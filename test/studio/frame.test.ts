@@ -70,7 +70,7 @@ describeInBrowser("the frame of Studio", () => {
     await page.keyboard.press("/");
     expect(await page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("search");
     await page.keyboard.type("g3?");
-    expect(await page.getByLabel("Filter tables and functions").inputValue()).toBe("g3?");
+    await expect.poll(() => page.getByLabel("Filter tables and functions").inputValue()).toBe("g3?");
     await page.getByRole("link", { name: "Try", exact: true }).focus();
     await page.keyboard.type("g3");
     await page.waitForURL("**/studio/schema");
