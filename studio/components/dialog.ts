@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { IconButton } from "./button.ts";
@@ -17,12 +17,11 @@ export type DialogProps = {
 export function Dialog({ title, size = "normal", onClose, actions, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
-    element.current!.showModal();
-    return () => {
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
-    };
+  useLayoutEffect(() => {
+    const dialog = element.current!;
+    dialog.showModal();
+    // Before it is removed: only a dialog that is closed gives the focus back.
+    return () => dialog.close();
   }, []);
   const cancel = (event: Event) => {
     if (event.target !== element.current) return;

@@ -67,6 +67,7 @@ describeInBrowser("the frame of Studio", () => {
     await help.waitFor();
     await page.keyboard.press("Escape");
     await help.waitFor({ state: "detached" });
+    expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe("Try");
     await page.keyboard.press("/");
     expect(await page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("search");
     await page.keyboard.type("g3?");
