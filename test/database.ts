@@ -23,7 +23,7 @@ export async function cloneDatabase(template: DatabaseTemplate = "content"): Pro
     ownerUrl: urlOf("postgres", name),
     url: urlOf("authenticator", name),
     drop: async () => {
-      await inMaintenance(afterFarewells(name));
+      await inMaintenance(afterSessions(name));
       await inMaintenance(`drop database ${name} with (force)`);
     },
   };
@@ -33,12 +33,20 @@ export function urlOf(role: string, database: string): string {
   return inject("clusterUrl").replace("ROLE", role).replace("DATABASE", database);
 }
 
-/** `pool.end()` does not wait for its sessions to end; one that is ended by force throws where nobody listens. */
-function afterFarewells(name: string): string {
+/**
+ * `pool.end()` does not wait for its sessions to end, and one that is terminated throws where nobody listens: so they are waited for
+ * first. A reader of changes that is left then is terminated, since `drop database` refuses a database with an active slot.
+ */
+function afterSessions(name: string): string {
   return `do $$ begin
     for attempt in 1..20 loop
       perform pg_stat_clear_snapshot();
       exit when not exists (select from pg_stat_activity where datname = '${name}');
+      perform pg_sleep(0.02);
+    end loop;
+    loop
+      perform pg_terminate_backend(active_pid) from pg_replication_slots where database = '${name}' and active;
+      exit when not found;
       perform pg_sleep(0.02);
     end loop;
   end $$`;

@@ -16,7 +16,8 @@ afterAll(() => database.drop());
 const cachedFiles = async () => (await readdir(FOLDER, { recursive: true }).catch(() => [])).length;
 
 test.each(["1", "2"])("the compiled code of %s process(es) is kept for the next start", async (workers) => {
-  await rm(FOLDER, { recursive: true, force: true });
+  // Processes of other tests may write to it meanwhile.
+  await rm(FOLDER, { recursive: true, force: true, maxRetries: 50 });
   const gateway = await startGateway(database, { WEB_CONCURRENCY: workers, NODE_COMPILE_CACHE: undefined });
   expect(await stopped(gateway, "SIGTERM")).toBe(0);
   expect(await cachedFiles()).toBeGreaterThan(500);
