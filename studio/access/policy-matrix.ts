@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isAborted } from "../api/client.ts";
 import { Button } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
+import { formatCount } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { type FoundUser, UserSearch, userName } from "../components/user-search.ts";
 import { html } from "../html.ts";
@@ -152,7 +153,7 @@ function outcomeText({ kind, count = 0, code = "" }: Outcome, total: number | nu
       return words.failures[code] ?? words.failed(code);
     case "rows":
       if (total === 0) return words.noRows;
-      if (total === null) return count.toLocaleString("en");
+      if (total === null) return formatCount(count);
       return count === total ? words.all(count) : words.part(count, total);
   }
 }

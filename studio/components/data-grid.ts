@@ -1,5 +1,6 @@
 import { useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
 import { type Children, html } from "../html.ts";
+import { formatCount } from "./format.ts";
 import { columnsWithin, type PlacedColumn, placeColumns, widthOf } from "./grid-columns.ts";
 import { type GridCursor, type GridCursorOptions, useGridCursor } from "./grid-cursor.ts";
 import { GridHeader, type GridSort, type HeaderActions } from "./grid-header.ts";
@@ -85,7 +86,7 @@ function headerProps<Row>(props: DataGridProps<Row>): HeaderActions & { readonly
 
 function rowHeaderWidth(rowCount: number, viewWidth: number): number {
   const hasNumbers = viewWidth >= MIN_WIDTH_FOR_NUMBERS;
-  return CHECK_WIDTH + (hasNumbers ? 4 + rowCount.toLocaleString("en").length * DIGIT_WIDTH : 0);
+  return CHECK_WIDTH + (hasNumbers ? 4 + formatCount(rowCount).length * DIGIT_WIDTH : 0);
 }
 
 function layerStyle({ width, height, left }: GridView, startWidth: number): Readonly<Record<string, string>> {

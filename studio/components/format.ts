@@ -6,6 +6,11 @@ export function formatNumber(value: number): string {
   return Math.abs(value) < 10 ? SMALL_NUMBER.format(value) : NUMBER.format(value);
 }
 
+/** 1,234, all digits */
+export function formatCount(count: number): string {
+  return NUMBER.format(count);
+}
+
 /** 0.8 ms; 340 ms; 1.2 s; 3 min; 5 h; 12 d */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${formatNumber(milliseconds)} ms`;

@@ -4,6 +4,7 @@ import { type HeaderActions, MIN_COLUMN_WIDTH } from "./grid-header.ts";
 import { cellAfterKey, type GridCell, rangeBetween } from "./grid-keys.ts";
 import type { GridRows } from "./grid-rows.ts";
 import { ROW_HEIGHT } from "./grid-scroll.ts";
+import { writeTabSeparated } from "./tab-separated.ts";
 
 /** What the owner of a grid does with it. */
 export type GridControl = {
@@ -225,26 +226,16 @@ function selectByPointer<Row>(context: () => CursorContext<Row>, event: PointerE
   window.addEventListener("pointercancel", end);
 }
 
-/** The range as spreadsheets paste it: cells between tabs, those of several lines in quotes. */
+/** The range for the clipboard; one cell is its text alone. */
 function textOfRange<Row>({ active, anchor, options }: CursorContext<Row>): string | null {
   if (!active || active.row < 0) return null;
   const { from, to } = rangeBetween(active, anchor ?? active);
   const columns = options.columns.slice(from.column, to.column + 1);
-  const lines: string[] = [];
+  const lines: string[][] = [];
   for (let index = from.row; index <= to.row; index += 1) {
     const row = options.rows.rowAt(index);
-    if (row !== undefined)
-      lines.push(
-        columns
-          .map((column) => options.copyCell(row, column))
-          .map(quoteCell)
-          .join("\t"),
-      );
+    if (row !== undefined) lines.push(columns.map((column) => options.copyCell(row, column)));
   }
   const isOne = lines.length === 1 && columns.length === 1;
-  return isOne ? options.copyCell(options.rows.rowAt(from.row)!, columns[0]!) : lines.join("\n");
-}
-
-function quoteCell(text: string): string {
-  return /[\t\n\r"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return isOne ? lines[0]![0]! : writeTabSeparated(lines);
 }

@@ -1,5 +1,6 @@
 import { Component } from "preact";
 import { type Children, html } from "../html.ts";
+import { formatCount } from "./format.ts";
 import type { GridColumn, PlacedColumn } from "./grid-columns.ts";
 import { type CellRange, type GridCell, isWithin } from "./grid-keys.ts";
 
@@ -76,7 +77,7 @@ function RowHeader({ index, isSelected }: { readonly index: number; readonly isS
   return html`
     <div role="rowheader" class="grid-row-header" data-select-row=${index}>
       <span class="grid-check" aria-hidden="true" data-checked=${isSelected}></span>
-      <span class="grid-row-number">${(index + 1).toLocaleString("en")}</span>
+      <span class="grid-row-number">${formatCount(index + 1)}</span>
     </div>
   `;
 }

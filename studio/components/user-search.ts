@@ -1,24 +1,20 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { requestJson } from "../api/client.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { TextField } from "./field.ts";
 import { Notice } from "./notice.ts";
+import { useDelayed } from "./use-delayed.ts";
 import { useLoaded } from "./use-loaded.ts";
 
 export type FoundUser = { readonly id: string; readonly email?: string; readonly phone?: string };
 
 const MAX_FOUND = 8;
-const TYPING_MS = 200;
 
 /** Finds accounts by a part of their e-mail address. */
 export function UserSearch({ onChoose }: { readonly onChoose: (user: FoundUser) => void }) {
   const [text, setText] = useState("");
-  const [filter, setFilter] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setFilter(text.trim()), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const filter = useDelayed(text).trim();
   const { value, error } = useLoaded((signal) => findUsers(filter, signal), [filter]);
   return html`
     <div class="stack">

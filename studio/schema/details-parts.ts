@@ -1,5 +1,6 @@
 import type { DescribedName } from "../api/catalog.ts";
 import { shortName } from "../api/catalog.ts";
+import { formatCount } from "../components/format.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
@@ -81,19 +82,7 @@ export function Code({ text }: { readonly text: string }) {
   return html`<code class="schema-code">${text}</code>`;
 }
 
-const UNITS = ["B", "kB", "MB", "GB", "TB"];
-
-/** `8.2 kB`, as pg_size_pretty counts. */
-export function formatBytes(bytes: number | null): string {
-  if (bytes === null) return "";
-  let [value, unit] = [bytes, 0];
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)}\u00a0${UNITS[unit]}`;
-}
-
-export function formatCount(count: number | null): string {
-  return count === null ? "" : texts.schema.about(Math.round(count).toLocaleString("en"));
+/** `about 1,234`; nothing where Postgres has not counted. */
+export function aboutCount(count: number | null): string {
+  return count === null ? "" : texts.schema.about(formatCount(count));
 }

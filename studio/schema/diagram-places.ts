@@ -1,17 +1,18 @@
+import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
 import type { Point } from "./layout.ts";
 
 const keyOf = (database: string) => `studio.diagram.${database}`;
 
 /** Where boxes were dragged to, by table; kept in the browser. */
 export function readPlaces(database: string): ReadonlyMap<string, Point> {
-  try {
-    const stored = JSON.parse(localStorage.getItem(keyOf(database)) ?? "{}") as Record<string, Point>;
-    return new Map(Object.entries(stored).filter(([, { x, y }]) => Number.isFinite(x) && Number.isFinite(y)));
-  } catch {
-    return new Map();
-  }
+  const stored = readStoredJson(keyOf(database), isJsonObject) ?? {};
+  return new Map(Object.entries(stored).filter((entry): entry is [string, Point] => isPoint(entry[1])));
 }
 
 export function savePlaces(database: string, places: ReadonlyMap<string, Point>): void {
-  localStorage.setItem(keyOf(database), JSON.stringify(Object.fromEntries(places)));
+  writeStoredJson(keyOf(database), Object.fromEntries(places));
+}
+
+function isPoint(value: unknown): value is Point {
+  return isJsonObject(value) && Number.isFinite(value.x) && Number.isFinite(value.y);
 }

@@ -31,7 +31,7 @@ export function ObjectList({ catalog, path }: { readonly catalog: DatabaseDescri
     ...OBJECT_KINDS.map((each) => ({ value: each, label: texts.schema.kinds[each] })),
   ];
   return html`
-    <div class="schema-list">
+    <div class="schema-list link-list">
       <div class="schema-list-head">
         <${TextField}
           label=${texts.schema.search}

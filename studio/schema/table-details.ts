@@ -10,19 +10,11 @@ import {
 } from "../api/catalog.ts";
 import { CopyButton } from "../components/code-block.ts";
 import { CodeEditor } from "../components/code-editor.ts";
+import { formatBytes } from "../components/format.ts";
 import { pathTo } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
-import {
-  Code,
-  DetailsHeader,
-  DetailsSection,
-  Facts,
-  formatBytes,
-  formatCount,
-  PartsTable,
-  TableLink,
-} from "./details-parts.ts";
+import { aboutCount, Code, DetailsHeader, DetailsSection, Facts, PartsTable, TableLink } from "./details-parts.ts";
 import { ColumnMenu, ConstraintMenu, IndexMenu, PolicyMenu, TableMenu } from "./forms/schema-menus.ts";
 import { pathToFunction } from "./objects.ts";
 import { PrivilegeTable } from "./privilege-table.ts";
@@ -78,8 +70,8 @@ function isChangeable({ kind, extension }: DescribedTable): boolean {
 function TableFacts({ table }: OnlyTable) {
   const facts: [string, Children][] = [
     [texts.schema.owner, table.owner],
-    [texts.schema.estimatedRows, formatCount(table.estimated_rows)],
-    [texts.schema.size, formatBytes(table.bytes)],
+    [texts.schema.estimatedRows, aboutCount(table.estimated_rows)],
+    [texts.schema.size, table.bytes === null ? "" : formatBytes(table.bytes)],
     [texts.schema.changes, table.kind === "view" ? table.changes.join(", ") || texts.schema.readOnly : null],
     [texts.schema.securityInvoker, table.security_invoker ? texts.schema.yes : null],
     [texts.schema.unlogged, table.unlogged ? texts.schema.yes : null],
@@ -200,7 +192,7 @@ function Indexes({ table }: OnlyTable) {
           rows=${table.indexes.map((index) => [
             html`<span class="schema-name">${index.name}</span>`,
             html`<${Code} text=${index.definition} />${!index.valid && html` <span class="badge danger">${texts.schema.invalid}</span>`}`,
-            formatBytes(index.bytes),
+            index.bytes === null ? "" : formatBytes(index.bytes),
             index.constraint === null ? usage(index.scans) : texts.schema.scans(index.scans),
             isChangeable(table) && html`<${IndexMenu} table=${table} index=${index} />`,
           ])}

@@ -1,3 +1,4 @@
+import { writeTabSeparated } from "../components/tab-separated.ts";
 import { writeCsvRecord } from "../tables/transfer/csv-writer.ts";
 import type { SqlColumn, SqlResult } from "./sql-request.ts";
 
@@ -22,10 +23,10 @@ export function writeResultJson({ columns, rows }: ResultRows): string {
   return `[\n${objects.join(",\n")}\n]\n`;
 }
 
-/** For the clipboard: cells between tabs, as spreadsheets paste them. */
+/** For the clipboard. */
 export function writeResultText({ columns, rows }: ResultRows): string {
-  const clean = (cell: string | null) => (cell ?? "").replaceAll(/[\t\r\n]+/g, " ");
-  return [(columns ?? []).map(({ name }) => name), ...rows].map((cells) => cells.map(clean).join("\t")).join("\n");
+  const head = (columns ?? []).map(({ name }) => name);
+  return writeTabSeparated([head, ...rows.map((cells) => cells.map((cell) => cell ?? ""))]);
 }
 
 function writeValue(cell: string | null, { type, category }: SqlColumn): string {

@@ -1,4 +1,5 @@
 import { makeStore, type Store } from "../store.ts";
+import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
 
 export type QueryTab = { readonly id: string; readonly name: string; readonly text: string };
 
@@ -23,9 +24,17 @@ export type HistoryEntry = {
 const MAX_HISTORY = 200;
 const MAX_KEPT_CHARACTERS = 20_000;
 
-export const openTabs = storedValue<OpenTabs>("studio.sql.tabs", firstTab());
-export const savedQueries = storedValue<readonly SavedQuery[]>("studio.sql.saved", []);
-export const queryHistory = storedValue<readonly HistoryEntry[]>("studio.sql.history", []);
+export const openTabs = storedValue("studio.sql.tabs", isOpenTabs, firstTab());
+export const savedQueries = storedValue(
+  "studio.sql.saved",
+  (stored) => isListOf<SavedQuery>(["name", "text"], stored),
+  [],
+);
+export const queryHistory = storedValue(
+  "studio.sql.history",
+  (stored) => isListOf<HistoryEntry>(["id", "text", "as"], stored),
+  [],
+);
 
 function firstTab(): OpenTabs {
   const tab = { id: newId(), name: "", text: "" };
@@ -82,23 +91,23 @@ function newId(): string {
   return Math.random().toString(36).slice(2);
 }
 
-/** A store that this browser keeps. What does not fit is kept until the page is left. */
-function storedValue<Value>(key: string, initial: Value): Store<Value> {
-  const store = makeStore<Value>(readStored(key) ?? initial);
-  store.subscribe((value) => {
-    try {
-      localStorage.setItem(key, JSON.stringify(value));
-    } catch {
-      // The storage is full.
-    }
-  });
+/** A store that this browser keeps. */
+function storedValue<Value>(
+  key: string,
+  isExpected: (stored: unknown) => stored is Value,
+  initial: Value,
+): Store<Value> {
+  const store = makeStore<Value>(readStoredJson(key, isExpected) ?? initial);
+  store.subscribe((value) => writeStoredJson(key, value));
   return store;
 }
 
-function readStored<Value>(key: string): Value | null {
-  try {
-    return JSON.parse(localStorage.getItem(key) ?? "null") as Value | null;
-  } catch {
-    return null;
-  }
+function isOpenTabs(stored: unknown): stored is OpenTabs {
+  if (!isJsonObject(stored) || !isListOf<QueryTab>(["id", "name", "text"], stored.tabs)) return false;
+  return stored.tabs.some(({ id }) => id === stored.current);
+}
+
+function isListOf<Item>(textMembers: readonly (keyof Item & string)[], stored: unknown): stored is readonly Item[] {
+  const isItem = (item: unknown) => isJsonObject(item) && textMembers.every((name) => typeof item[name] === "string");
+  return Array.isArray(stored) && stored.every(isItem);
 }

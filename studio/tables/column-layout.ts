@@ -1,3 +1,5 @@
+import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
+
 /** How a table's columns are shown, kept by the browser. */
 export type ColumnLayout = {
   /** Names in their order; columns that are not named come after them. */
@@ -6,28 +8,15 @@ export type ColumnLayout = {
   readonly widths: Readonly<Record<string, number>>;
 };
 
-export type LayoutStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
-
 export const INITIAL_LAYOUT: ColumnLayout = { order: [], hidden: [], widths: {} };
 
-export function readLayout(storage: LayoutStorage, table: string): ColumnLayout {
-  try {
-    const stored: unknown = JSON.parse(storage.getItem(keyOf(table)) ?? "null");
-    return isLayout(stored) ? stored : INITIAL_LAYOUT;
-  } catch {
-    return INITIAL_LAYOUT;
-  }
+export function readLayout(table: string): ColumnLayout {
+  return readStoredJson(keyOf(table), isLayout) ?? INITIAL_LAYOUT;
 }
 
-/** A browser that keeps nothing shows the initial layout at the next visit. */
-export function writeLayout(storage: LayoutStorage, table: string, layout: ColumnLayout): void {
+export function writeLayout(table: string, layout: ColumnLayout): void {
   const isInitial = layout.order.length + layout.hidden.length + Object.keys(layout.widths).length === 0;
-  try {
-    if (isInitial) storage.removeItem(keyOf(table));
-    else storage.setItem(keyOf(table), JSON.stringify(layout));
-  } catch {
-    // The storage is full, or forbidden.
-  }
+  writeStoredJson(keyOf(table), isInitial ? null : layout);
 }
 
 /** The names in the order of the layout. */
@@ -58,7 +47,5 @@ function keyOf(table: string): string {
 }
 
 function isLayout(value: unknown): value is ColumnLayout {
-  if (typeof value !== "object" || value === null) return false;
-  const { order, hidden, widths } = value as Partial<ColumnLayout>;
-  return Array.isArray(order) && Array.isArray(hidden) && typeof widths === "object" && widths !== null;
+  return isJsonObject(value) && Array.isArray(value.order) && Array.isArray(value.hidden) && isJsonObject(value.widths);
 }

@@ -30,7 +30,7 @@ export type TableColumns = {
 
 export function useColumns(catalog: DatabaseDescription, role: string, table: DescribedTable): TableColumns {
   const storageKey = `${table.schema}.${table.name}`;
-  const [layout, setLayout] = useState(() => readLayout(localStorage, storageKey));
+  const [layout, setLayout] = useState(() => readLayout(storageKey));
   return useMemo(() => {
     const readable = readableColumns(catalog, role, table);
     const names = readable.map(({ name }) => name);
@@ -39,7 +39,7 @@ export function useColumns(catalog: DatabaseDescription, role: string, table: De
     const change = (make: (before: ColumnLayout) => ColumnLayout) =>
       setLayout((before) => {
         const after = make(before);
-        writeLayout(localStorage, storageKey, after);
+        writeLayout(storageKey, after);
         return after;
       });
     return {

@@ -18,7 +18,7 @@ export function SubjectList({ subjects, current }: SubjectListProps) {
     { title: texts.try.functions, members: matches.filter(({ kind }) => kind === "function") },
   ];
   return html`
-    <nav class="try-list" aria-label=${texts.try.list}>
+    <nav class="try-list link-list" aria-label=${texts.try.list}>
       <${TextField} label=${texts.try.filter} hideLabel type="search" placeholder=${texts.try.filter} value=${filter} onInput=${setFilter} />
       ${matches.length === 0 && html`<p class="quiet">${subjects.length === 0 ? texts.try.none : texts.try.noMatch}</p>`}
       ${groups

@@ -5,6 +5,7 @@ import { readRows } from "../../api/rows.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { TextField } from "../../components/field.ts";
 import { Notice } from "../../components/notice.ts";
+import { useDelayed } from "../../components/use-delayed.ts";
 import { useLoaded } from "../../components/use-loaded.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
@@ -21,7 +22,6 @@ export type ReferencePickerProps = {
 };
 
 const MAX_ROWS = 50;
-const SEARCH_DELAY_MS = 150;
 const MAX_SHOWN_COLUMNS = 4;
 
 /** Searches the texts and keys of a table: arrows choose, Enter takes. */
@@ -104,13 +104,4 @@ function searchFilters(table: EditedTable, keys: readonly string[], search: stri
     return isKey ? [`${quoteField(column.name)}.eq.${quoteValue(search)}`] : [];
   });
   return conditions.length > 0 ? [["or", `(${conditions.join(",")})`]] : [];
-}
-
-function useDelayed(value: string): string {
-  const [delayed, setDelayed] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setDelayed(value), SEARCH_DELAY_MS);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return delayed;
 }

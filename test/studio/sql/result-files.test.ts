@@ -33,5 +33,5 @@ test("JSON keeps all digits and all columns", () => {
 });
 
 test("copied text has one line for each row", () => {
-  expect(writeResultText({ columns: RESULT.columns.slice(0, 2), rows: [["1", "a\tb\nc"]] })).toBe("n\tt\n1\ta b c");
+  expect(writeResultText({ columns: RESULT.columns.slice(0, 2), rows: [["1", "a\tb\nc"]] })).toBe('n\tt\n1\t"a\tb\nc"');
 });
