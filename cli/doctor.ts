@@ -47,7 +47,7 @@ ${commandLine("doctor", "--names")}
 });
 
 /** The name of each exposed table in SQL, REST and GraphQL, one line per table. */
-export function formatTableNames(catalog: Catalog, inGraphQL: readonly GraphqlTableNames[]): string[] {
+function formatTableNames(catalog: Catalog, inGraphQL: readonly GraphqlTableNames[]): string[] {
   const graphqlNames = new Map(inGraphQL.map((names) => [quotedName(names.schema, names.table), names]));
   const rows = [...tableAddresses(catalog).tables].map(([address, { schema, name }]) => {
     const { type = "-", fields = [] } = graphqlNames.get(quotedName(schema, name)) ?? {};

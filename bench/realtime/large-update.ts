@@ -68,7 +68,7 @@ async function measure({ rows, subscribers, callers }: Size, print: BenchOptions
     );
     print(`  the service held ${idle.toFixed(0)} MiB before and ${most.toFixed(0)} MiB at most meanwhile`);
     print(
-      `  one that read nothing for a while was told of ${told} in order${code === null ? "" : `, then its socket was closed with code ${code}`}`,
+      `  one that read nothing for a while received ${told} in order${code === null ? "" : `, then its socket was closed with code ${code}`}`,
     );
     return result;
   } finally {
@@ -95,7 +95,7 @@ function readToEnd(socket: WebSocket, rows: number): Promise<{ readonly code: nu
   return new Promise((resolve, reject) => {
     let told = 0;
     onChange(socket, (index) => {
-      if (index !== told) reject(new Error(`The slow one was told of change ${index} in place of ${told}`));
+      if (index !== told) reject(new Error(`The slow one received change ${index} in place of ${told}`));
       if (++told === rows) resolve({ code: null, told });
     });
     socket.on("close", (code) => resolve({ code, told }));

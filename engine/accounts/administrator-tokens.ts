@@ -13,14 +13,14 @@ export type IssuedToken = { readonly accessToken: string; readonly claims: Acces
 export type AdministratorTokens = {
   /** For the user of a session cookie: the token ends with the session. Null: there is no such account. */
   forUser(userId: string, sessionDigest: unknown): Promise<IssuedToken | null>;
-  /** For whoever uses this machine: it names a role and no user. */
+  /** For callers on this machine: it names a role and no user. */
   forRole(role: string): IssuedToken;
   /** The claims that the user would have after signing in now. Null: there is no such account. */
   asUser(userId: string, actor: Claims): Promise<IssuedToken | null>;
   asRole(role: string, actor: Claims): IssuedToken;
 };
 
-/** The actor of tokens that whoever uses this machine gets, without signing in. */
+/** The actor of the tokens that callers on this machine get without signing in. */
 const LOCAL_OPERATOR = "operator";
 const ACTOR_CLAIMS: ReadonlySet<string> = new Set(["user_id", "iat", "session_id", SESSION_CLAIM]);
 

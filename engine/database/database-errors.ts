@@ -96,7 +96,7 @@ export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): Ap
 
 /** The change was committed before its response was received. */
 export function changedButResponseTooLarge(): ApiError {
-  return new ApiError("invalid", "ANSWER_TOO_LARGE", "The change was made, but its answer is too large to be told.", {
+  return new ApiError("invalid", "ANSWER_TOO_LARGE", "The change was made, but its response is too large to be sent.", {
     hint: "Do not repeat it: read what you need of it.",
   });
 }

@@ -3,14 +3,14 @@ import type { ParameterValue } from "./statement.ts";
 // The first byte of each message from the client (https://www.postgresql.org/docs/current/protocol-message-formats.html).
 export const BIND = 0x42;
 export const CLOSE = 0x43;
-export const DESCRIBE = 0x44;
+const DESCRIBE = 0x44;
 export const EXECUTE = 0x45;
-export const FLUSH = 0x48;
+const FLUSH = 0x48;
 export const PARSE = 0x50;
 export const SYNC = 0x53;
 
 /** Target of Describe and Close. */
-export const PORTAL = 0x50;
+const PORTAL = 0x50;
 export const STATEMENT = 0x53;
 
 const SLAB_BYTES = 16 * 1024;

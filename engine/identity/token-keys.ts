@@ -80,7 +80,7 @@ export function requireIssuingKeys(keys: TokenKeys): IssuingKeys {
   throw new Error("The settings have only keys that verify tokens. Set JWT_PRIVATE_KEY to sign with.");
 }
 
-/** A private key before a secret, which whoever verifies has too. */
+/** A private key before a secret, which everybody who verifies has too. */
 function findSigningKey(webKeys: readonly WebKey[]): SigningKey | null {
   const signers = webKeys.filter(({ signingKey }) => signingKey !== null);
   const webKey = signers.find(({ signingKey }) => signingKey!.type === "private") ?? signers[0];

@@ -307,7 +307,7 @@ export function readError(
     at = close + 1;
   }
   if (at >= end) throw protocolViolation("an error without an end");
-  // Whether the error is the statement's, and what becomes of it, is decided by the SQLSTATE.
+  // Whether the error is the statement's, and what is done about it, is decided by the SQLSTATE.
   if (!SQLSTATE.test(fields.get("C") ?? ""))
     throw protocolViolation(`an error without SQLSTATE: ${fields.get("M") ?? ""}`);
   const error = new Class(fields.get("M") ?? "", end - start, "error");

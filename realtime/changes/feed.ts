@@ -308,7 +308,7 @@ export class ChangeFeed {
     this.#abandonedFrom = to;
     this.#entries = this.#entries.filter((entry) => !this.#isAbandoned(entry));
     for (const subscriber of [...this.#active]) {
-      // What waits for filters is not told apart.
+      // What waits for filters is not distinguished.
       if (subscriber.position.commitLsn >= to || this.#backlogs.has(subscriber)) subscriber.reportGap(ABANDONED);
     }
     this.#recover();

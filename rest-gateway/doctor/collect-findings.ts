@@ -84,7 +84,7 @@ function databaseUrls({ databaseUrl, ownerDatabaseUrl, directDatabaseUrl }: Conf
 }
 
 /** Tables whose path differs from their name. */
-export function addressFindings(catalog: Catalog): DoctorFinding[] {
+function addressFindings(catalog: Catalog): DoctorFinding[] {
   return displacedTables(catalog).map(({ table, address, holder }) => ({
     kind: "advice",
     problem: `${qualifiedNameOf(table)} is served at /api/v1/${address}, because ${qualifiedNameOf(holder)} has the path of that name.`,

@@ -146,7 +146,7 @@ const JSON_RESPONSE = {
 } as const;
 
 /** Plans a read such as `/users?…` or `/api/v1/things/7` for the role. Throws the error that a client would get. */
-export function readResourceRequest(address: string, { catalog, config, role }: RequestedRowsContext): RequestedRows {
+function readResourceRequest(address: string, { catalog, config, role }: RequestedRowsContext): RequestedRows {
   const { pathname, searchParams } = new URL(address, "http://localhost");
   const parsed = parseAddress(pathname);
   const collections = collectionsOf(catalog, { role, version: Number(parsed.version ?? 1) });
@@ -195,7 +195,7 @@ type TableRequestContext = RequestedRowsContext & {
 };
 
 /** Plans a read such as `/rest/v1/things?…` or `things?…` for the role. Throws the error that a client would get. */
-export function readTableRequest(address: string, context: TableRequestContext): RequestedRows {
+function readTableRequest(address: string, context: TableRequestContext): RequestedRows {
   const [path, rawQuery] = splitAddress(address);
   const { plan, prepared } = planRequest(path, rawQuery, context);
   const { table } = plan;

@@ -21,7 +21,7 @@ export function elementHeight({ contentHeight }: ScrollGeometry): number {
   return Math.min(contentHeight, MAX_ELEMENT_HEIGHT);
 }
 
-export function maxPosition({ contentHeight, viewHeight }: ScrollGeometry): number {
+function maxPosition({ contentHeight, viewHeight }: ScrollGeometry): number {
   return Math.max(0, contentHeight - viewHeight);
 }
 

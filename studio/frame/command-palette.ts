@@ -96,7 +96,7 @@ function CommandList({ id, commands, active, onOpen }: CommandListProps) {
 }
 
 /** Pages first, then exposed tables and functions, each with what can be done with it. */
-export function commandsOf(catalog: Pick<DatabaseDescription, "tables" | "functions"> | null): Command[] {
+function commandsOf(catalog: Pick<DatabaseDescription, "tables" | "functions"> | null): Command[] {
   const ofPages = pages.map(({ name, title, icon }) => ({
     label: title,
     kind: texts.frame.commandKinds.page,
@@ -135,7 +135,7 @@ export function commandsOf(catalog: Pick<DatabaseDescription, "tables" | "functi
 }
 
 /** Those that have all words; names that begin with the first word come first. */
-export function findCommands(commands: readonly Command[], query: string): Command[] {
+function findCommands(commands: readonly Command[], query: string): Command[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const textOf = ({ label, kind }: Command) => `${label} ${kind}`.toLowerCase();
   const matches = commands.filter((command) => words.every((word) => textOf(command).includes(word)));

@@ -7,7 +7,7 @@ export type LockNode = {
   readonly waiters: readonly LockNode[];
 };
 
-/** Who waits for whom: each session stands below the last one that it waits for. */
+/** Who waits for whom: each session is listed below the last one that it waits for. */
 export function buildLockTree(sessions: readonly DatabaseSession[]): readonly LockNode[] {
   const byPid = new Map(sessions.map((session) => [session.pid, session]));
   const waiting = sessions.filter(({ waits_for }) => waits_for.length > 0);

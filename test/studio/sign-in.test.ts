@@ -28,7 +28,7 @@ describeInBrowser("signing in to Studio", () => {
     await page.close();
   });
 
-  test("as a user who is not an administrator says so", async () => {
+  test("as a user who is not an administrator shows why it is refused", async () => {
     const account = { email: "ada@example.org", password: PASSWORD };
     const token = jwt.sign({ role: "service_role" }, SECRET);
     const created = await fetch(`${studio.service.url}/auth/v1/admin/users`, {
@@ -48,7 +48,7 @@ describeInBrowser("signing in to Studio", () => {
     await page.close();
   });
 
-  test("with a token that is not an administrator's says so", async () => {
+  test("with a token that is not an administrator's shows why it is refused", async () => {
     const page = await studio.browser.newPage();
     await page.goto(`${studio.service.url}/studio`);
     await page.getByLabel("Access token").fill("eyJhbGciOiJIUzI1NiJ9.e30.x");

@@ -102,7 +102,7 @@ describeInBrowser("the SQL page", () => {
     expect((await cellsOf(page)).length).toBe(1);
   });
 
-  test("limits the rows, and says so", async () => {
+  test("limits the rows, and shows the limit", async () => {
     await page.getByLabel("Rows", { exact: true }).selectOption("100 rows");
     await run(page, "select id from films");
     await page.getByText("Only the first 100 rows are shown.").waitFor();

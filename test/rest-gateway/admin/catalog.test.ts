@@ -293,7 +293,7 @@ describe("GET /admin/v1/catalog", () => {
     expect(table.primary_key).toEqual(["<b>'"]);
   });
 
-  test("while a migration has locked a table, the response says so", async () => {
+  test("while a migration has locked a table, the response reports the lock", async () => {
     const migration = new pg.Client({ connectionString: database.ownerUrl });
     await migration.connect();
     try {

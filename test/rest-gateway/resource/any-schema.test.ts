@@ -527,7 +527,7 @@ test("a request for a column that was dropped a moment ago is answered by the cu
   expect(codeOf(await ask("/api/v1/fleeting"))).toEqual([404, "RESOURCE_NOT_FOUND"]);
 });
 
-test("a role that may only read gets an error that says so", async () => {
+test("a role that may only read gets PERMISSION_DENIED for a change", async () => {
   await resources.owner.query(`
     create role reader; grant reader to authenticator; grant select, update on people to reader; grant usage on schema public to reader;
     alter role reader set default_transaction_read_only = on; notify pgrst, 'reload schema'`);

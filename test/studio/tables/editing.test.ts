@@ -173,7 +173,7 @@ describeInBrowser("editing rows", () => {
     expect(await stored("title")).toBe("Cléo");
   });
 
-  test("a row that no policy lets the caller change says so", async () => {
+  test("a row that no policy lets the caller change shows that no row was changed", async () => {
     await goTo(2, "title");
     await page.keyboard.press("F2");
     await page.getByLabel("Value of title").fill("Unlocked");
