@@ -7,15 +7,15 @@ import { describePolicy } from "../../engine/inspect/describe-policy.ts";
 import { findMissingTableGrants, withInspectionClients } from "../../engine/inspect/explain.ts";
 import { listRequestRoles, type PolicyMatrixRow, readTableMatrix } from "../../engine/inspect/policy-matrix.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
-import { HttpError } from "../../http/http-error.ts";
 import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "../auth/read-body.ts";
 import { collectFindings } from "../doctor/collect-findings.ts";
 import { clientDisconnected, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { makeAssumedContexts } from "../statement-context.ts";
 import { explainRead, explainRefusal, parseReadAddress, type ReadExplanation } from "../why/explain-read.ts";
+import { invalidRequest } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
-import { requireRole, tokenAsUser } from "./session-routes.ts";
+import { requireRole, tokenAsUser } from "./issued-tokens.ts";
 
 /** Of each statement, and of each command of the matrix for all callers together. */
 const TIMEOUT_MS = 10_000;
@@ -75,8 +75,7 @@ async function readCaller(
     const token = await tokenAsUser(user, caller.claims, services);
     return { role: String(token.claims.role), user, claims: token.claims };
   }
-  if (typeof role !== "string" || !isJsonObject(claims))
-    throw new HttpError(400, "VALIDATION_ERROR", JSON_OBJECT.message);
+  if (typeof role !== "string" || !isJsonObject(claims)) throw invalidRequest(JSON_OBJECT.message);
   requireRole(role, services);
   return { role, user: null, claims };
 }
@@ -147,7 +146,7 @@ function policyToJson(policy: Policy): object {
 async function readCallers(admin: AdminRequest, services: AdminServices): Promise<TriedCaller[]> {
   const { query } = admin.request;
   const claims = parseClaims(query.get("claims") ?? "{}");
-  if (!claims) throw new HttpError(400, "VALIDATION_ERROR", "claims must be a JSON object.");
+  if (!claims) throw invalidRequest("claims must be a JSON object.");
   const { config, catalog, postgres } = services;
   const { anonRole } = config;
   const users = query.getAll("user");
@@ -155,7 +154,7 @@ async function readCallers(admin: AdminRequest, services: AdminServices): Promis
   const all = listRequestRoles(catalog(), { anonRole, loginRole: postgres.loginRole });
   const roles = named.length > 0 ? named : all.filter((role) => catalog().roles.has(role)).slice(0, MAX_CALLERS);
   if (roles.length + users.length > MAX_CALLERS) {
-    throw new HttpError(400, "VALIDATION_ERROR", `At most ${MAX_CALLERS} roles and users can be tried at once.`);
+    throw invalidRequest(`At most ${MAX_CALLERS} roles and users can be tried at once.`);
   }
   return Promise.all([
     ...roles.map((role) => readCaller({ role, claims: role === anonRole ? {} : claims }, admin, services)),

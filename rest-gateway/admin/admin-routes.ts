@@ -1,8 +1,6 @@
 import { readUserId } from "../../engine/accounts/validate-claims.ts";
 import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
-import { HttpError } from "../../http/http-error.ts";
 import { authenticateCaller, authRequired } from "../auth/authenticate.ts";
-import { withNoStore } from "../auth/without-caching.ts";
 import type { GatewayHandler } from "../http/request.ts";
 import {
   type MatchedRequest,
@@ -10,7 +8,9 @@ import {
   makeRouteFinder,
   type PatternRoutes,
 } from "../http/route-patterns.ts";
+import { withNoStore } from "../http/without-caching.ts";
 import { accessRoutes } from "./access-routes.ts";
+import { permissionDenied } from "./admin-errors.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
@@ -63,5 +63,5 @@ async function authenticateAdministrator(request: MatchedRequest, services: Admi
   const caller = await authenticateCaller(request, services);
   if (caller.kind === "anonymous") throw authRequired();
   if (isAdministrator(caller) && !isActedAs(caller)) return caller;
-  throw new HttpError(403, "PERMISSION_DENIED", "Only administrators may do this: send a token of one.");
+  throw permissionDenied("Only administrators may do this: send a token of one.");
 }

@@ -3,9 +3,10 @@ import { type AuditLogFilter, readAuditLog } from "../../engine/accounts/audit-l
 import { makeProviders } from "../../engine/accounts/federation/providers.ts";
 import { isUuid } from "../../engine/accounts/random-secrets.ts";
 import { keepsEmails } from "../../engine/mail/mailer.ts";
-import { HttpError } from "../../http/http-error.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
+import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 
 const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: null };
@@ -38,7 +39,7 @@ function sessionRoutes(services: AdminServices): AdminRoutes {
       const administration = administrationBy(services, { request, userId });
       const { session = "" } = request.parameters;
       const affected = await administration.findSessionUser(session);
-      if (affected === null) throw absent("There is no such session, or it has ended.");
+      if (affected === null) throw resourceNotFound("There is no such session, or it has ended.");
       await logEvent("studio.session_ended", { session });
       await administration.endSession(affected, session);
       return NO_CONTENT;
@@ -55,7 +56,7 @@ function recordRoutes(services: AdminServices): AdminRoutes {
       const filter = await readFilter(services, { request, userId });
       // One more than is sent tells whether there are others.
       const entries = await readAuditLog(asOwner, { ...filter, limit: filter.limit + 1 });
-      if (!entries) throw absent("This database has no audit log.");
+      if (!entries) throw resourceNotFound("This database has no audit log.");
       const page = entries.slice(0, filter.limit);
       return jsonResponse(200, { entries: page, next: entries.length > page.length ? page.at(-1)!.id : null });
     },
@@ -80,13 +81,13 @@ function administrationBy(
   { accounts }: Pick<AdminServices, "accounts">,
   { request, userId }: Pick<AdminRequest, "request" | "userId">,
 ): Administration {
-  if (!accounts) throw absent("This database has no accounts.");
+  if (!accounts) throw resourceNotFound("This database has no accounts.");
   return accounts.administrationBy({ ...clientInfoOf(request), actor: userId });
 }
 
 async function findUser(administration: Administration, user: string): Promise<string> {
   const userId = isUuid(user) ? await administration.findUser(user) : null;
-  if (userId === null) throw absent("User not found.");
+  if (userId === null) throw resourceNotFound("User not found.");
   return userId;
 }
 
@@ -97,7 +98,7 @@ async function readFilter(
   const { query } = request;
   const user = query.get("user") || null;
   const event = query.get("event") || null;
-  if (event !== null && !EVENT_PATTERN.test(event)) throw invalid("event", "the name of an event");
+  if (event !== null && !EVENT_PATTERN.test(event)) throw invalidParameter("event", "the name of an event");
   return {
     userId: user && (await findUser(administrationBy(services, { request, userId }), user)),
     event,
@@ -111,7 +112,7 @@ async function readFilter(
 function readNumber(query: URLSearchParams, name: string): string | null {
   const text = query.get(name) || null;
   if (text === null || /^[1-9]\d{0,17}$/.test(text)) return text;
-  throw invalid(name, "a whole number above 0");
+  throw invalidParameter(name, "a whole number above 0");
 }
 
 function readTime(query: URLSearchParams, name: string): Date | null {
@@ -119,13 +120,9 @@ function readTime(query: URLSearchParams, name: string): Date | null {
   if (text === null) return null;
   const time = new Date(text);
   if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(time.getTime())) return time;
-  throw invalid(name, "a time such as 2027-12-31T00:00:00Z");
+  throw invalidParameter(name, "a time such as 2027-12-31T00:00:00Z");
 }
 
-function absent(message: string): HttpError {
-  return new HttpError(404, "RESOURCE_NOT_FOUND", message);
-}
-
-function invalid(name: string, expected: string): HttpError {
-  return new HttpError(400, "VALIDATION_ERROR", `The parameter ${name} must be ${expected}.`);
+function invalidParameter(name: string, expected: string): HttpError {
+  return invalidRequest(`The parameter ${name} must be ${expected}.`);
 }

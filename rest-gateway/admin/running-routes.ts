@@ -11,9 +11,9 @@ import type { ProcessActivity } from "../../engine/observability/process-activit
 import { addUp, INTERVAL_SECONDS, summarizeIntervals } from "../../engine/observability/request-history.ts";
 import { withoutSecrets } from "../../engine/script/without-secrets.ts";
 import { readTaskActivity } from "../../engine/tasks/job-runner.ts";
-import { HttpError } from "../../http/http-error.ts";
 import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
+import { invalidRequest } from "./admin-errors.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 
 /** Statistics of statements and tasks are read at most so often, however many pages show them. */
@@ -161,7 +161,7 @@ function readSince(query: URLSearchParams): number {
   if (text === null) return 0;
   const time = new Date(text).getTime();
   if (!Number.isNaN(time)) return time;
-  throw new HttpError(400, "VALIDATION_ERROR", "The parameter since must be the at of an interval.");
+  throw invalidRequest("The parameter since must be the at of an interval.");
 }
 
 function cacheFor<T>(milliseconds: number, read: () => Promise<T>): () => Promise<T> {

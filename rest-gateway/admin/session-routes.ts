@@ -1,20 +1,17 @@
-import { type IssuedToken, makeAdministratorTokens } from "../../engine/accounts/administrator-tokens.ts";
-import { isUuid } from "../../engine/accounts/random-secrets.ts";
 import { readUserId, SESSION_CLAIM } from "../../engine/accounts/validate-claims.ts";
 import { type Config, isLoopbackHost } from "../../engine/config/config.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
-import type { Claims } from "../../engine/identity/claims.ts";
-import { OPERATOR } from "../../engine/identity/client-info.ts";
-import { canIssueTokens } from "../../engine/identity/token-keys.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { authenticateCaller, LOOPBACK_ADDRESS } from "../auth/authenticate.ts";
 import { OPTIONAL_TEXT, readFields } from "../auth/read-body.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { PatternRoutes } from "../http/route-patterns.ts";
+import { invalidRequest, permissionDenied } from "./admin-errors.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 import { makeEventLog } from "./event-log.ts";
+import { issuedToken, requireRole, requireTokens, tokenAsUser, userOf } from "./issued-tokens.ts";
 
 const ADMINISTRATOR = "admin";
 /** Headers of requests that come from another machine, however near the proxy is that sent them. */
@@ -45,7 +42,7 @@ export function viewAsRoutes(services: AdminServices): AdminRoutes {
   return {
     "POST /view-as": async ({ request, caller, logEvent }) => {
       const { role, user } = await readFields(request, { role: OPTIONAL_TEXT, user: OPTIONAL_TEXT });
-      if ((role === null) === (user === null)) throw invalid("Send either a role or a user.");
+      if ((role === null) === (user === null)) throw invalidRequest("Send either a role or a user.");
       const tokens = requireTokens(services);
       const token =
         role === null ? await tokenAsUser(user!, caller.claims, services) : tokens.asRole(role, caller.claims);
@@ -67,35 +64,18 @@ async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, ser
   }
   const userId = readUserId(caller.claims);
   if (caller.kind !== "session" || userId === null) {
-    throw forbidden("Studio needs the session of an administrator, or a token as Authorization: Bearer.");
+    throw permissionDenied("Studio needs the session of an administrator, or a token as Authorization: Bearer.");
   }
   const token = await requireTokens(services).forUser(userId, caller.claims[SESSION_CLAIM]);
   if (!token || token.claims.role !== ADMINISTRATOR) throw administratorRequired();
   return issuedToken(token);
 }
 
-/** A token with the claims that the user would have after signing in now. */
-export async function tokenAsUser(user: string, actor: Claims, services: AdminServices): Promise<IssuedToken> {
-  const { accounts, authenticator } = services;
-  const tokens = requireTokens(services);
-  const administration = accounts?.administrationBy(OPERATOR);
-  const userId = isUuid(user) ? await administration?.findUser(user) : /^[1-9]\d{0,17}$/.test(user) ? user : null;
-  const token = accounts && userId ? await tokens.asUser(userId, actor) : null;
-  if (!token) throw new HttpError(404, "RESOURCE_NOT_FOUND", "User not found.");
-  const rejection = await authenticator.validateClaims(token.claims);
-  if (rejection) throw invalid(`This user cannot sign in: ${rejection.message}`);
-  return token;
-}
-
-export function requireRole(name: string, { catalog }: Pick<AdminServices, "catalog">): void {
-  if (!catalog().roles.has(name)) throw invalid(`Requests cannot use the role "${name}".`);
-}
-
 /** A role that no policy restricts has the power of SQL as the owner, and needs its setting. */
 function refuseBypass(name: string, { catalog, config }: AdminServices): void {
   const role = catalog().roles.get(name)!;
   if (config.studioSql || !(role.superuser || role.bypassesRowSecurity)) return;
-  throw forbidden(`The role "${name}" bypasses row-level security: to view rows as it, set STUDIO_SQL=on.`);
+  throw permissionDenied(`The role "${name}" bypasses row-level security: to view rows as it, set STUDIO_SQL=on.`);
 }
 
 /** Neither another machine nor another page: also none whose name was made to resolve to this machine (DNS rebinding). */
@@ -109,23 +89,6 @@ function isFromThisMachine({ headers, connection }: GatewayRequest): boolean {
     typeof origin === "string" &&
     URL.parse(origin)?.host === host
   );
-}
-
-function requireTokens({ asOwner, keys, config }: AdminServices) {
-  if (canIssueTokens(keys)) return makeAdministratorTokens({ asOwner, keys, config });
-  const message =
-    "The settings have only keys that verify tokens: set JWT_PRIVATE_KEY, or send a token of an administrator.";
-  throw new HttpError(503, "SERVICE_UNAVAILABLE", message);
-}
-
-function issuedToken({ accessToken, claims }: IssuedToken) {
-  return { access_token: accessToken, expires_at: Number(claims.exp), user: userOf(claims) };
-}
-
-/** Null: the claims name no account. */
-function userOf(claims: Claims): object | null {
-  const id = readUserId(claims);
-  return id === null ? null : { id, email: claims.email ?? null, name: claims.name ?? null };
 }
 
 async function studioState({ config, schemaChanges }: AdminServices): Promise<object> {
@@ -146,13 +109,5 @@ function signInRequired({ studio }: Config): HttpError {
 }
 
 function administratorRequired(): HttpError {
-  return forbidden("Studio is only for administrators: sign in as one, or send a token of one.");
-}
-
-function forbidden(message: string): HttpError {
-  return new HttpError(403, "PERMISSION_DENIED", message);
-}
-
-function invalid(message: string): HttpError {
-  return new HttpError(400, "VALIDATION_ERROR", message);
+  return permissionDenied("Studio is only for administrators: sign in as one, or send a token of one.");
 }

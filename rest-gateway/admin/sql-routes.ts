@@ -12,10 +12,11 @@ import {
 } from "../../engine/script/run-script.ts";
 import { toLoggedSql } from "../../engine/script/without-secrets.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
-import { HttpError } from "../../http/http-error.ts";
+import type { HttpError } from "../../http/http-error.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
 import { readJsonObject } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
+import { invalidRequest, permissionDenied } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 
 const SQL_BODY: BodyLimit = { bytes: 1024 * 1024, isAnonymous: false };
@@ -126,7 +127,7 @@ async function readSqlRequest(request: AdminRequest["request"]): Promise<SqlRequ
   ];
   if (faults.length > 0) {
     const names = faults.map(({ field }) => field).join(", ");
-    throw new HttpError(400, "VALIDATION_ERROR", `Invalid fields: ${names}.`, { details: faults });
+    throw invalidRequest(`Invalid fields: ${names}.`, faults);
   }
   return {
     sql: sql as string,
@@ -194,7 +195,5 @@ function messageJson({ offset, ...message }: ScriptMessage, sql: string): object
 }
 
 function sqlIsOff(): HttpError {
-  return new HttpError(403, "PERMISSION_DENIED", "SQL is turned off.", {
-    hint: "Start the service with STUDIO_SQL=on.",
-  });
+  return permissionDenied("SQL is turned off.", "Start the service with STUDIO_SQL=on.");
 }

@@ -6,6 +6,7 @@ import { makeCsrfProtection } from "../../http/csrf-protection.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayHandler } from "../http/request.ts";
 import type { GatewayRoutes } from "../http/router.ts";
+import { withoutCaching } from "../http/without-caching.ts";
 import { makeRenderPage, type RenderPage } from "../pages/page.ts";
 import { authPages } from "./account-pages.ts";
 import { emailRoutes, factorRoutes } from "./account-routes.ts";
@@ -13,7 +14,6 @@ import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
 import { federationHandlers, makeStartLink } from "./provider-routes.ts";
 import { readPageRedirect } from "./sign-in-pages.ts";
-import { withoutCaching } from "./without-caching.ts";
 
 type AuthRouteOptions = {
   readonly accounts: Accounts;

@@ -6,9 +6,9 @@ import { HttpError, notFound } from "../../http/http-error.ts";
 import { clientInfoOf, type GatewayHandler, type GatewayRequest } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
+import { withoutCaching } from "../http/without-caching.ts";
 import { type AuthDependencies, authenticatePerson } from "./authenticate.ts";
 import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
-import { withoutCaching } from "./without-caching.ts";
 
 const CACHE_FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
 

@@ -9,12 +9,12 @@ import { readCookie } from "../../http/request-info.ts";
 import { clientInfoOf, type GatewayHandler, type GatewayRequest, prefersHtml } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import { dispatchMethod, type GatewayRoutes } from "../http/router.ts";
+import { withoutCaching } from "../http/without-caching.ts";
 import { type RenderPage, seeOther } from "../pages/page.ts";
 import type { StartLink } from "./account/signed-in-page.ts";
 import { type AuthDependencies, authenticateUser, authRequired } from "./authenticate.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
 import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./read-body.ts";
-import { withoutCaching } from "./without-caching.ts";
 
 const SIGN_IN_MODES = ["session", "token"] as const;
 /** The base64url of a SHA-256 (RFC 7636 §4.2). */

@@ -1,6 +1,6 @@
 import { toHttpError } from "../../http/http-error.ts";
-import type { GatewayHandler } from "../http/request.ts";
-import type { GatewayRoutes } from "../http/router.ts";
+import type { GatewayHandler } from "./request.ts";
+import type { GatewayRoutes } from "./router.ts";
 
 const NO_STORE = { "Cache-Control": "no-store" };
 
