@@ -30,10 +30,21 @@ const SPECIAL_IPV6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
 const IPV4_MAPPED = "::ffff:0:0/96";
 
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+
+/** Networks of organisations and of containers, with shared address space (RFC 6598) and unique local addresses. */
+const PRIVATE = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
+
+/** Where clouds hand out credentials of the machine, within the private networks: Alibaba's, Amazon's and Google's. */
+const METADATA = ["100.100.100.200/32", "fd00:ec2::254/128", "fd20:ce::254/128"];
+
 const specialIPv4 = toBlockList(SPECIAL_IPV4);
 const specialIPv6 = toBlockList(SPECIAL_IPV6);
 const globalIPv6 = toBlockList([GLOBAL_IPV6]);
 const ipv4Mapped = toBlockList([IPV4_MAPPED]);
+const loopback = toBlockList(LOOPBACK);
+const privateNetworks = toBlockList(PRIVATE);
+const metadata = toBlockList(METADATA);
 
 /** The key that rate limits count a client by: the IPv4 address or the IPv6 /64 network, of which one client has all addresses. */
 export function clientNetwork(address: string | null): string {
@@ -71,6 +82,17 @@ export function isPublicAddress(address: string): boolean {
     default:
       return false;
   }
+}
+
+/** `other`: no host has it, or one that nobody should be able to name, such as that of link-local addresses and of metadata services. */
+export type AddressKind = "public" | "loopback" | "private" | "other";
+
+export function addressKind(address: string): AddressKind {
+  if (isPublicAddress(address)) return "public";
+  const family = isIP(address) === 4 ? "ipv4" : "ipv6";
+  if (isIP(address) === 0 || metadata.check(address, family)) return "other";
+  if (loopback.check(address, family)) return "loopback";
+  return privateNetworks.check(address, family) ? "private" : "other";
 }
 
 function toBlockList(networks: readonly string[]): BlockList {
