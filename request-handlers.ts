@@ -51,12 +51,17 @@ import { parseAddress } from "./rest-gateway/resource/parse/address.ts";
 import { negotiateVersion, type ReadVersions } from "./rest-gateway/resource/versions.ts";
 import { studioFolder } from "./rest-gateway/studio/studio-folder.ts";
 import { makeTableInterface } from "./rest-gateway/table/dialect.ts";
-import type { QueueTask, TaskHandler } from "./rest-gateway/tasks/task-queue.ts";
+import { makePrepareCall } from "./rest-gateway/tasks/function-calls.ts";
+import type { PrepareCall, QueueTask, TaskHandler } from "./rest-gateway/tasks/task-queue.ts";
 import { makeTaskRoutes } from "./rest-gateway/tasks/task-routes.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
-/** The entry point of HTTP requests, and the interfaces that run queued tasks. */
-export type RequestHandlers = { readonly entry: RequestListener; readonly interfaceAt: (path: string) => TaskHandler };
+/** The entry point of HTTP requests, and what runs queued requests and function calls. */
+export type RequestHandlers = {
+  readonly entry: RequestListener;
+  readonly interfaceAt: (path: string) => TaskHandler;
+  readonly prepareCall: PrepareCall;
+};
 
 type RequestHandlerDependencies = {
   readonly asOwner: AsOwner;
@@ -176,6 +181,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   return {
     entry: makeEntry(shared, config, router, paths),
     interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
+    prepareCall: makePrepareCall({ database, catalog, config }),
   };
 }
 

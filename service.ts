@@ -375,6 +375,7 @@ async function openJobs(
     asOwner,
     authenticator: () => state.identification.authenticator,
     handlerFor: (path) => state.handlers.interfaceAt(path),
+    prepareCall: (call, caller) => state.handlers.prepareCall(call, caller),
     tableErrorVerbosity,
     log,
   });

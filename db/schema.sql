@@ -776,27 +776,38 @@ create table private.tasks (
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
   expires_at timestamp with time zone,
+  function text,
+  arguments jsonb default '{}'::jsonb not null,
+  run_at timestamp with time zone default now() not null,
+  key text,
+  time_limit interval,
   constraint tasks_pkey PRIMARY KEY (id),
   constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
 CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
 CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
 CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
+CREATE UNIQUE INDEX tasks_waiting_key ON private.tasks USING btree (owner, key) WHERE (status = 'queued'::text);
 alter table private.tasks enable row level security;
+comment on column private.tasks.arguments is 'The arguments of the function by their names.';
 comment on column private.tasks.body is 'The request''s body.';
 comment on column private.tasks.caller is 'Role and claims in which it runs.';
 comment on column private.tasks.created_at is 'When the request was received.';
 comment on column private.tasks.error is 'The error response; null unless it failed.';
 comment on column private.tasks.expires_at is 'When it is deleted.';
 comment on column private.tasks.finished_at is 'When it was done or had failed.';
+comment on column private.tasks.function is 'Name and parameter types of the function; null for a request.';
 comment on column private.tasks.id is 'Sent to the client. For callers without an identity it is the only key to the task.';
+comment on column private.tasks.key is 'Of the tasks of an owner with the same key at most one waits.';
 comment on column private.tasks.owner is 'The user whose task it is, or the role where there is no user.';
-comment on column private.tasks.request is 'The request without its credentials.';
+comment on column private.tasks.request is 'The request without its credentials; empty for a function call.';
 comment on column private.tasks.result is 'The response; null until it is done.';
+comment on column private.tasks.run_at is 'When it is due.';
 comment on column private.tasks.started_at is 'When the latest attempt began.';
 comment on column private.tasks.status is 'queued, running, done or failed.';
-comment on column private.tasks.work is 'Method and address; tasks with the same value take about the same time.';
-comment on table private.tasks is 'Requests to be run later, kept until a day after they are finished.';
+comment on column private.tasks.time_limit is 'How long it may run; null for the limit of the service.';
+comment on column private.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
+comment on table private.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
 
 -- table public.article_translations
 create table public.article_translations (
@@ -1054,6 +1065,31 @@ comment on column realtime.messages.updated_at is 'When it was last changed.';
 comment on constraint messages_extension on realtime.messages is 'The extension is broadcast or presence.';
 comment on constraint messages_pkey on realtime.messages is 'A message with this id exists.';
 comment on table realtime.messages is 'Its policies decide who may receive and send in private channels. It holds no rows.';
+
+-- function api.enqueue(text,jsonb,timestamp with time zone,text)
+CREATE OR REPLACE FUNCTION api.enqueue(function text, arguments jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_role text := auth.role();
+  v_claims jsonb := auth.jwt();
+begin
+  if (
+    select count(*) >= 1000 from (
+      select from private.tasks
+      where tasks.owner = private.task_owner(v_role, v_claims) and tasks.finished_at is null limit 1000
+    ) as unfinished
+  ) then
+    raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
+  end if;
+  return private.queue_call(v_role, v_claims, function, arguments, run_at, key);
+end;
+$function$;
+grant execute on function api.enqueue(text,jsonb,timestamp with time zone,text) to authenticated, service_role;
+comment on function api.enqueue(text,jsonb,timestamp with time zone,text) is 'Queues a call of a function, which runs once, after the transaction has committed, with the role and the claims of who queues it. Returns the id of the task.';
 
 -- function api.field_error(regclass,text)
 CREATE OR REPLACE FUNCTION api.field_error(broken_table regclass, broken_constraint text)
@@ -4725,16 +4761,165 @@ comment on function private.await_events(integer) is 'Emits events for so many s
 
 -- function private.begin_task(uuid)
 CREATE OR REPLACE FUNCTION private.begin_task(id uuid)
- RETURNS TABLE(caller jsonb, request jsonb, body bytea)
+ RETURNS TABLE(caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval)
  LANGUAGE sql
 BEGIN ATOMIC
  UPDATE private.tasks SET status = 'running'::text, started_at = now()
-   WHERE ((tasks.id = begin_task.id) AND (tasks.finished_at IS NULL))
+   WHERE ((tasks.id = begin_task.id) AND (tasks.finished_at IS NULL) AND (tasks.run_at <= now()))
    RETURNING tasks.caller,
      tasks.request,
-     tasks.body;
+     tasks.body,
+     tasks.function,
+     tasks.arguments,
+     private.call_statement(tasks.function, tasks.arguments) AS call_statement,
+     tasks.time_limit;
 END;
 comment on function private.begin_task(uuid) is 'The task to run; called by the service as the owner.';
+
+-- function private.call_statement(text,jsonb)
+CREATE OR REPLACE FUNCTION private.call_statement(function text, arguments jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_function regprocedure := to_regprocedure(function);
+  v_inputs text := (
+    select string_agg(format('%I %s', input.name, format_type(input.type, null)), ', ')
+    from private.function_inputs(v_function) as input where arguments ? input.name
+  );
+  v_values text := (
+    select string_agg(
+      format('%s%I => given.%I', case when input.is_variadic then 'variadic ' end, input.name, input.name), ', '
+    )
+    from private.function_inputs(v_function) as input where arguments ? input.name
+  );
+  v_from text := case
+    when v_inputs is null then '(select $1::pg_catalog.jsonb) as given'
+    else format('pg_catalog.jsonb_to_record($1::pg_catalog.jsonb) as given (%s)', v_inputs)
+  end;
+  v_call text;
+begin
+  select format('%I.%I(%s)', namespace.nspname, proc.proname, v_values) into v_call
+    from pg_proc as proc join pg_namespace as namespace on namespace.oid = proc.pronamespace
+    where proc.oid = v_function;
+  return (
+    select case
+      when proc.proretset then format(
+        'select coalesce(pg_catalog.json_agg(item), ''[]'') from (select %s as item from %s) as call', v_call, v_from
+      )
+      when proc.prorettype = 'void'::regtype then format(
+        'select nullif(%s::pg_catalog.text, '''')::pg_catalog.json from %s', v_call, v_from
+      )
+      else format('select pg_catalog.to_json(%s) from %s', v_call, v_from)
+    end
+    from pg_proc as proc where proc.oid = v_function
+  );
+end;
+$function$;
+comment on function private.call_statement(text,jsonb) is 'The statement that calls a function with an object of arguments and returns its result as JSON; null where the function does not exist.';
+
+-- function private.callable_function(text,text,jsonb)
+CREATE OR REPLACE FUNCTION private.callable_function(role text, function text, arguments jsonb)
+ RETURNS regprocedure
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  -- The name, with or without its schema, and the types of its parameters, with or without.
+  v_parts text[] := regexp_match(
+    function, '^\s*((?:(?:"(?:[^"]|"")+"|[^\s"().]+)\s*\.\s*)?(?:"(?:[^"]|"")+"|[^\s"().]+))\s*(\(.*\))?\s*$'
+  );
+  v_path text[];
+  v_signature regprocedure;
+  v_callable oid[];
+  v_matching oid[];
+begin
+  begin
+    v_path := parse_ident(v_parts[1]);
+    v_path := case cardinality(v_path) when 1 then array['public'] || v_path else v_path end;
+    v_signature := to_regprocedure(format('%I.%I', v_path[1], v_path[2]) || v_parts[2]);
+  exception when others then
+    v_path := null;
+  end;
+
+  select array_agg(proc.oid order by proc.oid) into v_callable
+    from pg_proc as proc
+    join pg_namespace as namespace on namespace.oid = proc.pronamespace
+    join pg_type as result on result.oid = proc.prorettype
+    where namespace.nspname = v_path[1] and proc.proname = v_path[2]
+      and (v_parts[2] is null or proc.oid = v_signature)
+      and proc.prokind = 'f' and (result.typtype <> 'p' or result.typname in ('void', 'record'))
+      and namespace.nspname !~ '^pg_' and namespace.nspname <> 'information_schema'
+      and not exists (
+        select from pg_depend where classid = 'pg_proc'::regclass and objid = proc.oid and deptype = 'e'
+      )
+      and not exists (
+        select from private.function_inputs(proc.oid) as input
+        join pg_type on pg_type.oid = input.type where pg_type.typtype = 'p'
+      )
+      and has_schema_privilege(callable_function.role, namespace.oid, 'usage')
+      and has_function_privilege(callable_function.role, proc.oid, 'execute');
+  if v_callable is null then
+    raise exception 'There is no function % that % may call', function, role using errcode = 'NTFND', detail = 'function',
+      hint = 'Write its name with its schema, and the types of its parameters where several have the name. Procedures, aggregates, '
+        'triggers, functions with polymorphic parameters and those of Postgres and of extensions cannot be queued.';
+  end if;
+
+  select array_agg(callable order by callable) into v_matching
+    from unnest(v_callable) as callable where private.takes_arguments(callable, callable_function.arguments);
+  if v_matching is null then
+    raise exception 'The arguments do not match the parameters of %', function using errcode = 'WRONG', detail = 'arguments',
+      hint = 'It is called by ' || (
+        select string_agg(
+          format('%s(%s)', oid::regproc, pg_get_function_arguments(oid)), ' or ' order by oid
+        ) from unnest(v_callable) as oid
+      ) || '. Name each argument that has no default.';
+  end if;
+  if cardinality(v_matching) > 1 or private.is_ambiguous_call(v_matching[1], arguments) then
+    raise exception 'Several functions take these arguments of %', function using errcode = 'WRONG', detail = 'function',
+      hint = 'Write the types of the parameters, as in public.f(integer, text), and name all arguments.';
+  end if;
+  return v_matching[1];
+end;
+$function$;
+comment on function private.callable_function(text,text,jsonb) is 'The function that a role means by a name or a signature, and by the names of the arguments.';
+
+-- function private.check_task_role(text)
+CREATE OR REPLACE FUNCTION private.check_task_role(role text)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_become text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
+begin
+  if not exists (select from pg_roles where rolname = role) then
+    raise exception 'There is no role %', role using errcode = 'WRONG', detail = 'role';
+  end if;
+  if exists (
+    select from pg_roles where rolname = role and (
+      rolsuper or oid = (select relowner from pg_class where oid = 'private.tasks'::regclass)
+    )
+  ) then
+    raise exception 'No function is queued as %, which bypasses the policies', role
+      using errcode = 'NOPER', hint = 'Choose a role before: set role service_role. In a trigger, call api.enqueue_as.';
+  end if;
+  -- The logins of the service are those that may lock tasks.
+  if not exists (
+    select from pg_roles as login
+    where not login.rolsuper and has_function_privilege(login.oid, 'private.lock_task(text)', 'execute')
+      and login.oid <> (select relowner from pg_class where oid = 'private.tasks'::regclass)
+      and pg_has_role(login.oid, role, v_become)
+  ) then
+    raise exception 'The login of the service cannot run functions as %', role
+      using errcode = 'NOPER', hint = format('Run once as the owner: grant %I to authenticator', role);
+  end if;
+end;
+$function$;
+comment on function private.check_task_role(text) is 'Refuses roles that tasks cannot or must not run as.';
 
 -- function private.claim_response(text)
 CREATE OR REPLACE FUNCTION private.claim_response(place text, OUT is_claimed boolean, OUT answer text)
@@ -4799,7 +4984,7 @@ CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
  RETURNS void
  LANGUAGE sql
 BEGIN ATOMIC
- UPDATE private.tasks SET status = 'failed'::text, error = fail_task.error, finished_at = now(), expires_at = (now() + '1 day'::interval), request = '{}'::jsonb, body = '\x'::bytea
+ UPDATE private.tasks SET status = 'failed'::text, error = fail_task.error, finished_at = now(), expires_at = (now() + '1 day'::interval), request = '{}'::jsonb, body = '\x'::bytea, arguments = '{}'::jsonb
    WHERE ((tasks.id = fail_task.id) AND (tasks.finished_at IS NULL));
 END;
 comment on function private.fail_task(uuid,jsonb) is 'Marks a task as failed; called by the service as the owner.';
@@ -4814,12 +4999,45 @@ AS $function$
 begin
   update private.tasks
     set status = 'done', result = finish_task.result::json, finished_at = clock_timestamp(),
-      expires_at = clock_timestamp() + interval '1 day', request = '{}', body = ''
+      expires_at = clock_timestamp() + interval '1 day', request = '{}', body = '', arguments = '{}'
     where tasks.id = finish_task.id::uuid;
 end;
 $function$;
 grant execute on function private.finish_task(text,text) to authenticator;
 comment on function private.finish_task(text,text) is 'Stores the response of the task that this transaction runs.';
+
+-- function private.function_inputs(oid)
+CREATE OR REPLACE FUNCTION private.function_inputs(function oid)
+ RETURNS TABLE(name text, type oid, is_variadic boolean, is_required boolean)
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT NULLIF(input.name, ''::text) AS "nullif",
+     input.type,
+     COALESCE((input.mode = 'v'::"char"), false) AS "coalesce",
+     (row_number() OVER (ORDER BY input."position") <= (proc.pronargs - proc.pronargdefaults))
+    FROM pg_proc proc,
+     LATERAL UNNEST(COALESCE(proc.proallargtypes, (proc.proargtypes)::oid[]), proc.proargnames, proc.proargmodes) WITH ORDINALITY input(type, name, mode, "position")
+   WHERE ((proc.oid = function_inputs.function) AND (COALESCE(input.mode, 'i'::"char") = ANY (ARRAY['i'::"char", 'b'::"char", 'v'::"char"])))
+   ORDER BY input."position";
+END;
+comment on function private.function_inputs(oid) is 'The parameters of a function that a call gives values to; those without a name have null.';
+
+-- function private.is_ambiguous_call(oid,jsonb)
+CREATE OR REPLACE FUNCTION private.is_ambiguous_call(function oid, arguments jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT ((EXISTS ( SELECT
+            FROM private.function_inputs(is_ambiguous_call.function) input(name, type, is_variadic, is_required)
+           WHERE (NOT COALESCE((is_ambiguous_call.arguments ? input.name), false)))) AND (EXISTS ( SELECT
+            FROM (pg_proc proc
+              JOIN pg_proc other ON (((other.proname = proc.proname) AND (other.pronamespace = proc.pronamespace) AND (other.oid <> proc.oid))))
+           WHERE ((proc.oid = is_ambiguous_call.function) AND private.takes_arguments(other.oid, is_ambiguous_call.arguments) AND (NOT (EXISTS ( SELECT
+                    FROM (private.function_inputs(proc.oid) input(name, type, is_variadic, is_required)
+                      JOIN private.function_inputs(other.oid) other_input(name, type, is_variadic, is_required) ON ((other_input.name = input.name)))
+                   WHERE ((is_ambiguous_call.arguments ? input.name) AND (other_input.type <> input.type)))))))));
+END;
+comment on function private.is_ambiguous_call(oid,jsonb) is 'Whether a call with these named arguments could mean another function of the same name.';
 
 -- function private.is_served(pg_class)
 CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
@@ -4911,6 +5129,51 @@ end;
 $function$;
 comment on function private.maintain_tasks() is 'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
 
+-- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval)
+CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  v_function text;
+  v_id uuid;
+begin
+  if to_regnamespace('graphile_worker') is null then
+    raise exception 'There is no queue yet' using errcode = '55000', hint = 'Start the service: it creates the queue.';
+  end if;
+  perform private.check_task_role(role);
+  v_function := private.callable_function(role, function, arguments)::text;
+  if not isfinite(run_at) then
+    raise exception 'The time to run at must be finite' using errcode = 'WRONG', detail = 'run_at';
+  end if;
+  if length(key) not between 1 and 200 then
+    raise exception 'A key has 1 to 200 characters' using errcode = 'WRONG', detail = 'key';
+  end if;
+
+  insert into private.tasks as task (owner, work, caller, request, body, function, arguments, run_at, key, time_limit)
+    values (
+      private.task_owner(queue_call.role, queue_call.claims), v_function,
+      jsonb_build_object(
+        'kind', case queue_call.role when 'anon' then 'anonymous' else 'known' end,
+        'role', queue_call.role, 'claims', queue_call.claims
+      ),
+      '{}', '', v_function, queue_call.arguments, coalesce(queue_call.run_at, now()), queue_call.key, queue_call.time_limit
+    )
+    on conflict (owner, key) where status = 'queued' do update
+      set work = excluded.work, caller = excluded.caller, function = excluded.function, arguments = excluded.arguments,
+        run_at = excluded.run_at, time_limit = excluded.time_limit, created_at = excluded.created_at
+    returning task.id into v_id;
+  perform graphile_worker.add_job(
+    'perform', json_build_object('task', v_id), run_at => coalesce(queue_call.run_at, now()), job_key => v_id::text,
+    max_attempts => 5
+  );
+  return v_id;
+end;
+$function$;
+comment on function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval) is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
+
 -- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea)
 CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, OUT id uuid, OUT estimate integer)
  RETURNS record
@@ -4992,6 +5255,33 @@ end;
 $function$;
 grant execute on function private.store_response(text,text,integer) to authenticator;
 comment on function private.store_response(text,text,integer) is 'Stores a response at the id that this transaction has claimed.';
+
+-- function private.takes_arguments(oid,jsonb)
+CREATE OR REPLACE FUNCTION private.takes_arguments(function oid, arguments jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT ((jsonb_typeof(arguments) = 'object'::text) AND (NOT (EXISTS ( SELECT
+            FROM jsonb_object_keys(
+                 CASE jsonb_typeof(takes_arguments.arguments)
+                     WHEN 'object'::text THEN takes_arguments.arguments
+                     ELSE '{}'::jsonb
+                 END) given(given)
+           WHERE (NOT (EXISTS ( SELECT
+                    FROM private.function_inputs(takes_arguments.function) input(name, type, is_variadic, is_required)
+                   WHERE (input.name = given.given))))))) AND (NOT (EXISTS ( SELECT
+            FROM private.function_inputs(takes_arguments.function) input(name, type, is_variadic, is_required)
+           WHERE (input.is_required AND (NOT COALESCE((takes_arguments.arguments ? input.name), false)))))));
+END;
+comment on function private.takes_arguments(oid,jsonb) is 'Whether a function can be called with these named arguments.';
+
+-- function private.task_owner(text,jsonb)
+CREATE OR REPLACE FUNCTION private.task_owner(role text, claims jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN COALESCE(('user '::text || CASE jsonb_typeof((claims -> 'sub'::text)) WHEN 'string'::text THEN NULLIF((claims ->> 'sub'::text), ''::text) ELSE NULL::text END), ('role '::text || role));
+comment on function private.task_owner(text,jsonb) is 'Whose a task is: the user''s with any credential, or the role''s where there is no user.';
 
 -- function private.task_progress(uuid)
 CREATE OR REPLACE FUNCTION private.task_progress(id uuid)

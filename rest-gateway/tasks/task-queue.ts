@@ -13,7 +13,7 @@ import { CSRF_TOKEN_HEADER } from "../../http/csrf-protection.ts";
 import type { ErrorVerbosity } from "../../http/error-bodies.ts";
 import type { HttpError } from "../../http/http-error.ts";
 import { toErrorResponse } from "../http/errors.ts";
-import { type GatewayRequest, NO_STAGES, publicBasePath } from "../http/request.ts";
+import { type GatewayRequest, NO_STAGES, publicBasePath, TABLE_PREFIX } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import {
   deriveStorageKey,
@@ -104,6 +104,7 @@ type TaskRunnerOptions = {
   readonly authenticator: () => Authenticator;
   /** The task handler of the interface that serves the path. */
   readonly handlerFor: (path: string) => TaskHandler;
+  readonly prepareCall: PrepareCall;
   readonly tableErrorVerbosity: ErrorVerbosity;
   readonly log: Pick<Logger, "warn" | "error">;
 };
@@ -111,11 +112,17 @@ type TaskRunnerOptions = {
 type StartedTask = Pick<Caller, "kind" | "role" | "claimsText"> & {
   readonly request: StoredRequest;
   readonly body: Buffer;
+  /** Null for a request. */
+  readonly call: QueuedCall | null;
 };
 
-// The claims are read as text, so that large numbers keep all digits.
+type StartedRow = Omit<StartedTask, "call"> & Omit<QueuedCall, "function"> & { readonly function: string | null };
+
+// The claims and the arguments are read as text, so that large numbers keep all digits.
 const BEGIN_TASK = `
-  select caller->>'kind' as kind, caller->>'role' as role, caller->>'claims' as "claimsText", request, body
+  select caller->>'kind' as kind, caller->>'role' as role, coalesce(caller->>'claims', '') as "claimsText", request, body,
+    function, arguments::text, call_statement as statement,
+    (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
   from private.begin_task($1)`;
 
 type TaskRunner = {
@@ -130,14 +137,14 @@ type TaskRunner = {
  * exactly once, however many attempts it needs. An error response is final.
  */
 export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
-  const { asOwner, authenticator, handlerFor, tableErrorVerbosity, log } = options;
+  const { asOwner, authenticator, handlerFor, prepareCall, tableErrorVerbosity, log } = options;
   /** The Postgres backends that run tasks of this process. */
   const backendPids = new Set<string>();
   let isCancelled = false;
 
   const beginTask = async (taskId: string): Promise<StartedTask | undefined> => {
-    const { rows } = await asOwner((client) => client.query<StartedTask>(BEGIN_TASK, [taskId]));
-    return rows[0];
+    const { rows } = await asOwner((client) => client.query<StartedRow>(BEGIN_TASK, [taskId]));
+    return rows[0] && toStartedTask(rows[0], taskId);
   };
 
   const runTask: TaskRunner["runTask"] = async (taskId, { isLast }) => {
@@ -148,7 +155,9 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     try {
       const rejection = await authenticator().validateClaims(caller.claims);
       if (rejection) throw rejection;
-      const { transact, execute } = await prepareTask(toGatewayRequest(task.request, task.body), caller);
+      const { transact, execute } = task.call
+        ? prepareCall(task.call, caller)
+        : await prepareTask(toGatewayRequest(task.request, task.body), caller);
       await transact(async (runStatement) => {
         const pid = await lockTask(asLogin(runStatement), taskId);
         backendPids.add(pid);
@@ -175,6 +184,13 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     await asOwner((client) => client.query(text, [[...backendPids]]));
   };
   return { runTask, cancelRunning };
+}
+
+/** Errors of calls are those of the table interface. */
+function toStartedTask(row: StartedRow, id: string): StartedTask {
+  if (row.function === null) return { ...row, call: null };
+  const request = { id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
+  return { ...row, request, call: { ...row, function: row.function } };
 }
 
 class TaskLockedError extends Error {
@@ -254,6 +270,21 @@ export type PreparedTask = {
   /** Executes the request in a transaction and returns the response. */
   execute(runStatement: RunStatement): Promise<GatewayResponse>;
 };
+
+/** A function call that SQL has queued. */
+export type QueuedCall = {
+  /** Name and parameter types. */
+  readonly function: string;
+  /** A JSON object. */
+  readonly arguments: string;
+  /** The statement that calls it with `$1`, the arguments; null if the function does not exist any more. */
+  readonly statement: string | null;
+  /** Null for the limit of the service. */
+  readonly timeLimitMs: number | null;
+};
+
+/** Prepares a queued call, with the catalogue and the settings of the time of execution. */
+export type PrepareCall = (call: QueuedCall, caller: Caller) => PreparedTask;
 
 /** How an interface executes a queued request, with the catalogue and the settings of the time of execution. */
 export type TaskHandler = {

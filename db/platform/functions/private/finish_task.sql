@@ -3,7 +3,7 @@ create or replace function private.finish_task(id text, result text) returns voi
 begin
   update private.tasks
     set status = 'done', result = finish_task.result::json, finished_at = clock_timestamp(),
-      expires_at = clock_timestamp() + interval '1 day', request = '{}', body = ''
+      expires_at = clock_timestamp() + interval '1 day', request = '{}', body = '', arguments = '{}'
     where tasks.id = finish_task.id::uuid;
 end;
 $$ language plpgsql security definer set search_path = '';

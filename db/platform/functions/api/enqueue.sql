@@ -1,0 +1,23 @@
+-- Runs with the owner's rights, because requests cannot write tasks. The task has the role and the claims of the request or the session,
+-- also where a function with other rights calls this one: "set role" is not changed by those.
+create or replace function api.enqueue(
+  function text, arguments jsonb default '{}', run_at timestamptz default now(), key text default null
+) returns uuid as $$
+declare
+  v_role text := auth.role();
+  v_claims jsonb := auth.jwt();
+begin
+  if (
+    select count(*) >= 1000 from (
+      select from private.tasks
+      where tasks.owner = private.task_owner(v_role, v_claims) and tasks.finished_at is null limit 1000
+    ) as unfinished
+  ) then
+    raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
+  end if;
+  return private.queue_call(v_role, v_claims, function, arguments, run_at, key);
+end;
+$$ language plpgsql security definer set search_path = '';
+grant execute on function api.enqueue to authenticated, service_role;
+comment on function api.enqueue is
+  'Queues a call of a function, which runs once, after the transaction has committed, with the role and the claims of who queues it. Returns the id of the task.';

@@ -1,0 +1,44 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
+import type { Database } from "../../engine/database/database.ts";
+import type { RunStatement } from "../../engine/database/transaction.ts";
+import { callerKey } from "../../engine/identity/caller.ts";
+import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { jsonResponse } from "../http/response.ts";
+import type { PrepareCall, QueuedCall } from "./task-queue.ts";
+
+type PrepareCallOptions = {
+  readonly database: Database;
+  readonly catalog: () => Catalog;
+  readonly config: Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "schemas" | "taskTimeout">;
+};
+
+/** A call is no request, so it has no method, path and headers, and `PGRST_DB_PRE_REQUEST` does not run. */
+const NO_REQUEST = { interface: "queue", requestId: "", method: "", path: "", headers: "{}", cookies: "{}" } as const;
+
+/** Prepares queued calls, which run with the role, its settings and the claims of the caller. */
+export function makePrepareCall({ database, catalog, config }: PrepareCallOptions): PrepareCall {
+  const callerSettings = makeCallerSettings(config);
+  const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
+
+  return (call, caller) => {
+    const { role, settings } = callerSettings(caller, NO_REQUEST);
+    const context = {
+      role,
+      settings: [searchPath, ...roleSettings(catalog().roles.get(role)), ...settings],
+      callerKey: () => callerKey(caller.claims, () => null),
+    };
+    const timeoutMs = call.timeLimitMs ?? config.taskTimeout * 1000;
+    return {
+      transact: (work) => database.transaction(context, work, { timeoutMs }),
+      execute: (run) => runCall(run, call),
+    };
+  };
+}
+
+async function runCall(run: RunStatement, { function: name, statement, arguments: values }: QueuedCall) {
+  if (statement === null) throw new HttpError(404, "PGRST202", `The function ${name} does not exist any more.`);
+  const { rows } = await run({ text: statement, values: [values] });
+  return { ...jsonResponse(200, {}), body: rows[0]![0] ?? "null" };
+}
