@@ -12,7 +12,10 @@ type SettingValues = {
 };
 type NullIfOptional<S> = S extends SettingDefinition<infer T> ? (null extends T ? null : never) : never;
 
-export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "workers" | "studio" | "studioSql"> & {
+export type Config = Omit<
+  SettingValues,
+  "usersAccess" | "autoConfirm" | "workers" | "studio" | "studioSql" | "webhookNetwork"
+> & {
   /** The number of processes that serve requests. */
   readonly workers: number;
   /** Memory for the responses that one process is receiving from Postgres, and as much for those that clients have not read. */
@@ -28,6 +31,7 @@ export type Config = Omit<SettingValues, "usersAccess" | "autoConfirm" | "worker
   readonly studio: NonNullable<SettingValues["studio"]>;
   /** Whether administrators may run SQL. */
   readonly studioSql: boolean;
+  readonly webhookNetwork: NonNullable<SettingValues["webhookNetwork"]>;
   /** `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
@@ -61,6 +65,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
     ...values,
     ...resolveUsersAccess(values),
     ...resolveStudio(values),
+    webhookNetwork: values.webhookNetwork ?? (isForThisMachine(values) ? "loopback" : "public"),
     workers: values.workers === "auto" ? chooseWorkerCount(measureMachine(), values) : values.workers,
     answerMemory: LARGE_RESPONSES * values.maxAnswerBytes,
     workerShare: 1,
@@ -185,10 +190,13 @@ function findPublicReasons({ databaseUrl, host, nodeEnv }: SettingValues): strin
   ];
 }
 
-/** Open by default only where no proxy forwards requests of others either: those would come from a loopback address too. */
+/** No proxy may forward requests of others either: those would come from a loopback address too. */
+function isForThisMachine(values: SettingValues): boolean {
+  return findPublicReasons(values).length === 0 && !isServedByProxy(values) && values.trustProxy === null;
+}
+
 function resolveStudio(values: SettingValues): Pick<Config, "studio" | "studioSql"> {
-  const isOpenByDefault =
-    findPublicReasons(values).length === 0 && !isServedByProxy(values) && values.trustProxy === null;
+  const isOpenByDefault = isForThisMachine(values);
   return {
     studio: values.studio ?? (isOpenByDefault ? "open" : "administrators"),
     studioSql: values.studioSql === null ? isOpenByDefault : values.studioSql === "on",

@@ -449,6 +449,14 @@ export const REALTIME_SETTINGS = {
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
+export const WEBHOOK_SETTINGS = {
+  webhookNetwork: optional(
+    "WEBHOOK_NETWORK",
+    oneOf("public", "loopback", "private"),
+    "Addresses that webhooks are sent to. `public`: those of the internet, with HTTPS. `loopback`: also this machine. `private`: also private networks. Plain HTTP is allowed only to this machine and to private networks. Link-local addresses and metadata services of clouds are always refused. Unset: `loopback` with the embedded Postgres if `HOST` is a loopback address, `NODE_ENV` is not production and neither `PUBLIC_URL` nor `TRUST_PROXY` names a proxy, otherwise `public`.",
+  ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
 export const STUDIO_SETTINGS = {
   studio: optional(
     "STUDIO",

@@ -5,6 +5,7 @@ import {
   REALTIME_SETTINGS,
   REST_SETTINGS,
   STUDIO_SETTINGS,
+  WEBHOOK_SETTINGS,
 } from "./interface-settings.ts";
 import {
   BACKUP_SETTINGS,
@@ -32,6 +33,7 @@ export const SETTING_GROUPS: readonly {
   { title: "REST interfaces", settings: REST_SETTINGS },
   { title: "GraphQL", settings: GRAPHQL_SETTINGS },
   { title: "Realtime", settings: REALTIME_SETTINGS },
+  { title: "Webhooks", settings: WEBHOOK_SETTINGS },
   { title: "Studio", settings: STUDIO_SETTINGS },
 ];
 
@@ -48,6 +50,7 @@ export const SETTINGS = {
   ...REST_SETTINGS,
   ...GRAPHQL_SETTINGS,
   ...REALTIME_SETTINGS,
+  ...WEBHOOK_SETTINGS,
   ...STUDIO_SETTINGS,
 } satisfies Record<string, SettingDefinition<unknown>>;
 

@@ -1,5 +1,6 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { Config } from "../config/config.ts";
+import { signWebhook } from "../webhook-signature.ts";
 
 /** A code for a phone number, with what is known of the user. */
 export type TextMessage = {
@@ -24,7 +25,7 @@ export function makeTextMessageGateway({
       const body = JSON.stringify({ user, sms: { phone, otp: code } });
       const response = await fetch(url, {
         method: "POST",
-        headers: { "Content-Type": "application/json", ...signatureOf(body, secret) },
+        headers: { "Content-Type": "application/json", ...signWebhook(`msg_${randomUUID()}`, body, [secret]) },
         body,
         redirect: "error",
         signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -34,12 +35,4 @@ export function makeTextMessageGateway({
     },
     close() {},
   };
-}
-
-/** Headers of the specification "Standard Webhooks". */
-function signatureOf(body: string, secret: Buffer): Record<string, string> {
-  const id = `msg_${randomUUID()}`;
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const signature = createHmac("sha256", secret).update(`${id}.${timestamp}.${body}`).digest("base64");
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }

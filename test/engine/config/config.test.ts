@@ -207,6 +207,19 @@ describe("readConfig", () => {
     expect(readConfig(environment).config).toMatchObject({ studio, studioSql });
   });
 
+  test.each<[NodeJS.ProcessEnv, "public" | "loopback" | "private"]>([
+    [{}, "loopback"],
+    [{ HOST: "0.0.0.0" }, "public"],
+    [{ NODE_ENV: "production" }, "public"],
+    [databaseUrl, "public"],
+    [{ PUBLIC_URL: "https://api.example.com" }, "public"],
+    [{ TRUST_PROXY: "loopback" }, "public"],
+    [{ ...databaseUrl, WEBHOOK_NETWORK: "private" }, "private"],
+    [{ WEBHOOK_NETWORK: "public" }, "public"],
+  ])("with %j webhooks are sent to: %s", (environment, webhookNetwork) => {
+    expect(readConfig(environment).config).toMatchObject({ webhookNetwork });
+  });
+
   test.each<[NodeJS.ProcessEnv, string]>([
     [{ HOST: "0.0.0.0" }, "(HOST is 0.0.0.0)"],
     [{ PUBLIC_URL: "https://api.example.com" }, "(PUBLIC_URL is https://api.example.com)"],
