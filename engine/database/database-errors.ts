@@ -71,14 +71,20 @@ export function connectionLost(cause: unknown): ApiError {
   return unavailable("The database connection was lost. Nothing was changed; try again.", cause);
 }
 
-/** SQLSTATE 08007 is transaction_resolution_unknown. */
+/** SQLSTATE transaction_resolution_unknown. */
+const OUTCOME_UNKNOWN = "08007";
+
 export function outcomeUnknown(cause: unknown): ApiError {
   const message = "The database connection was lost, and the change may have been made. Look before you try again.";
-  return new ApiError("unavailable", "08007", message, {
+  return new ApiError("unavailable", OUTCOME_UNKNOWN, message, {
     hint: "With an Idempotency-Key from the beginning it is made once, however often it is tried.",
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     cause,
   });
+}
+
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof ApiError && error.code === OUTCOME_UNKNOWN;
 }
 
 /** SQLSTATE query_canceled: by statement_timeout or by a cancel request. */

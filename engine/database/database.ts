@@ -112,6 +112,10 @@ export type StreamRowsOptions = Pick<RunStatementOptions, "readOnly" | "before" 
 
 export type RunTransactionOptions = Pick<RunStatementOptions, "readOnly" | "timeoutMs"> & {
   readonly isolation?: IsolationLevel;
+  /** Whether the statement timeout holds for all statements and the commit together. */
+  readonly isTimedAsOne?: boolean;
+  /** Makes the memory budget of each statement; overrides the default limit. */
+  readonly makeBudget?: () => ResponseBudget;
 };
 
 type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
@@ -337,7 +341,7 @@ export class Database {
   transaction<T>(
     context: StatementContext,
     work: (query: QueryInTransaction) => Promise<T>,
-    { readOnly = false, timeoutMs, isolation }: RunTransactionOptions = {},
+    { readOnly = false, timeoutMs, isolation, isTimedAsOne = false, makeBudget }: RunTransactionOptions = {},
   ): Promise<T> {
     const limits = { ...this.#limitsFor(context), readOnly, timeoutMs };
     const plan = {
@@ -347,9 +351,10 @@ export class Database {
       context,
       limits,
       isolation,
+      isTimedAsOne,
       responseTimeoutMs: responseTimeoutFor(context, limits),
       deadline: () => this.#acquireDeadline(),
-      makeBudget: () => this.#makeResponseBudget(),
+      makeBudget: makeBudget ?? (() => this.#makeResponseBudget()),
       watch: (statement: Statement) => this.#startObservation(context, [statement]),
       explain: (error: unknown, { relations }: StatementShape) =>
         new Promise((resolve) => this.#explainLockTimeout(error, context, { relations, readOnly }, resolve)),

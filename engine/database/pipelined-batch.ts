@@ -96,6 +96,7 @@ const BEGIN_ISOLATED = {
 } as const;
 const CHECK_CONSTRAINTS = makeConstantStep("set constraints all immediate", { sync: true });
 const COMMIT = makeConstantStep("commit", { sync: true });
+const SET_TIMEOUT = new StatementShape("select pg_catalog.set_config('statement_timeout', $1, true)");
 const ROLLBACK = makeConstantStep("rollback", { sync: true });
 
 export type IsolationLevel = keyof typeof BEGIN_ISOLATED;
@@ -242,13 +243,28 @@ function checkValues(values: readonly ParameterValue[]): readonly ParameterValue
 }
 
 /** The statement timeout plus an allowance for the network. */
-export function responseTimeoutFor(
+export function responseTimeoutFor(context: StatementContext, limits: StatementLimits): number {
+  return statementTimeoutFor(context, limits) + NETWORK_ALLOWANCE_MS;
+}
+
+/** In milliseconds; infinite if there is no limit. */
+export function statementTimeoutFor(
   { settings }: StatementContext,
   { statementTimeout, timeoutMs }: StatementLimits,
 ): number {
   const setting = settings.findLast(([name]) => name === "statement_timeout");
   const limit = timeoutMs ?? (setting ? parseDuration(setting[1]) : statementTimeout);
-  return limit ? limit + NETWORK_ALLOWANCE_MS : Number.POSITIVE_INFINITY;
+  return limit || Number.POSITIVE_INFINITY;
+}
+
+/** Sets the timeout of the statements after it in the transaction. */
+export function makeTimeoutStep(milliseconds: number): BatchStep {
+  return { shape: SET_TIMEOUT, values: [String(milliseconds)], sync: false, isContext: false };
+}
+
+/** Checks deferred constraints within the statement timeout, which does not apply to COMMIT. */
+export function constraintsStep(): BatchStep {
+  return CHECK_CONSTRAINTS;
 }
 
 type ContextStepOptions = { readonly readOnly: boolean; readonly isTimed: boolean };

@@ -8,13 +8,16 @@ import type { StatementObservation } from "./observe-statements.ts";
 import {
   type BatchOutcome,
   type BatchStep,
+  constraintsStep,
   endingStep,
   type IsolationLevel,
   makeOpeningSteps,
   makeStatementStep,
+  makeTimeoutStep,
   type PipelinedBatch,
   type ResultCollector,
   type StatementLimits,
+  statementTimeoutFor,
 } from "./pipelined-batch.ts";
 import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
@@ -39,10 +42,14 @@ const IDLE_TIMEOUT_MS = 60_000;
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
-export type QueryInTransaction = (
-  statement: Statement,
-  options?: { readonly fields?: boolean },
-) => Promise<StatementResult>;
+type QueryOptions = {
+  /** Whether to return the names and types of the columns. */
+  readonly fields?: boolean;
+  /** The statement that the next one is sent after: its error is a PrecedingStatementError. */
+  readonly isPreceding?: boolean;
+};
+
+export type QueryInTransaction = (statement: Statement, options?: QueryOptions) => Promise<StatementResult>;
 
 type TransactionRequest = {
   readonly pool: ConnectionPool;
@@ -51,6 +58,8 @@ type TransactionRequest = {
   readonly context: StatementContext;
   readonly limits: StatementLimits;
   readonly isolation: IsolationLevel | undefined;
+  /** Whether the statement timeout holds for all statements and the commit together. */
+  readonly isTimedAsOne: boolean;
   readonly responseTimeoutMs: number;
   /** Until when it may wait for a connection. */
   readonly deadline: () => number;
@@ -68,7 +77,7 @@ export async function runTransaction<T>(
 ): Promise<T> {
   const transaction = new OpenTransaction(request);
   try {
-    const result = await work((statement, options) => transaction.query(statement, options?.fields ?? false));
+    const result = await work((statement, options) => transaction.query(statement, options));
     await transaction.commit();
     return result;
   } catch (error) {
@@ -115,6 +124,7 @@ class OpenTransaction {
   #connection: PostgresConnection | null = null;
   /** The response to BEGIN, the settings and the first statement, which are one batch. */
   #first: Promise<BatchReply> | null = null;
+  #begunAt = 0;
   #failure: Error | null = null;
   #isOver = false;
   #isEnded = false;
@@ -123,12 +133,12 @@ class OpenTransaction {
     this.#request = request;
   }
 
-  async query(statement: Statement, wantsFields: boolean): Promise<StatementResult> {
+  async query(statement: Statement, options: QueryOptions = {}): Promise<StatementResult> {
     const { context, shapes } = this.#request;
     const shape = shapes.shapeFor(context.role, statement.text);
     const watch = this.#request.watch?.(statement);
     try {
-      const reply = await this.#runStep(shape, statement, wantsFields);
+      const reply = await this.#runStep(shape, statement, options);
       if (this.#connection) watch?.startedOn(this.#connection.pid);
       if (reply.outcome.kind !== "lost") watch?.took(reply.outcome.milliseconds);
       const result = this.#resultOf(reply);
@@ -141,16 +151,29 @@ class OpenTransaction {
     }
   }
 
-  async #runStep(shape: StatementShape, statement: Statement, wantsFields: boolean): Promise<BatchReply> {
+  async #runStep(
+    shape: StatementShape,
+    statement: Statement,
+    { fields: wantsFields = false, isPreceding = false }: QueryOptions,
+  ): Promise<BatchReply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
-    const step = makeStatementStep(shape, statement, { sync: true });
+    const plain = makeStatementStep(shape, statement, { sync: true });
+    const step: BatchStep = isPreceding ? { ...plain, isPreceding } : plain;
     if (!this.#first) {
       this.#first = this.#begin(step, wantsFields);
       return this.#first;
     }
     // Outside the transaction it would run as the login instead of the caller.
     await this.#requireBegun();
-    return this.#send([step], { wantsFields });
+    return this.#send(this.#timed(step), { wantsFields });
+  }
+
+  /** The step with what is left of the statement timeout, if that holds for the whole transaction. */
+  #timed(step: BatchStep): BatchStep[] {
+    const { isTimedAsOne, context, limits } = this.#request;
+    const limit = isTimedAsOne ? statementTimeoutFor(context, limits) : Number.POSITIVE_INFINITY;
+    if (limit === Number.POSITIVE_INFINITY) return [step];
+    return [makeTimeoutStep(Math.max(1, Math.ceil(limit - (performance.now() - this.#begunAt)))), step];
   }
 
   async commit(): Promise<void> {
@@ -165,7 +188,9 @@ class OpenTransaction {
         command = readCommand(buffer, start, end);
       },
     };
-    const outcome = await this.#sendBatch([endingStep("commit")], collector, { keepsTransaction: false });
+    const commit = endingStep("commit");
+    const steps = this.#request.isTimedAsOne ? [...this.#timed(constraintsStep()), commit] : [commit];
+    const outcome = await this.#sendBatch(steps, collector, { keepsTransaction: false });
     if (outcome.kind === "lost" && outcome.sent && !this.#request.limits.readOnly) throw outcomeUnknown(outcome.cause);
     // Postgres answers COMMIT with ROLLBACK when a statement had failed.
     if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
@@ -200,6 +225,7 @@ class OpenTransaction {
    */
   async #begin(step: BatchStep, wantsFields: boolean): Promise<BatchReply> {
     this.#connection = await leaseConnection(this.#request, step);
+    this.#begunAt = performance.now();
     const steps = [...this.#openingSteps(), step];
     const reply = await this.#send(steps, { wantsFields });
     const { outcome } = reply;

@@ -7,7 +7,10 @@ import { alice, anon, caller, type OpenDatabase, open, PID, sql } from "./open.t
 const SCHEMA = `
   create table accounts (id int primary key, balance int not null check (balance >= 0));
   create table labels (name text constraint label_taken unique deferrable initially deferred);
-  grant all on accounts, labels to authenticated;
+  create table slow_labels (name text);
+  create function pause() returns trigger language plpgsql as $$ begin perform pg_sleep(0.25); return null; end $$;
+  create constraint trigger slow after insert on slow_labels deferrable initially deferred for each row execute function pause();
+  grant all on accounts, labels, slow_labels to authenticated;
 `;
 
 let opened: OpenDatabase;
@@ -116,6 +119,26 @@ describe("a transaction", () => {
   test("limits the time of each statement", async () => {
     const work = (query: QueryInTransaction) => query(sql("select pg_sleep(10)"));
     await expect(database.transaction(alice, work, { timeoutMs: 50 })).rejects.toMatchObject({ code: "57014" });
+  });
+
+  test("limits the time of all statements and the commit together", async () => {
+    const options = { isTimedAsOne: true, timeoutMs: 400 };
+    const pause = sql("select pg_sleep(0.25)");
+    const twice = async (query: QueryInTransaction) => {
+      await query(pause);
+      await query(pause);
+    };
+    await expect(database.transaction(alice, twice, options)).rejects.toMatchObject({ code: "57014" });
+    await database.transaction(alice, twice, { timeoutMs: 400 });
+    const slowCommit = async (query: QueryInTransaction) => {
+      await query(pause);
+      await query(sql("insert into slow_labels values ('slow')"));
+    };
+    await expect(database.transaction(alice, slowCommit, options)).rejects.toMatchObject({ code: "57014" });
+    expect((await opened.owner.query("select from slow_labels")).rows).toEqual([]);
+    await database.transaction(alice, slowCommit, { timeoutMs: 400 });
+    expect((await opened.owner.query("select from slow_labels")).rows).toHaveLength(1);
+    expect(await openTransactions()).toBe(0);
   });
 
   test("of an unknown role fails as such, whatever the first statement", async () => {
