@@ -9,6 +9,7 @@ import {
 } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { context, type ExecutionDetails, type GrafastResultsList, Step, sideEffect } from "grafast";
+import type { ResultRow } from "../engine/database/statement.ts";
 import type { SchemaResource } from "./table.ts";
 
 declare global {
@@ -33,13 +34,45 @@ const RESULT_SETTING = "mutation.result";
 export class FunctionCall {
   readonly text: string;
   readonly values: readonly unknown[];
+  /** The statement that returns a row if the result says that the call was not successful. Null: it does not say so. */
+  readonly failureText: string | null;
   /** The value that replaces it in that statement. */
   readonly result = RESULT_SETTING;
 
-  constructor(text: string, values: readonly unknown[]) {
+  constructor(text: string, values: readonly unknown[], failureText: string | null) {
     this.text = text;
     this.values = values;
+    this.failureText = failureText;
   }
+}
+
+/** The result of a mutation's function says that it was not successful. */
+export class UnsuccessfulResult extends Error {
+  override name = "UnsuccessfulResult";
+  /** The faults that the result lists, if any. */
+  readonly faults: unknown;
+
+  constructor([message, faults]: ResultRow) {
+    super(message ?? "The mutation was not successful.");
+    this.faults = faults == null ? null : JSON.parse(faults);
+  }
+}
+
+/**
+ * The text of a statement that returns the message and the faults of the kept result if it says that the call was not successful: its
+ * composite type has a boolean `success`, which is false. Null for functions with other results.
+ */
+export function failureTextOf(resource: SchemaResource): string | null {
+  const { codec, isUnique } = resource;
+  const { attributes } = codec;
+  const isReport = isUnique && attributes && !codec.extensions?.isTableLike && fitsInSetting(resource);
+  if (!isReport || attributes.success?.codec !== TYPES.boolean) return null;
+  const row = sql.identifier(Symbol("result"));
+  const message = attributes.message ? sql`${row}."message"::text` : sql`null`;
+  const faults = attributes.errors ? sql`to_json(${row}."errors")::text` : sql`null`;
+  return sql.compile(
+    sql`select ${message}, ${faults} from ${resultRows(resource)} as ${row} where ${row}."success" = false`,
+  ).text;
 }
 
 /**
@@ -106,6 +139,7 @@ class FunctionCallStep extends Step<FunctionCall> {
   readonly #resource: SchemaResource;
   readonly #analysis: ReturnType<typeof generatePgParameterAnalysis>;
   readonly #args: readonly { readonly name?: string; readonly dependency: number }[];
+  readonly #failureText: string | null;
 
   constructor(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]) {
     super();
@@ -113,6 +147,7 @@ class FunctionCallStep extends Step<FunctionCall> {
     // Grafast may move steps that are; left unset, it warns in development.
     this.isSyncAndSafe = false;
     this.#resource = resource;
+    this.#failureText = failureTextOf(resource);
     this.#analysis = generatePgParameterAnalysis(resource.parameters);
     this.#args = args.map(({ step, name }) => ({
       dependency: this.addDependency(step),
@@ -127,7 +162,7 @@ class FunctionCallStep extends Step<FunctionCall> {
       const digests = this.#args.map(({ dependency, ...arg }) => ({ ...arg, value: values[dependency]!.at(index) }));
       const call = pgFromExpressionRuntime(from, parameters, digests, this.#analysis);
       const { text, values: own } = sql.compile(keepResult(call));
-      return new FunctionCall(text, own);
+      return new FunctionCall(text, own, this.#failureText);
     });
   }
 }

@@ -38,6 +38,7 @@ import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlu
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
+import { TransactionPlugin } from "./TransactionPlugin.ts";
 import { CompositeTypesPlugin, EnumsPlugin, ExtensionTypesPlugin } from "./TypePlugins.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
 import { EmptySchemaPlugin, UnloggedTablesPlugin, VisibilityPlugin } from "./VisibilityPlugin.ts";
@@ -110,6 +111,7 @@ export function makePreset({ pgService, maxPageSize, aggregates = false }: Prese
       ExtensionTypesPlugin,
       NonNullPlugin,
       TableMutationsPlugin,
+      TransactionPlugin,
       SubscriptionsPlugin,
       RowPresencePlugin,
       CompositeTypesPlugin,

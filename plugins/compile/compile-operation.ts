@@ -7,6 +7,7 @@ import {
 } from "grafast/graphql";
 import type { ParameterValue } from "../../engine/database/statement.ts";
 import { toPgText } from "../server/pg-client.ts";
+import { isTransaction } from "../TransactionPlugin.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { OperationCompiler, type RootField } from "./operation-compiler.ts";
 import { type CoercedVariables, OperationValues, type Parameter } from "./operation-values.ts";
@@ -19,6 +20,8 @@ export type CompiledStep = CompiledStatement & {
   readonly document: DocumentNode;
   /** The call of a mutation's function, or the write of a row, sent first in the same transaction. */
   readonly before: CompiledStatement | null;
+  /** Of a transaction: a statement that returns a row if the function's result says that it was not successful. */
+  readonly failureText: string | null;
   /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
   readonly write: RowWrite | null;
   /** The text holds JSON of the database, which must be written again in JavaScript's format. */
@@ -26,7 +29,7 @@ export type CompiledStep = CompiledStatement & {
   readonly rootFields: readonly RootField[];
 };
 
-/** Run one after the other. Each field of a mutation is a transaction of its own. */
+/** Run one after the other. Each field of a mutation is a transaction of its own, unless the operation is one. */
 export type CompiledOperation = readonly CompiledStep[];
 
 export type CompiledStatement = {
@@ -61,9 +64,11 @@ export function compileOperation({ schema, document, operation, variables, fixed
     const rootFields: RootField[] = [];
     const data = compiler.root(type, own, rootFields);
     const { call, write, holdsJson } = compiler;
+    const failureText = isTransaction(operation) ? compiler.failureText : null;
     const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
     const before = write ? write.before : call;
-    return { ...statement, document: whole, before: before && toStatement(before), write, holdsJson, rootFields };
+    const compiledBefore = before && toStatement(before);
+    return { ...statement, document: whole, before: compiledBefore, failureText, write, holdsJson, rootFields };
   };
   if (type !== schema.getMutationType()) return [compileStep(fields, document)];
   const groups = oneFieldEach(fields);

@@ -8,7 +8,7 @@ import {
   type SelectionSetNode,
 } from "grafast/graphql";
 import { type FieldSource, type PagePart, sourceOf } from "../field-sources.ts";
-import { keepResult, resultRows } from "../function-call.ts";
+import { failureTextOf, keepResult, resultRows } from "../function-call.ts";
 import { orderExpressionsOf, readLimit, readOffset, readPage } from "../PaginationPlugin.ts";
 import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
 import {
@@ -66,6 +66,8 @@ export class OperationCompiler {
   holdsJson = false;
   /** The statement that calls a mutation's function. */
   call: SQL | null = null;
+  /** The statement that tells whether the result of that call says that it was not successful. */
+  failureText: string | null = null;
   /** The row that a generated mutation writes. */
   write: RowWrite | null = null;
   /** The limits of the lists around a field, multiplied. */
@@ -407,6 +409,7 @@ export class OperationCompiler {
     const values = new Map(given);
     if (input?.kind === "object") for (const [name, value] of input.fields) if (name !== "id") values.set(name, value);
     this.call = keepResult(callSql(resource, args, values, null));
+    this.failureText = failureTextOf(resource);
     const row = sql.identifier(Symbol(resource.name));
     const rows = resultRows(resource);
     if (resource.codec.attributes || !resource.isUnique) return this.#result(resource, rows, null, field, nodes);

@@ -19,6 +19,7 @@ import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { toGraphQLBody } from "../../http/error-bodies.ts";
 import { errorCodeOf, type HttpError, toHttpError } from "../../http/http-error.ts";
+import { UnsuccessfulResult } from "../function-call.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
 
 type GraphqlErrorAudience = { readonly authentication: AuthenticationResult; readonly requestId: string };
@@ -66,7 +67,12 @@ export function makeErrorExplainer({
   };
 }
 
-type ErrorMeaning = GraphqlErrorMessage & { readonly code: string; readonly requestId?: string };
+type ErrorMeaning = GraphqlErrorMessage & {
+  readonly code: string;
+  readonly requestId?: string;
+  /** The faults that the result of a mutation lists. */
+  readonly errors?: unknown;
+};
 
 /** GraphQL's numbers are finite, and a Postgres array may be multidimensional, whatever its declaration. */
 const UNREPRESENTABLE_VALUE = /^(Int|Float|String|Boolean|ID) cannot represent /;
@@ -74,6 +80,10 @@ const UNREPRESENTABLE_VALUE = /^(Int|Float|String|Boolean|ID) cannot represent /
 /** Null for unexpected errors. */
 function meaningOf(error: GraphQLError): ErrorMeaning | null {
   const original = error.originalError;
+  if (original instanceof UnsuccessfulResult) {
+    const { message, faults } = original;
+    return { message, code: "UNSUCCESSFUL_RESULT", ...(faults !== null && { errors: faults }) };
+  }
   if (original instanceof ApiError) return meaningOfApiError(toHttpError(original));
   // The client has disconnected: nobody reads this, and it is not an error to log.
   if (original?.name === "AbortError") return { message: "The request was aborted.", code: "SERVICE_UNAVAILABLE" };

@@ -11,13 +11,7 @@ import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import { type ExplainError, type ResponseExtensions, responseExtensions, toGraphQLError } from "./errors.ts";
-import type {
-  OperationOutcome,
-  OperationRequestInfo,
-  OperationResult,
-  PreparedOperation,
-  PrepareOperation,
-} from "./operation.ts";
+import type { OperationOutcome, OperationRequestInfo, PreparedOperation, PrepareOperation } from "./operation.ts";
 import {
   checkContentType,
   type GraphqlRequest,
@@ -26,6 +20,7 @@ import {
   readCredentials,
 } from "./parse-request.ts";
 import type { FindDocument } from "./persisted-operations.ts";
+import type { OperationResult } from "./run-compiled.ts";
 import type { SchemaKeeper } from "./schema-keeper.ts";
 
 const JSON_MEDIA_TYPE: ResponseMediaType = "application/json";

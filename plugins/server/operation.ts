@@ -1,12 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "grafast";
-import type {
-  ExecutionArgs,
-  ExecutionResult,
-  GraphQLError,
-  OperationDefinitionNode,
-  OperationTypeNode,
-} from "grafast/graphql";
+import type { ExecutionArgs, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
 import type { Database } from "../../engine/database/database.ts";
@@ -20,14 +14,16 @@ import type { Tracing } from "../../engine/observability/tracing.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
+import { isTransaction } from "../TransactionPlugin.ts";
 import { estimateResponseBytes, type ResponseAmplification, tooComplexError } from "./document-size.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import type { RowEventHub } from "./events.ts";
 import type { OperationVariables } from "./exact-numbers.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
-import { makeWithPgClient } from "./pg-client.ts";
+import { runOperationTransaction } from "./operation-transaction.ts";
+import { type CallerDatabase, makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
-import { type CompiledRunOptions, runCompiled } from "./run-compiled.ts";
+import { type CompiledRunOptions, type OperationResult, runCompiled } from "./run-compiled.ts";
 import { type GrafastResults, SubscriptionResults } from "./subscription-delivery.ts";
 
 /** The parameters of a GraphQL request, over HTTP or WebSocket. */
@@ -54,12 +50,6 @@ export type OperationRequestInfo = {
   readonly addResponseHeaders?: (headers: Readonly<Record<string, string>>) => void;
   /** Return `data` as JSON text. */
   readonly asText?: boolean;
-};
-
-/** `data` is absent when nothing was executed. */
-export type OperationResult = {
-  readonly data?: ExecutionResult["data"] | string | Buffer;
-  readonly errors?: readonly GraphQLError[] | undefined;
 };
 
 export type OperationOutcome =
@@ -160,8 +150,10 @@ function prepareOperation(
   const variables = checked.restoreDigits(selected)?.(sentVariables, parseExactVariables) ?? sentVariables;
   checked.checkVariables(selected, variables);
 
+  const isOneTransaction = isTransaction(selected);
   const memory = new OperationMemory(shared, {
     kind,
+    commitsBeforeResponse: kind === "mutation" && !isOneTransaction,
     maxRowBytes: byteLimits.operation,
     maxResponseBytes: isAnonymous ? anonymous.maxResponseBytes : byteLimits.operation,
     amplification: () => checked.amplification(selected),
@@ -169,9 +161,11 @@ function prepareOperation(
   });
   const { schema } = served;
   const args = { schema, document: checked.document, variableValues: variables, operationName };
-  const request = { served, args, kind, memory, requestInfo, context: contextOf(requestInfo, kind) };
+  const context = contextOf(requestInfo, kind);
+  const request = { served, args, kind, isOneTransaction, memory, requestInfo, context };
   const bound = bindOperation(dependencies.compilation, requestInfo, () => checked.plans(selected).bind(variables));
-  const run = bound ? () => runBound(dependencies, request, bound) : () => runByGrafast(dependencies, request);
+  const runInside = (own: RunDependencies) => (bound ? runBound(own, request, bound) : runByGrafast(own, request));
+  const run = isOneTransaction ? () => runTransaction(dependencies, request, runInside) : () => runInside(dependencies);
   return {
     ...args,
     kind,
@@ -186,10 +180,45 @@ type OperationRequest = {
   readonly served: ServedSchema;
   readonly args: Pick<ExecutionArgs, "schema" | "document" | "variableValues" | "operationName">;
   readonly kind: PreparedOperation["kind"];
+  /** Whether all fields of the mutation are committed or none. */
+  readonly isOneTransaction: boolean;
   readonly memory: OperationMemory;
   readonly requestInfo: OperationRequestInfo;
   readonly context: StatementContext;
 };
+
+/** The database may be an open transaction. */
+type RunDependencies = Omit<OperationDependencies, "database"> & { readonly database: CallerDatabase };
+
+type RunOperation = (dependencies: RunDependencies) => Promise<OperationOutcome>;
+
+/** Where a compiled field fails by an error that Grafast assigns to fields, nothing was changed, and Grafast runs the whole operation. */
+async function runTransaction(
+  dependencies: OperationDependencies,
+  request: OperationRequest,
+  runInside: RunOperation,
+): Promise<OperationOutcome> {
+  const { database, compilation } = dependencies;
+  const { context, memory, requestInfo } = request;
+  const transaction = { database, context, makeBudget: () => memory.statementBudget() };
+  const runAll = async (run: RunOperation): Promise<OperationOutcome> => {
+    const result = await runOperationTransaction(transaction, async (inside) =>
+      resultOf(await run({ ...dependencies, database: inside })),
+    );
+    return { kind: "result", result };
+  };
+  try {
+    return await runAll(runInside);
+  } catch (error) {
+    noteNotCompiled(compilation, requestInfo.requestId, error);
+    return runAll((inside) => runByGrafast(inside, request));
+  }
+}
+
+function resultOf(outcome: OperationOutcome): OperationResult {
+  if (outcome.kind === "stream") throw new TypeError("A mutation has one result");
+  return outcome.result;
+}
 
 /** Null when Grafast runs it. */
 function bindOperation(
@@ -216,11 +245,11 @@ function noteNotCompiled({ ways, log }: CompilationOptions, request: string, err
 }
 
 async function runBound(
-  dependencies: OperationDependencies,
+  dependencies: RunDependencies,
   request: OperationRequest,
   bound: BoundOperation,
 ): Promise<OperationOutcome> {
-  const { memory, context, requestInfo } = request;
+  const { memory, context, requestInfo, isOneTransaction } = request;
   const { signal, asText = false, requestId } = requestInfo;
   const options: CompiledRunOptions = {
     database: dependencies.database,
@@ -229,13 +258,15 @@ async function runBound(
     budget: memory.rowBudget(),
     admit: (bytes) => memory.admitBytes(bytes),
     asText,
+    stopsAtError: isOneTransaction,
   };
   try {
     const result = await runCompiled(bound, options, async ({ document }, reason) => {
+      if (isOneTransaction) throw reason;
       noteNotCompiled(dependencies.compilation, requestId, reason);
       memory.endExecution();
       const outcome = await runByGrafast(dependencies, { ...request, args: { ...request.args, document } });
-      return (outcome as Extract<OperationOutcome, { kind: "result" }>).result;
+      return resultOf(outcome);
     });
     return { kind: "result", result };
   } finally {
@@ -244,12 +275,13 @@ async function runBound(
 }
 
 function runByGrafast(
-  { database, events, anonymous: { role, limitSignUps } }: OperationDependencies,
-  { served, args, kind, memory, requestInfo, context }: OperationRequest,
+  { database, events, anonymous: { role, limitSignUps } }: RunDependencies,
+  { served, args, kind, isOneTransaction, memory, requestInfo, context }: OperationRequest,
 ): Promise<OperationOutcome> {
   const { signal, asText = false } = requestInfo;
   const withPgClient = makeWithPgClient(database, context, {
     readOnly: kind !== "mutation",
+    refusesUnsuccessful: isOneTransaction,
     budgetOf: () => memory.rowBudget(),
     admit: (rows) => memory.admit(rows),
     ...(signal && { signal }),
@@ -303,6 +335,8 @@ type SharedBudgets = { readonly rows: ResponseBudget; readonly responses: Respon
 
 type OperationMemoryOptions = {
   readonly kind: PreparedOperation["kind"];
+  /** Whether a change stays when its response is too large. */
+  readonly commitsBeforeResponse: boolean;
   readonly maxRowBytes: number;
   readonly maxResponseBytes: number;
   readonly amplification: () => ResponseAmplification;
@@ -312,11 +346,13 @@ type OperationMemoryOptions = {
 /** Limits what one operation holds: its rows while it runs, and its response until that is sent. */
 class OperationMemory {
   readonly #options: OperationMemoryOptions;
+  readonly #sharedRows: ResponseBudget;
   readonly #rows: ResponseBudget;
   readonly #response: ResponseBudget;
 
   constructor({ rows, responses }: SharedBudgets, options: OperationMemoryOptions) {
     this.#options = options;
+    this.#sharedRows = rows;
     this.#rows = new ResponseBudget(options.maxRowBytes, rows);
     // Aliases can make a response much larger than its rows.
     this.#response = new ResponseBudget(options.maxResponseBytes, responses);
@@ -328,6 +364,11 @@ class OperationMemory {
     return kind === "subscription" ? new ResponseBudget(maxRowBytes) : this.#rows;
   }
 
+  /** For a statement of an open transaction. */
+  statementBudget(): ResponseBudget {
+    return new ResponseBudget(this.#options.maxRowBytes, this.#sharedRows);
+  }
+
   /** Takes what the response for these rows will need; throws when that is too much, and waits before a large one is built. */
   admit(rows: readonly ResultRow[]): Promise<void> | void {
     const { kind, amplification } = this.#options;
@@ -336,9 +377,9 @@ class OperationMemory {
   }
 
   admitBytes(bytes: number): Promise<void> | void {
-    const { kind, waitForSlot } = this.#options;
+    const { kind, commitsBeforeResponse, waitForSlot } = this.#options;
     if (!this.#response.take(bytes)) {
-      const refusal = kind === "mutation" ? changedButResponseTooLarge() : this.#response.refusal();
+      const refusal = commitsBeforeResponse ? changedButResponseTooLarge() : this.#response.refusal();
       this.release();
       throw refusal;
     }

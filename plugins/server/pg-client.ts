@@ -5,11 +5,13 @@ import type { Database } from "../../engine/database/database.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { ParameterValue, Statement, StatementContext, StatementResult } from "../../engine/database/statement.ts";
 import type { QueryInTransaction } from "../../engine/database/transaction.ts";
-import { FunctionCall } from "../function-call.ts";
+import { FunctionCall, UnsuccessfulResult } from "../function-call.ts";
 
 type PgClientOptions = {
   /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */
   readonly readOnly: boolean;
+  /** Whether a function's result that says that it was not successful is an error. */
+  readonly refusesUnsuccessful?: boolean;
   /** The memory budget for the rows of each statement. */
   readonly budgetOf?: () => ResponseBudget;
   /** Called with the rows of each statement; may refuse or delay them. */
@@ -33,6 +35,12 @@ export function makeWithPgClient(
 /** The part of the engine's database that plans use. */
 export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction">;
 
+/** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
+export async function checkSuccess(database: CallerDatabase, context: StatementContext, text: string): Promise<void> {
+  const { rows } = await database.run(context, { text, values: [] });
+  if (rows[0]) throw new UnsuccessfulResult(rows[0]);
+}
+
 class CallerClient implements PgClient {
   readonly #database: CallerDatabase;
   readonly #context: StatementContext;
@@ -53,12 +61,14 @@ class CallerClient implements PgClient {
     return toClientResult(result);
   }
 
-  #runQuery(query: PgClientQuery): Promise<StatementResult> {
-    const { readOnly, signal, budgetOf } = this.#options;
+  async #runQuery(query: PgClientQuery): Promise<StatementResult> {
+    const { readOnly, signal, budgetOf, refusesUnsuccessful = false } = this.#options;
     const call = query.values?.find((value) => value instanceof FunctionCall);
     const before = call && toStatement(call);
     const options = { readOnly, signal, before, fields: !query.arrayMode, budget: budgetOf?.() };
-    return this.#database.run(this.#context, toStatement(query), options);
+    const result = await this.#database.run(this.#context, toStatement(query), options);
+    if (refusesUnsuccessful && call?.failureText) await checkSuccess(this.#database, this.#context, call.failureText);
+    return result;
   }
 
   /** Batches the reads of this turn of the event loop, such as a page and its total count. */

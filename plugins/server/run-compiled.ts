@@ -1,7 +1,6 @@
 import { type ExecutionResult, GraphQLError, isNonNullType } from "grafast/graphql";
 import pg from "pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
-import type { Database } from "../../engine/database/database.ts";
 import {
   ContextError,
   isQueryCanceled,
@@ -16,32 +15,36 @@ import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { RootField } from "../compile/operation-compiler.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
+import { type CallerDatabase, checkSuccess } from "./pg-client.ts";
 
 export type CompiledRunOptions = {
-  readonly database: Database;
+  readonly database: CallerDatabase;
   readonly context: StatementContext;
   readonly signal: AbortLike | undefined;
   readonly budget: ResponseBudget;
   /** Takes the memory for the response; may refuse or delay it. */
   readonly admit: (bytes: number) => Promise<void> | void;
   readonly asText: boolean;
+  /** Whether no step runs after one that has failed. */
+  readonly stopsAtError: boolean;
 };
 
-type CompiledResult = {
+/** `data` is absent when nothing was executed. */
+export type OperationResult = {
   readonly data?: ExecutionResult["data"] | string | Buffer;
   readonly errors?: readonly GraphQLError[] | undefined;
 };
 
 /** Runs the step by Grafast, because of an error that Grafast assigns to fields. */
-type RepeatStep = (step: CompiledStep, reason: NotCompiled) => Promise<CompiledResult>;
+type RepeatStep = (step: CompiledStep, reason: NotCompiled) => Promise<OperationResult>;
 
 /** Runs the steps of an operation one after the other. */
 export async function runCompiled(
   { plan, steps }: BoundOperation,
   options: CompiledRunOptions,
   repeat: RepeatStep,
-): Promise<CompiledResult> {
-  const runOne = async (bound: BoundStep): Promise<CompiledResult> => {
+): Promise<OperationResult> {
+  const runOne = async (bound: BoundStep): Promise<OperationResult> => {
     try {
       return await runStep(bound, options);
     } catch (error) {
@@ -52,13 +55,17 @@ export async function runCompiled(
   };
   const [first] = steps;
   if (steps.length === 1) return runOne(first!);
-  const results: CompiledResult[] = [];
-  for (const step of steps) results.push(await runOne(step));
+  const results: OperationResult[] = [];
+  for (const step of steps) {
+    const result = await runOne(step);
+    results.push(result);
+    if (options.stopsAtError && result.errors) break;
+  }
   return mergeResults(results, options.asText);
 }
 
 /** Fields of `data` from several steps. Where one has none `data` is null, and Grafast reports no errors of fields after it. */
-function mergeResults(results: readonly CompiledResult[], asText: boolean): CompiledResult {
+function mergeResults(results: readonly OperationResult[], asText: boolean): OperationResult {
   const failed = results.findIndex(({ data }) => data == null);
   if (failed >= 0) return { data: null, errors: results.slice(0, failed + 1).flatMap(({ errors = [] }) => errors) };
   const all = results.flatMap(({ errors = [] }) => errors);
@@ -75,13 +82,14 @@ function mergeResults(results: readonly CompiledResult[], asText: boolean): Comp
 async function runStep(
   { step, statement, before }: BoundStep,
   { database, context, signal, budget, admit, asText }: CompiledRunOptions,
-): Promise<CompiledResult> {
+): Promise<OperationResult> {
   const readOnly = before === undefined && step.write === null;
   try {
     const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
     const { rows } = await database.run(context, statement, runOptions);
+    if (step.failureText) await checkSuccess(database, context, step.failureText);
     const data = rows[0]?.[0];
-    // The write is committed, whatever its triggers have done instead.
+    // The write is done, whatever its triggers have done instead.
     if (data == null) return failedResult(step.rootFields, step.write!.noRowError!());
     const admitted = admit(data.length);
     if (admitted) await admitted;
@@ -125,7 +133,7 @@ function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep
 }
 
 /** The error is one of each field, as if each had a statement of its own. */
-function failedResult(fields: readonly RootField[], originalError: Error): CompiledResult {
+function failedResult(fields: readonly RootField[], originalError: Error): OperationResult {
   const failed = fields.filter(({ constant }) => constant === undefined);
   const whole = failed.findIndex(({ type }) => isNonNullType(type));
   const isWhole = whole >= 0;

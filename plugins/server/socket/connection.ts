@@ -21,9 +21,10 @@ import { readSessionCookie } from "../../../http/credentials.ts";
 import type { CsrfProtection } from "../../../http/csrf-protection.ts";
 import { GraphqlRefusal } from "../documents.ts";
 import { type ExplainError, responseExtensions, toGraphQLError } from "../errors.ts";
-import type { OperationRequestInfo, OperationResult, PreparedOperation, PrepareOperation } from "../operation.ts";
+import type { OperationRequestInfo, PreparedOperation, PrepareOperation } from "../operation.ts";
 import { parseParameters, readConnectionCredentials, readCredentials } from "../parse-request.ts";
 import type { FindDocument } from "../persisted-operations.ts";
+import type { OperationResult } from "../run-compiled.ts";
 
 export type GraphqlSocketDependencies = {
   readonly path: string;
