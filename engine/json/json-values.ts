@@ -45,7 +45,7 @@ export function toAddressText(value: unknown): string {
   return isExactNumber(value) ? value.rawJSON : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Whether a value from `JSON.parse` is an object, neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -1,4 +1,5 @@
-import type { DirectRelationship } from "../catalog/relationships.ts";
+import type { DirectRelationship, Relationship } from "../catalog/relationships.ts";
+import type { JsonObject } from "../json/json-values.ts";
 
 /**
  * What a client requests, regardless of the interface. Names are as the client wrote them; they have not been looked
@@ -188,6 +189,19 @@ export type InsertIntent = WriteIntentBase & {
   readonly upsert: { readonly resolution: "merge" | "ignore"; readonly onConflict: readonly string[] | null } | null;
   /** For PUT: writes the one row that the conditions identify by key. */
   readonly single: boolean;
+  /** Inserts these rows, with the rows of other tables in them, instead of those of the payload. */
+  readonly nested?: NestedRows | undefined;
+};
+
+/** Rows with rows of related tables in them, at any depth: keys that are no columns name relations. */
+export type NestedRows = {
+  readonly rows: readonly JsonObject[];
+  /** Whether the rows are the elements of a list, so that paths begin with a position. */
+  readonly isList: boolean;
+  /** The keys of the top-level rows to use; null: all. */
+  readonly columns: readonly string[] | null;
+  /** The relations of keys that the interface has already looked up, by key. */
+  readonly relations?: ReadonlyMap<string, Relationship>;
 };
 
 export type UpdateIntent = WriteIntentBase & {

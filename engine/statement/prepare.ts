@@ -24,10 +24,12 @@ import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-param
 import { isJsonObject } from "./plan/find-target.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planCall } from "./plan/plan-call.ts";
+import { type NestedInsert, type NestedInsertIntent, planNestedInsert } from "./plan/plan-nested.ts";
 import { planRead } from "./plan/plan-read.ts";
 import type { PlanContext } from "./plan/plan-selection.ts";
 import { planWrite } from "./plan/plan-write.ts";
 import type { LegacyTarget } from "./plan/select-tree.ts";
+import { buildNestedInsert } from "./query/build-nested.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 
@@ -45,6 +47,14 @@ export type PlannedRequest = {
   readonly stream: PlannedStream | null;
   /** Null: no estimate of the number of rows was requested. */
   readonly estimate: PlannedEstimate | null;
+  /** Statements with their values, which run before in the same transaction; the request is planned for one intent only. */
+  readonly nested: NestedStatements | null;
+};
+
+/** The statements of a nested insert, and what they insert. */
+export type NestedStatements = {
+  readonly statements: readonly Statement[];
+  readonly inserts: readonly NestedInsert[];
 };
 
 type PlannedStream = {
@@ -69,7 +79,7 @@ type PlannedEstimate = {
 };
 
 /** A planned request with the values of one intent, ready to run. */
-export type PreparedRequest = Pick<PlannedRequest, "plan"> & {
+export type PreparedRequest = Pick<PlannedRequest, "plan" | "nested"> & {
   readonly statement: Statement;
   readonly stream: PreparedStream | null;
   readonly estimate: PreparedEstimate | null;
@@ -95,7 +105,12 @@ export type PlanRequest = (intent: Intent, response: ResponseOptions, catalog: C
 export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): PlanRequest {
   const cache = new RecentMap<string, PlannedRequest>(MAX_CACHED_PLANS, undefined, hits);
   let cachedFor: Catalog | null = null;
+  // A request may be planned several times: for its key, its transaction and itself.
+  const planNested = memoizePerObject((intent: NestedInsertIntent, ...rest: [ResponseOptions, Catalog, string]) =>
+    planNestedRequest(intent, rest[0], rest[1], { ...options, role: rest[2] }),
+  );
   return (intent, response, catalog, role) => {
+    if (isNestedInsert(intent)) return planNested(intent, response, catalog, role);
     if (catalog !== cachedFor) {
       cache.clear();
       cachedFor = catalog;
@@ -125,7 +140,29 @@ function buildTemplates(plan: Plan, { count }: Intent, { neverStreams, maxRows }
     estimate: hasEstimate
       ? { template: buildEstimateQuery(plan), exactUpTo: count === "estimated" ? maxRows : null }
       : null,
+    nested: null,
   };
+}
+
+function isNestedInsert(intent: Intent): intent is NestedInsertIntent {
+  return intent.kind === "insert" && intent.nested !== undefined;
+}
+
+/** The statements of a nested insert depend on which rows contain which, so their plan is not cached. */
+function planNestedRequest(
+  intent: NestedInsertIntent,
+  response: ResponseOptions,
+  catalog: Catalog,
+  options: PlanOptions,
+): PlannedRequest {
+  statementShapeKey(intent, response);
+  const context = makePlanContext(intent, catalog, options);
+  const { inserts, response: plan } = planNestedInsert(intent, response, context, options);
+  const statements = inserts.map((insert) => {
+    const { text, parameters } = buildNestedInsert(insert.plan);
+    return { text, values: parameters.map(() => insert.payload) };
+  });
+  return { plan, template: buildQuery(plan), stream: null, estimate: null, nested: { statements, inserts } };
 }
 
 /** The query stage: the statement's text is known, its values come from the intent. */
@@ -134,9 +171,10 @@ export function bindRequest(
   intent: Intent,
   values = bindValues(planned.template.parameters, intent),
 ): PreparedRequest {
-  const { plan, template, stream, estimate } = planned;
+  const { plan, template, stream, estimate, nested } = planned;
   return {
     plan,
+    nested,
     statement: { text: template.text, values },
     stream: stream && {
       plan: stream.plan,
@@ -316,23 +354,32 @@ function outlineFormat(format: ResponseFormat): unknown[] {
 
 /** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
 export function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
-  const parameterIndexes = new Map(listOperations(intent).map((operation, index) => [operation, index]));
   const legacyTargets = new Map<string, LegacyTarget>();
-  const context: PlanContext = {
+  const context = makePlanContext(intent, catalog, options, legacyTargets);
+  const plan = planByKind(intent, response, context, options);
+  return legacyTargets.size === 0 ? plan : { ...plan, legacyTargets: [...legacyTargets.values()] };
+}
+
+function makePlanContext(
+  intent: Intent,
+  catalog: Catalog,
+  { role, aggregates, maxRows, legacyTargetNames }: PlanOptions,
+  legacyTargets = new Map<string, LegacyTarget>(),
+): PlanContext {
+  const parameterIndexes = new Map(listOperations(intent).map((operation, index) => [operation, index]));
+  return {
     catalog,
-    role: options.role,
-    aggregates: options.aggregates,
+    role,
+    aggregates,
     schema: intent.target.schema,
-    maxRows: intent.kind === "read" || intent.kind === "call" ? options.maxRows : null,
-    legacyTargetNames: options.legacyTargetNames,
+    maxRows: intent.kind === "read" || intent.kind === "call" ? maxRows : null,
+    legacyTargetNames,
     onLegacyName: (target) => legacyTargets.set(target.name, target),
     parameterFor: (operation: FilterOperation | RowOperation) => ({
       kind: "operand",
       index: parameterIndexes.get(operation)!,
     }),
   };
-  const plan = planByKind(intent, response, context, options);
-  return legacyTargets.size === 0 ? plan : { ...plan, legacyTargets: [...legacyTargets.values()] };
 }
 
 function planByKind(intent: Intent, response: ResponseOptions, context: PlanContext, options: PlanOptions): Plan {

@@ -5,8 +5,9 @@ import type { IsolationLevel } from "../database/pipelined-batch.ts";
 import type { RowChunk } from "../database/result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "../database/statement.ts";
 import type { QueryInTransaction, RunStatement } from "../database/transaction.ts";
+import { explainNestedError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
-import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
+import type { NestedStatements, PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
 
 /** Larger responses are not buffered a second time. */
@@ -25,11 +26,12 @@ export type StatementRunOptions = {
 
 /** Runs a request in one round trip. Throws Postgres's own error, or the error of a guard. */
 export function runRequest(
-  { plan, statement, stream, estimate }: PreparedRequest,
+  { plan, statement, stream, estimate, nested }: PreparedRequest,
   context: StatementContext,
   database: Database,
   options: StatementRunOptions,
 ): Promise<RunResult> {
+  if (nested) return runNestedInsert(plan, statement, nested, context, database, options);
   // Only transactions with default options are streamed.
   const canStream = !options.rollback && options.isolation === null;
   const result: Promise<RunResult> =
@@ -42,12 +44,49 @@ export function runRequest(
   return estimate ? result.then((known) => withEstimate(known, estimate, context, database)) : result;
 }
 
+function runNestedInsert(
+  plan: Plan,
+  statement: Statement,
+  nested: NestedStatements,
+  context: StatementContext,
+  database: Database,
+  { rollback, isolation, before }: StatementRunOptions,
+): Promise<RunResult> {
+  let rolledBack: RunResult | null = null;
+  const runInside = async (query: QueryInTransaction) => {
+    if (before) await query(before);
+    const result = await runInTransaction(query, { plan, statement, nested });
+    if (!rollback) return result;
+    await query(CHECK_CONSTRAINTS);
+    rolledBack = result;
+    throw new Error("undone on purpose");
+  };
+  return database.transaction(context, runInside, isolation === null ? {} : { isolation }).catch((error: unknown) => {
+    if (rolledBack) return rolledBack;
+    throw error;
+  });
+}
+
 /** The same in an open transaction. */
 export function runInTransaction(
   execute: RunStatement,
-  { plan, statement }: Pick<PreparedRequest, "plan" | "statement">,
+  { plan, statement, nested }: Pick<PreparedRequest, "plan" | "statement" | "nested">,
 ): Promise<ResponseRow<string | Buffer>> {
-  return execute(statement).then(({ rows }) => readResult(plan, rows), throwGuardError);
+  const result = nested ? runAfterInserts(execute, nested, statement) : execute(statement);
+  return result.then(({ rows }) => readResult(plan, rows), throwGuardError);
+}
+
+/** The statements are pipelined: after one that fails, the others fail as well. */
+async function runAfterInserts(
+  execute: RunStatement,
+  { statements, inserts }: NestedStatements,
+  last: Statement,
+): ReturnType<RunStatement> {
+  const results = await Promise.allSettled([...statements, last].map(execute));
+  const failed = results.findIndex(({ status }) => status === "rejected");
+  if (failed < 0) return (results.at(-1) as PromiseFulfilledResult<Awaited<ReturnType<RunStatement>>>).value;
+  const { reason } = results[failed] as PromiseRejectedResult;
+  throw failed < inserts.length ? explainNestedError(reason, inserts[failed]!) : reason;
 }
 
 function throwGuardError(error: unknown): never {

@@ -2,6 +2,7 @@ import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import { ContextError, isRoleRefused } from "../../engine/database/database-errors.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
+import { nestedPathOf } from "../../engine/statement/nested-errors.ts";
 import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
 import { statusOf } from "../../http/sqlstates.ts";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
@@ -51,7 +52,9 @@ function toPostgresError(thrown: unknown, error: HttpError, { columnHint }: Erro
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
   const { retryAfterSeconds } = error;
-  return new HttpError(status, code, message, { details: detail, hint, reason, retryAfterSeconds, cause: thrown });
+  const path = nestedPathOf(thrown);
+  const details = path === null ? detail : { path, detail };
+  return new HttpError(status, code, message, { details, hint, reason, retryAfterSeconds, cause: thrown });
 }
 
 type RaisedMessage = {

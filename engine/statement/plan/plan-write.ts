@@ -1,7 +1,7 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
 import { baseTypeOf, type DataType } from "../../catalog/types.ts";
-import { ApiError } from "../../errors.ts";
+import { ApiError, type ApiErrorOptions } from "../../errors.ts";
 import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import { negotiateFormat } from "./negotiate-format.ts";
@@ -174,9 +174,7 @@ function planRecords(
   const columns = payload.columns.map((name): RecordColumn => {
     const column = table.columns.get(name);
     if (!column) throw columnNotFound(name, table);
-    const reader = findJsonReader(column, catalog);
-    const missingValue = missingAsDefault ? planMissingValue(column, table) : null;
-    return { name, sqlType: column.sqlType, element: planArrayElement(column.type), reader, missingValue };
+    return planRecordColumn(column, missingAsDefault ? planMissingValue(column, table) : null, catalog);
   });
   return {
     // The table and its records are in one statement.
@@ -187,12 +185,21 @@ function planRecords(
   };
 }
 
+export function planRecordColumn(
+  column: CatalogColumn,
+  missingValue: ColumnDefaultPlan | null,
+  catalog: Catalog,
+): RecordColumn {
+  const { name, sqlType, type } = column;
+  return { name, sqlType, element: planArrayElement(type), reader: findJsonReader(column, catalog), missingValue };
+}
+
 /** In arrays every row has the column, so its default is not used. */
 function canBeReadFromArray({ element, reader }: RecordColumn): boolean {
   return element !== null && reader === null;
 }
 
-function findJsonReader({ sqlType, baseType }: CatalogColumn, catalog: Catalog): JsonReader | null {
+export function findJsonReader({ sqlType, baseType }: CatalogColumn, catalog: Catalog): JsonReader | null {
   const name = findRepresentation(catalog, "json", sqlType);
   if (name !== null) return { kind: "function", name };
   const isList = baseType.kind === "array";
@@ -210,15 +217,16 @@ function planArrayElement({ kind, schema, name, sqlName }: DataType): ArrayEleme
   return ARRAY_READABLE_TYPES.has(name) ? { sqlType: sqlName, cast: null, isJson: false } : null;
 }
 
-function planMissingValue(column: CatalogColumn, { schema, name }: CatalogTable): ColumnDefaultPlan | null {
+export function planMissingValue(column: CatalogColumn, { schema, name }: CatalogTable): ColumnDefaultPlan | null {
   if (column.identity === "by default") return { kind: "identity", table: { schema, name }, column: column.name };
   return column.default === null ? null : { kind: "expression", text: column.default };
 }
 
-function columnNotFound(name: string, table: CatalogTable): ApiError {
+export function columnNotFound(name: string, table: CatalogTable, options: ApiErrorOptions = {}): ApiError {
   return new ApiError(
     "invalid",
     "PGRST204",
     `Could not find the '${name}' column of '${table.name}' in the schema cache`,
+    options,
   );
 }

@@ -77,7 +77,63 @@ export type ChangePlan = { readonly table: QualifiedName; readonly where: readon
   | { readonly kind: "insert"; readonly records: RecordsPlan; readonly conflict: ConflictPlan | null }
   | { readonly kind: "update"; readonly records: RecordsPlan; readonly findsUnchanged: boolean }
   | { readonly kind: "delete" }
+  /** The statements before have inserted the rows, which are read by their key, or as they were saved. */
+  | {
+      readonly kind: "nested insert";
+      readonly saved: SavedRows;
+      readonly read: "by key" | "as saved";
+      /** The columns of the key, or those to return. */
+      readonly columns: readonly string[];
+    }
 );
+
+/** The values of some columns of inserted rows, in the order of the rows, kept in a setting of the transaction. */
+export type SavedRows = { readonly setting: string; readonly columns: readonly SavedColumn[] };
+export type SavedColumn = {
+  readonly name: string;
+  /** The type without a length, which a cast would cut values to. */
+  readonly sqlType: string;
+  readonly operatorSchema: string | null;
+};
+
+/** One statement of a nested insert: it inserts the rows of one relation. */
+export type NestedInsertPlan = {
+  readonly table: QualifiedName;
+  /** The payload: the values of columns, and in further columns the number of the row and of the rows it belongs to. */
+  readonly records: RecordsPlan;
+  /** The record column with the number of the row. */
+  readonly ordinal: string;
+  readonly columns: readonly NestedColumn[];
+  readonly links: readonly RowLink[];
+  readonly saved: SavedRows;
+  /** The saved columns that may not be null, since other rows refer to them. */
+  readonly required: readonly string[];
+};
+
+/** Refers to rows that were inserted before, by their number in a column of the payload. */
+export type RowLink = { readonly alias: string; readonly pointer: string; readonly saved: SavedRows };
+
+/** A column of the inserted rows. */
+export type NestedColumn = {
+  readonly name: string;
+  readonly sqlType: string;
+  readonly operatorSchema: string | null;
+  /** Whether a record column of the same name has the client's values. */
+  readonly isGiven: boolean;
+  /** For rows without a link, if no values are given. */
+  readonly missingValue: ColumnDefaultPlan | null;
+  readonly sources: readonly LinkedValue[];
+  /** The record column with the client's value in rows that also have a link: both have to be equal. */
+  readonly confirmed: string | null;
+};
+
+/** The value of a column from a linked row. */
+export type LinkedValue = {
+  readonly link: RowLink;
+  readonly column: string;
+  /** Whether some rows have no such link. */
+  readonly isOptional: boolean;
+};
 
 /** Existing rows with the same values in these columns are merged or ignored. */
 export type ConflictPlan = { readonly columns: readonly string[]; readonly resolution: "merge" | "ignore" };

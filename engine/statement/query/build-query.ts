@@ -15,6 +15,7 @@ import {
   type WritePlan,
 } from "../plan/plan.ts";
 import { type OutputColumn, type SelectPlan, withOutputs } from "../plan/selection.ts";
+import { buildSavedRows } from "./build-nested.ts";
 import {
   buildCall,
   buildSelect,
@@ -100,12 +101,12 @@ function resultCte({ call, result }: CallPlan): Sql[] {
 
 function buildWriteStatement(plan: WritePlan): Sql {
   const { change, result, location, body, rows } = plan;
-  const written = [sql`${RESULT_CTE} as (${buildChange(change, result)})`];
+  const written = change.kind === "nested insert" ? buildSavedRows(change, result) : buildChange(change, result);
   const merges = change.kind === "insert" && change.conflict?.resolution === "merge";
   const locationValues = location && location.length > 0 ? locationColumn(location) : sql`null`;
   const inserted = merges ? readSetting("pgrst.inserted") : sql`null`;
   const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildSelect(rows);
-  return buildResponseRow(plan, returnedRows, written, [locationValues, inserted]);
+  return buildResponseRow(plan, returnedRows, [sql`${RESULT_CTE} as (${written})`], [locationValues, inserted]);
 }
 
 const NO_CTES: readonly Sql[] = [];

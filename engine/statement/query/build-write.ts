@@ -23,10 +23,12 @@ import {
   sql,
 } from "./sql.ts";
 
-const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::json`;
+type TableChange = Exclude<ChangePlan, { readonly kind: "nested insert" }>;
+
+export const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::json`;
 
 /** The INSERT, UPDATE or DELETE with the kept columns of the written rows. */
-export function buildChange(change: ChangePlan, result: KeptColumns): Sql {
+export function buildChange(change: TableChange, result: KeptColumns): Sql {
   switch (change.kind) {
     case "insert":
       return buildInsert(change, result);
@@ -89,14 +91,14 @@ function returning(change: ChangePlan, result: KeptColumns): Sql {
   return sql` returning ${keptColumns(change, result)}`;
 }
 
-function keptColumns({ table }: ChangePlan, { wholeRow, names }: KeptColumns): Sql {
+export function keptColumns({ table }: ChangePlan, { wholeRow, names }: KeptColumns): Sql {
   const columns = names.map((name) => identifier(table.name, name));
   const kept = wholeRow ? [sql`${identifier(table.name)}.*`, ...columns] : columns;
   return kept.length > 0 ? join(kept, ", ") : sql`1`;
 }
 
 /** The payload as rows with the columns' types. */
-function recordsFromItem(records: RecordsPlan): Sql {
+export function recordsFromItem(records: RecordsPlan): Sql {
   const { alias, isArray, byColumn, columns } = records;
   if (byColumn) return unnestedColumns(records);
   const as = identifier(alias);
@@ -116,7 +118,7 @@ function recordsFromItem(records: RecordsPlan): Sql {
 function eachRecord({ isArray, columns }: RecordsPlan): Sql {
   const objects = isArray ? sql`json_array_elements(${PAYLOAD_JSON})` : sql`(select ${PAYLOAD_JSON})`;
   const defaults = columns.flatMap(({ sqlType, missingValue }, index) =>
-    missingValue ? [sql`${defaultSql(missingValue)}::${catalogSql(sqlType)} as ${defaultName(index)}`] : [],
+    missingValue ? [sql`${buildDefault(missingValue)}::${catalogSql(sqlType)} as ${defaultName(index)}`] : [],
   );
   if (defaults.length === 0) return sql`${objects} as "each"("json")`;
   return sql`(select "json", ${join(defaults, ", ")} from ${objects} as "object"("json")) as "each"`;
@@ -162,7 +164,7 @@ function recordValue({ name, sqlType, reader, missingValue }: RecordColumn, inde
   return sql`case when ${isAbsent} then "each".${defaultName(index)} else ${value} end`;
 }
 
-function defaultSql(missingValue: ColumnDefaultPlan): Sql {
+export function buildDefault(missingValue: ColumnDefaultPlan): Sql {
   if (missingValue.kind === "expression") return sql`(${catalogSql(missingValue.text)})`;
   const { table, column } = missingValue;
   const name = literal(compile(qualifiedIdentifier(table)).text);

@@ -1,14 +1,21 @@
 import { isUtf8 } from "node:buffer";
 import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
 import { Uint32List } from "../../../engine/json/json-records.ts";
+import { isJsonObject, parseJsonExactly } from "../../../engine/json/json-values.ts";
 import { OPEN_BRACE, OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } from "../../../engine/json/scan-json.ts";
-import type { CallArgument, JsonValueSpans, ResponseFormat, RowPayload } from "../../../engine/statement/intent.ts";
+import type {
+  CallArgument,
+  JsonValueSpans,
+  NestedRows,
+  ResponseFormat,
+  RowPayload,
+} from "../../../engine/statement/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { csvToJson } from "./csv.ts";
 import { parseContentType } from "./headers.ts";
 import { parseForm, type UrlParameter } from "./query-string.ts";
 
-const EMPTY_PAYLOAD: RowPayload = { json: Buffer.from("[]"), columns: [], isArray: true };
+export const EMPTY_PAYLOAD: RowPayload = { json: Buffer.from("[]"), columns: [], isArray: true };
 const RAW_BODY_TYPES: Readonly<Record<string, "text" | "xml" | "bytea">> = {
   "text/plain": "text",
   "text/xml": "xml",
@@ -32,6 +39,8 @@ export const NO_BODY: ParsedBody = { body: Buffer.alloc(0), format: parseContent
 /** A form has one row or the arguments of a function, so it is short. */
 const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
+/** Its values are parsed at once. */
+const MAX_NESTED_BYTES = 4 * 2 ** 20;
 
 /** `holdMemory` is called with the memory used in addition to the body. */
 export function* parseBody(
@@ -92,6 +101,20 @@ export function parseRows(body: ParsedBody, columns: readonly string[] | null): 
     case "raw":
       throw contentTypeNotAcceptable(body.format);
   }
+}
+
+/** The rows of a nested insert. Their keys may differ, and those that are no columns name relations. */
+export function parseNestedRows(content: ParsedBody, columns: readonly string[] | null): NestedRows {
+  if (content.kind === "unreadable") throw content.refusal;
+  if (content.kind !== "json") throw invalidBody("Prefer: nested=insert requires a JSON body");
+  if (content.body.length > MAX_NESTED_BYTES) {
+    throw new HttpError(413, "PAYLOAD_TOO_LARGE", `A nested insert may not be larger than ${MAX_NESTED_BYTES} bytes.`);
+  }
+  const { kind } = requireReadable(content.outline);
+  const value = parseJsonExactly(decodeText(content.body));
+  const rows = kind === "object" ? [value] : kind === "scalar" ? [] : (value as readonly unknown[]);
+  if (!rows.every(isJsonObject)) throw invalidBody("All elements of the list must be objects");
+  return { rows, isList: kind !== "object", columns: columns && sortedUnique(columns) };
 }
 
 /** The arguments of a function that is called by POST. */

@@ -107,6 +107,7 @@ const PREFERENCE_VALUES = {
   tx: ["commit", "rollback"],
   missing: ["default", "null"],
   handling: ["strict", "lenient"],
+  nested: ["insert"],
 } as const;
 
 type PreferenceChoice = keyof typeof PREFERENCE_VALUES;
@@ -162,6 +163,7 @@ function toPreferences(
     tx: txOverride ? choice("tx") : null,
     missing: choice("missing"),
     handling: choice("handling"),
+    nested: choice("nested"),
     timezone: preferences.get("timezone") ?? null,
     maxAffected: /^-?\d+$/.test(maxAffected) ? Number(maxAffected) : null,
   };

@@ -11,7 +11,7 @@ import type {
 import { cursorNotPossible } from "../../../engine/statement/plan/keyset-page.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { decodeSchemaName, profileHeader } from "../../http/request.ts";
-import { type ParsedBody, parseArgument, parseRows } from "./body.ts";
+import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRows } from "./body.ts";
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
 import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";
 import { decodePercent, parseQueryString, readTableApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
@@ -190,8 +190,11 @@ function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
   const write = { ...common, returned: RETURN_PREFERENCES[preferences.return ?? "minimal"] };
   const missingAsDefault = preferences.missing === "default";
   switch (method) {
-    case "POST":
-      return { kind: "insert", ...write, payload: toRows(), missingAsDefault, upsert: toUpsert(), single: false };
+    case "POST": {
+      const insert = { kind: "insert", ...write, missingAsDefault, upsert: toUpsert(), single: false } as const;
+      if (preferences.nested === null) return { ...insert, payload: toRows() };
+      return { ...insert, payload: EMPTY_PAYLOAD, nested: parseNestedRows(content, columns) };
+    }
     case "PUT": {
       const upsert = { resolution: "merge", onConflict: null } as const;
       return { kind: "insert", ...write, payload: toRows(), missingAsDefault: false, upsert, single: true };

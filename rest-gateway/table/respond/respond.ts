@@ -23,6 +23,7 @@ import { parseSqlHeaders, parseSqlStatus } from "./sql-headers.ts";
 const PREFERENCE_NAMES = {
   resolution: "resolution",
   missing: "missing",
+  nested: "nested",
   return: "return",
   count: "count",
   tx: "tx",
@@ -151,7 +152,11 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
   const { change } = plan;
   switch (change.kind) {
     case "insert":
-      return request.method === "PUT" ? putHead(request, result) : insertHead(request, plan, change, result);
+      return request.method === "PUT"
+        ? putHead(request, result)
+        : insertHead(request, plan, change.conflict !== null, result);
+    case "nested insert":
+      return insertHead(request, plan, false, result);
     case "update":
       return changeHead(
         request,
@@ -164,11 +169,15 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
 }
 
 const PUT_PREFERENCES: readonly PreferenceName[] = ["return", ...READ_PREFERENCES];
-const INSERT_PREFERENCES: readonly PreferenceName[] = ["resolution", "missing", "return", ...READ_PREFERENCES];
+const INSERT_PREFERENCES: readonly PreferenceName[] = [
+  "resolution",
+  "missing",
+  "nested",
+  "return",
+  ...READ_PREFERENCES,
+];
 const UPDATE_PREFERENCES: readonly PreferenceName[] = ["missing", "return", ...CALL_PREFERENCES];
 const DELETE_PREFERENCES: readonly PreferenceName[] = ["return", ...CALL_PREFERENCES];
-
-type InsertChange = Extract<WritePlan["change"], { kind: "insert" }>;
 
 function putHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {
   const status = (result.inserted ?? 0) > 0 ? 201 : 200;
@@ -178,10 +187,10 @@ function putHead(request: TableRequest, result: RunResult<unknown>): ResponseHea
 function insertHead(
   request: TableRequest,
   { table, location }: WritePlan,
-  change: InsertChange,
+  mayConflict: boolean,
   result: RunResult<unknown>,
 ): ResponseHead {
-  const relevant = change.conflict ? INSERT_PREFERENCES : INSERT_PREFERENCES.filter((name) => name !== "resolution");
+  const relevant = mayConflict ? INSERT_PREFERENCES : INSERT_PREFERENCES.filter((name) => name !== "resolution");
   const range = contentRange(1, 0, writtenTotal(request, result));
   const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, relevant) };
   if (location && result.location) headers.Location = rowLocation(table.name, location, result.location);

@@ -8,6 +8,7 @@ const NONE: Preferences = {
   count: null,
   tx: null,
   missing: null,
+  nested: null,
   handling: null,
   timezone: null,
   maxAffected: null,

@@ -1,0 +1,126 @@
+import type { ChangePlan, KeptColumns, LinkedValue, NestedColumn, NestedInsertPlan, SavedRows } from "../plan/plan.ts";
+import { buildDefault, keptColumns, PAYLOAD_JSON, recordsFromItem } from "./build-write.ts";
+import {
+  catalogSql,
+  compile,
+  identifier,
+  integer,
+  join,
+  literal,
+  NOTHING,
+  operatorIn,
+  qualifiedIdentifier,
+  type Sql,
+  type StatementTemplate,
+  sql,
+} from "./sql.ts";
+
+const WRITTEN_CTE = sql`"written"`;
+const EQUALS = sql`=`;
+
+/** What fails a nested insert; Postgres repeats it in the message (see `guardColumn`). */
+export const NESTED_GUARD = /engine\.nested (?<problem>dropped|null|differs) (?<row>\d+)(?: (?<column>\d+))?/;
+
+/** Inserts rows in the order of the payload, which is that in which RETURNING has them, and saves their keys. */
+export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {
+  const { table, records, ordinal, columns, links, saved } = plan;
+  const names = columns.map(({ name }) => identifier(name));
+  const into = names.length > 0 ? sql` (${join(names, ", ")})` : NOTHING;
+  const values = columns.map((column, index) => sql` ${columnValue(column, index, plan)}`);
+  const joins = links.map((link) => {
+    const isLinked = sql`${identifier(link.alias, "row")} = ${identifier(records.alias, link.pointer)}`;
+    return sql` left join ${savedFromItem(link.saved)} as ${identifier(link.alias)} on ${isLinked}`;
+  });
+  const from = sql`from ${recordsFromItem(records)}${join(joins, "")}`;
+  const rows = sql`select${join(values, ",")} ${from} order by ${identifier(records.alias, ordinal)}`;
+  const keys = saved.columns.map(({ name }, index) => sql`${identifier(table.name, name)}::text as ${keyName(index)}`);
+  const returning = keys.length > 0 ? join(keys, ", ") : sql`1`;
+  const insert = sql`insert into ${qualifiedIdentifier(table)}${into} ${rows} returning ${returning}`;
+  const key = sql`json_build_array(${join(
+    saved.columns.map((_, index) => keyName(index)),
+    ", ",
+  )})`;
+  const save = sql`set_config(${literal(saved.setting)}, coalesce(json_agg(${key}), '[]')::text, true)`;
+  return compile(
+    sql`with ${WRITTEN_CTE} as (${insert}) select length(${save}), ${guardColumn(plan)} from ${WRITTEN_CTE}`,
+  );
+}
+
+/** The rows that the statements of a nested insert have saved, as they are in the table now or as they were inserted. */
+export function buildSavedRows(change: ChangePlan & { kind: "nested insert" }, result: KeptColumns): Sql {
+  const { table, saved, read, columns } = change;
+  const alias = table.name === "saved" ? "saved_rows" : "saved";
+  const from = sql`${savedFromItem(saved)} as ${identifier(alias)}`;
+  const inOrder = sql`order by ${identifier(alias, "row")}`;
+  const savedValue = (name: string) => identifier(alias, keyText(indexOfSaved(saved, name)));
+  if (read === "as saved") {
+    const values = columns.map((name) => sql`${savedValue(name)} as ${identifier(name)}`);
+    return sql`select ${values.length > 0 ? join(values, ", ") : sql`1`} from ${from} ${inOrder}`;
+  }
+  const isSaved = columns.map((name) => {
+    const { operatorSchema } = saved.columns[indexOfSaved(saved, name)]!;
+    return sql`${identifier(table.name, name)} ${operatorIn(operatorSchema, EQUALS)} ${savedValue(name)}`;
+  });
+  const joined = sql`${qualifiedIdentifier(table)} join ${from} on ${join(isSaved, " and ")}`;
+  return sql`select ${keptColumns(change, result)} from ${joined} ${inOrder}`;
+}
+
+/** Rows that a trigger has dropped would shift the keys of all that follow, and a missing key would link to no row. */
+function guardColumn({ saved, required }: NestedInsertPlan): Sql {
+  const sent = sql`json_array_length(${PAYLOAD_JSON})`;
+  const dropped = sql`when count(*) <> ${sent} then current_setting('engine.nested dropped ' || count(*))`;
+  const missing = saved.columns.flatMap(({ name }, index) => {
+    if (!required.includes(name)) return [];
+    const problem = sql`'engine.nested null ' || count(${keyName(index)}) || ${literal(` ${index}`)}`;
+    return [sql`when count(${keyName(index)}) <> count(*) then current_setting(${problem})`];
+  });
+  return sql`case ${join([dropped, ...missing], " ")} end`;
+}
+
+/** The rows that a statement has saved: `key_1` and so on, and `row`. */
+function savedFromItem({ setting, columns }: SavedRows): Sql {
+  const values = columns.map(
+    ({ sqlType }, index) => sql`("each"."json"->>${integer(index)})::${catalogSql(sqlType)} as ${keyName(index)}, `,
+  );
+  const each = sql`json_array_elements(current_setting(${literal(setting)})::json) with ordinality as "each"("json", "row")`;
+  return sql`(select ${join(values, "")}"each"."row" from ${each})`;
+}
+
+function keyName(index: number): Sql {
+  return identifier(keyText(index));
+}
+
+function keyText(index: number): string {
+  return `key_${index + 1}`;
+}
+
+function indexOfSaved({ columns }: SavedRows, name: string): number {
+  return columns.findIndex((column) => column.name === name);
+}
+
+/** The key of the linked row, which all links and the client's own value must agree with, or else the client's value. */
+function columnValue(column: NestedColumn, index: number, { records, ordinal }: NestedInsertPlan): Sql {
+  const { sources, confirmed, isGiven, missingValue, sqlType, name } = column;
+  const own = isGiven ? identifier(records.alias, name) : missingValue ? buildDefault(missingValue) : sql`null`;
+  if (sources.length === 0) return own;
+  const type = catalogSql(sqlType);
+  const values = sources.map((source) => linkedValue(source, type));
+  const all = confirmed === null ? values : [...values, identifier(records.alias, confirmed)];
+  const row = sql`'engine.nested differs ' || ${identifier(records.alias, ordinal)} || ${literal(` ${index}`)}`;
+  const checks = all.flatMap((value, at) =>
+    all.slice(at + 1).map((other) => {
+      const isDifferent = sql`not (${value} ${operatorIn(column.operatorSchema, EQUALS)} ${other})`;
+      return sql`when ${isDifferent} then current_setting(${row})::${type}`;
+    }),
+  );
+  const always = sources.findIndex(({ isOptional }) => !isOptional);
+  if (always >= 0 && checks.length === 0) return values[always]!;
+  const linked = sources.map(
+    ({ link }, at) => sql`when ${identifier(records.alias, link.pointer)} is not null then ${values[at]!}`,
+  );
+  return sql`case ${join([...checks, ...linked], " ")} else ${own} end`;
+}
+
+function linkedValue({ link, column }: LinkedValue, type: Sql): Sql {
+  return sql`${identifier(link.alias, keyText(indexOfSaved(link.saved, column)))}::${type}`;
+}
