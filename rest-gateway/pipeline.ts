@@ -1,9 +1,9 @@
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { CatalogRefresh } from "../engine/catalog/catalog-keeper.ts";
 import { runStepwise } from "../engine/concurrency/stepwise.ts";
+import type { IsolationLevel } from "../engine/database/batch-steps.ts";
 import type { Database } from "../engine/database/database.ts";
 import { isSchemaOutdated } from "../engine/database/database-errors.ts";
-import type { IsolationLevel } from "../engine/database/pipelined-batch.ts";
 import type { Statement, StatementContext } from "../engine/database/statement.ts";
 import type { RunStatement } from "../engine/database/transaction.ts";
 import type { Caller } from "../engine/identity/caller.ts";

@@ -1,6 +1,6 @@
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { Config } from "../engine/config/config.ts";
-import type { IsolationLevel } from "../engine/database/pipelined-batch.ts";
+import type { IsolationLevel } from "../engine/database/batch-steps.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
 import { type Caller, callerKey } from "../engine/identity/caller.ts";
 import {

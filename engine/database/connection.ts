@@ -2,16 +2,15 @@ import type { DatabaseError } from "pg";
 import { FifoQueue } from "../concurrency/fifo-queue.ts";
 import * as message from "../pg-client/server-messages.ts";
 import { isFatal, readError, readPair, readTransactionStatus } from "../pg-client/server-messages.ts";
-import { ContextError, PrecedingStatementError, unexpectedTransactionState } from "./database-errors.ts";
-import type { ShareHolder } from "./fair-sharing.ts";
+import { adaptSteps, type BatchStep, type TransactionTraits } from "./batch-steps.ts";
 import {
-  adaptSteps,
-  BatchProgress,
-  type BatchStep,
-  makeRollback,
-  type PipelinedBatch,
-  type TransactionTraits,
-} from "./pipelined-batch.ts";
+  ContextError,
+  PrecedingStatementError,
+  rememberFailedStatement,
+  unexpectedTransactionState,
+} from "./database-errors.ts";
+import type { ShareHolder } from "./fair-sharing.ts";
+import { BatchProgress, makeRollback, type PipelinedBatch } from "./pipelined-batch.ts";
 import type { PostgresSocket } from "./postgres-socket.ts";
 import {
   type ConnectionCounters,
@@ -356,7 +355,10 @@ export class PostgresConnection {
     this.#headSince = now;
     this.#counters.batches++;
     this.#counters.milliseconds += milliseconds;
-    if (error) for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
+    if (error) {
+      for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
+      if (progress.failedStatement !== null) rememberFailedStatement(error, progress.failedStatement);
+    }
 
     const isUnstarted = error !== null && this.#isUnstarted(progress);
     const isRolledBack = status === message.FAILED && (progress.leavesOpen || this.#isRollingBack);

@@ -17,6 +17,18 @@ export class ContextError extends pg.DatabaseError {}
 /** Postgres rejected the statement that was to run before the request's own. */
 export class PrecedingStatementError extends pg.DatabaseError {}
 
+/** By the error. */
+const failedStatements = new WeakMap<Error, number>();
+
+export function rememberFailedStatement(error: Error, index: number): void {
+  failedStatements.set(error, index);
+}
+
+/** The index of the statement of a group that failed; null if it was not one of them, for example a deferred constraint. */
+export function failedStatementOf(error: unknown): number | null {
+  return error instanceof Error ? (failedStatements.get(error) ?? null) : null;
+}
+
 /** Whether the role does not exist, or the login is not a member of it. */
 export function isRoleRefused({ message }: ContextError): boolean {
   return /^(?:role .* does not exist|permission denied to set role .*)$/s.test(message);

@@ -1,122 +1,49 @@
 import { DatabaseError, type PoolClient } from "pg";
-import type { AbortLike } from "../concurrency/abort.ts";
-import { NO_PEERS, type PeerWorkers } from "../concurrency/peer-workers.ts";
-import type { RunningStatement } from "./connection.ts";
+import { NO_PEERS } from "../concurrency/peer-workers.ts";
 import {
-  ConnectionPools,
-  type ConnectionPoolsState,
-  type DatabaseAvailability,
-  type DatabaseLog,
-  type PoolName,
-} from "./connection-pools.ts";
+  type BatchStep,
+  type GroupedStatement,
+  isOwnStep,
+  makeGroupSteps,
+  makePrecedingStep,
+  makeRequestSteps,
+  makeRolledBackSteps,
+  type StatementLimits,
+} from "./batch-steps.ts";
+import type { RunningStatement } from "./connection.ts";
+import { ConnectionPools, type ConnectionPoolsState, type PoolName } from "./connection-pools.ts";
 import {
   type BlockedStatement,
   describeLock,
+  failedStatementOf,
   findBlockingLock,
   isLockTimeout,
   isUnanswered,
   RecentLockTimeouts,
 } from "./database-errors.ts";
+import type {
+  DatabaseOptions,
+  LargeValueOptions,
+  RunStatementOptions,
+  RunTogetherOptions,
+  RunTransactionOptions,
+  SharedRunOptions,
+  StreamRowsOptions,
+} from "./database-options.ts";
 import { StatementObservation, type StatementObserver } from "./observe-statements.ts";
 import { OwnerPool } from "./owner-pool.ts";
-import {
-  type BatchStep,
-  type IsolationLevel,
-  makeRequestSteps,
-  makeRolledBackSteps,
-  makeStatementStep,
-  responseTimeoutFor,
-  type StatementLimits,
-  shorterLimit,
-} from "./pipelined-batch.ts";
+import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
 import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
-import type { SessionSettings } from "./session-traits.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
 import { type ChosenPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
 import { combinedPace, StatementShape, StatementShapes } from "./statement-shape.ts";
-import { type QueryInTransaction, runTransaction } from "./transaction.ts";
+import { type QueryInTransaction, type QueryTogether, runTransaction } from "./transaction.ts";
 
 const STALL_TIMEOUT_MS = 30_000;
 /** Timeout of the query that finds the blocking lock. */
 const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
-
-export type DatabaseOptions = Partial<SessionSettings> & {
-  /** The login for requests, a member of the callers' roles. */
-  readonly url: string;
-  readonly ownerUrl: string;
-  readonly log: DatabaseLog;
-  /** Called once per change of availability. */
-  readonly onState?: (condition: DatabaseAvailability) => void;
-  /** The maximum number of connections for requests, within half of what the server can spare; the owner's few come on top. */
-  readonly poolSize?: number;
-  /** The maximum number of reads in flight per connection. */
-  readonly pipelineDepth?: number;
-  /** Statement timeout in milliseconds; 0 is no limit. */
-  readonly statementTimeout?: number;
-  /** Lock timeout in milliseconds; 0 is no limit. */
-  readonly lockTimeout?: number;
-  /** The role of anonymous callers, and their statement timeout if it is shorter. */
-  readonly anonymous?: { readonly role: string; readonly statementTimeout: number } | null;
-  /** How many milliseconds a request waits for a connection. */
-  readonly acquireTimeout?: number;
-  /** The maximum number of bytes of one response, and of one row of a stream. */
-  readonly maxAnswerBytes?: number;
-  /** The memory for all responses in progress. */
-  readonly answerMemory?: number;
-  readonly applicationName?: string;
-  readonly observe?: StatementObserver | null;
-  /** Streaming replicas, for reads of contexts with a read-your-writes position. */
-  readonly replicaUrls?: readonly string[];
-  /** The maximum lag of a replica, in seconds. */
-  readonly maxReplicaLag?: number;
-  readonly peers?: PeerWorkers;
-};
-
-export type RunStatementOptions = {
-  /** Runs in a read-only transaction; the statement may run again when its connection is lost. */
-  readonly readOnly?: boolean;
-  /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
-  readonly pool?: "read" | "write" | "slow";
-  /** The caller executes it in the same transaction before the statement; its rows are of no interest. */
-  readonly before?: Statement | undefined;
-  /** Runs the statement, checks deferred constraints, and rolls back. */
-  readonly rollback?: boolean;
-  /** Overrides the statement timeout of the database and the role; 0 is no limit. */
-  readonly timeoutMs?: number;
-  /** Whether to return the names and types of the columns. */
-  readonly fields?: boolean;
-  /**
-   * The memory budget of the response; overrides the default limit. By default writes have no limit: they are committed
-   * before the response arrives, so a refusal would undo nothing.
-   */
-  readonly budget?: ResponseBudget | undefined;
-  /** Aborts the wait; cancels the statement if it does not share its connection. */
-  readonly signal?: AbortLike | undefined;
-};
-
-/** The budget is shared by all statements; by default each has its own. */
-export type SharedRunOptions = Pick<RunStatementOptions, "budget" | "signal">;
-
-/** Returns values of more than 32 kB as Buffers. */
-export type LargeValueOptions = { readonly largeValues: "buffer" };
-
-export type StreamRowsOptions = Pick<RunStatementOptions, "readOnly" | "before" | "signal"> & {
-  readonly separator: string;
-  /** How many milliseconds the server may be silent; the role's own statement_timeout applies as well. */
-  readonly timeoutMs?: number;
-  /** How many milliseconds chunks may wait for the reader. */
-  readonly stallMs?: number;
-};
-
-export type RunTransactionOptions = Pick<RunStatementOptions, "readOnly" | "timeoutMs"> & {
-  readonly isolation?: IsolationLevel;
-  /** Whether the statement timeout holds for all statements and the commit together. */
-  readonly isTimedAsOne?: boolean;
-  /** Makes the memory budget of each statement; overrides the default limit. */
-  readonly makeBudget?: () => ResponseBudget;
-};
 
 type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
 
@@ -254,7 +181,7 @@ export class Database {
     const runAlone = (statement: Statement) => this.run(context, statement, { ...options, readOnly: true });
     const shapes = statements.map(({ text }) => this.#shapes.shapeFor(context.role, text));
     if (statements.length < 2 || !StatementShape.areFastTogether(shapes)) return statements.map(runAlone);
-    const shared = this.#runInOneTransaction(context, statements, shapes, options);
+    const shared = this.#runInOneTransaction(context, statements, { ...options, readOnly: true });
     return statements.map((statement, index) =>
       shared.then(
         (results) => results[index]!,
@@ -266,38 +193,93 @@ export class Database {
     );
   }
 
+  /**
+   * Sends several statements of one caller in one write and one transaction: all take effect or none. Rejects as `run`
+   * does; `failedStatementOf` returns which statement it was.
+   */
+  runTogether(
+    context: StatementContext,
+    statements: readonly GroupedStatement[],
+    options: RunTogetherOptions & LargeValueOptions,
+  ): Promise<StatementResult<string | Buffer | null>[]>;
+  runTogether(
+    context: StatementContext,
+    statements: readonly GroupedStatement[],
+    options?: RunTogetherOptions,
+  ): Promise<StatementResult[]>;
+  async runTogether(
+    context: StatementContext,
+    statements: readonly GroupedStatement[],
+    options: RunTogetherOptions & Partial<LargeValueOptions> = {},
+  ): Promise<StatementResult<string | Buffer | null>[]> {
+    if (statements.length === 0) return [];
+    const changesNothing = options.readOnly || options.rollback;
+    const results = this.#runInOneTransaction(context, statements, options);
+    return changesNothing ? results : this.#recordWrite(context, results);
+  }
+
   #runInOneTransaction(
     context: StatementContext,
-    statements: readonly Statement[],
-    shapes: readonly StatementShape[],
-    { budget, signal }: SharedRunOptions,
-  ): Promise<StatementResult[]> {
-    const own = budget ? null : this.#makeResponseBudget();
-    const answered = new Promise<StatementResult[]>((resolve, reject) => {
-      const last = statements.length - 1;
-      const before = statements
-        .slice(0, last)
-        .map((statement, index) => makeStatementStep(shapes[index]!, statement, { sync: false }));
-      const limits = { ...this.#limitsFor(context), readOnly: true, timeoutMs: undefined, before };
-      const steps = makeRequestSteps(shapes[last]!, statements[last]!, context, limits);
-      const collector = new CollectedResults(statements.length);
-      const chosen = this.#choosePools(context, "read", true);
+    statements: readonly GroupedStatement[],
+    options: RunTogetherOptions & { readonly largeValues: "buffer" },
+  ): Promise<StatementResult<string | Buffer | null>[]>;
+  #runInOneTransaction(
+    context: StatementContext,
+    statements: readonly GroupedStatement[],
+    options: RunTogetherOptions & Partial<LargeValueOptions>,
+  ): Promise<StatementResult[]>;
+  #runInOneTransaction(
+    context: StatementContext,
+    statements: readonly GroupedStatement[],
+    options: RunTogetherOptions & Partial<LargeValueOptions>,
+  ): Promise<StatementResult<string | Buffer | null>[]> {
+    return new Promise((resolve, reject) => {
+      const { readOnly = false, rollback = false, signal } = options;
+      const shapes = statements.map(({ text }) => this.#shapes.shapeFor(context.role, text));
+      const pace = combinedPace(shapes);
+      const changesNothing = readOnly || rollback;
+      const own = options.budget || !changesNothing ? null : this.#makeResponseBudget();
+      const chosen = this.#choosePools(context, readOnly ? "read" : "write", readOnly);
       const request = this.#makeRequest(context, statements, chosen, {
-        pace: combinedPace(shapes),
-        steps,
-        main: steps.length - statements.length,
-        mainCount: statements.length,
+        pace,
+        ...this.#groupedSteps(context, statements, options),
         wantsFields: false,
-        responseTimeoutMs: responseTimeoutFor(context, limits),
-        readOnly: true,
-        allowance: budget ?? own!,
+        readOnly: changesNothing,
+        allowance: options.budget ?? own ?? UNLIMITED,
         signal,
       });
-      const resolveEach = () =>
-        resolve(collector.results.map(({ rows, rowCount }) => ({ rows, rowCount, fields: null })));
-      new StatementExecution(chosen.pool, request, collector, { resolve: resolveEach, reject }).submit();
+      const { length } = statements;
+      const collector =
+        options.largeValues === "buffer" ? CollectedResults.withBuffers(length) : CollectedResults.ofStrings(length);
+      const callbacks = {
+        resolve: () => {
+          own?.giveAllBack();
+          resolve(collector.results);
+        },
+        reject: (error: unknown) => {
+          own?.giveAllBack();
+          const { relations } = shapes[failedStatementOf(error) ?? -1] ?? pace;
+          this.#explainLockTimeout(error, context, { relations, readOnly }, reject);
+        },
+      };
+      new StatementExecution(chosen.pool, request, collector, callbacks).submit();
     });
-    return answered.finally(() => own?.giveAllBack());
+  }
+
+  #groupedSteps(
+    context: StatementContext,
+    statements: readonly GroupedStatement[],
+    { readOnly = false, rollback = false, before, timeoutMs }: RunTogetherOptions,
+  ): Pick<StatementRequest, "steps" | "main" | "mainCount" | "responseTimeoutMs"> {
+    const shapeOf = ({ text }: Statement) => this.#shapes.shapeFor(context.role, text);
+    const terms = { ...this.#limitsFor(context), readOnly, timeoutMs };
+    const grouped = makeGroupSteps(statements, context, shapeOf, terms);
+    const mainCount = grouped.length - grouped.findIndex(isOwnStep);
+    const { shape } = grouped.pop()!;
+    const limits = { ...terms, before: [...this.#stepsBefore(context, before), ...grouped] };
+    const steps = (rollback ? makeRolledBackSteps : makeRequestSteps)(shape, statements.at(-1)!, context, limits);
+    const main = steps.findLastIndex((step) => step.shape === shape) + 1 - mainCount;
+    return { steps, main, mainCount, responseTimeoutMs: responseTimeoutFor(context, limits) };
   }
 
   /**
@@ -340,7 +322,7 @@ export class Database {
   /** Runs several statements of one caller between BEGIN and COMMIT; rolls back if `work` rejects. */
   transaction<T>(
     context: StatementContext,
-    work: (query: QueryInTransaction) => Promise<T>,
+    work: (query: QueryInTransaction, queryTogether: QueryTogether) => Promise<T>,
     { readOnly = false, timeoutMs, isolation, isTimedAsOne = false, makeBudget }: RunTransactionOptions = {},
   ): Promise<T> {
     const limits = { ...this.#limitsFor(context), readOnly, timeoutMs };
@@ -355,9 +337,9 @@ export class Database {
       responseTimeoutMs: responseTimeoutFor(context, limits),
       deadline: () => this.#acquireDeadline(),
       makeBudget: makeBudget ?? (() => this.#makeResponseBudget()),
-      watch: (statement: Statement) => this.#startObservation(context, [statement]),
-      explain: (error: unknown, { relations }: StatementShape) =>
-        new Promise((resolve) => this.#explainLockTimeout(error, context, { relations, readOnly }, resolve)),
+      watch: (statements: readonly Statement[]) => this.#startObservation(context, statements),
+      explain: (error: unknown, relations: readonly string[]) =>
+        new Promise<unknown>((resolve) => this.#explainLockTimeout(error, context, { relations, readOnly }, resolve)),
     };
     const result = runTransaction(plan, work);
     return readOnly ? result : this.#recordWrite(context, result);
@@ -425,8 +407,7 @@ export class Database {
 
   #stepsBefore({ role }: StatementContext, before: Statement | undefined): BatchStep[] {
     if (!before) return [];
-    const step = makeStatementStep(this.#shapes.shapeFor(role, before.text), before, { sync: false });
-    return [{ ...step, isPreceding: true }];
+    return [makePrecedingStep(this.#shapes.shapeFor(role, before.text), before)];
   }
 
   /** Runs work as the owner: private functions, the catalogue, migrations. */

@@ -1,5 +1,6 @@
 import { batchLookups } from "../concurrency/batched-lookup.ts";
 import type { PeerWorkers } from "../concurrency/peer-workers.ts";
+import { makeStatementStep } from "./batch-steps.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import {
   ConnectionPools,
@@ -9,7 +10,6 @@ import {
   type PoolName,
 } from "./connection-pools.ts";
 import { type Lsn, LsnFloors, parseLsn, type ReadYourWrites, type WalPosition } from "./lsn.ts";
-import { makeStatementStep } from "./pipelined-batch.ts";
 import { UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow } from "./statement.ts";

@@ -1,6 +1,7 @@
 import { type AbortLike, toSignal } from "../concurrency/abort.ts";
 import { readLargeRow, readRow, readRowCount, readValueLength } from "../pg-client/server-messages.ts";
 import { readerStalled } from "./database-errors.ts";
+import type { StatementResult } from "./statement.ts";
 import type { ExecutionCallbacks, RestartableCollector, StatementExecution } from "./statement-execution.ts";
 
 /** Longer values are passed on as Buffers; shorter ones are faster to send as strings. */
@@ -237,24 +238,41 @@ export class CollectedRows<Cell> implements RestartableCollector {
 }
 
 /** Collects the results of several statements in sequence. */
-export class CollectedResults implements RestartableCollector {
-  readonly results: readonly CollectedRows<string | null>[];
+export class CollectedResults<Cell> implements RestartableCollector {
+  readonly #collected: readonly CollectedRows<Cell>[];
   #index = 0;
 
-  constructor(count: number) {
-    this.results = Array.from({ length: count }, () => CollectedRows.ofStrings());
+  private constructor(collected: readonly CollectedRows<Cell>[]) {
+    this.#collected = collected;
+  }
+
+  static ofStrings(count: number): CollectedResults<string | null> {
+    return new CollectedResults(Array.from({ length: count }, () => CollectedRows.ofStrings()));
+  }
+
+  static withBuffers(count: number): CollectedResults<string | Buffer | null> {
+    return new CollectedResults(Array.from({ length: count }, () => CollectedRows.withBuffers()));
+  }
+
+  get results(): StatementResult<Cell>[] {
+    return this.#collected.map(({ rows, rowCount }) => ({ rows, rowCount, fields: null }));
+  }
+
+  /** The number of rows collected. */
+  get rowCount(): number {
+    return this.#collected.reduce((sum, { rows }) => sum + rows.length, 0);
   }
 
   row(buffer: Buffer, start: number, end: number, owned: boolean): void {
-    this.results[this.#index]!.row(buffer, start, end, owned);
+    this.#collected[this.#index]!.row(buffer, start, end, owned);
   }
 
   restart(): boolean {
     this.#index = 0;
-    return this.results.every((rows) => rows.restart());
+    return this.#collected.every((rows) => rows.restart());
   }
 
   complete(buffer: Buffer, start: number, end: number): void {
-    this.results[this.#index++]!.complete(buffer, start, end);
+    this.#collected[this.#index++]!.complete(buffer, start, end);
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { makeLoginSteps, makeStatementStep, type TransactionTraits } from "./batch-steps.ts";
 import { PostgresConnection } from "./connection.ts";
-import { type BatchOutcome, makeLoginSteps, makeStatementStep, type TransactionTraits } from "./pipelined-batch.ts";
+import type { BatchOutcome } from "./pipelined-batch.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow } from "./statement.ts";

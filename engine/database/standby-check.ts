@@ -1,8 +1,8 @@
 import pg from "pg";
 import { IS_IN_RECOVERY } from "../pg-client/server-finder.ts";
 import { readRow } from "../pg-client/server-messages.ts";
+import { type BatchStep, beginningStep, endingStep, makeStatementStep } from "./batch-steps.ts";
 import type { PostgresConnection } from "./connection.ts";
-import { type BatchStep, beginningStep, endingStep, makeStatementStep } from "./pipelined-batch.ts";
 import { StatementShape } from "./statement-shape.ts";
 
 /** SQLSTATE read_only_sql_transaction. */

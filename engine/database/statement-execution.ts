@@ -1,12 +1,13 @@
 import type { AbortLike } from "../concurrency/abort.ts";
 import type { ApiError } from "../errors.ts";
 import type { ResultField } from "../pg-client/server-messages.ts";
+import type { BatchStep } from "./batch-steps.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool, ConnectionRequest } from "./connection-pool.ts";
 import { changedButResponseTooLarge, connectionLost, isQueryCanceled, outcomeUnknown } from "./database-errors.ts";
 import { callerKeyOf } from "./fair-sharing.ts";
 import type { StatementObservation } from "./observe-statements.ts";
-import type { BatchOutcome, BatchStep, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
+import type { BatchOutcome, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
 import type { MemoryAllowance } from "./response-budget.ts";
 import { isDeclaredReadOnly, suspectsStandby } from "./standby-check.ts";
 import type { StatementContext } from "./statement.ts";

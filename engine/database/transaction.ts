@@ -1,29 +1,42 @@
 import type { ApiError } from "../errors.ts";
 import { readCommand } from "../pg-client/server-messages.ts";
+import {
+  type BatchStep,
+  constraintsStep,
+  endingStep,
+  type GroupedStatement,
+  type IsolationLevel,
+  isOwnStep,
+  makeGroupSteps,
+  makeOpeningSteps,
+  makeTimeoutStep,
+  type StatementLimits,
+  type StepSequence,
+  type TransactionEnd,
+  withEnd,
+} from "./batch-steps.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-import { connectionLost, outcomeUnknown, transactionFailed } from "./database-errors.ts";
+import {
+  changedButResponseTooLarge,
+  connectionLost,
+  failedStatementOf,
+  outcomeUnknown,
+  transactionFailed,
+} from "./database-errors.ts";
 import { callerKeyOf } from "./fair-sharing.ts";
 import type { StatementObservation } from "./observe-statements.ts";
 import {
   type BatchOutcome,
-  type BatchStep,
-  constraintsStep,
-  endingStep,
-  type IsolationLevel,
-  makeOpeningSteps,
-  makeStatementStep,
-  makeTimeoutStep,
   type PipelinedBatch,
   type ResultCollector,
-  type StatementLimits,
   statementTimeoutFor,
 } from "./pipelined-batch.ts";
 import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response-budget.ts";
-import { CollectedRows } from "./result-collectors.ts";
+import { CollectedResults } from "./result-collectors.ts";
 import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
-import type { StatementShape, StatementShapes } from "./statement-shape.ts";
+import { combinedPace, type StatementPace, type StatementShape, type StatementShapes } from "./statement-shape.ts";
 
 /** The caller's function may have changed the role, so the current role is saved and restored. */
 const BECOME_LOGIN: Statement = {
@@ -51,6 +64,18 @@ type QueryOptions = {
 
 export type QueryInTransaction = (statement: Statement, options?: QueryOptions) => Promise<StatementResult>;
 
+export type QueryTogetherOptions = {
+  /** Ends the transaction in the same write; null leaves it open. */
+  readonly end?: TransactionEnd | null;
+  readonly budget?: ResponseBudget | undefined;
+};
+
+/** Sends several statements in one write. */
+export type QueryTogether = (
+  statements: readonly GroupedStatement[],
+  options?: QueryTogetherOptions,
+) => Promise<StatementResult<string | Buffer | null>[]>;
+
 type TransactionRequest = {
   readonly pool: ConnectionPool;
   readonly isAnonymous: boolean;
@@ -66,18 +91,21 @@ type TransactionRequest = {
   /** Makes the memory budget of each query. Nothing is committed yet, so writes can be refused too. */
   readonly makeBudget: () => ResponseBudget;
   /** Adds details to an error. */
-  readonly explain: (error: unknown, shape: StatementShape) => Promise<unknown>;
+  readonly explain: (error: unknown, relations: readonly string[]) => Promise<unknown>;
   /** Null if statements are not observed. */
-  readonly watch?: (statement: Statement) => StatementObservation | null;
+  readonly watch?: (statements: readonly Statement[]) => StatementObservation | null;
 };
 
 export async function runTransaction<T>(
   request: TransactionRequest,
-  work: (query: QueryInTransaction) => Promise<T>,
+  work: (query: QueryInTransaction, queryTogether: QueryTogether) => Promise<T>,
 ): Promise<T> {
   const transaction = new OpenTransaction(request);
   try {
-    const result = await work((statement, options) => transaction.query(statement, options));
+    const result = await work(
+      (statement, options) => transaction.query(statement, options),
+      (statements, options) => transaction.queryTogether(statements, options),
+    );
     await transaction.commit();
     return result;
   } catch (error) {
@@ -90,19 +118,19 @@ export async function runTransaction<T>(
 
 function leaseConnection(
   { pool, context, isAnonymous, deadline }: TransactionRequest,
-  { shape }: BatchStep,
+  pace: StatementPace,
 ): Promise<PostgresConnection> {
   return new Promise((resolve, reject) => {
     const start = (connection: PostgresConnection) => {
       connection.leased = true;
       resolve(connection);
     };
-    const { relations } = shape;
+    const { relations } = pace;
     const claimant = {
       caller: callerKeyOf(context),
       isAnonymous,
       relations,
-      kind: shape,
+      kind: pace,
       isLong: false,
       isBrief: false,
     };
@@ -112,73 +140,109 @@ function leaseConnection(
 
 type TransactionBatchOptions = Partial<Pick<PipelinedBatch, "wantsFields" | "fresh" | "keepsTransaction">>;
 
-type BatchReply = {
-  readonly outcome: BatchOutcome;
-  readonly rows: CollectedRows<string | null>;
-  readonly bytes: number;
+type GroupOptions = QueryTogetherOptions & QueryOptions;
+
+/** Statements that are sent together, and what is learnt about them. */
+type StatementGroup = {
+  readonly steps: readonly BatchStep[];
+  readonly shapes: readonly StatementShape[];
+  readonly collector: CollectedResults<string | Buffer | null> | CollectedResults<string | null>;
+  readonly options: GroupOptions;
 };
+
+type BatchReply = { readonly outcome: BatchOutcome; readonly bytes: number };
 
 class OpenTransaction {
   readonly #request: TransactionRequest;
   /** Null until the first statement, which selects the share of the pool. */
   #connection: PostgresConnection | null = null;
-  /** The response to BEGIN, the settings and the first statement, which are one batch. */
+  /** The response to BEGIN, the settings and the first statements, which are one batch. */
   #first: Promise<BatchReply> | null = null;
   #begunAt = 0;
+  /** Its settings apply at present. */
+  #context: StatementContext;
   #failure: Error | null = null;
   #isOver = false;
   #isEnded = false;
 
   constructor(request: TransactionRequest) {
     this.#request = request;
+    this.#context = request.context;
   }
 
   async query(statement: Statement, options: QueryOptions = {}): Promise<StatementResult> {
-    const { context, shapes } = this.#request;
-    const shape = shapes.shapeFor(context.role, statement.text);
-    const watch = this.#request.watch?.(statement);
+    const collector = CollectedResults.ofStrings(1);
+    const { outcome } = await this.#runGroup([statement], collector, options);
+    return { ...collector.results[0]!, fields: outcome.kind === "done" ? outcome.fields : null };
+  }
+
+  async queryTogether(
+    statements: readonly GroupedStatement[],
+    options: QueryTogetherOptions = {},
+  ): Promise<StatementResult<string | Buffer | null>[]> {
+    if (statements.length === 0) throw new TypeError("A group has at least one statement");
+    const collector = CollectedResults.withBuffers(statements.length);
+    await this.#runGroup(statements, collector, options);
+    return collector.results;
+  }
+
+  async #runGroup(
+    statements: readonly GroupedStatement[],
+    collector: StatementGroup["collector"],
+    options: GroupOptions,
+  ): Promise<BatchReply> {
+    const { context, shapes: known } = this.#request;
+    const shapes = statements.map(({ text }) => known.shapeFor(context.role, text));
+    const watch = this.#request.watch?.(statements);
     try {
-      const reply = await this.#runStep(shape, statement, options);
+      const reply = await this.#sendGroup(statements, { shapes, collector, options });
       if (this.#connection) watch?.startedOn(this.#connection.pid);
       if (reply.outcome.kind !== "lost") watch?.took(reply.outcome.milliseconds);
-      const result = this.#resultOf(reply);
-      watch?.rows(result.rows.length, reply.bytes);
+      this.#requireDone(reply.outcome, options.end ?? null);
+      watch?.rows(collector.rowCount, reply.bytes);
       watch?.finish(null);
-      return result;
+      return reply;
     } catch (error) {
       watch?.finish(error);
-      throw await this.#request.explain(error, shape);
+      const { relations } = shapes[failedStatementOf(error) ?? -1] ?? combinedPace(shapes);
+      throw await this.#request.explain(error, relations);
     }
   }
 
-  async #runStep(
-    shape: StatementShape,
-    statement: Statement,
-    { fields: wantsFields = false, isPreceding = false }: QueryOptions,
-  ): Promise<BatchReply> {
+  async #sendGroup(statements: readonly GroupedStatement[], group: Omit<StatementGroup, "steps">): Promise<BatchReply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
-    const plain = makeStatementStep(shape, statement, { sync: true });
-    const step: BatchStep = isPreceding ? { ...plain, isPreceding } : plain;
+    const { context, shapes, limits } = this.#request;
+    const shapeOf = ({ text }: Statement) => shapes.shapeFor(context.role, text);
+    const guarded = statements.map((statement) =>
+      statement.context ? { ...statement, context: withIdleTimeout(statement.context) } : statement,
+    );
+    const grouped = makeGroupSteps(guarded, this.#context, shapeOf, limits);
+    const steps = group.options.isPreceding
+      ? grouped.map((step) => ({ ...step, isPreceding: true as const }))
+      : grouped;
+    this.#context = guarded.findLast((statement) => statement.context)?.context ?? this.#context;
+    const whole = { ...group, steps };
+    if (group.options.end) this.#isOver = true;
     if (!this.#first) {
-      this.#first = this.#begin(step, wantsFields);
+      this.#first = this.#begin(whole);
       return this.#first;
     }
     // Outside the transaction it would run as the login instead of the caller.
     await this.#requireBegun();
-    return this.#send(this.#timed(step), { wantsFields });
+    return this.#send(whole, this.#remainingTime());
   }
 
-  /** The step with what is left of the statement timeout, if that holds for the whole transaction. */
-  #timed(step: BatchStep): BatchStep[] {
+  /** Sets what is left of the statement timeout, if that holds for the whole transaction. */
+  #remainingTime(): BatchStep[] {
     const { isTimedAsOne, context, limits } = this.#request;
     const limit = isTimedAsOne ? statementTimeoutFor(context, limits) : Number.POSITIVE_INFINITY;
-    if (limit === Number.POSITIVE_INFINITY) return [step];
-    return [makeTimeoutStep(Math.max(1, Math.ceil(limit - (performance.now() - this.#begunAt)))), step];
+    if (limit === Number.POSITIVE_INFINITY) return [];
+    return [makeTimeoutStep(Math.max(1, Math.ceil(limit - (performance.now() - this.#begunAt))))];
   }
 
   async commit(): Promise<void> {
     this.#isOver = true;
-    if (!this.#first) return;
+    if (!this.#first || this.#isEnded) return;
     await this.#requireBegun();
     this.#isEnded = true;
     let command = "";
@@ -188,9 +252,8 @@ class OpenTransaction {
         command = readCommand(buffer, start, end);
       },
     };
-    const commit = endingStep("commit");
-    const steps = this.#request.isTimedAsOne ? [...this.#timed(constraintsStep()), commit] : [commit];
-    const outcome = await this.#sendBatch(steps, collector, { keepsTransaction: false });
+    const checks = this.#request.isTimedAsOne ? [...this.#remainingTime(), constraintsStep()] : [];
+    const outcome = await this.#sendBatch(endingBatch("commit", checks), collector, { keepsTransaction: false });
     if (outcome.kind === "lost" && outcome.sent && !this.#request.limits.readOnly) throw outcomeUnknown(outcome.cause);
     // Postgres answers COMMIT with ROLLBACK when a statement had failed.
     if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
@@ -201,7 +264,7 @@ class OpenTransaction {
     if (!this.#first || this.#isEnded) return;
     await this.#first.catch(() => {});
     // If the connection is lost, Postgres rolls back.
-    if (this.#connection) await this.#send([endingStep("rollback")], { keepsTransaction: false });
+    if (this.#connection) await this.#sendRollback();
   }
 
   /** The error for a statement that was refused because its server is a standby by now: nothing was changed. */
@@ -210,7 +273,7 @@ class OpenTransaction {
     const connection = this.#connection;
     if (!connection || limits.readOnly || !suspectsStandby(this.#failure)) return null;
     const failure = this.#failure;
-    await this.#send([endingStep("rollback")], { keepsTransaction: false });
+    await this.#sendRollback();
     return (await pool.leavesStandby(connection)) ? connectionLost(failure) : null;
   }
 
@@ -220,26 +283,28 @@ class OpenTransaction {
   }
 
   /**
-   * Begins with the first statement. No result was returned yet, so it starts over if the connection is lost or the
+   * Begins with the first statements. No result was returned yet, so it starts over if the connection is lost or a
    * prepared statement is outdated.
    */
-  async #begin(step: BatchStep, wantsFields: boolean): Promise<BatchReply> {
-    this.#connection = await leaseConnection(this.#request, step);
+  async #begin(group: StatementGroup): Promise<BatchReply> {
+    const pace = group.shapes.length === 1 ? group.shapes[0]! : combinedPace(group.shapes);
+    this.#connection = await leaseConnection(this.#request, pace);
     this.#begunAt = performance.now();
-    const steps = [...this.#openingSteps(), step];
-    const reply = await this.#send(steps, { wantsFields });
+    const opening = this.#openingSteps();
+    const reply = await this.#send(group, opening);
     const { outcome } = reply;
-    if (outcome.kind === "lost") {
+    if (outcome.kind === "lost" && !(outcome.sent && group.options.end === "commit")) {
       this.release();
-      this.#connection = await leaseConnection(this.#request, step);
+      this.#connection = await leaseConnection(this.#request, pace);
     } else if (outcome.kind === "refused" && outcome.isStale) {
-      await this.#send([endingStep("rollback")], { keepsTransaction: false });
+      await this.#sendRollback();
     } else if (await this.findStandbyError()) {
       this.release();
-      this.#connection = await leaseConnection(this.#request, step);
+      this.#connection = await leaseConnection(this.#request, pace);
     } else return reply;
     this.#failure = null;
-    return this.#send(steps, { wantsFields, fresh: true });
+    group.collector.restart();
+    return this.#send(group, opening, { fresh: true });
   }
 
   async #requireBegun(): Promise<void> {
@@ -247,28 +312,55 @@ class OpenTransaction {
     if (outcome.kind !== "done") throw this.#failure!;
   }
 
-  #resultOf({ outcome, rows }: BatchReply): StatementResult {
-    if (outcome.kind !== "done") throw this.#failure!;
-    return { rows: rows.rows, rowCount: rows.rowCount, fields: outcome.fields };
+  #requireDone(outcome: BatchOutcome, end: TransactionEnd | null): void {
+    if (outcome.kind === "done") return;
+    const isUnknown = outcome.kind === "lost" && outcome.sent && end === "commit" && !this.#request.limits.readOnly;
+    throw isUnknown ? outcomeUnknown(outcome.cause) : this.#failure!;
   }
 
-  async #send(steps: readonly BatchStep[], options: TransactionBatchOptions): Promise<BatchReply> {
-    const rows = CollectedRows.ofStrings();
-    const budget = this.#request.makeBudget();
-    const outcome = await this.#sendBatch(steps, rows, options, budget);
-    const bytes = budget.giveAllBack();
-    return { outcome, rows, bytes };
+  async #send(
+    { steps, collector, options }: StatementGroup,
+    opening: readonly BatchStep[],
+    { fresh = false }: TransactionBatchOptions = {},
+  ): Promise<BatchReply> {
+    const { end = null, fields: wantsFields = false, isPreceding = false } = options;
+    const own = options.budget ? null : this.#request.makeBudget();
+    let bytes = 0;
+    const budget = options.budget ?? own!;
+    const counted: MemoryAllowance = {
+      take: (count) => {
+        bytes += count;
+        return budget.take(count);
+      },
+      giveBack: (count) => budget.giveBack(count),
+      refusal: () => (end === "commit" ? changedButResponseTooLarge() : budget.refusal()),
+    };
+    const skipped = isPreceding ? 0 : steps.findIndex(isOwnStep);
+    this.#isEnded = end !== null;
+    const sequence = {
+      steps: [...opening, ...withEnd(steps, end)],
+      main: opening.length + skipped,
+      mainCount: steps.length - skipped,
+    };
+    const settings = { wantsFields, fresh, keepsTransaction: end === null };
+    const outcome = await this.#sendBatch(sequence, collector, settings, counted);
+    own?.giveAllBack();
+    return { outcome, bytes };
+  }
+
+  async #sendRollback(): Promise<void> {
+    const nothing = { row: () => {}, complete: () => {} };
+    await this.#sendBatch(endingBatch("rollback"), nothing, { keepsTransaction: false });
   }
 
   #sendBatch(
-    steps: readonly BatchStep[],
+    sequence: StepSequence,
     collector: ResultCollector,
     options: TransactionBatchOptions,
     allowance: MemoryAllowance = UNLIMITED,
   ): Promise<BatchOutcome> {
     const { wantsFields = false, fresh = false, keepsTransaction = true } = options;
     const { responseTimeoutMs } = this.#request;
-    const main = steps.length - 1;
     let excess: ApiError | null = null;
     // Does not cancel: the cancel might hit the COMMIT or ROLLBACK.
     const admits = (bytes: number): boolean => {
@@ -285,9 +377,7 @@ class OpenTransaction {
         resolve(outcome);
       };
       this.#connection!.send({
-        steps,
-        main,
-        mainCount: 1,
+        ...sequence,
         collector,
         wantsFields,
         fresh,
@@ -313,9 +403,17 @@ class OpenTransaction {
 
   #openingSteps(): BatchStep[] {
     const { context, limits, isolation } = this.#request;
-    const guard = ["idle_in_transaction_session_timeout", String(IDLE_TIMEOUT_MS)] as const;
-    return makeOpeningSteps({ ...context, settings: [guard, ...context.settings] }, limits, isolation);
+    return makeOpeningSteps(withIdleTimeout(context), limits, isolation);
   }
+}
+
+function endingBatch(how: "commit" | "rollback", checks: readonly BatchStep[] = []): StepSequence {
+  return { steps: [...checks, endingStep(how)], main: checks.length, mainCount: 1 };
+}
+
+function withIdleTimeout(context: StatementContext): StatementContext {
+  const limit = ["idle_in_transaction_session_timeout", String(IDLE_TIMEOUT_MS)] as const;
+  return { ...context, settings: [limit, ...context.settings] };
 }
 
 /** Runs a statement in an open transaction. */

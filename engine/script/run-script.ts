@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { AbortLike } from "../concurrency/abort.ts";
+import { makeOpeningSteps } from "../database/batch-steps.ts";
 import { connectionLost, databaseUnreachable, outcomeUnknown } from "../database/database-errors.ts";
-import { makeOpeningSteps } from "../database/pipelined-batch.ts";
 import { ResponseBudget, UNLIMITED } from "../database/response-budget.ts";
 import type { ResultRow, Statement, StatementContext } from "../database/statement.ts";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "../migrate/split-statements.ts";

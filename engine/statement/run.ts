@@ -1,7 +1,7 @@
 import type { AbortLike } from "../concurrency/abort.ts";
+import type { IsolationLevel } from "../database/batch-steps.ts";
 import type { Database } from "../database/database.ts";
 import { isResponseTooLarge } from "../database/database-errors.ts";
-import type { IsolationLevel } from "../database/pipelined-batch.ts";
 import type { RowChunk } from "../database/result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "../database/statement.ts";
 import type { QueryInTransaction, RunStatement } from "../database/transaction.ts";

@@ -3,7 +3,7 @@ import type { Database } from "../../engine/database/database.ts";
 import { isOutcomeUnknown } from "../../engine/database/database-errors.ts";
 import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
-import type { QueryInTransaction } from "../../engine/database/transaction.ts";
+import type { QueryInTransaction, QueryTogether } from "../../engine/database/transaction.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import { toGraphQLError } from "./errors.ts";
 import type { CallerDatabase } from "./pg-client.ts";
@@ -32,8 +32,8 @@ export async function runOperationTransaction(
   { database, context, makeBudget }: OperationTransaction,
   run: (database: CallerDatabase) => Promise<OperationResult>,
 ): Promise<OperationResult> {
-  const work = async (query: QueryInTransaction): Promise<OperationResult> => {
-    const result = await run(databaseWithin(query));
+  const work = async (query: QueryInTransaction, queryTogether: QueryTogether): Promise<OperationResult> => {
+    const result = await run(databaseWithin(query, queryTogether));
     if (result.errors && result.errors.length > 0) throw new FailedOperation(result);
     return result;
   };
@@ -46,7 +46,7 @@ export async function runOperationTransaction(
 }
 
 /** The statements of a plan run in the open transaction, whose caller and limits are fixed. */
-function databaseWithin(query: QueryInTransaction): CallerDatabase {
+function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether): CallerDatabase {
   const run: CallerDatabase["run"] = async (_context, statement, { before, fields = false, signal } = {}) => {
     if (signal?.aborted) throw signal.reason;
     if (!before) return query(statement, { fields });
@@ -56,7 +56,7 @@ function databaseWithin(query: QueryInTransaction): CallerDatabase {
   return {
     run,
     runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
-    transaction: (_context, work) => work(query),
+    transaction: (_context, work) => work(query, queryTogether),
   };
 }
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { FairWorkQueue } from "../../engine/concurrency/event-loop-sharing.ts";
-import type { Database, RunStatementOptions } from "../../engine/database/database.ts";
+import type { Database } from "../../engine/database/database.ts";
 import { isQueryCanceled } from "../../engine/database/database-errors.ts";
+import type { RunStatementOptions } from "../../engine/database/database-options.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
 import { unavailable } from "../../engine/errors.ts";
 import type { Caller } from "../../engine/identity/caller.ts";

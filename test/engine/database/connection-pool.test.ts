@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { makeRequestSteps } from "../../../engine/database/batch-steps.ts";
 import { PostgresConnection } from "../../../engine/database/connection.ts";
 import { ConnectionPool } from "../../../engine/database/connection-pool.ts";
 import { acquireTimeout } from "../../../engine/database/database-errors.ts";
-import { makeRequestSteps } from "../../../engine/database/pipelined-batch.ts";
 import { openPostgresSocket, type PostgresSocket } from "../../../engine/database/postgres-socket.ts";
 import { UNLIMITED } from "../../../engine/database/response-budget.ts";
 import { CollectedRows } from "../../../engine/database/result-collectors.ts";

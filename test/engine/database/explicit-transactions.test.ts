@@ -35,6 +35,9 @@ describe("with explicit transactions", () => {
   describe("statement-execution", async () => {
     await import("./statement-execution.test.ts");
   });
+  describe("statement-groups", async () => {
+    await import("./statement-groups.test.ts");
+  });
   describe("transaction", async () => {
     await import("./transaction.test.ts");
   });

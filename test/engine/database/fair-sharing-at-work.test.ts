@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { RunStatementOptions } from "../../../engine/database/database.ts";
+import type {} from "../../../engine/database/database.ts";
+import type { RunStatementOptions } from "../../../engine/database/database-options.ts";
 import type { StatementContext } from "../../../engine/database/statement.ts";
 import { LONG_MS } from "../../../engine/database/statement-shape.ts";
 import { until } from "../../until.ts";

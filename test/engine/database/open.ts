@@ -1,5 +1,6 @@
 import pg from "pg";
-import { type Database, type DatabaseOptions, openDatabase } from "../../../engine/database/database.ts";
+import { type Database, openDatabase } from "../../../engine/database/database.ts";
+import type { DatabaseOptions } from "../../../engine/database/database-options.ts";
 import type { StatementContext } from "../../../engine/database/statement.ts";
 import { cloneDatabase } from "../../database.ts";
 

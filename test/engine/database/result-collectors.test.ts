@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Database, StreamRowsOptions } from "../../../engine/database/database.ts";
+import type { Database } from "../../../engine/database/database.ts";
+import type { StreamRowsOptions } from "../../../engine/database/database-options.ts";
 import type { RowChunk } from "../../../engine/database/result-collectors.ts";
 import type { Statement } from "../../../engine/database/statement.ts";
 import { until } from "../../until.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { makeLoginSteps, makeStatementStep } from "../../../engine/database/batch-steps.ts";
 import { PostgresConnection } from "../../../engine/database/connection.ts";
 import { OwnerPool } from "../../../engine/database/owner-pool.ts";
-import { makeLoginSteps, makeStatementStep } from "../../../engine/database/pipelined-batch.ts";
 import { openPostgresSocket } from "../../../engine/database/postgres-socket.ts";
 import { CollectedRows } from "../../../engine/database/result-collectors.ts";
 import { isOnStandby } from "../../../engine/database/standby-check.ts";

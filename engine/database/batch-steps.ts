@@ -1,0 +1,275 @@
+import pg from "pg";
+import type { ParameterValue, Statement, StatementContext } from "./statement.ts";
+import { StatementShape } from "./statement-shape.ts";
+
+/** Bind has a 16-bit parameter count. */
+const MAX_PARAMETERS = 65_535;
+
+/** Parse if needed, Bind and Execute; Sync if it ends the implicit transaction. */
+export type BatchStep = {
+  readonly shape: StatementShape;
+  readonly values: readonly ParameterValue[];
+  readonly sync: boolean;
+  readonly isContext: boolean;
+  /** It runs before the request's own statement. */
+  readonly isPreceding?: true;
+};
+
+function makeConstantStep(text: string, { sync }: Pick<BatchStep, "sync">): BatchStep {
+  return { shape: new StatementShape(text), values: [], sync, isContext: false };
+}
+
+/**
+ * Resets settings that a function changed for the session instead of for its transaction. Costs 2 of about 25 µs;
+ * without it such a setting would apply to the next caller's request.
+ */
+const RESET = makeConstantStep("reset all", { sync: false });
+/** The same before a statement with settings of its own, in the middle of a transaction. */
+const RESET_WITHIN: BatchStep = { ...RESET };
+const BEGIN = makeConstantStep("begin", { sync: false });
+const BEGIN_ISOLATED = {
+  "read committed": makeConstantStep("begin isolation level read committed", { sync: false }),
+  "repeatable read": makeConstantStep("begin isolation level repeatable read", { sync: false }),
+  serializable: makeConstantStep("begin isolation level serializable", { sync: false }),
+} as const;
+const CHECK_CONSTRAINTS = makeConstantStep("set constraints all immediate", { sync: true });
+const SET_TIMEOUT = new StatementShape("select pg_catalog.set_config('statement_timeout', $1, true)");
+const COMMIT = makeConstantStep("commit", { sync: true });
+const ROLLBACK = makeConstantStep("rollback", { sync: true });
+
+export type IsolationLevel = keyof typeof BEGIN_ISOLATED;
+
+export type StatementLimits = {
+  readonly readOnly: boolean;
+  /** Overridden by the role's own setting. */
+  readonly statementTimeout: number;
+  /** Applies if the statement has no time limit of its own; overridden by the role's own setting. */
+  readonly lockTimeout: number;
+  /** Overrides every other statement timeout. */
+  readonly timeoutMs: number | undefined;
+};
+
+type RequestLimits = StatementLimits & {
+  /** Steps to run before the statement in the same transaction. */
+  readonly before: readonly BatchStep[];
+};
+
+/** Settings, statement, Sync: one implicit transaction. */
+export function makeRequestSteps(
+  shape: StatementShape,
+  statement: Statement,
+  context: StatementContext,
+  terms: RequestLimits,
+): BatchStep[] {
+  return [RESET, makeContextStep(context, terms), ...terms.before, makeStatementStep(shape, statement, { sync: true })];
+}
+
+/**
+ * The same, rolled back. Deferred constraints are checked first, as at commit. The rollback has a Sync of its own,
+ * because after an error the server skips to the next Sync.
+ */
+export function makeRolledBackSteps(
+  shape: StatementShape,
+  statement: Statement,
+  context: StatementContext,
+  terms: RequestLimits,
+): BatchStep[] {
+  const step = makeStatementStep(shape, statement, { sync: false });
+  return [BEGIN, RESET, makeContextStep(context, terms), ...terms.before, step, CHECK_CONSTRAINTS, ROLLBACK];
+}
+
+/** How the sessions of a server or router run the transactions of requests. */
+export type TransactionTraits = {
+  /**
+   * Whether requests are sent as BEGIN … COMMIT instead of as the implicit transaction of the statements before a Sync,
+   * which some routers distribute over several sessions.
+   */
+  readonly isExplicit: boolean;
+  /** Whether a setting that a function changes for its session would apply to later requests. */
+  readonly keepsSettings: boolean;
+};
+
+/** The index of the first step whose rows are collected, and the number of steps up to the last such. */
+export type StepSequence = {
+  readonly steps: readonly BatchStep[];
+  readonly main: number;
+  readonly mainCount: number;
+};
+
+/**
+ * The steps as this server or router requires them. COMMIT shares its Sync with the statement, as each Sync costs a
+ * write of the server: after an error the connection rolls back. Statements that failed lately have a Sync of their own.
+ */
+export function adaptSteps(batch: StepSequence, traits: TransactionTraits): StepSequence {
+  return traits.isExplicit ? toExplicitSteps(batch, traits) : batch;
+}
+
+function toExplicitSteps(batch: StepSequence, { keepsSettings }: TransactionTraits): StepSequence {
+  const { steps, main, mainCount } = keepsSettings ? batch : withoutResetsWithin(batch);
+  const isImplicit = steps[0] === RESET;
+  if (!isImplicit && (keepsSettings || steps[1] !== RESET)) return { steps, main, mainCount };
+  const [opening, rest] = isImplicit ? [BEGIN, steps.slice(1)] : [steps[0]!, steps.slice(2)];
+  const beginning = keepsSettings ? [opening, RESET] : [opening];
+  const position = main + beginning.length - (steps.length - rest.length);
+  if (!isImplicit) return { steps: [...beginning, ...rest], main: position, mainCount };
+  return { steps: [...beginning, ...withCommit(rest)], main: position, mainCount };
+}
+
+function withoutResetsWithin({ steps, main, mainCount }: StepSequence): StepSequence {
+  const isKept = (step: BatchStep) => step !== RESET_WITHIN;
+  return {
+    steps: steps.filter(isKept),
+    main: steps.slice(0, main).filter(isKept).length,
+    mainCount: steps.slice(main, main + mainCount).filter(isKept).length,
+  };
+}
+
+function withCommit(steps: readonly BatchStep[]): BatchStep[] {
+  const mayFail = steps.some(({ shape }) => shape.mayFail);
+  return [...steps.slice(0, -1), { ...steps.at(-1)!, sync: mayFail }, COMMIT];
+}
+
+/** How a transaction ends: `checked` is rolled back after its deferred constraints were checked, as at commit. */
+export type TransactionEnd = "commit" | "checked";
+
+/** The steps of statements in an open transaction, with its end if they are its last. */
+export function withEnd(steps: readonly BatchStep[], end: TransactionEnd | null): BatchStep[] {
+  if (end === "commit") return withCommit(steps);
+  if (end === "checked") return [...steps, CHECK_CONSTRAINTS, ROLLBACK];
+  return [...steps.slice(0, -1), { ...steps.at(-1)!, sync: true }];
+}
+
+/** Whether its rows are those of a statement of the request. */
+export function isOwnStep(step: BatchStep): boolean {
+  return !step.isContext && !step.isPreceding && step !== RESET_WITHIN;
+}
+
+/** Whether an error leaves the transaction open, because COMMIT is skipped. */
+export function leavesTransactionOpen(steps: readonly BatchStep[]): boolean {
+  return steps.at(-1) === COMMIT && steps.length > 1 && !steps.at(-2)!.sync;
+}
+
+/** One of several statements of one transaction. */
+export type GroupedStatement = Statement & {
+  /** Replaces role and settings of the statements before it, and what they have set; the same role is meant. */
+  readonly context?: StatementContext | undefined;
+  /** Runs before it, with its settings; its rows are of no interest. */
+  readonly before?: Statement | undefined;
+};
+
+type ShapeOf = (statement: Statement) => StatementShape;
+
+/** `current` is the context that the first statement finds. */
+export function makeGroupSteps(
+  statements: readonly GroupedStatement[],
+  current: StatementContext,
+  shapeOf: ShapeOf,
+  limits: StatementLimits,
+): BatchStep[] {
+  let last = current;
+  return statements.flatMap((statement) => {
+    const { context = last, before } = statement;
+    const settings = context === last ? [] : [RESET_WITHIN, makeContextStep(context, limits)];
+    last = context;
+    const preceding = before ? [makePrecedingStep(shapeOf(before), before)] : [];
+    return [...settings, ...preceding, makeStatementStep(shapeOf(statement), statement, { sync: false })];
+  });
+}
+
+/** Sets the timeout of the statements after it in the transaction. */
+export function makeTimeoutStep(milliseconds: number): BatchStep {
+  return { shape: SET_TIMEOUT, values: [String(milliseconds)], sync: false, isContext: false, isPreceding: true };
+}
+
+/** Checks deferred constraints within the statement timeout, which does not apply to COMMIT. */
+export function constraintsStep(): BatchStep {
+  return CHECK_CONSTRAINTS;
+}
+
+export function makePrecedingStep(shape: StatementShape, statement: Statement): BatchStep {
+  return { ...makeStatementStep(shape, statement, { sync: false }), isPreceding: true };
+}
+
+/** One transaction of the login itself. */
+export function makeLoginSteps(steps: readonly BatchStep[]): BatchStep[] {
+  return [RESET, ...steps];
+}
+
+export function makeOpeningSteps(
+  context: StatementContext,
+  terms: StatementLimits,
+  isolation: IsolationLevel | undefined,
+): BatchStep[] {
+  return [isolation ? BEGIN_ISOLATED[isolation] : BEGIN, RESET, makeContextStep(context, terms)];
+}
+
+export function makeStatementStep(
+  shape: StatementShape,
+  { values }: Statement,
+  { sync }: Pick<BatchStep, "sync">,
+): BatchStep {
+  return { shape, values: checkValues(values), sync, isContext: false };
+}
+
+export function beginningStep(): BatchStep {
+  return BEGIN;
+}
+
+export function endingStep(how: "commit" | "rollback"): BatchStep {
+  return how === "commit" ? COMMIT : ROLLBACK;
+}
+
+export function isEndingStep(step: BatchStep): boolean {
+  return step === COMMIT || step === ROLLBACK;
+}
+
+function makeContextStep({ role, settings }: StatementContext, terms: StatementLimits): BatchStep {
+  const { readOnly, statementTimeout, lockTimeout, timeoutMs } = terms;
+  // The role "none" would select the login itself; "" names no role, so it is rejected.
+  const lockLimit = timeoutMs === undefined ? lockTimeout : 0;
+  const values = [role === "none" ? "" : role, String(statementTimeout), String(lockLimit)];
+  if (readOnly) values.push("on");
+  for (const [, value] of settings) values.push(value);
+  if (timeoutMs !== undefined) values.push(String(timeoutMs));
+  const shape = contextShapeFor(settings, { readOnly, isTimed: timeoutMs !== undefined });
+  return { shape, values: checkValues(values), sync: false, isContext: true };
+}
+
+/** Rejects values that would fail in the encoder in the middle of a message. */
+function checkValues(values: readonly ParameterValue[]): readonly ParameterValue[] {
+  if (values.length > MAX_PARAMETERS) throw new RangeError(`A statement takes at most ${MAX_PARAMETERS} values`);
+  for (const value of values) {
+    if (value !== null && typeof value !== "string" && !Buffer.isBuffer(value)) {
+      throw new TypeError(`A statement's values are strings, Buffers or null, not ${typeof value}`);
+    }
+  }
+  return values;
+}
+
+type ContextStepOptions = { readonly readOnly: boolean; readonly isTimed: boolean };
+type CachedContextShape = ContextStepOptions & { readonly names: readonly string[]; readonly shape: StatementShape };
+
+/** By number of settings. */
+const contextShapes: CachedContextShape[][] = [];
+
+/** Setting names are part of the text: as parameters they would make a request 10 % slower. */
+function contextShapeFor(
+  settings: StatementContext["settings"],
+  { readOnly, isTimed }: ContextStepOptions,
+): StatementShape {
+  contextShapes[settings.length] ??= [];
+  const candidates = contextShapes[settings.length]!;
+  for (const known of candidates) {
+    const isSame = known.readOnly === readOnly && known.isTimed === isTimed;
+    if (isSame && known.names.every((name, index) => name === settings[index]![0])) return known.shape;
+  }
+  const names = settings.map(([name]) => name);
+  const all = ["role", "statement_timeout", "lock_timeout"];
+  if (readOnly) all.push("transaction_read_only");
+  all.push(...names);
+  if (isTimed) all.push("statement_timeout");
+  const calls = all.map((name, index) => `set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
+  const shape = new StatementShape(`select ${calls}`);
+  candidates.push({ readOnly, isTimed, names, shape });
+  return shape;
+}
