@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { CatalogTable } from "../catalog/tables.ts";
+import { PrecedingStatementError } from "../database/database-errors.ts";
 import { ApiError } from "../errors.ts";
 import { joinPath } from "./plan/nested-rows.ts";
 import type { NestedInsert } from "./plan/plan-nested.ts";
@@ -26,9 +27,13 @@ export function nestedPathOf(error: unknown): string | null {
   return error instanceof Error ? (paths.get(error) ?? null) : null;
 }
 
-/** The error of one statement of a nested insert; of an error of Postgres the path is kept. */
-export function explainNestedError(error: unknown, insert: NestedInsert): unknown {
-  if (!(error instanceof pg.DatabaseError)) return error;
+/** The error of a nested insert whose statement of that index has failed; null: the commit. Of an error of Postgres the path is kept. */
+export function explainNestedError(error: unknown, inserts: readonly NestedInsert[], failed: number | null): unknown {
+  if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
+  // A deferred constraint.
+  const ofTable = inserts.filter(({ table }) => table.schema === error.schema && table.name === error.table);
+  const insert = failed === null ? (ofTable.length === 1 ? ofTable[0] : undefined) : inserts[failed];
+  if (!insert) return error;
   const guard = NESTED_GUARD.exec(error.message)?.groups;
   if (error.code === "42704" && guard) return guardError(guard, insert);
   const found = findFailed(error, insert);

@@ -1,13 +1,13 @@
 import type { AbortLike } from "../concurrency/abort.ts";
 import type { IsolationLevel } from "../database/batch-steps.ts";
 import type { Database } from "../database/database.ts";
-import { isResponseTooLarge } from "../database/database-errors.ts";
+import { failedStatementOf, isResponseTooLarge } from "../database/database-errors.ts";
 import type { RowChunk } from "../database/result-collectors.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "../database/statement.ts";
-import type { QueryInTransaction, RunStatement } from "../database/transaction.ts";
+import type { QueryInTransaction, QueryTogether, RunStatement } from "../database/transaction.ts";
 import { explainNestedError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
-import type { NestedStatements, PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
+import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
 
 /** Larger responses are not buffered a second time. */
@@ -26,12 +26,13 @@ export type StatementRunOptions = {
 
 /** Runs a request in one round trip. Throws Postgres's own error, or the error of a guard. */
 export function runRequest(
-  { plan, statement, stream, estimate, nested }: PreparedRequest,
+  prepared: PreparedRequest,
   context: StatementContext,
   database: Database,
   options: StatementRunOptions,
 ): Promise<RunResult> {
-  if (nested) return runNestedInsert(plan, statement, nested, context, database, options);
+  if (prepared.nested) return runNestedInsert(prepared, context, database, options);
+  const { plan, statement, stream, estimate } = prepared;
   // Only transactions with default options are streamed.
   const canStream = !options.rollback && options.isolation === null;
   const result: Promise<RunResult> =
@@ -44,27 +45,43 @@ export function runRequest(
   return estimate ? result.then((known) => withEstimate(known, estimate, context, database)) : result;
 }
 
-function runNestedInsert(
-  plan: Plan,
-  statement: Statement,
-  nested: NestedStatements,
+async function runNestedInsert(
+  prepared: PreparedRequest,
   context: StatementContext,
   database: Database,
-  { rollback, isolation, before }: StatementRunOptions,
+  { rollback, isolation, before, signal }: StatementRunOptions,
 ): Promise<RunResult> {
-  let rolledBack: RunResult | null = null;
-  const runInside = async (query: QueryInTransaction) => {
-    if (before) await query(before);
-    const result = await runInTransaction(query, { plan, statement, nested });
-    if (!rollback) return result;
-    await query(CHECK_CONSTRAINTS);
-    rolledBack = result;
-    throw new Error("undone on purpose");
-  };
-  return database.transaction(context, runInside, isolation === null ? {} : { isolation }).catch((error: unknown) => {
-    if (rolledBack) return rolledBack;
-    throw error;
-  });
+  const statements = statementsOf(prepared);
+  try {
+    if (isolation === null) {
+      const options = { rollback, before, signal, largeValues: "buffer" } as const;
+      return readGroupResult(prepared, await database.runTogether(context, statements, options));
+    }
+    const runInside = async (_: QueryInTransaction, queryTogether: QueryTogether) =>
+      queryTogether([{ ...statements[0]!, before }, ...statements.slice(1)], { end: rollback ? "checked" : "commit" });
+    return readGroupResult(prepared, await database.transaction(context, runInside, { isolation }));
+  } catch (error) {
+    throw explainGroupError(prepared, error, failedStatementOf(error));
+  }
+}
+
+/** The statements of a request in their order; the last one returns the response. */
+export function statementsOf({ statement, nested }: Pick<PreparedRequest, "statement" | "nested">): Statement[] {
+  return nested ? [...nested.statements, statement] : [statement];
+}
+
+/** The response of a request, from the results of its statements. */
+export function readGroupResult({ plan }: Pick<PreparedRequest, "plan">, results: readonly ResultRows[]): RunResult {
+  return readResult(plan, results.at(-1)!.rows);
+}
+
+/** The error of a request whose statement of that index has failed; null: none of them. */
+export function explainGroupError(
+  { nested }: Pick<PreparedRequest, "nested">,
+  error: unknown,
+  failed: number | null,
+): unknown {
+  return guardError(error) ?? (nested ? explainNestedError(error, nested.inserts, failed) : error);
 }
 
 /** The same in an open transaction. */
@@ -72,21 +89,20 @@ export function runInTransaction(
   execute: RunStatement,
   { plan, statement, nested }: Pick<PreparedRequest, "plan" | "statement" | "nested">,
 ): Promise<ResponseRow<string | Buffer>> {
-  const result = nested ? runAfterInserts(execute, nested, statement) : execute(statement);
-  return result.then(({ rows }) => readResult(plan, rows), throwGuardError);
+  if (nested) return runNestedInTransaction(execute, { plan, statement, nested });
+  return execute(statement).then(({ rows }) => readResult(plan, rows), throwGuardError);
 }
 
 /** The statements are pipelined: after one that fails, the others fail as well. */
-async function runAfterInserts(
+async function runNestedInTransaction(
   execute: RunStatement,
-  { statements, inserts }: NestedStatements,
-  last: Statement,
-): ReturnType<RunStatement> {
-  const results = await Promise.allSettled([...statements, last].map(execute));
+  prepared: Pick<PreparedRequest, "plan" | "statement" | "nested">,
+): Promise<ResponseRow<string | Buffer>> {
+  const results = await Promise.allSettled(statementsOf(prepared).map(execute));
   const failed = results.findIndex(({ status }) => status === "rejected");
-  if (failed < 0) return (results.at(-1) as PromiseFulfilledResult<Awaited<ReturnType<RunStatement>>>).value;
-  const { reason } = results[failed] as PromiseRejectedResult;
-  throw failed < inserts.length ? explainNestedError(reason, inserts[failed]!) : reason;
+  const result = results.at(failed)!;
+  if (result.status === "rejected") throw explainGroupError(prepared, result.reason, failed);
+  return readResult(prepared.plan, result.value.rows);
 }
 
 function throwGuardError(error: unknown): never {

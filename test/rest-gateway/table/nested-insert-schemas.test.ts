@@ -56,7 +56,13 @@ const SCHEMA = `
   create table shop.later_lines (
     id serial primary key, later_id integer references shop.later, book_id integer references shop.books deferrable initially deferred
   );
+  create table shop.checks (id serial primary key);
+  create function shop.check_request() returns void language plpgsql as $$ begin
+    if current_setting('request.headers')::json->>'x-refuse' = 'yes' then raise 'refused'; end if;
+    insert into shop.checks default values;
+  end $$;
   grant usage on schema shop to anon, authenticated;
+  grant execute on function shop.check_request to authenticated;
   grant usage on all sequences in schema shop to anon, authenticated;
   grant select, insert on all tables in schema shop to authenticated;
   grant insert (name), select (id) on shop.authors to anon;
@@ -236,7 +242,10 @@ describe("a nested insert", () => {
 
   test("fails as a whole when a deferred constraint fails at the commit", async () => {
     const later = { name: "a", later_lines: [{ book_id: null }, { book_id: 99 }] };
-    expect(await insert("/later", later)).toMatchObject({ status: 409, body: { code: "23503" } });
+    expect(await insert("/later", later)).toMatchObject({
+      status: 409,
+      body: { code: "23503", details: { path: "later_lines/1/book_id" } },
+    });
     expect(await rowsOf("select from shop.later")).toEqual([]);
   });
 
@@ -275,6 +284,27 @@ describe("a nested insert", () => {
     const { status } = await insert("/authors?select=name,books(title)", { name: "Ann", books: [{ title: "One" }] });
     await owner.query(`alter role authenticated in database ${database.name} reset default_transaction_isolation`);
     expect(status).toBe(201);
+  });
+
+  test("runs the pre-request function once, whose errors have no path", async () => {
+    const settings = { PGRST_DB_SCHEMAS: "shop", PGRST_DB_PRE_REQUEST: "shop.check_request" };
+    const checked = await serve(database, settings);
+    const other = openClient(checked.url, { as: { role: "authenticated" } });
+    const post = (refuses: string) =>
+      other.ask("/authors", {
+        method: "POST",
+        body: JSON.stringify({ name: "Ann", books: [{ title: "One" }] }),
+        headers: { Prefer: "nested=insert", "X-Refuse": refuses },
+      });
+    try {
+      expect(await post("no")).toMatchObject({ status: 201 });
+      expect(await rowsOf("select from shop.checks")).toHaveLength(1);
+      expect(await post("yes")).toMatchObject({ status: 400, body: { code: "P0001", details: null } });
+      expect(await rowsOf("select from shop.authors")).toHaveLength(1);
+    } finally {
+      other.close();
+      await checked.stop();
+    }
   });
 
   test("works where transactions are explicit", async () => {
