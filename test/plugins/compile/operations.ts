@@ -54,11 +54,15 @@ export function operationsOf(
   return fc.gen().map((choose) => new OperationWriter(choose, pool, cursors).write(schema.getQueryType()!));
 }
 
-/** Mutations of one field or of several. */
-export function mutationsOf(schema: GraphQLSchema, pool: ValuePool): fc.Arbitrary<GeneratedOperation> {
+/** Mutations with one of these numbers of fields. */
+export function mutationsOf(
+  schema: GraphQLSchema,
+  pool: ValuePool,
+  counts: readonly number[] = [1, 1, 1, 2, 3],
+): fc.Arbitrary<GeneratedOperation> {
   return fc.gen().map((choose) => {
     const writer = new OperationWriter(choose, pool, new Map());
-    return writer.write(schema.getMutationType()!, "mutation", choose(fc.constantFrom, 1, 1, 1, 2, 3));
+    return writer.write(schema.getMutationType()!, "mutation", choose(fc.constantFrom, ...counts));
   });
 }
 

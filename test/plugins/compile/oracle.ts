@@ -52,7 +52,7 @@ export async function servePair(database: TestDatabase, settings: NodeJS.Process
   };
 }
 
-type Answer = { readonly data: string | null; readonly errors: unknown };
+export type Answer = { readonly data: string | null; readonly errors: unknown };
 
 export async function answerOf(service: Service, operation: GeneratedOperation, token: string | null): Promise<Answer> {
   const response = await fetch(`${service.url}/graphql`, {
