@@ -240,8 +240,15 @@ function replicationMetrics(statistics: Awaited<ReturnType<ReplicationStream["st
 }
 
 function taskMetrics(counts: Awaited<ReturnType<typeof countTasks>> | null): Metric[] {
-  const tasks = counts && labelled("status", { queued: counts.queued, running: counts.running });
-  return [gauge("tasks", "Tasks in the queue, of all gateways.", tasks, "max")];
+  const tasks = counts && labelled("status", { ...counts });
+  return [
+    gauge(
+      "tasks",
+      "Tasks of all gateways: due, scheduled for later, running, and failed in the last day.",
+      tasks,
+      "max",
+    ),
+  ];
 }
 
 function backupMetrics({ lastSuccess, lastBytes, isFailing, succeeded, failed }: BackupState): Metric[] {

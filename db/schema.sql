@@ -785,6 +785,7 @@ create table private.tasks (
   constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
 CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
+CREATE INDEX tasks_failed ON private.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
 CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
 CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
 CREATE UNIQUE INDEX tasks_waiting_key ON private.tasks USING btree (owner, key) WHERE (status = 'queued'::text);
@@ -1066,6 +1067,28 @@ comment on constraint messages_extension on realtime.messages is 'The extension 
 comment on constraint messages_pkey on realtime.messages is 'A message with this id exists.';
 comment on table realtime.messages is 'Its policies decide who may receive and send in private channels. It holds no rows.';
 
+-- function api.cancel_task(uuid)
+CREATE OR REPLACE FUNCTION api.cancel_task(id uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_is_cancelled boolean;
+begin
+  delete from private.tasks as task
+    where task.id = cancel_task.id and task.status = 'queued' and private.sees_task(task.owner);
+  v_is_cancelled := found;
+  if v_is_cancelled then
+    perform graphile_worker.remove_job(cancel_task.id::text);
+  end if;
+  return v_is_cancelled;
+end;
+$function$;
+grant execute on function api.cancel_task(uuid) to authenticated, service_role;
+comment on function api.cancel_task(uuid) is 'Cancels a task of the caller''s that waits; false if it has begun or does not exist.';
+
 -- function api.enqueue(text,jsonb,timestamp with time zone,text)
 CREATE OR REPLACE FUNCTION api.enqueue(function text, arguments jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text)
  RETURNS uuid
@@ -1091,6 +1114,15 @@ $function$;
 grant execute on function api.enqueue(text,jsonb,timestamp with time zone,text) to authenticated, service_role;
 comment on function api.enqueue(text,jsonb,timestamp with time zone,text) is 'Queues a call of a function, which runs once, after the transaction has committed, with the role and the claims of who queues it. Returns the id of the task.';
 
+-- function api.enqueue_as(text,text,jsonb,timestamp with time zone,text,jsonb)
+CREATE OR REPLACE FUNCTION api.enqueue_as(role text, function text, arguments jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, claims jsonb DEFAULT NULL::jsonb)
+ RETURNS uuid
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT private.queue_call(role, claims, function, arguments, run_at, key) AS queue_call;
+END;
+comment on function api.enqueue_as(text,text,jsonb,timestamp with time zone,text,jsonb) is 'Queues a call of a function as a role of the owner''s choice. For triggers with the rights of the owner, and for the owner.';
+
 -- function api.field_error(regclass,text)
 CREATE OR REPLACE FUNCTION api.field_error(broken_table regclass, broken_constraint text)
  RETURNS public.field_error
@@ -1105,6 +1137,41 @@ AS $function$
 $function$;
 grant execute on function api.field_error(regclass,text) to anon, authenticated, service_role;
 comment on function api.field_error(regclass,text) is 'A violated constraint as its field and the comment on it.';
+
+-- function api.list_tasks()
+CREATE OR REPLACE FUNCTION api.list_tasks()
+ RETURNS TABLE(id uuid, work text, status text, key text, run_at timestamp with time zone, created_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select task.id, task.work, task.status, task.key, task.run_at, task.created_at
+  from private.tasks as task
+  where task.finished_at is null and (
+    (select auth.is_admin()) or task.owner = (select private.task_owner(auth.role(), auth.jwt())) and (
+      task.owner like 'user %' or (select rolbypassrls from pg_roles where rolname = auth.role())
+    )
+  )
+  order by task.run_at, task.id;
+$function$;
+grant execute on function api.list_tasks() to authenticated, service_role;
+comment on function api.list_tasks() is 'The tasks of the calling user that wait or run, those that are due first.';
+
+-- function api.read_task(uuid)
+CREATE OR REPLACE FUNCTION api.read_task(id uuid)
+ RETURNS TABLE(work text, status text, progress integer, result json, error jsonb, run_at timestamp with time zone, created_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select task.work, state.status, state.progress, state.result, state.error,
+    task.run_at, state.created_at, state.started_at, state.finished_at
+  from private.tasks as task
+  cross join private.read_task(task.id, task.owner) as state
+  where task.id = read_task.id and private.sees_task(task.owner);
+$function$;
+grant execute on function api.read_task(uuid) to authenticated, service_role;
+comment on function api.read_task(uuid) is 'The state and the result of a task of the caller''s; no row for a task of others.';
 
 -- function api.report_progress(integer)
 CREATE OR REPLACE FUNCTION api.report_progress(percent integer)
@@ -5230,6 +5297,14 @@ BEGIN ATOMIC
    WHERE ((tasks.id = read_task.id) AND (tasks.owner = read_task.owner) AND ((tasks.expires_at IS NULL) OR (tasks.expires_at > now())));
 END;
 comment on function private.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
+
+-- function private.sees_task(text)
+CREATE OR REPLACE FUNCTION private.sees_task(owner text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (auth.is_admin() OR (owner = private.task_owner(auth.role(), auth.jwt())));
+comment on function private.sees_task(text) is 'Whether a task is the caller''s own; administrators see all.';
 
 -- function private.store_response(text,text,integer)
 CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, seconds integer)

@@ -264,7 +264,7 @@ export const LIMIT_SETTINGS = {
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "600",
-    "Timeout of tasks (`Prefer: respond-async`) in seconds; 0 disables it.",
+    "Timeout of tasks (`Prefer: respond-async`, functions queued by SQL) in seconds; 0 disables it.",
   ),
   webSocketConnections: withDefault(
     "WEBSOCKET_MAX_CONNECTIONS",

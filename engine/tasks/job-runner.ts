@@ -153,10 +153,19 @@ export async function hasTasks(asOwner: AsOwner): Promise<boolean> {
 }
 
 const COUNT_TASKS = `
-  select count(*) filter (where status = 'queued')::int as queued, count(*) filter (where status = 'running')::int as running
+  select count(*) filter (where status = 'queued' and run_at <= now())::int as queued,
+    count(*) filter (where status = 'queued' and run_at > now())::int as scheduled,
+    count(*) filter (where status = 'running')::int as running,
+    (select count(*)::int from private.tasks where status = 'failed') as failed
   from private.tasks where finished_at is null`;
 
-type TaskCounts = { readonly queued: number; readonly running: number };
+/** Scheduled tasks are queued, but not due yet. Failed ones are kept for a day. */
+type TaskCounts = {
+  readonly queued: number;
+  readonly scheduled: number;
+  readonly running: number;
+  readonly failed: number;
+};
 
 /** Counts the tasks of all gateways, which share the queue. */
 export async function countTasks(asOwner: AsOwner): Promise<TaskCounts> {
@@ -183,7 +192,7 @@ const READ_TASKS = `
 
 type ListedTask = {
   readonly id: string;
-  /** Method and path of the request. */
+  /** Method and path of the request, or the function. */
   readonly work: string;
   readonly owner: string;
   readonly status: string;
@@ -194,7 +203,7 @@ type ListedTask = {
 };
 
 /** The tasks of all gateways. Listed are those that wait or run, and the last ones that failed, which are kept for a day. */
-export type TaskActivity = TaskCounts & { readonly failed: number; readonly tasks: readonly ListedTask[] };
+export type TaskActivity = Omit<TaskCounts, "scheduled"> & { readonly tasks: readonly ListedTask[] };
 
 /** Null if the database has no queue for tasks. */
 export async function readTaskActivity(asOwner: AsOwner): Promise<TaskActivity | null> {

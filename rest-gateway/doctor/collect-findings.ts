@@ -47,6 +47,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
       clients,
       searched: config.extraSearchPath,
       claimsHook: config.claimsHook,
+      login: login.name,
     }),
     !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
   ]);

@@ -1,5 +1,5 @@
 import { runMigrations } from "graphile-worker";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useContent } from "./content.ts";
 
 const FUNCTIONS = `
@@ -233,12 +233,100 @@ describe("a key", () => {
   });
 });
 
+/** The rows of a statement in the role and with the claims, in the open transaction. */
+async function asUser(role: string, sub: string | null, statement: string, values: readonly unknown[] = []) {
+  const { owner } = content;
+  const claims = sub === null ? "" : JSON.stringify({ sub });
+  await owner.query("select set_config('request.jwt.claims', $1, true), set_config('role', $2, true)", [claims, role]);
+  const { rows } = await owner.query(statement, [...values]);
+  await owner.query("select set_config('role', 'none', true)");
+  return rows;
+}
+
+const QUEUE_FOR_LATER = "select api.enqueue('add', '{\"a\": 1}', now() + interval '1 hour', 'later') as id";
+
+describe("the tasks of a caller", () => {
+  beforeEach(() => content.owner.query("begin"));
+  afterEach(() => content.owner.query("rollback"));
+
+  test("are read and listed by their user and by administrators only", async () => {
+    const [{ id }] = await asUser("authenticated", "1", QUEUE_FOR_LATER);
+    const read = (role: string, sub: string | null) => asUser(role, sub, "select * from api.read_task($1)", [id]);
+    const list = async (role: string, sub: string | null) =>
+      (await asUser(role, sub, "select * from api.list_tasks()")).map((task) => task.id);
+
+    expect(await read("authenticated", "1")).toMatchObject([
+      { work: "public.add(integer,integer)", status: "queued", progress: 0, result: null, error: null },
+    ]);
+    expect(await list("authenticated", "1")).toEqual([id]);
+    expect(await list("admin", "3")).toEqual([id]);
+    expect(await read("admin", "3")).toHaveLength(1);
+    for (const [role, sub] of [
+      ["authenticated", "2"],
+      ["authenticated", null],
+      ["service_role", null],
+    ] as const) {
+      expect(await read(role, sub)).toEqual([]);
+      expect(await list(role, sub)).toEqual([]);
+    }
+  });
+
+  test("are not listed for callers without a user, who share their role, except where no policy binds it", async () => {
+    const list = "select id from api.list_tasks()";
+    await asUser("authenticated", null, QUEUE_FOR_LATER);
+    expect(await asUser("authenticated", null, list)).toEqual([]);
+    const queued = await asUser("service_role", null, QUEUE_FOR_LATER);
+    expect(await asUser("service_role", null, list)).toEqual(queued);
+  });
+
+  test("are cancelled by their user while they wait", async () => {
+    const [{ id }] = await asUser("authenticated", "1", QUEUE_FOR_LATER);
+    const cancel = async (sub: string) =>
+      (await asUser("authenticated", sub, "select api.cancel_task($1) as done", [id]))[0].done;
+    expect(await cancel("2")).toBe(false);
+    expect(await cancel("1")).toBe(true);
+    expect(await cancel("1")).toBe(false);
+    expect((await content.owner.query("select from private.tasks")).rowCount).toBe(0);
+    expect((await content.owner.query("select from graphile_worker.jobs")).rowCount).toBe(0);
+  });
+
+  test("are not cancelled once they have begun", async () => {
+    const [{ id }] = await asUser("authenticated", "1", "select api.enqueue('add', '{\"a\": 1}') as id");
+    await content.owner.query("select from private.begin_task($1)", [id]);
+    expect(await asUser("authenticated", "1", "select api.cancel_task($1) as done", [id])).toEqual([{ done: false }]);
+  });
+});
+
+describe("api.enqueue_as", () => {
+  beforeEach(() => content.owner.query("begin"));
+  afterEach(() => content.owner.query("rollback"));
+
+  test("queues in the role that a function of the owner names, and the user whose request it was does not own the task", async () => {
+    const { owner } = content;
+    await owner.query(`
+      create function public.queue_as_service() returns uuid language sql security definer
+        as $$ select api.enqueue_as('service_role', 'public.hidden') $$;
+      grant execute on function public.queue_as_service to authenticated`);
+    const [{ id }] = await asUser("authenticated", "1", "select public.queue_as_service() as id");
+    expect((await owner.query("select owner, caller from private.tasks where id = $1", [id])).rows).toEqual([
+      { owner: "role service_role", caller: { kind: "known", role: "service_role", claims: null } },
+    ]);
+    expect(await asUser("authenticated", "1", "select from api.read_task($1)", [id])).toEqual([]);
+  });
+
+  test("does not queue as the owner", async () => {
+    const attempt = content.owner.query("select api.enqueue_as('postgres', 'public.hidden')");
+    await expect(attempt).rejects.toMatchObject({ code: "NOPER" });
+  });
+});
+
 test.each(["anon", "authenticated", "admin", "service_role"])(
-  "%s can neither queue in another role nor reach tasks but through api.enqueue",
+  "%s can neither queue in another role nor reach tasks but through the functions of schema api",
   async (role) => {
     const { owner } = content;
     for (const statement of [
       "select private.queue_call('service_role', null, 'add', '{\"a\": 1}')",
+      "select api.enqueue_as('service_role', 'add', '{\"a\": 1}')",
       "insert into private.tasks default values",
       "select from private.tasks",
       "update private.tasks set caller = '{}'",

@@ -13,10 +13,23 @@ import { connect } from "../db/callers.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
+import { until } from "../until.ts";
 import { ADDRESS } from "./five-minutes.ts";
 
 const ROWS = 45_000;
 const keyOf = (role: string) => jwt.sign({ role }, SECRET);
+
+/** In place of the extension: refuses the first attempt. */
+const MAIL_SERVER = `
+  create table private.requests (content text not null);
+  alter table private.requests enable row level security;
+  create sequence private.attempts;
+  create function extensions.http_post(uri text, content text, content_type text, out status integer)
+  language plpgsql security definer set search_path = '' as $$
+  begin
+    status := case when nextval('private.attempts') = 1 then 503 else 202 end;
+    if status = 202 then insert into private.requests values (content); end if;
+  end $$`;
 
 let folder: string;
 let database: TestDatabase;
@@ -34,6 +47,7 @@ beforeAll(async () => {
     file,
     text: text!,
   }));
+  await owner.query(MAIL_SERVER);
   for (const { language, file, text } of blocks) if (language === "sql" && !file) await owner.query(text);
   for (const { file, text } of blocks) if (file) await writeFile(join(folder, file), text);
   service = await serve(database, {});
@@ -80,6 +94,16 @@ describe("the recipes", () => {
     const [, ...commands] = script("crypto.randomUUID").split("\n");
     const { stdout } = await run(commands.join("\n"), { KEY: keyOf("anon") });
     expect(stdout).toMatch(/^201\n.*"23505".*409\n\[\{"id":"[\da-f-]{36}".*\}\]\{"id":"[\da-f-]{36}"/);
+  });
+
+  test("send an e-mail after a sign-up, and again if the mail server is unavailable", async () => {
+    const email = "ada@example.org";
+    const body = JSON.stringify({ name: "Ada", email, password: "Tangerine-Boat-7" });
+    const headers = { "Content-Type": "application/json" };
+    expect((await fetch(`${service.url}/auth/register`, { method: "POST", headers, body })).status).toBe(201);
+    const mails = async () => (await owner.query("select content::json from private.requests")).rows;
+    await until(async () => (await mails()).length > 0);
+    expect(await mails()).toEqual([{ content: { to: email, template: "welcome" } }]);
   });
 
   test("add Google as a provider, which has a button on the sign-in page", async () => {

@@ -19,6 +19,7 @@ const INTERNAL_SCHEMAS = ["auth", "private", "pg_catalog", "information_schema"]
 
 const CHECKS = [
   loginFindings,
+  taskRoleFindings,
   roleFindings,
   connectionFindings,
   hostFindings,
@@ -80,6 +81,16 @@ function loginFindings({ login, catalog, config }: DoctorFacts): DoctorFinding[]
     });
   }
   return findings;
+}
+
+/** Roles of queued function calls. */
+function taskRoleFindings({ login, server }: DoctorFacts): DoctorFinding[] {
+  const name = quotedName(login.name);
+  return server.unusableTaskRoles.map(({ role, tasks }) => ({
+    kind: "danger",
+    problem: `${tasks === 1 ? "1 queued function call" : `${tasks} queued function calls`} will fail: ${name} is not a member of ${quotedName(role)}.`,
+    fix: `grant ${quotedName(role)} to ${name};`,
+  }));
 }
 
 /** Attributes of the roles of anonymous and signed-in callers. */

@@ -84,6 +84,8 @@ type ServerFacts = {
   readonly looseDefiners: readonly { readonly signature: string; readonly owner: string }[];
   /** The function of CLAIMS_HOOK; null if there is none. */
   readonly claimsHook: ClaimsHookFacts | null;
+  /** The roles of function calls that wait, which the login of requests cannot set. */
+  readonly unusableTaskRoles: readonly { readonly role: string; readonly tasks: number }[];
 };
 
 export type ClaimsHookFacts = {
@@ -195,21 +197,36 @@ const CLAIMS_HOOK_SQL = `
   left join pg_roles as hook on hook.rolname = $2
   left join pg_proc as function on function.oid = to_regprocedure($1 || '(jsonb)') and function.prorettype = 'jsonb'::regtype`;
 
+const HAS_CALLS = `
+  select from pg_attribute
+  where attrelid = to_regclass('private.tasks') and attname = 'function' and has_table_privilege(attrelid, 'select')`;
+const UNUSABLE_TASK_ROLES = `
+  select caller->>'role' as role, count(*)::int as tasks
+  from private.tasks
+  where function is not null and finished_at is null and not exists (
+    select from pg_roles where rolname = caller->>'role'
+      and pg_has_role($1, oid, case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end)
+  )
+  group by 1 order by 1`;
+
 type ServerFactsRequest = {
   readonly catalog: Catalog;
   readonly clients: readonly string[];
   readonly searched: readonly string[];
   /** The function of CLAIMS_HOOK. */
   readonly claimsHook: string | null;
+  /** The login of requests. */
+  readonly login: string;
 };
 
 export async function readServerFacts(
   owner: pg.ClientBase,
-  { catalog, clients, searched, claimsHook }: ServerFactsRequest,
+  { catalog, clients, searched, claimsHook, login }: ServerFactsRequest,
 ): Promise<ServerFacts> {
   const exposed = exposedSchemas(catalog).map(({ name }) => name);
   const query = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
     (await owner.query<T>(text, values)).rows;
+  const hasCalls = (await query(HAS_CALLS)).length > 0;
   const open = await query<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
   return {
     ...(await query<Pick<ServerFacts, "release" | "isStandby" | "standbys">>(SERVER))[0]!,
@@ -222,6 +239,7 @@ export async function readServerFacts(
       exposed.map((name) => quotedName(name)),
     ),
     claimsHook: claimsHook === null ? null : await readClaimsHook(owner, claimsHook, clients),
+    unusableTaskRoles: hasCalls ? await query(UNUSABLE_TASK_ROLES, login) : [],
   };
 }
 

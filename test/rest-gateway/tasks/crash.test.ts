@@ -87,6 +87,39 @@ describe("a gateway that is killed", () => {
   });
 });
 
+describe("a gateway that is killed while it runs functions that SQL queued", () => {
+  test("leaves no part of their effects; another gateway makes them once", async () => {
+    await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
+    const first = await start();
+    await owner.query("select pg_advisory_lock($1)", [GATE]);
+    const notes = Array.from({ length: 7 }, (_, index) => `queued note ${index}`);
+    const { rows } = await owner.query(
+      "select private.queue_call('service_role', null, 'note_twice', jsonb_build_object('note', note)) as id from unnest($1::text[]) as note",
+      [notes],
+    );
+    const ids = rows.map(({ id }) => id);
+    const running = async () => (await statesOf(ids)).filter((status) => status === "running").length;
+    await until(async () => (await running()) === 4);
+    await first.kill();
+    for (const note of notes) expect(await notesOf(note)).toBe(0);
+
+    await start();
+    await owner.query("select pg_advisory_unlock($1)", [GATE]);
+    await until(async () => (await statesOf(ids)).every((status) => status === "done"));
+    for (const note of notes) expect(await notesOf(note)).toBe(2);
+  });
+
+  test("runs one that is due while no gateway runs as soon as there is one", async () => {
+    await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
+    const { rows } = await owner.query(
+      `select private.queue_call('service_role', null, 'note_twice', '{"note": "missed"}', now() + interval '0.1 s') as id`,
+    );
+    await start();
+    await until(async () => (await statesOf([rows[0].id]))[0] === "done");
+    expect(await notesOf("missed")).toBe(2);
+  });
+});
+
 describe("a gateway that is stopped", () => {
   test("leaves a long task to another gateway and shuts down cleanly", async () => {
     const first = await start();

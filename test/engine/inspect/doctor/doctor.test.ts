@@ -86,6 +86,7 @@ async function factsOf({ url, ownerUrl }: Database, environment = {}, loginUrl =
       clients,
       searched: ["shared"],
       claimsHook: config.claimsHook,
+      login: login.name,
     });
     // Slots and the release are the server's, which the tests share.
     const own = { ...server, release: "18.6", standbys: 0, slots: [], spareSlots: { slots: 5, senders: 5 } };
@@ -306,6 +307,20 @@ describe("runChecks", () => {
     await problems("drop schema hooks cascade");
   });
 
+  test("reports queued function calls in a role that the login cannot set", async () => {
+    const queue = `insert into private.tasks (owner, work, caller, request, body, function)
+      values ('role', 'f()', '{"role": "Doctor''s role"}', '{}', '', 'public.f()')`;
+    const platform = await cloneDatabase("platform");
+    await withClient(platform.ownerUrl, (client) => client.query(`${WELL}; ${queue}`));
+    const found = await examined(platform);
+    await platform.drop();
+    expect(found).toContainEqual({
+      kind: "danger",
+      problem: `1 queued function call will fail: "authenticator" is not a member of "Doctor's role".`,
+      fix: `grant "Doctor's role" to "authenticator";`,
+    });
+  });
+
   test("reports problems of the server, roles, connections and replicas", async () => {
     const facts = await factsOf(well);
     const server = {
@@ -402,7 +417,9 @@ describe("runChecks", () => {
       const name = `idle_${Date.now()}`;
       const slots = async () => {
         const { catalog } = await factsOf(well);
-        return (await readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null })).slots;
+        return (
+          await readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null, login: "authenticator" })
+        ).slots;
       };
       await owner.query("select pg_create_physical_replication_slot($1, true)", [name]);
       expect(await slots()).toContainEqual({

@@ -28,6 +28,7 @@ const SERVER: DoctorFacts["server"] = {
   spareSlots: { slots: 5, senders: 5 },
   looseDefiners: [],
   claimsHook: null,
+  unusableTaskRoles: [],
 };
 const KEEPER = { name: "changes_5", isActive: false, isLost: false, retainedBytes: 0, isKeeper: true };
 const REPLICA = { host: "db2", status: "well", copiesSlots: false } as const;
@@ -140,7 +141,7 @@ test("the standbys of a primary are counted, and a standby is recognised", async
   const read = (url: string) =>
     withClient(url, async (owner) => {
       const { catalog } = await loadCatalog(owner, { schemas: [], extraSearchPath: [], loginRole: "postgres" });
-      return readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null });
+      return readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null, login: "postgres" });
     });
   try {
     expect(await read(pair.primary("postgres", "postgres"))).toMatchObject({ isStandby: false, standbys: 1 });
