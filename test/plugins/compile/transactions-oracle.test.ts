@@ -92,6 +92,9 @@ const errorsOf = ({ errors }: Answer) => (errors ?? []) as readonly ErrorEntry[]
 
 /** A constraint that is deferred fails at the commit: of a field, or of the transaction, unless another field fails before. */
 const DEFERRED = "Refused at commit";
+const TELL_DEFERRED = `create or replace function hidden.check_part() returns trigger language plpgsql as $$ begin
+  raise exception '${DEFERRED}' using errcode = 'P0001';
+end $$`;
 
 function expectFailure(transaction: Answer, failed: Answer): void {
   const errors = errorsOf(transaction);
@@ -116,6 +119,7 @@ describe("a generated mutation with @transaction", () => {
       const owner = await connect(database.ownerUrl);
       opened.defer(() => owner.end());
       await owner.query(TABLES);
+      await owner.query(TELL_DEFERRED);
       const service = await serve(database, { ADMIN_PORT: "0", GRAPHQL_COMPILE: compile });
       opened.defer(() => service.stop());
       return { owner, service };
