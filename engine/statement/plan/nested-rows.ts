@@ -33,6 +33,8 @@ export type NestedRow = {
   readonly parent: number | null;
   /** The positions of rows in it that it refers to. */
   readonly references: Map<NestedRelation, number>;
+  /** The columns of foreign keys whose related row is null. */
+  readonly nulls: Set<string>;
 };
 
 type NestedRowsContext = {
@@ -92,7 +94,7 @@ class NestedRowReader {
     if (this.#rows > MAX_ROWS) throw tooLarge(`A nested insert may have at most ${MAX_ROWS} rows`);
     if (level > MAX_LEVELS) throw tooLarge(`A nested insert may have at most ${MAX_LEVELS} levels`, path);
     const values = new Map<string, unknown>();
-    const row: NestedRow = { path, values, parent, references: new Map() };
+    const row: NestedRow = { path, values, parent, references: new Map(), nulls: new Set() };
     const index = into.rows.push(row) - 1;
     const names = level === 1 ? this.#nested.columns : null;
     for (const [key, value] of Object.entries(record)) {
@@ -122,6 +124,7 @@ class NestedRowReader {
     const path = joinPath(row.path, key);
     const relationship = into.relations.get(key)?.relationship ?? this.#findRelationship(into.table, key, path);
     const records = relatedRecords(relationship, value, path);
+    if (isReferenced(relationship) && records.length === 0) this.#addNulls(into, row, relationship);
     if (records.length === 0) return;
     const relation = this.#relation(into, key, relationship);
     records.forEach((record, position) => {
@@ -130,6 +133,11 @@ class NestedRowReader {
       if (!isReferenced(relationship)) this.addRow(relation.rows, record, { ...place, parent: index });
       else row.references.set(relation, this.addRow(relation.rows, record, { ...place, parent: null }));
     });
+  }
+
+  #addNulls({ table }: NestedTable, { nulls }: NestedRow, relationship: InsertableRelationship): void {
+    if (relationship.kind === "many-to-many") return;
+    for (const { source } of relationship.columns) if (table.columns.get(source)!.nullable) nulls.add(source);
   }
 
   #relation(into: NestedTable, key: string, relationship: InsertableRelationship): NestedRelation {

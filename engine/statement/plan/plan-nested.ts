@@ -110,7 +110,12 @@ class NestedPlanner {
     const { junction, sourceColumns, targetColumns } = relationship;
     const target = this.insertRows(rows, null);
     const table = this.#context.catalog.findTable(junction)!;
-    const junctionRows = rows.rows.map((row) => ({ ...row, values: new Map(), references: new Map() }));
+    const junctionRows = rows.rows.map((row) => ({
+      ...row,
+      values: new Map(),
+      references: new Map(),
+      nulls: new Set<string>(),
+    }));
     this.#add({ table, rows: junctionRows, relations: new Map(), columns: new Set() }, [
       {
         insert: above,
@@ -198,8 +203,9 @@ class InsertDraft {
       ...columns.flatMap(({ confirmed }) => confirmed?.record ?? []),
       ...[ordinal, ...rowLinks.map(({ link }) => link.pointer)].map(toPositionColumn),
     ];
-    const payload = rows.rows.map(({ values }, row) =>
+    const payload = rows.rows.map(({ values, nulls }, row) =>
       Object.fromEntries([
+        ...[...nulls].map((column) => [column, null]),
         ...values,
         ...columns.flatMap(({ confirmed }) => (confirmed ? [[confirmed.record.name, confirmed.valueOf(row)]] : [])),
         [ordinal, row + 1],
@@ -221,7 +227,8 @@ class InsertDraft {
   #planColumns(links: readonly LinkedRows[], unusedName: (name: string) => string): DraftColumn[] {
     const { rows } = this.#parts;
     const linked = links.flatMap(({ columns }) => columns.map(({ source }) => source));
-    const names = new Set([...rows.columns, ...linked]);
+    const nulls = rows.rows.flatMap((row) => [...row.nulls]);
+    const names = new Set([...rows.columns, ...linked, ...nulls]);
     return [...names].sort().map((name) => this.#planColumn(rows.table.columns.get(name)!, links, unusedName));
   }
 
@@ -234,15 +241,16 @@ class InsertDraft {
         .map(({ target }) => ({ link, column: target, isOptional: pointers.includes(null), pointers })),
     );
     const isAlwaysLinked = sources.some(({ isOptional }) => !isOptional);
-    const isGiven = rows.columns.has(name);
+    const isNamed = rows.columns.has(name);
+    const isGiven = isNamed || rows.rows.some(({ nulls }) => nulls.has(name));
     const missingValue = planMissingValue(column, rows.table);
     const record =
       isGiven && !isAlwaysLinked
-        ? planRecordColumn(column, missingAsDefault ? missingValue : null, context.catalog)
+        ? planRecordColumn(column, missingAsDefault || !isNamed ? missingValue : null, context.catalog)
         : null;
     const confirmedValue = (row: number) =>
       sources.some(({ pointers }) => pointers[row] !== null) ? (rows.rows[row]!.values.get(name) ?? null) : null;
-    const isConfirmed = isGiven && rows.rows.some((_row, index) => confirmedValue(index) !== null);
+    const isConfirmed = isNamed && rows.rows.some((_row, index) => confirmedValue(index) !== null);
     const confirmed = isConfirmed
       ? {
           record: { ...planRecordColumn(column, null, context.catalog), name: unusedName(`given_${name}`) },

@@ -266,17 +266,24 @@ describe("a nested insert", () => {
     expect(await rowsOf("select from shop.tenants")).toHaveLength(1);
   });
 
-  test("uses the default of a foreign key where a row has no related row", async () => {
+  test("sets a foreign key to null where the related row is null, and to its default where it is missing", async () => {
     await owner.query("insert into shop.customers (name) values ('Ann')");
     const visits = [{ customers: { name: "Bob" } }, { customers: null }];
     expect(await insert("/visits?select=customer_id", visits)).toMatchObject({
-      body: [{ customer_id: 2 }, { customer_id: 1 }],
+      body: [{ customer_id: 2 }, { customer_id: null }],
     });
-    const mixed = [{ customers: { name: "Cas" } }, { customer_id: null }, { note: "b" }];
+    expect(await insert("/visits?select=customer_id", { customers: null })).toMatchObject({
+      body: [{ customer_id: null }],
+    });
+    expect(await insert("/visits?select=customer_id", { customers: null, customer_id: 2 })).toMatchObject({
+      body: [{ customer_id: 2 }],
+    });
+    const mixed = [{ customers: { name: "Cas" } }, { customers: null }, { customer_id: null }, { note: "b" }];
     const prefer = "return=representation, missing=default";
     expect(await insert("/visits?select=customer_id,note", mixed, { prefer })).toMatchObject({
       body: [
         { customer_id: 3, note: "none" },
+        { customer_id: null, note: "none" },
         { customer_id: null, note: "none" },
         { customer_id: 1, note: "b" },
       ],
