@@ -5177,6 +5177,17 @@ begin
   if v_dead is not null then
     perform graphile_worker.force_unlock_workers(v_dead);
   end if;
+  -- A restored backup has the tasks, but not the jobs.
+  perform graphile_worker.add_job(
+    'perform', json_build_object('task', jobless.id), run_at => jobless.run_at, job_key => jobless.id::text, max_attempts => 5
+  )
+  from (
+    select tasks.id, tasks.run_at from private.tasks
+    where status = 'queued' and finished_at is null and not exists (
+      select from graphile_worker.jobs where jobs.key = tasks.id::text
+    )
+    limit 1000 for update skip locked
+  ) as jobless;
   with hopeless as (
     select tasks.id from private.tasks
     where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
@@ -5194,7 +5205,7 @@ begin
   );
 end;
 $function$;
-comment on function private.maintain_tasks() is 'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
+comment on function private.maintain_tasks() is 'Requeues abandoned tasks and those of a restored backup, fails hopeless ones and deletes old ones; called by the service as the owner.';
 
 -- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval)
 CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval)

@@ -265,6 +265,16 @@ describe("a function that SQL queues", () => {
     expect(await finished(ids[1]!)).toMatchObject({ status: "failed", error: { status: 403, code: "42501" } });
   });
 
+  test("runs after a restore, which brings back the tasks without their jobs", async () => {
+    const note = randomUUID();
+    const id = await enqueueInSql("service_role", "write_down", { note }, "2100-01-01");
+    await gateways.owner.query("select graphile_worker.remove_job($1)", [id]);
+    await gateways.owner.query("update private.tasks set run_at = now() where id = $1", [id]);
+    await gateways.owner.query("select private.maintain_tasks()");
+    expect(await finished(id)).toMatchObject({ status: "done" });
+    expect(await notesOf(note)).toHaveLength(1);
+  });
+
   test("completes its own task only, whatever role and claims it sets", async () => {
     const waiting = await enqueueInSql("service_role", "nothing", {}, "2100-01-01");
     const task = await finished(await enqueueInSql("authenticated", "change_caller", { note: "x" }));

@@ -14,6 +14,17 @@ begin
   if v_dead is not null then
     perform graphile_worker.force_unlock_workers(v_dead);
   end if;
+  -- A restored backup has the tasks, but not the jobs.
+  perform graphile_worker.add_job(
+    'perform', json_build_object('task', jobless.id), run_at => jobless.run_at, job_key => jobless.id::text, max_attempts => 5
+  )
+  from (
+    select tasks.id, tasks.run_at from private.tasks
+    where status = 'queued' and finished_at is null and not exists (
+      select from graphile_worker.jobs where jobs.key = tasks.id::text
+    )
+    limit 1000 for update skip locked
+  ) as jobless;
   with hopeless as (
     select tasks.id from private.tasks
     where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
@@ -32,4 +43,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function private.maintain_tasks is
-  'Requeues abandoned tasks, fails hopeless ones and deletes old ones; called by the service as the owner.';
+  'Requeues abandoned tasks and those of a restored backup, fails hopeless ones and deletes old ones; called by the service as the owner.';
