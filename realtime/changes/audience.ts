@@ -1,6 +1,7 @@
 import { policyCondition } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
+import { type RowVisibility, readTableAccess, type TableAccess } from "../../engine/catalog/table-access.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
@@ -15,7 +16,7 @@ import {
   type PolicyClaimsReader,
 } from "./policy-dependencies.ts";
 import type { Publication, PublicationMember } from "./publication.ts";
-import { isUnalteredColumn, type RowVisibility, readTableAccess, type TableAccess } from "./row-visibility.ts";
+import { isUnalteredColumn } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
 export type AudienceDependencies = {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { memoize } from "../../engine/cache/memoize.ts";
 import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
+import { readTableAccess, type TableAccess } from "../../engine/catalog/table-access.ts";
 import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
 import type { QualifiedName } from "../../engine/catalog/types.ts";
 import type { Statement } from "../../engine/database/statement.ts";
@@ -22,7 +23,6 @@ import {
   type RowFilter,
   type TextRows,
 } from "./row-filter.ts";
-import { readTableAccess, type TableAccess } from "./row-visibility.ts";
 
 const MAX_PATTERN_LENGTH = 100;
 /** Back references, counted repetitions and groups with options can take exponential time. */

@@ -1,3 +1,4 @@
+import type { TableAccess } from "../../engine/catalog/table-access.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
 import type {
@@ -7,7 +8,7 @@ import type {
   ReplicatedRow,
   RowChange,
 } from "../../engine/replication/changes.ts";
-import { isUnalteredColumn, type TableAccess } from "./row-visibility.ts";
+import { isUnalteredColumn } from "./row-visibility.ts";
 import { formatResumeToken } from "./subscriber.ts";
 
 const VERBATIM_TYPES = new Set(["int2", "int4", "int8", "json", "jsonb"]);

@@ -1,21 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { applicablePolicies, policyCondition } from "../../engine/catalog/access.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
+import type { RowVisibility } from "../../engine/catalog/table-access.ts";
+import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { isQueryCanceled } from "../../engine/database/database-errors.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Statement, StatementContext } from "../../engine/database/statement.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import type { ReplicatedColumn, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
 import { CURRENT_TIMELINE } from "../../engine/replication/stream-history.ts";
+import { rowVersionsSql } from "../../engine/statement/row-versions.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import type { CellText } from "./row-filter.ts";
 
 const encodedVersions = new WeakMap<readonly RowVersion[], string>();
-
-const accessCache = new WeakMap<CatalogTable, Map<string, TableAccess | null>>();
 
 const RETRY_PAUSE_MS = 200;
 /** How long an unavailable database is retried. */
@@ -106,56 +103,6 @@ function buildVisibilityQuery(table: CatalogTable, using: string, versions: read
   };
 }
 
-/** What a role may read of a table. */
-export type TableAccess = {
-  readonly columns: ReadonlySet<string>;
-  /** Whether it may read the whole primary key. */
-  readonly includesKey: boolean;
-  readonly visibility: RowVisibility;
-};
-
-/** Every row, none, or those that satisfy `using`, the condition of the policies. */
-export type RowVisibility = "all" | "none" | { readonly using: string; readonly policies: readonly Policy[] };
-
-/** Null: it may not read the table at all. */
-export function readTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
-  // Tables of the catalogue are immutable; a new catalogue has new ones.
-  const byRole = accessCache.get(table) ?? new Map<string, TableAccess | null>();
-  accessCache.set(table, byRole);
-  let access = byRole.get(role);
-  if (access === undefined) {
-    access = computeTableAccess(catalog, table, role);
-    byRole.set(role, access);
-  }
-  return access;
-}
-
-function computeTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
-  const schema = catalog.schemas.get(table.schema);
-  if (!schema?.exposed || !catalog.hasPrivilege(role, "usage", schema)) return null;
-  const columns = new Set(
-    [...table.columns.keys()].filter((name) => catalog.hasPrivilege(role, "select", table, name)),
-  );
-  if (columns.size === 0) return null;
-  return {
-    columns,
-    includesKey: table.primaryKey.every((name) => columns.has(name)),
-    visibility: rowVisibility(catalog, table, role),
-  };
-}
-
-function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): RowVisibility {
-  const policies = applicablePolicies(catalog, table, role, "select");
-  if (policies === null) return "all";
-  const permissive = policies.filter((policy) => policy.permissive).map(policyCondition);
-  const restrictive = policies.filter((policy) => !policy.permissive).map(policyCondition);
-  if (permissive.length === 0) return "none";
-  const restricted = restrictive.filter((using) => using !== "true");
-  const permitted = permissive.includes("true") ? [] : [permissive.map((using) => `(${using})`).join(" or ")];
-  const conditions = [...permitted, ...restricted].map((using) => `(${using})`);
-  return conditions.length === 0 ? "all" : { using: conditions.join(" and "), policies };
-}
-
 /** Retries while the database is unavailable. */
 export async function retryWhileUnavailable<Result>(ask: () => Promise<Result>): Promise<Result> {
   const end = performance.now() + MAX_RETRY_MS;
@@ -174,24 +121,7 @@ export type RowVersion = ReadonlyMap<string, CellText>;
 
 /** The rows of `$1`, in their order, under the table's own name. */
 export function fromRowVersions(table: CatalogTable, versions: readonly RowVersion[]): string {
-  return `from json_array_elements($1::json) with ordinality as "$images" ("$image", "$number")
-cross join lateral ${rowVersionSql(table, versions)}
-order by "$images"."$number"`;
-}
-
-/** Policies may read a generated column that is not in the log: virtual columns never are, and before Postgres 18 stored ones are not either. */
-function rowVersionSql({ schema, name: table, columns }: CatalogTable, versions: readonly RowVersion[]): string {
-  const alias = quotedName(table);
-  const record = `json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
-  const cells = [...columns.values()].map(({ name, generated }) => {
-    const isComputed = generated !== null && !versions.every((version) => version.has(name));
-    return {
-      isComputed,
-      sql: isComputed ? `(${generated.expression}) as ${quotedName(name)}` : quotedName(table, name),
-    };
-  });
-  if (!cells.some(({ isComputed }) => isComputed)) return record;
-  return `(select ${cells.map(({ sql }) => sql).join(", ")} from ${record}) as ${alias}`;
+  return rowVersionsSql(table, (column) => versions.every((version) => version.has(column)));
 }
 
 /** The value of `$1`; encoded once for all groups that check the same rows. */
