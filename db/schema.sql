@@ -109,6 +109,50 @@ comment on column api.versions.successor is 'The version to move to.';
 comment on column api.versions.sunset is 'When it is, or was, retired; null when that is not decided.';
 comment on table api.versions is 'The versions of the conventional interface and how long each is served.';
 
+-- table api.webhooks
+create table api.webhooks (
+  id uuid default gen_random_uuid() not null,
+  name text not null,
+  table_name text not null,
+  events text[] default '{INSERT,UPDATE,DELETE}'::text[] not null,
+  "where" text,
+  url text not null,
+  secret text default ('whsec_'::text || encode(decode(replace(((gen_random_uuid() || ''::text) || gen_random_uuid()), '-'::text, ''::text), 'hex'::text), 'base64'::text)) not null,
+  role text default CURRENT_USER not null,
+  claims jsonb default '{}'::jsonb not null,
+  is_enabled boolean default true not null,
+  max_attempts integer default 20 not null,
+  timeout interval default '00:00:10'::interval not null,
+  disabled_because text,
+  constraint webhooks_pkey PRIMARY KEY (id),
+  constraint webhooks_name_key UNIQUE (name),
+  constraint webhooks_claims_object CHECK ((jsonb_typeof(claims) = 'object'::text)),
+  constraint webhooks_events_known CHECK (((events <@ '{INSERT,UPDATE,DELETE}'::text[]) AND (events <> '{}'::text[]))),
+  constraint webhooks_max_attempts_range CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
+  constraint webhooks_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint webhooks_secret_form CHECK ((secret ~ '^whsec_[A-Za-z0-9+/]{32,128}={0,2}( whsec_[A-Za-z0-9+/]{32,128}={0,2})?$'::text)),
+  constraint webhooks_timeout_range CHECK (((timeout >= '00:00:01'::interval) AND (timeout <= '00:01:00'::interval))),
+  constraint webhooks_url_form CHECK (((url ~ '^https?://[^\s/?#@]+([/?][^\s#]*)?$'::text) AND (length(url) <= 2000))),
+  constraint webhooks_where_length CHECK (((length("where") >= 1) AND (length("where") <= 5000)))
+);
+CREATE TRIGGER _100_check BEFORE INSERT OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION private.tg_webhooks__check();
+CREATE TRIGGER _900_capture AFTER INSERT OR DELETE OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION private.tg_webhooks__capture();
+alter table api.webhooks enable row level security;
+comment on column api.webhooks."where" is 'Which rows are sent, as in a query string: status=eq.paid&total=gt.100. The new row of an update decides; null for all rows.';
+comment on column api.webhooks.claims is 'The claims that policies see, besides role.';
+comment on column api.webhooks.disabled_because is 'Why the service has stopped sending. Changes are recorded as long as it is enabled. Any update of the row lets it go on.';
+comment on column api.webhooks.events is 'INSERT, UPDATE and DELETE, or some of them.';
+comment on column api.webhooks.id is 'Names its triggers and its deliveries.';
+comment on column api.webhooks.is_enabled is 'Whether changes are recorded and sent.';
+comment on column api.webhooks.max_attempts is 'After so many attempts a delivery is dead, until it is replayed.';
+comment on column api.webhooks.name is 'What operators call it.';
+comment on column api.webhooks.role is 'The role whose policies and privileges decide which rows and columns are sent.';
+comment on column api.webhooks.secret is 'Signs the requests; two, separated by a space, while it is rotated.';
+comment on column api.webhooks.table_name is 'The table whose changes are sent, with its schema.';
+comment on column api.webhooks.timeout is 'How long the receiver may take.';
+comment on column api.webhooks.url is 'Where requests are sent.';
+comment on table api.webhooks is 'Where changes of rows are sent to.';
+
 -- table auth.api_keys
 create table auth.api_keys (
   id bigint generated always as identity not null,
@@ -810,6 +854,71 @@ comment on column private.tasks.time_limit is 'How long it may run; null for the
 comment on column private.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
 comment on table private.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
 
+-- table private.webhook_deliveries
+create table private.webhook_deliveries (
+  id bigint generated always as identity not null,
+  delivery_id uuid default gen_random_uuid() not null,
+  webhook_id uuid not null,
+  type text not null,
+  keys text[],
+  old json,
+  new json,
+  key text generated always as (
+CASE
+    WHEN (keys IS NULL) THEN ''::text
+    WHEN (keys[2] IS NULL) THEN COALESCE((COALESCE(old, new) ->> keys[1]), ''::text)
+    ELSE private.composite_key(COALESCE(old, new), keys)
+END) stored not null,
+  moved_to text generated always as (
+CASE
+    WHEN ((old IS NOT NULL) AND (new IS NOT NULL) AND (keys IS NOT NULL)) THEN
+    CASE
+        WHEN (keys[2] IS NULL) THEN NULLIF((new ->> keys[1]), (old ->> keys[1]))
+        ELSE NULLIF(private.composite_key(new, keys), private.composite_key(old, keys))
+    END
+    ELSE NULL::text
+END) stored,
+  recorded_at timestamp with time zone default clock_timestamp() not null,
+  state text default 'pending'::text not null,
+  attempts integer default 0 not null,
+  due_at timestamp with time zone,
+  last_error text,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id)
+);
+CREATE INDEX webhook_deliveries_dead ON private.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
+CREATE INDEX webhook_deliveries_delayed ON private.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_moved ON private.webhook_deliveries USING btree (webhook_id, key) WHERE (moved_to IS NOT NULL);
+CREATE INDEX webhook_deliveries_pending ON private.webhook_deliveries USING btree (webhook_id, id) WHERE (state = 'pending'::text);
+alter table private.webhook_deliveries enable row level security;
+comment on column private.webhook_deliveries.attempts is 'How often it was sent.';
+comment on column private.webhook_deliveries.delivery_id is 'The same in all attempts: webhook-id.';
+comment on column private.webhook_deliveries.due_at is 'When it is sent again after a failure.';
+comment on column private.webhook_deliveries.id is 'The order of the changes of one row.';
+comment on column private.webhook_deliveries.key is 'The primary key before the change. Changes with the same key are sent in their order.';
+comment on column private.webhook_deliveries.keys is 'The columns of the primary key at the time; null if there is none.';
+comment on column private.webhook_deliveries.last_error is 'Why the last attempt failed.';
+comment on column private.webhook_deliveries.moved_to is 'The primary key after the change, if it has changed.';
+comment on column private.webhook_deliveries.new is 'The row after the change.';
+comment on column private.webhook_deliveries.old is 'The row before the change.';
+comment on column private.webhook_deliveries.recorded_at is 'When the change was made.';
+comment on column private.webhook_deliveries.state is 'pending or dead.';
+comment on column private.webhook_deliveries.type is 'INSERT, UPDATE or DELETE.';
+comment on column private.webhook_deliveries.webhook_id is 'The webhook.';
+comment on table private.webhook_deliveries is 'Changes that have not been delivered yet, and those that could not be.';
+
+-- table private.webhook_leases
+create table private.webhook_leases (
+  webhook_id uuid not null,
+  holder uuid not null,
+  expires_at timestamp with time zone not null,
+  constraint webhook_leases_pkey PRIMARY KEY (webhook_id)
+);
+alter table private.webhook_leases enable row level security;
+comment on column private.webhook_leases.expires_at is 'When another process may take over.';
+comment on column private.webhook_leases.holder is 'The process.';
+comment on column private.webhook_leases.webhook_id is 'The webhook.';
+comment on table private.webhook_leases is 'Which process sends for a webhook.';
+
 -- table public.article_translations
 create table public.article_translations (
   article_id bigint not null,
@@ -1089,6 +1198,24 @@ $function$;
 grant execute on function api.cancel_task(uuid) to authenticated, service_role;
 comment on function api.cancel_task(uuid) is 'Cancels a task of the caller''s that waits; false if it has begun or does not exist.';
 
+-- function api.discard_webhook_deliveries(text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION api.discard_webhook_deliveries(webhook text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, until timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_count bigint;
+begin
+  delete from private.webhook_deliveries
+    where webhook_id = (select id from api.webhooks where name = webhook) and state = 'dead'
+      and recorded_at between since and until;
+  get diagnostics v_count = row_count;
+  return v_count;
+end;
+$function$;
+comment on function api.discard_webhook_deliveries(text,timestamp with time zone,timestamp with time zone) is 'Deletes the dead deliveries of a webhook, by when their changes were made. Returns how many there were.';
+
 -- function api.enqueue(text,jsonb,timestamp with time zone,text)
 CREATE OR REPLACE FUNCTION api.enqueue(function text, arguments jsonb DEFAULT '{}'::jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text)
  RETURNS uuid
@@ -1172,6 +1299,28 @@ AS $function$
 $function$;
 grant execute on function api.read_task(uuid) to authenticated, service_role;
 comment on function api.read_task(uuid) is 'The state and the result of a task of the caller''s; no row for a task of others.';
+
+-- function api.replay_webhook_deliveries(text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION api.replay_webhook_deliveries(webhook text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, until timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_webhook uuid := (select id from api.webhooks where name = webhook);
+  v_count bigint;
+begin
+  if v_webhook is null then
+    raise exception 'There is no webhook %', webhook using errcode = 'NTFND';
+  end if;
+  update private.webhook_deliveries set state = 'pending', attempts = 0, due_at = null
+    where webhook_id = v_webhook and state = 'dead' and recorded_at between since and until;
+  get diagnostics v_count = row_count;
+  notify webhooks;
+  return v_count;
+end;
+$function$;
+comment on function api.replay_webhook_deliveries(text,timestamp with time zone,timestamp with time zone) is 'Sends the dead deliveries of a webhook again, by when their changes were made. Returns how many there are.';
 
 -- function api.report_progress(integer)
 CREATE OR REPLACE FUNCTION api.report_progress(percent integer)
@@ -5011,6 +5160,14 @@ $function$;
 grant execute on function private.claim_response(text) to authenticator;
 comment on function private.claim_response(text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
 
+-- function private.composite_key(json,text[])
+CREATE OR REPLACE FUNCTION private.composite_key("row" json, keys text[])
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (SELECT (json_agg((composite_key."row" -> key.name) ORDER BY key."position"))::text AS json_agg FROM unnest(composite_key.keys) WITH ORDINALITY key(name, "position"));
+comment on function private.composite_key(json,text[]) is 'The values of a key of several columns.';
+
 -- function private.containing(text)
 CREATE OR REPLACE FUNCTION private.containing(keyword text)
  RETURNS text
@@ -5045,6 +5202,59 @@ begin
 end;
 $function$;
 comment on function private.count_requests(text[],integer[],integer) is 'Adds the requests counted by a process and returns the totals; called by the service as the owner.';
+
+-- function private.create_webhook_triggers(api.webhooks)
+CREATE OR REPLACE FUNCTION private.create_webhook_triggers(webhook api.webhooks)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_table regclass := to_regclass(webhook.table_name);
+  v_event text;
+  v_level text;
+begin
+  select case when relkind = 'p' or relispartition or relhassubclass or exists (select from pg_inherits where inhrelid = v_table)
+      then 'for each row'
+      else 'for each statement'
+    end into v_level from pg_class where oid = v_table;
+  foreach v_event in array webhook.events loop
+    execute format(
+      'create trigger %I after %s on %s %s %s execute function private.tg__webhook(%L)',
+      private.webhook_trigger_name(webhook.id, v_event), v_event, v_table,
+      case when v_level = 'for each row' then ''
+        else 'referencing' || case v_event when 'INSERT' then '' else ' old table as old_rows' end
+          || case v_event when 'DELETE' then '' else ' new table as new_rows' end
+      end,
+      v_level, webhook.id
+    );
+  end loop;
+end;
+$function$;
+comment on function private.create_webhook_triggers(api.webhooks) is 'Creates the triggers that record the changes of a table for a webhook.';
+
+-- function private.drop_webhook_triggers(uuid)
+CREATE OR REPLACE FUNCTION private.drop_webhook_triggers(webhook uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_trigger record;
+begin
+  for v_trigger in
+    select tgname, tgrelid::regclass as "table" from pg_trigger
+    where tgfoid = 'private.tg__webhook()'::regprocedure and tgparentid = 0
+      and tgname in (
+        private.webhook_trigger_name(webhook, 'INSERT'), private.webhook_trigger_name(webhook, 'UPDATE'),
+        private.webhook_trigger_name(webhook, 'DELETE')
+      )
+  loop
+    execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger."table");
+  end loop;
+end;
+$function$;
+comment on function private.drop_webhook_triggers(uuid) is 'Drops the triggers that record changes for a webhook, wherever its table is.';
 
 -- function private.fail_task(uuid,jsonb)
 CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
@@ -5139,6 +5349,32 @@ begin
 end;
 $function$;
 comment on function private.keep_writable(regclass) is 'Changes the replica identity of a published table if it would prevent updates.';
+
+-- function private.large_row(anyelement,text[])
+CREATE OR REPLACE FUNCTION private.large_row("row" anyelement, keys text[])
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_json json;
+begin
+  if pg_column_size("row") > 16777216 then
+    return '{"": true}';
+  end if;
+  v_json := row_to_json("row");
+  if octet_length(v_json::text) <= 1048576 then
+    return v_json;
+  end if;
+  return (
+    select coalesce(jsonb_object_agg(key, v_json -> key), '{}') || '{"": true}' from unnest(keys) as key
+  );
+exception when others then
+  return '{"": true}';
+end;
+$function$;
+comment on function private.large_row(anyelement,text[]) is 'A row as JSON, reduced to its key if it has more than 1 MiB.';
 
 -- function private.lock_task(text)
 CREATE OR REPLACE FUNCTION private.lock_task(id text)
@@ -5506,6 +5742,136 @@ end;
 $function$;
 comment on function private.tg__timestamps() is 'Before update: keeps created_at, moves updated_at forward.';
 
+-- function private.tg__webhook()
+CREATE OR REPLACE FUNCTION private.tg__webhook()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_webhook uuid := TG_ARGV[0]::uuid;
+  v_keys text[];
+  v_old json;
+  v_new json;
+begin
+  if not exists (select from api.webhooks where id = v_webhook and is_enabled) then
+    return null;
+  end if;
+  select array_agg(attname order by position) into v_keys
+    from pg_index, unnest(indkey::smallint[]) with ordinality as key (number, position), pg_attribute
+    where indrelid = TG_RELID and indisprimary and attrelid = TG_RELID and attnum = number;
+  if TG_LEVEL = 'ROW' then
+    if TG_OP <> 'INSERT' then
+      v_old := case when pg_column_size(OLD) > 8000 then private.large_row(OLD, v_keys) else row_to_json(OLD) end;
+    end if;
+    if TG_OP <> 'DELETE' then
+      v_new := case when pg_column_size(NEW) > 8000 then private.large_row(NEW, v_keys) else row_to_json(NEW) end;
+    end if;
+    insert into private.webhook_deliveries (webhook_id, type, keys, old, new) values (v_webhook, TG_OP, v_keys, v_old, v_new);
+  elsif TG_OP = 'INSERT' then
+    insert into private.webhook_deliveries (webhook_id, type, keys, new)
+      select v_webhook, TG_OP, v_keys,
+        case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+      from new_rows as n;
+  elsif TG_OP = 'DELETE' then
+    insert into private.webhook_deliveries (webhook_id, type, keys, old)
+      select v_webhook, TG_OP, v_keys,
+        case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+      from old_rows as o;
+  else
+    insert into private.webhook_deliveries (webhook_id, type, keys, old, new)
+      select v_webhook, TG_OP, v_keys, before.row, after.row
+      from (
+        select row_number() over (),
+          case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+        from old_rows as o
+      ) as before (number, row)
+      join (
+        select row_number() over (),
+          case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+        from new_rows as n
+      ) as after (number, row) using (number)
+      order by number;
+  end if;
+  return null;
+end;
+$function$;
+comment on function private.tg__webhook() is 'Records changes for the webhook whose id is the argument.';
+
+-- function private.tg_webhooks__capture()
+CREATE OR REPLACE FUNCTION private.tg_webhooks__capture()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if TG_OP = 'DELETE' then
+    perform private.drop_webhook_triggers(OLD.id);
+    delete from private.webhook_deliveries where webhook_id = OLD.id;
+    delete from private.webhook_leases where webhook_id = OLD.id;
+  elsif TG_OP = 'INSERT' then
+    perform private.create_webhook_triggers(NEW);
+  elsif (NEW.id, NEW.table_name, NEW.events) is distinct from (OLD.id, OLD.table_name, OLD.events) then
+    perform private.drop_webhook_triggers(OLD.id);
+    perform private.create_webhook_triggers(NEW);
+  end if;
+  notify webhooks;
+  return null;
+end;
+$function$;
+comment on function private.tg_webhooks__capture() is 'Creates and drops the triggers that record the changes for a webhook, and notifies the service.';
+
+-- function private.tg_webhooks__check()
+CREATE OR REPLACE FUNCTION private.tg_webhooks__check()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_become text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
+  v_name text[];
+  v_given text := NEW.table_name;
+begin
+  if TG_OP = 'UPDATE' and NEW.disabled_because is not distinct from OLD.disabled_because then
+    NEW.disabled_because := null;
+  end if;
+  if TG_OP = 'INSERT' or NEW.table_name <> OLD.table_name then
+    begin
+      v_name := parse_ident(NEW.table_name);
+    exception when others then
+      v_name := '{}';
+    end;
+    if cardinality(v_name) = 1 then
+      v_name := array['public', v_name[1]];
+    end if;
+    select format('%I.%I', nspname, relname) into NEW.table_name
+      from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where array[nspname, relname]::text[] = v_name and relkind in ('r', 'p') and relpersistence <> 't'
+        and nspname not in ('api', 'private', 'pg_catalog', 'information_schema');
+    if not found then
+      raise exception 'There is no table % whose changes can be sent', v_given
+        using errcode = 'WRONG', detail = 'table_name', hint = 'Write the name with its schema: public.orders.';
+    end if;
+  end if;
+  if TG_OP = 'INSERT' or NEW.role <> OLD.role then
+    -- The service sends what this role may read. The owner of the tables, and a superuser, are bound by no policy.
+    if not exists (
+      select from pg_roles as login
+      where not login.rolsuper and has_function_privilege(login.oid, 'private.lock_task(text)', 'execute')
+        and login.oid <> (select relowner from pg_class where oid = TG_RELID)
+        and pg_has_role(login.oid, to_regrole(quote_ident(NEW.role)), v_become)
+    ) then
+      raise exception 'The login of the service cannot read as role %', NEW.role
+        using errcode = 'WRONG', detail = 'role',
+          hint = 'Choose a role of requests, such as service_role, whose rights decide which rows and columns are sent.';
+    end if;
+  end if;
+  return NEW;
+end;
+$function$;
+comment on function private.tg_webhooks__check() is 'Checks the table and the role of a webhook.';
+
 -- function private.translated_title(bigint,text)
 CREATE OR REPLACE FUNCTION private.translated_title(article_id bigint, language text)
  RETURNS text
@@ -5518,6 +5884,14 @@ BEGIN ATOMIC
 END;
 grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
 comment on function private.translated_title(bigint,text) is 'The title in that language; null without a translation.';
+
+-- function private.webhook_trigger_name(uuid,text)
+CREATE OR REPLACE FUNCTION private.webhook_trigger_name(webhook uuid, event text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((('_950_webhook_'::text || lower(event)) || '_'::text) || replace((webhook)::text, '-'::text, ''::text));
+comment on function private.webhook_trigger_name(uuid,text) is 'The name of the trigger that records one kind of change for a webhook.';
 
 -- function private.withdraw_task(uuid,text)
 CREATE OR REPLACE FUNCTION private.withdraw_task(id uuid, owner text)

@@ -193,6 +193,7 @@ const indexes = `
     select from pg_constraint where conindid = indexrelid and conrelid = indrelid and contype in ('p', 'u', 'x')
   )`;
 
+/** Without those of webhooks, which follow from rows. */
 const triggers = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -202,7 +203,7 @@ const triggers = `
     ) as statement
   from pg_trigger as trigger
   join pg_class as class on class.oid = tgrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
-  where not tgisinternal`;
+  where not tgisinternal and tgfoid is distinct from to_regprocedure('private.tg__webhook()')`;
 
 /** Row-level security and replica identity. */
 const rowSettings = `
