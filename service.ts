@@ -58,6 +58,7 @@ import {
   makeTaskRunner,
   type QueueTask,
 } from "./rest-gateway/tasks/task-queue.ts";
+import { startWebhooks, type WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 
@@ -144,12 +145,14 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
+  const webhooks = await startWebhooks(core);
+  opened.defer(() => webhooks?.close(0));
   const jobs = canQueueTasks || backups ? await openJobs(core, state, { canQueueTasks, backups }, opened) : null;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
   state.siteUrl ??= serverUrl(server, config.host);
-  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs }));
+  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs, webhooks }));
 
   const running = opened.move();
   return {
@@ -250,12 +253,14 @@ function openHttpServer(
   return openServer((request, response) => state.handlers.entry(request, response), config, upgrade);
 }
 
+type DrainedWork = { readonly jobs: JobRunner | null; readonly webhooks: WebhookDispatcher | null };
+
 /** Completes requests, operations and tasks in progress, within DRAIN_TIMEOUT_SECONDS. */
 async function drainService(
   server: Awaited<ReturnType<typeof openServer>>,
   config: Config,
   state: ServiceState,
-  { graphql, realtime, jobs }: StreamingInterfaces & { readonly jobs: JobRunner | null },
+  { graphql, realtime, jobs, webhooks }: StreamingInterfaces & DrainedWork,
 ): Promise<void> {
   state.acceptsWork = false;
   // In a rolling restart of workers, others take over at the same address.
@@ -270,6 +275,7 @@ async function drainService(
     graphql.closeSockets(milliseconds),
     realtime.closeSockets(milliseconds),
     jobs?.close(milliseconds),
+    webhooks?.close(milliseconds),
   ]);
 }
 

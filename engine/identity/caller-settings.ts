@@ -26,9 +26,9 @@ const TRUE_PATTERN = /^(on|t|tr|tru|true|y|ye|yes|1)$/i;
 
 const NO_SETTINGS: readonly (readonly [name: string, value: string])[] = [];
 
-/** The interface that received the request, or the queue of function calls; policies may check it. */
+/** The interface that received the request, the queue of function calls, or the sending of webhooks; policies may check it. */
 export type InterfaceName = (typeof INTERFACE_NAMES)[number];
-export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime", "queue"] as const;
+export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime", "queue", "webhooks"] as const;
 
 export type RequestInfo = {
   readonly interface: InterfaceName;

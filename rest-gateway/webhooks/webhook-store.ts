@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import type { Webhook } from "./delivery.ts";
+
+/** A webhook whose deliveries this process sends. */
+export type LeasedWebhook = Webhook & {
+  readonly schema: string;
+  readonly table: string;
+  readonly where: string | null;
+  readonly role: string;
+  /** JSON with the role, as in a token. */
+  readonly claimsText: string;
+};
+
+/** A change as it was recorded. */
+export type RecordedChange = {
+  /** The order of the changes of one row. */
+  readonly id: string;
+  readonly deliveryId: string;
+  readonly type: "INSERT" | "UPDATE" | "DELETE";
+  readonly key: string;
+  readonly movedTo: string | null;
+  readonly attempts: number;
+  readonly recordedAt: string;
+  /** JSON. */
+  readonly old: string | null;
+  readonly new: string | null;
+  /** The same, reduced to some columns. */
+  readonly sentOld: string | null;
+  readonly sentNew: string | null;
+};
+
+export type PageRequest = {
+  /** Only changes with a greater id. */
+  readonly after: string;
+  /** Changes that are not read again. */
+  readonly loadedIds: readonly string[];
+  readonly blockedKeys: readonly string[];
+  /** Null: all. */
+  readonly columns: readonly string[] | null;
+  readonly limit: number;
+};
+
+export type FailedDelivery = {
+  readonly id: string;
+  readonly attempts: number;
+  /** Null: it is dead. */
+  readonly delayMs: number | null;
+  readonly reason: string;
+};
+
+export type DeliveryResults = {
+  /** Delivered, or not to be sent. */
+  readonly doneIds: readonly string[];
+  readonly failed: readonly FailedDelivery[];
+};
+
+/** Milliseconds from the call until another process may take the webhooks over. */
+export const LEASE_MS = 15_000;
+const PAGE_BYTES = 4 * 2 ** 20;
+const MAX_REASON_LENGTH = 1_000;
+
+/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+const HAS_WEBHOOKS = `
+  select from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = 'api') and relname = 'webhooks'
+    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'select, update')
+    and has_schema_privilege(to_regnamespace('private')::oid, 'usage') and has_table_privilege(to_regclass('private.webhook_deliveries'), 'delete')`;
+
+const LEASE = `
+  with webhooks as materialized (
+    select * from api.webhooks where is_enabled and disabled_because is null
+  ), leased as (
+    insert into private.webhook_leases as lease (webhook_id, holder, expires_at)
+    select id, $1, clock_timestamp() + ${LEASE_MS} * interval '1 millisecond' from webhooks order by id
+    on conflict (webhook_id) do update set holder = excluded.holder, expires_at = excluded.expires_at
+      where lease.holder = excluded.holder or lease.expires_at < clock_timestamp()
+    returning webhook_id
+  )
+  select id, name, url, secret, "where", role, max_attempts as "maxAttempts",
+    (extract(epoch from timeout) * 1000)::integer as "timeoutMs", (claims || jsonb_build_object('role', role))::text as "claimsText",
+    (parse_ident(table_name))[1] as schema, (parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
+  from webhooks left join leased on webhook_id = id`;
+
+const RELEASE = "delete from private.webhook_leases where holder = $1 and (webhook_id = $2 or $2 is null)";
+
+const READ_DELAYED = `
+  select key, moved_to as "movedTo", extract(epoch from due_at - clock_timestamp()) * 1000 as "delayMs"
+  from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > clock_timestamp()`;
+
+/** A key that a row with a blocked key has moved to is blocked, too. The size of a change is that of its storage. */
+const READ_PAGE = `
+  with recursive blocked (key) as (
+    select unnest($4::text[])
+    union
+    select moved_to from blocked join private.webhook_deliveries as delivery using (key)
+    where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
+  ), page as (
+    select *, sum(coalesce(pg_column_size(old), 0) + coalesce(pg_column_size(new), 0))
+      over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
+    from (
+      select * from private.webhook_deliveries
+      where webhook_id = $1 and state = 'pending' and id > $2 and id <> all ($3::bigint[])
+        and not key = any (array(select key from blocked)) and not coalesce(moved_to = any (array(select key from blocked)), false)
+      order by id limit $6
+    ) as page
+  )
+  select id, delivery_id as "deliveryId", type, key, moved_to as "movedTo", attempts, old::text, new::text,
+    to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt",
+    (select json_object_agg(name, value) from json_each(case when $5::text[] is not null then old end) as cell (name, value)
+      where name = any ($5))::text as "sentOld",
+    (select json_object_agg(name, value) from json_each(case when $5::text[] is not null then new end) as cell (name, value)
+      where name = any ($5))::text as "sentNew"
+  from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
+
+/** A process that has lost its lease meanwhile changes nothing. */
+const COMPLETE = `
+  with lease as materialized (
+    select from private.webhook_leases where webhook_id = $1 and holder = $2 for update
+  ), done as (
+    delete from private.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
+  ), failed as (
+    update private.webhook_deliveries as delivery
+    set attempts = failure.attempts, last_error = failure.reason,
+      state = case when failure.delay is null then 'dead' else 'pending' end,
+      due_at = clock_timestamp() + failure.delay * interval '1 millisecond'
+    from unnest($4::bigint[], $5::integer[], $6::double precision[], $7::text[]) as failure (id, attempts, delay, reason)
+    where delivery.id = failure.id and exists (select from lease)
+  )
+  select from lease`;
+
+const DISABLE = `
+  update api.webhooks set disabled_because = $3, is_enabled = is_enabled and not $4
+  where id = $1 and exists (select from private.webhook_leases where webhook_id = $1 and holder = $2)`;
+
+export async function hasWebhooks(asOwner: AsOwner): Promise<boolean> {
+  const { rowCount } = await asOwner((client) => client.query(HAS_WEBHOOKS));
+  return rowCount === 1;
+}
+
+/** The webhooks and their recorded changes in the database, for the process that has leased them. */
+export class WebhookStore {
+  readonly #asOwner: AsOwner;
+  readonly #holder = randomUUID();
+
+  constructor(asOwner: AsOwner) {
+    this.#asOwner = asOwner;
+  }
+
+  /** Leases the enabled webhooks that no other process has, or renews their leases. `enabled` counts those of all processes. */
+  async lease(): Promise<{ readonly enabled: number; readonly webhooks: readonly LeasedWebhook[] }> {
+    const { rows } = await this.#query<LeasedWebhook & { readonly isLeased: boolean }>(LEASE, [this.#holder]);
+    return { enabled: rows.length, webhooks: rows.filter(({ isLeased }) => isLeased) };
+  }
+
+  /** Lets another process take over at once: one webhook, or all. */
+  async release(webhookId: string | null): Promise<void> {
+    await this.#query(RELEASE, [this.#holder, webhookId]);
+    await this.#query("notify webhooks", []);
+  }
+
+  async readDelayed(
+    webhookId: string,
+  ): Promise<readonly { readonly key: string; readonly movedTo: string | null; readonly delayMs: number }[]> {
+    const rows = await this.#query<{ key: string; movedTo: string | null; delayMs: string }>(READ_DELAYED, [webhookId]);
+    return rows.rows.map(({ delayMs, ...keys }) => ({ ...keys, delayMs: Number(delayMs) }));
+  }
+
+  async readPage(webhookId: string, page: PageRequest): Promise<readonly RecordedChange[]> {
+    const { after, loadedIds, blockedKeys, columns, limit } = page;
+    const values = [webhookId, after, loadedIds, blockedKeys, columns, limit];
+    return (await this.#query<RecordedChange>(READ_PAGE, values)).rows;
+  }
+
+  /** False: the lease is lost, and nothing was changed. */
+  async complete(webhookId: string, { doneIds, failed }: DeliveryResults): Promise<boolean> {
+    const { rowCount } = await this.#query(COMPLETE, [
+      webhookId,
+      this.#holder,
+      doneIds,
+      failed.map(({ id }) => id),
+      failed.map(({ attempts }) => attempts),
+      failed.map(({ delayMs }) => delayMs),
+      failed.map(({ reason }) => reason.slice(0, MAX_REASON_LENGTH)),
+    ]);
+    return rowCount === 1;
+  }
+
+  /** Stops sending; with `ends`, recording too. */
+  async disable(webhookId: string, reason: string, { ends }: { readonly ends: boolean }): Promise<void> {
+    await this.#query(DISABLE, [webhookId, this.#holder, reason.slice(0, MAX_REASON_LENGTH), ends]);
+  }
+
+  #query<Row extends object = object>(text: string, values: unknown[]) {
+    return this.#asOwner((client) => client.query<Row>(text, values));
+  }
+}
