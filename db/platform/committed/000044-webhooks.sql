@@ -1,5 +1,5 @@
---! Previous: sha1:38712c6706a1564a0ac42fa16007dea2137cd4c4
---! Hash: sha1:438637ebb4999984cbed594d493527b79cd6d803
+--! Previous: sha1:7b85b96ad1c109858e6e697895bbfd20111932a7
+--! Hash: sha1:5bccdc1aa683a2cd52aca4085bd504917fd69cf6
 --! Message: webhooks
 
 -- Changes of rows that are sent to other services. A trigger records them in the transaction that makes them; the service sends
