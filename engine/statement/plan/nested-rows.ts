@@ -102,17 +102,21 @@ class NestedRowReader {
       if (this.#isColumn(into.table, key, value)) values.set(key, value);
       else this.#addRelated(into, row, index, { key, value, level });
     }
-    this.#addColumns(into, values, path, names !== null);
+    if (!names) this.#addColumns(into, this.#columnKeys(into.table, record), path);
     return index;
   }
 
+  /** With those whose value is the related row instead. */
+  #columnKeys({ columns }: CatalogTable, record: JsonObject): string[] {
+    return Object.keys(record).filter((key) => columns.has(key) && !this.#nested.relations?.has(key));
+  }
+
   /** Without defaults for missing values, rows with other keys than the first would get nulls. */
-  #addColumns({ columns, rows }: NestedTable, values: NestedRow["values"], path: string, areNamed: boolean): void {
-    if (areNamed) return;
+  #addColumns({ columns, rows }: NestedTable, keys: readonly string[], path: string): void {
     const isFirst = rows.length === 1;
-    const isAlike = values.size === columns.size && [...values.keys()].every((name) => columns.has(name));
+    const isAlike = keys.length === columns.size && keys.every((name) => columns.has(name));
     if (!isFirst && !isAlike && !this.#context.missingAsDefault) throw keysMustMatch(path);
-    for (const name of values.keys()) columns.add(name);
+    for (const name of keys) columns.add(name);
   }
 
   #addRelated(

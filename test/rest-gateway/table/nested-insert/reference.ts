@@ -1,0 +1,100 @@
+import type pg from "pg";
+import type { PayloadRow, RelatedRows } from "./payloads.ts";
+import { SHOP, type ShopRelation } from "./shop.ts";
+
+export const CLAIMS = { role: "authenticated", sub: "ann" } as const;
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The code of the error for a row that a trigger has dropped. */
+export const ROW_DROPPED = "row dropped";
+
+/** Inserts the rows one after the other, as the role, in one transaction. Returns the SQLSTATE that it ends with; null without an error. */
+export async function insertOneByOne(client: pg.Client, rows: readonly PayloadRow[]): Promise<string | null> {
+  await client.query("begin");
+  try {
+    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+      CLAIMS.role,
+      JSON.stringify(CLAIMS),
+    ]);
+    for (const row of rows) await insertTree(client, row, {}, []);
+    await client.query("commit");
+    return null;
+  } catch (error) {
+    await client.query("rollback");
+    return (error as pg.DatabaseError).code ?? ROW_DROPPED;
+  }
+}
+
+/** Parents first. Returns the columns that the row around it needs. */
+async function insertTree(
+  client: pg.Client,
+  { table, values, related }: PayloadRow,
+  given: Values,
+  needed: readonly string[],
+): Promise<Values> {
+  const own: Record<string, unknown> = { ...values, ...given };
+  for (const { relation, rows } of related) {
+    if (relation.kind !== "to-one") continue;
+    const parent =
+      rows &&
+      (await insertTree(
+        client,
+        rows[0]!,
+        {},
+        relation.columns.map(([, other]) => other),
+      ));
+    for (const [name, other] of relation.columns) own[name] = parent?.[other] ?? null;
+  }
+  const below = related.filter(({ relation, rows }) => relation.kind !== "to-one" && rows !== null && rows.length > 0);
+  const keys = below.flatMap(({ relation }) => relation.columns.map(([name]) => name));
+  const written = await insertRow(client, table, own, [...new Set([...needed, ...keys])]);
+  for (const each of below) await insertRelated(client, each, written);
+  return written;
+}
+
+async function insertRelated(client: pg.Client, { relation, rows }: RelatedRows, row: Values): Promise<void> {
+  for (const each of rows!) {
+    if (relation.kind === "to-many") {
+      await insertTree(client, each, keysFrom(relation.columns, row), []);
+    } else if (relation.kind === "many-to-many") {
+      const { junction, targetColumns } = relation;
+      const target = await insertTree(
+        client,
+        each,
+        {},
+        targetColumns.map(([name]) => name),
+      );
+      await insertRow(client, junction, { ...keysFrom(relation.columns, row), ...keysFrom(targetColumns, target) }, []);
+    }
+  }
+}
+
+function keysFrom(columns: ShopRelation["columns"], row: Values): Values {
+  return Object.fromEntries(columns.map(([own, other]) => [other, row[own]]));
+}
+
+async function insertRow(client: pg.Client, table: string, values: Values, needed: readonly string[]): Promise<Values> {
+  const names = Object.keys(values);
+  const places = names.map((_, index) => `$${index + 1}`);
+  const into = names.length > 0 ? `(${names}) values (${places})` : "default values";
+  const returning = needed.length > 0 ? ` returning ${needed}` : "";
+  const given = names.map((name) => toParameter(values[name]));
+  const { rows, rowCount } = await client.query(`insert into public.${table} ${into}${returning}`, given);
+  if (rowCount !== 1) throw new Error(`The row of ${table} was dropped.`);
+  return rows[0] ?? {};
+}
+
+function toParameter(value: unknown): unknown {
+  const isJson = value !== null && typeof value === "object" && !Array.isArray(value);
+  return isJson ? JSON.stringify(value) : value;
+}
+
+/** All rows, by what they contain and refer to. */
+export async function stateOf(owner: pg.Client): Promise<unknown> {
+  const selects = Object.entries(SHOP).map(
+    ([name, { shown }]) =>
+      `select '${name}' as name, (select jsonb_agg(r order by r::text) from (select ${shown} from public.${name} as t) as r) as rows`,
+  );
+  return (await owner.query(selects.join(" union all "))).rows;
+}

@@ -1,0 +1,26 @@
+-- Without the triggers of foreign keys, and faster than `truncate`.
+set session_replication_role = replica;
+delete from public.customers;
+delete from public.products;
+delete from public.orders;
+delete from public.lines;
+delete from public.parcels;
+delete from public.notes;
+delete from public.tags;
+delete from public.order_tags;
+delete from public.addresses;
+delete from public.shipments;
+delete from public.people;
+delete from public.nodes;
+delete from public.events;
+delete from public.event_parts;
+reset session_replication_role;
+insert into public.customers (id, label, owner) values ('00000000-0000-4000-8000-000000000001', 'old customer', 'ann');
+insert into public.products (code, label) values ('OLD', 'old product');
+insert into public.orders (id, label, owner) overriding system value values (1, 'old order', 'ann'), (2, 'order of bob', 'bob');
+insert into public.lines (order_id, place, label) values (1, 1, 'old line'), (2, 1, 'line of bob');
+insert into public.tags (id, label) overriding system value values (1, 'old tag');
+insert into public.addresses (id, label) overriding system value values (1, 'old address');
+insert into public.people (id, label) overriding system value values (1, 'old person'), (2, 'old hermit');
+insert into public.nodes (tenant, no, label) values (1, 1, 'old node');
+insert into public.events (id, kind, label) values ('00000000-0000-4000-8000-000000000001', 'made', 'old event');
