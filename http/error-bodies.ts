@@ -15,14 +15,14 @@ export type ErrorVerbosity = "verbose" | "minimal";
 
 /** The body in the table interface. */
 export function toTableBody(error: HttpError) {
-  const { code, message, tableMessage, details, hint } = error;
-  return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message };
+  const { code, message, tableMessage, details, hint, beside } = error;
+  return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message, ...beside };
 }
 
 /** The same without details, for deployments that hide them. */
 export function toMinimalTableBody(error: HttpError) {
   const { code, message } = toTableBody(error);
-  return { code, message };
+  return { code, message, ...error.beside };
 }
 
 /** GraphQL's entry in `errors`, less its path and locations. */

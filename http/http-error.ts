@@ -56,6 +56,12 @@ export class HttpError extends ApiError {
   }
 }
 
+/** The same error with further members in its body. */
+export function withMembers(error: HttpError, beside: HttpError["beside"]): HttpError {
+  const members = { ...error.beside, ...beside };
+  return new HttpError(error.status, error.code, error.message, { ...error, beside: members, cause: error.cause });
+}
+
 function kindOf(status: number): ErrorKind {
   return KIND_OF_STATUS.get(status) ?? (status >= 500 ? "internal" : "invalid");
 }

@@ -91,7 +91,7 @@ export type Pipeline<Parsed extends ParsedRequest> = {
 };
 
 /** A request whose caller and meaning are known. */
-type ExecutableRequest<Parsed extends ParsedRequest> = {
+export type ExecutableRequest<Parsed extends ParsedRequest> = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
   readonly parsed: Parsed;
@@ -101,7 +101,7 @@ type ExecutableRequest<Parsed extends ParsedRequest> = {
 };
 
 /** While the schema changes, a request is tried with at most so many catalogues. */
-const MAX_ATTEMPTS = 4;
+export const MAX_ATTEMPTS = 4;
 
 /** The values of a larger body are bound in steps, between which other requests are served. */
 const LARGE_BODY_BYTES = 64 * 1024;
@@ -145,23 +145,17 @@ async function executeRequest<Parsed extends ParsedRequest>(
   executable: ExecutableRequest<Parsed>,
   transaction: RunStatement | null,
 ): Promise<GatewayResponse<ResponseBody>> {
-  const { request, caller, parsed, pipeline } = executable;
+  const { request, parsed, pipeline } = executable;
   const { stages } = request;
   const runIntent: RunIntent = (intent, planKey) => runFurther(executable, transaction, intent, planKey);
-  const intent = typeof parsed.intent === "function" ? await parsed.intent(runIntent) : parsed.intent;
-  if (parsed.precheck) await parsed.precheck(runIntent);
-  stages.enter("plan");
-  const planned = pipeline.plan(parsed, caller, intent, parsed.planKey);
-  stages.enter("query");
-  const prepared = isLarge(parsed)
-    ? await runStepwise(bindRequestInSteps(planned, intent), request.signal)
-    : bindRequest(planned, intent);
+  const preparing = prepareExecution(executable, runIntent);
+  const { intent, prepared } = preparing instanceof Promise ? await preparing : preparing;
   let result: RunResult | null = null;
   try {
     stages.enter("run");
     result = await runPrepared(executable, transaction, prepared);
     stages.enter("respond");
-    const response = pipeline.dialect.respond(parsed, planned.plan, result, runIntent);
+    const response = pipeline.dialect.respond(parsed, prepared.plan, result, runIntent);
     return response instanceof Promise ? await response : response;
   } catch (error) {
     if (result === null) rememberIntent(error, intent);
@@ -171,8 +165,47 @@ async function executeRequest<Parsed extends ParsedRequest>(
   }
 }
 
+type PreparedExecution = { readonly intent: Intent; readonly prepared: PreparedRequest };
+
+/** plan → query: at once, unless rows have to be read for the intent, or the body is large. */
+export function prepareExecution<Parsed extends ParsedRequest>(
+  executable: ExecutableRequest<Parsed>,
+  runIntent: RunIntent,
+): Awaitable<PreparedExecution> {
+  const { parsed } = executable;
+  if (typeof parsed.intent === "function" || parsed.precheck || isLarge(parsed)) {
+    return prepareInSteps(executable, runIntent);
+  }
+  const { intent } = parsed;
+  return { intent, prepared: bindRequest(planOwn(executable, intent), intent) };
+}
+
+async function prepareInSteps<Parsed extends ParsedRequest>(
+  executable: ExecutableRequest<Parsed>,
+  runIntent: RunIntent,
+): Promise<PreparedExecution> {
+  const { request, parsed } = executable;
+  const intent = typeof parsed.intent === "function" ? await parsed.intent(runIntent) : parsed.intent;
+  if (parsed.precheck) await parsed.precheck(runIntent);
+  const planned = planOwn(executable, intent);
+  const prepared = isLarge(parsed)
+    ? await runStepwise(bindRequestInSteps(planned, intent), request.signal)
+    : bindRequest(planned, intent);
+  return { intent, prepared };
+}
+
+function planOwn<Parsed extends ParsedRequest>(
+  { request, caller, parsed, pipeline }: ExecutableRequest<Parsed>,
+  intent: Intent,
+): PlannedRequest {
+  request.stages.enter("plan");
+  const planned = pipeline.plan(parsed, caller, intent, parsed.planKey);
+  request.stages.enter("query");
+  return planned;
+}
+
 /** A statement besides the request's own, such as one that reads the row above in the address. */
-async function runFurther<Parsed extends ParsedRequest>(
+export async function runFurther<Parsed extends ParsedRequest>(
   executable: ExecutableRequest<Parsed>,
   transaction: RunStatement | null,
   intent: Intent,
@@ -208,7 +241,7 @@ function runPrepared<Parsed extends ParsedRequest>(
   });
 }
 
-function contextOf<Parsed extends ParsedRequest>(
+export function contextOf<Parsed extends ParsedRequest>(
   executable: ExecutableRequest<Parsed>,
   plan: Plan | null,
 ): StatementContext {
@@ -241,12 +274,12 @@ async function respondToOptions<Parsed extends ParsedRequest>(
 /** Which statement failed: a dialect may explain the error by the values that it had. */
 const failedIntents = new WeakMap<Error, Intent>();
 
-function rememberIntent(error: unknown, intent: Intent): void {
+export function rememberIntent(error: unknown, intent: Intent): void {
   if (error instanceof Error) failedIntents.set(error, intent);
 }
 
 /** A 405 names the methods that the resource has (RFC 9110, section 15.5.6). */
-async function explainError<Parsed extends ParsedRequest>(
+export async function explainError<Parsed extends ParsedRequest>(
   thrown: unknown,
   caller: Caller,
   parsed: Parsed | null,
@@ -385,7 +418,7 @@ function mayHaveBody({ method }: GatewayRequest): boolean {
 }
 
 /** The same request, whose body can be read again when it is tried again. */
-function withRereadableBody(request: GatewayRequest): GatewayRequest {
+export function withRereadableBody(request: GatewayRequest): GatewayRequest {
   let body: Promise<Buffer> | null = null;
   return { ...request, readBody: (limit) => (body ??= request.readBody(limit)) };
 }

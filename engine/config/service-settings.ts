@@ -260,6 +260,12 @@ export const LIMIT_SETTINGS = {
     "1000",
     "Maximum number of rows in a page at /users, /api and in GraphQL; larger pages are cut.",
   ),
+  maxBatchParts: withDefault(
+    "BATCH_MAX",
+    integer(1, 10_000),
+    "100",
+    "Maximum number of requests in a batch; larger batches get 413.",
+  ),
   taskTimeout: withDefault(
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),

@@ -167,7 +167,7 @@ class OpenTransaction {
 
   constructor(request: TransactionRequest) {
     this.#request = request;
-    this.#context = request.context;
+    this.#context = withIdleTimeout(request.context);
   }
 
   async query(statement: Statement, options: QueryOptions = {}): Promise<StatementResult> {
@@ -216,6 +216,9 @@ class OpenTransaction {
     const guarded = statements.map((statement) =>
       statement.context ? { ...statement, context: withIdleTimeout(statement.context) } : statement,
     );
+    // The transaction begins with the settings of its first statement.
+    if (!this.#first && guarded[0]!.context) this.#context = guarded[0]!.context;
+    const opening = this.#context;
     const grouped = makeGroupSteps(guarded, this.#context, shapeOf, limits);
     const steps = group.options.isPreceding
       ? grouped.map((step) => ({ ...step, isPreceding: true as const }))
@@ -224,7 +227,7 @@ class OpenTransaction {
     const whole = { ...group, steps };
     if (group.options.end) this.#isOver = true;
     if (!this.#first) {
-      this.#first = this.#begin(whole);
+      this.#first = this.#begin(whole, opening);
       return this.#first;
     }
     // Outside the transaction it would run as the login instead of the caller.
@@ -286,11 +289,12 @@ class OpenTransaction {
    * Begins with the first statements. No result was returned yet, so it starts over if the connection is lost or a
    * prepared statement is outdated.
    */
-  async #begin(group: StatementGroup): Promise<BatchReply> {
+  async #begin(group: StatementGroup, context: StatementContext): Promise<BatchReply> {
     const pace = group.shapes.length === 1 ? group.shapes[0]! : combinedPace(group.shapes);
     this.#connection = await leaseConnection(this.#request, pace);
     this.#begunAt = performance.now();
-    const opening = this.#openingSteps();
+    const { limits, isolation } = this.#request;
+    const opening = makeOpeningSteps(context, limits, isolation);
     const reply = await this.#send(group, opening);
     const { outcome } = reply;
     if (outcome.kind === "lost" && !(outcome.sent && group.options.end === "commit")) {
@@ -399,11 +403,6 @@ class OpenTransaction {
     const follows =
       outcome.kind === "lost" ? !outcome.sent : (error as { code?: string }).code === IN_FAILED_TRANSACTION;
     if (!follows || !this.#failure) this.#failure = error;
-  }
-
-  #openingSteps(): BatchStep[] {
-    const { context, limits, isolation } = this.#request;
-    return makeOpeningSteps(withIdleTimeout(context), limits, isolation);
   }
 }
 

@@ -67,13 +67,13 @@ export class RequestLimit {
     });
   }
 
-  count(caller: string): RateLimitStatus {
+  count(caller: string, points = 1): RateLimitStatus {
     const limit = this.#limit;
     const window = this.#windowOf(caller);
-    const isAdmitted = window.points < limit;
+    const isAdmitted = window.points + points <= limit;
     if (isAdmitted) {
-      window.points++;
-      this.#report(caller, window);
+      window.points += points;
+      this.#report(caller, window, points);
     }
     return { isAdmitted, limit, remaining: Math.max(0, limit - window.points), endsAt: window.endsAt };
   }
@@ -84,8 +84,9 @@ export class RequestLimit {
     clearTimeout(this.#timer);
   }
 
-  #report(caller: string, window: CountingWindow): void {
-    if (window.unreported++ === 0) this.#unreportedCallers.add(caller);
+  #report(caller: string, window: CountingWindow, points: number): void {
+    if (window.unreported === 0) this.#unreportedCallers.add(caller);
+    window.unreported += points;
     if (!this.#isSyncing && window.unreported >= this.#limit * EARLY_REPORT_FRACTION) void this.#sync();
     else this.#scheduleSync();
   }

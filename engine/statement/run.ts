@@ -65,14 +65,21 @@ async function runNestedInsert(
   }
 }
 
-/** The statements of a request in their order; the last one returns the response. */
-export function statementsOf({ statement, nested }: Pick<PreparedRequest, "statement" | "nested">): Statement[] {
-  return nested ? [...nested.statements, statement] : [statement];
+type GroupedRequest = Pick<PreparedRequest, "statement" | "nested"> & Partial<Pick<PreparedRequest, "estimate">>;
+
+/** The statements of a request in their order; the last one returns the response, or the estimate of its total. */
+export function statementsOf({ statement, nested, estimate }: GroupedRequest): Statement[] {
+  if (!nested && !estimate) return [statement];
+  return [...(nested?.statements ?? []), statement, ...(estimate ? [estimate.statement] : [])];
 }
 
 /** The response of a request, from the results of its statements. */
-export function readGroupResult({ plan }: Pick<PreparedRequest, "plan">, results: readonly ResultRows[]): RunResult {
-  return readResult(plan, results.at(-1)!.rows);
+export function readGroupResult(
+  { plan, estimate }: Pick<PreparedRequest, "plan" | "estimate">,
+  results: readonly ResultRows[],
+): RunResult<string | Buffer> {
+  const result = readResult(plan, results.at(estimate ? -2 : -1)!.rows);
+  return estimate ? withEstimatedTotal(result, estimate, results.at(-1)!.rows) : result;
 }
 
 /** The error of a request whose statement of that index has failed; null: none of them. */
@@ -294,18 +301,32 @@ function toPiece(text: string): StreamPiece {
  */
 async function withEstimate<R extends Pick<RunResult, "body" | "total">>(
   result: R,
-  { statement, exactUpTo }: PreparedEstimate,
+  estimate: PreparedEstimate,
   context: StatementContext,
   database: Database,
 ): Promise<R> {
-  const { total, body } = result;
-  if (exactUpTo !== null && total !== null && total <= exactUpTo) return result;
+  const { body } = result;
+  if (isCountExact(result, estimate)) return result;
   try {
-    const { rows } = await database.run(context, statement, { readOnly: true });
-    const estimate = Number(JSON.parse(rows.map(([line]) => line).join("\n"))[0].Plan["Plan Rows"]);
-    return { ...result, total: Math.max(estimate, total ?? 0) };
+    const { rows } = await database.run(context, estimate.statement, { readOnly: true });
+    return withEstimatedTotal(result, estimate, rows);
   } catch (error) {
     if (body instanceof RowBodyStream) await body.return();
     throw error;
   }
+}
+
+function isCountExact({ total }: Pick<RunResult, "total">, { exactUpTo }: PreparedEstimate): boolean {
+  return exactUpTo !== null && total !== null && total <= exactUpTo;
+}
+
+/** `rows` are the lines of EXPLAIN. */
+function withEstimatedTotal<R extends Pick<RunResult, "total">>(
+  result: R,
+  estimate: PreparedEstimate,
+  rows: ResultRows["rows"],
+): R {
+  if (isCountExact(result, estimate)) return result;
+  const planned = Number(JSON.parse(rows.map(([line]) => line).join("\n"))[0].Plan["Plan Rows"]);
+  return { ...result, total: Math.max(planned, result.total ?? 0) };
 }

@@ -16,7 +16,8 @@ type RateLimitHeaders = Readonly<Record<string, string>>;
 
 /** Counts a request once, by its caller or, if there is none, by its address, and refuses it above the rate limit. */
 export type Admission = {
-  readonly admit: (caller: Caller | null) => void;
+  /** Counts what is missing to `count`. */
+  readonly admit: (caller: Caller | null, count?: number) => void;
   /** The rate-limit headers of the response. */
   readonly headers: () => RateLimitHeaders;
 };
@@ -31,10 +32,15 @@ const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
 export function makeAdmission(url: string, limit: RequestLimit | null, connection: () => ClientConnection): Admission {
   if (limit === null || UNLIMITED_PATHS.test(url)) return UNLIMITED;
   let status: RateLimitStatus | null = null;
+  let counted = 0;
   return {
-    admit(caller) {
-      if (status) return;
-      status = limit.count(callerKey(caller?.claims ?? null, () => connection().address));
+    admit(caller, count = 1) {
+      if (count <= counted) return;
+      status = limit.count(
+        callerKey(caller?.claims ?? null, () => connection().address),
+        count - counted,
+      );
+      counted = count;
       if (!status.isAdmitted) throw tooManyRequests(status);
     },
     headers: () => (status ? headersOf(status) : NO_HEADERS),

@@ -148,7 +148,7 @@ function refuseEncoded({ headers }: IncomingMessage): void {
   });
 }
 
-function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
+export function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
   return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
     hint: ["Send it in several requests.", hint].join(" ").trimEnd(),
   });

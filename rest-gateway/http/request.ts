@@ -24,8 +24,11 @@ export type GatewayRequest = {
   readonly signal: AbortLike;
   /** The client's address and scheme, as far as TRUST_PROXY trusts proxies. */
   connection(): ClientConnection;
-  /** Call as soon as the caller is known and before any work. Throws 429 above the rate limit. */
-  admit(caller: Caller | null): void;
+  /**
+   * Call as soon as the caller is known and before any work; again if the request turns out to count as several. Throws
+   * 429 above the rate limit.
+   */
+  admit(caller: Caller | null, count?: number): void;
   /** Adds headers to the response, also to an error; the response's own headers take precedence. */
   addResponseHeaders(headers: Readonly<Record<string, string>>): void;
   /** Reads the body, once. Rejects a body above the limit. */

@@ -13,6 +13,7 @@ import type { Plan } from "../../engine/statement/plan/plan.ts";
 import { makeRequestPlanner, type PlannedRequest, type PlanRequest } from "../../engine/statement/prepare.ts";
 import type { RunResult } from "../../engine/statement/run.ts";
 import { type FindBodyLimit, makeBodyLimits } from "../../http/body-limit.ts";
+import { handleBatch } from "../batch/run-batch.ts";
 import { type GatewayHandler, type GatewayRequest, TABLE_PREFIX } from "../http/request.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import {
@@ -28,7 +29,7 @@ import type { QueueTask, TaskHandler } from "../tasks/task-queue.ts";
 import { authenticateTableCaller } from "./authenticate.ts";
 import { toTableError, visibleColumnHint } from "./explain-error.ts";
 import { NO_BODY, type ParsedBody, parseBody } from "./parse/body.ts";
-import { parseContentType } from "./parse/headers.ts";
+import { type Preferences, parseContentType } from "./parse/headers.ts";
 import { queryWithoutApiKey } from "./parse/query-string.ts";
 import {
   hasRequestBody,
@@ -40,6 +41,7 @@ import {
 import { type RequestShape, RequestShapeCache, requestShape } from "./request-shape-cache.ts";
 import { allowedMethods, makeRootDescription } from "./respond/describe.ts";
 import { respond } from "./respond/respond.ts";
+import { isTableBatch, makeTableBatch } from "./table-batch.ts";
 
 type TableDependencies = {
   readonly config: Config;
@@ -103,8 +105,12 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
     optionsStatus: 200,
   };
 
+  const isRolledBackBy = (preferences: Preferences) => isRolledBack(config, { preferences });
+  const settings = tableParseSettings(config);
+  const batch = makeTableBatch({ config, catalog, pipeline, settings, isRolledBack: isRolledBackBy });
+
   return {
-    handle: (request) => handleRequest(request, pipeline),
+    handle: (request) => (isTableBatch(request) ? handleBatch(request, batch) : handleRequest(request, pipeline)),
     prepareTask: (request, caller) => prepareTask(request, caller, pipeline),
     explainError: (thrown, caller) => dialect.explainError(thrown, caller),
   };
@@ -221,7 +227,7 @@ function responseOptions({ accept, method, preferences }: TableRequest): Respons
   };
 }
 
-function isRolledBack({ txEnd }: Config, { preferences }: TableRequest): boolean {
+function isRolledBack({ txEnd }: Config, { preferences }: Pick<TableRequest, "preferences">): boolean {
   return preferences.tx === null ? txEnd.startsWith("rollback") : preferences.tx === "rollback";
 }
 

@@ -1,0 +1,221 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { runStepwise } from "../../engine/concurrency/stepwise.ts";
+import { type JsonMember, type JsonRecord, readJsonRecords } from "../../engine/json/json-records.ts";
+import { isExactNumber, isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { GatewayRequest } from "../http/request.ts";
+
+const METHODS: ReadonlySet<unknown> = new Set(["GET", "POST", "PATCH", "PUT", "DELETE"]);
+const MEMBERS: readonly string[] = ["method", "path", "headers", "body"];
+/** The headers of a part; `If-*` are allowed as well. */
+const PART_HEADERS: ReadonlySet<string> = new Set([
+  ...["accept", "accept-profile", "content-profile", "content-type", "prefer", "range", "range-unit"],
+]);
+const JSON_TYPE = /^[^;]*\bjson\s*(;|$)/i;
+/** `3#/0/id`: a JSON Pointer (RFC 6901) into the response of part 3. */
+const REFERENCE = /^(\d{1,6})#((?:\/.*)?)$/s;
+/** Text in which no reference is searched for. */
+const REFERENCE_NAME = '"$ref"';
+const MAX_LEVELS = 1_000;
+const NO_BODY = Buffer.alloc(0);
+
+/** One request of a batch, whose references are not resolved yet. */
+export type BatchPart = {
+  readonly method: string;
+  readonly path: readonly (string | Reference)[];
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | { readonly value: unknown };
+  /** The index of the latest part that it refers to; -1 for none. */
+  readonly lastReference: number;
+};
+
+type Reference = { readonly part: number; readonly pointer: readonly string[] };
+
+/** The body of a part's response, parsed. */
+export type ReadPartBody = (index: number) => unknown;
+
+/** Thrown with the index of the part; null if no single part is at fault. */
+export class BatchFailure extends Error {
+  override name = "BatchFailure";
+  readonly index: number | null;
+
+  constructor(index: number | null, cause: unknown) {
+    super("the batch failed", { cause });
+    this.index = index;
+  }
+}
+
+/** Reads a list of parts. Throws a BatchFailure for a part that is malformed, and an HttpError for the list. */
+export async function readBatchParts(
+  list: Buffer,
+  maxParts: number,
+  request: Pick<GatewayRequest, "signal">,
+): Promise<readonly BatchPart[]> {
+  const limits = { maxRecords: maxParts, maxMembers: MEMBERS.length, maxLevels: Number.POSITIVE_INFINITY };
+  const found = await runStepwise(readJsonRecords(list, limits), request.signal);
+  if (found.kind === "invalid") throw invalidBatch("The batch is not valid JSON.");
+  if (found.kind !== "list") throw invalidBatch("The batch is not a list of requests.", PART_HINT);
+  if (found.count > maxParts) throw tooManyParts(maxParts);
+  if (found.count === 0) throw invalidBatch("The batch is empty.", PART_HINT);
+  return found.records.map((record, index) => {
+    try {
+      return readPart(record, index);
+    } catch (error) {
+      throw new BatchFailure(index, error);
+    }
+  });
+}
+
+const PART_HINT = 'A request is an object such as {"method": "POST", "path": "/orders", "headers": {}, "body": {}}.';
+
+function readPart(record: JsonRecord, index: number): BatchPart {
+  const members = record.members();
+  const unknown = [...members.keys()].find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined) throw invalidBatch(`A request of a batch has no member "${unknown}".`, PART_HINT);
+  const method = members.get("method")?.value;
+  if (!METHODS.has(method)) {
+    throw invalidBatch("The method of a request of a batch is GET, POST, PATCH, PUT or DELETE.", PART_HINT);
+  }
+  const headers = readHeaders(members.get("headers")?.value ?? {});
+  const path = readPath(members.get("path")?.value, index);
+  const { body, references } = readBody(members.get("body"), headers["content-type"], index);
+  const ofPath = path.flatMap((piece) => (typeof piece === "string" ? [] : piece.part));
+  return { method: String(method), path, headers, body, lastReference: Math.max(-1, ...ofPath, ...references) };
+}
+
+function readHeaders(value: unknown): Readonly<Record<string, string>> {
+  if (!isJsonObject(value)) throw invalidBatch("The headers of a request of a batch are an object.", PART_HINT);
+  const entries = Object.entries(value).map(([name, text]): [string, string] => {
+    const known = name.toLowerCase();
+    if (!PART_HEADERS.has(known) && !/^if-[a-z-]+$/.test(known)) {
+      throw invalidBatch(`The header "${name}" cannot be sent in a request of a batch.`, "Send it with the batch.");
+    }
+    if (typeof text !== "string") throw invalidBatch(`The value of the header "${name}" is not a string.`);
+    return [known, text];
+  });
+  const headers = Object.fromEntries(entries);
+  if (/(^|,)\s*(respond-async|tx\s*=)/i.test(headers.prefer ?? "")) {
+    throw invalidBatch("Prefer: tx and respond-async concern the whole batch.", "Send Prefer: tx with the batch.");
+  }
+  return headers;
+}
+
+function readPath(value: unknown, index: number): readonly (string | Reference)[] {
+  const pieces = typeof value === "string" ? [value] : Array.isArray(value) ? value : [];
+  const path = pieces.map((piece: unknown) => {
+    const read = typeof piece === "string" ? piece : toReference(piece, index);
+    if (read === null) throw invalidBatch("A path is a string, or a list of strings and references.", PART_HINT);
+    return read;
+  });
+  if (typeof path[0] !== "string" || !path[0].startsWith("/")) throw invalidBatch("A path begins with /.", PART_HINT);
+  if (path.some((piece) => typeof piece === "string" && /[?&]api_?key=/i.test(piece))) {
+    throw invalidBatch("A request of a batch has no API key of its own.", "Send it with the batch.");
+  }
+  return path;
+}
+
+type ReadBody = { readonly body: BatchPart["body"]; readonly references: readonly number[] };
+
+/** JSON is passed on unparsed, with all digits of numbers, unless it has references. */
+function readBody(member: JsonMember | undefined, contentType: string | undefined, index: number): ReadBody {
+  if (!member) return { body: NO_BODY, references: [] };
+  const { text } = member;
+  if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
+    const value = text.startsWith('"') ? member.value : null;
+    if (typeof value !== "string") throw invalidBatch(`A body of the type ${contentType} is a string.`);
+    return { body: Buffer.from(value), references: [] };
+  }
+  if (!text.includes(REFERENCE_NAME)) return { body: Buffer.from(text), references: [] };
+  const { value } = member;
+  const references: number[] = [];
+  mapReferences(value, index, (reference) => references.push(reference.part));
+  return references.length > 0 ? { body: { value }, references } : { body: Buffer.from(text), references };
+}
+
+/** Null for any other value; throws for a part that is not an earlier one. */
+function toReference(value: unknown, index: number): Reference | null {
+  if (!isJsonObject(value) || isExactNumber(value)) return null;
+  const names = Object.keys(value);
+  const text = names.length === 1 && names[0] === "$ref" ? value.$ref : null;
+  const match = typeof text === "string" ? REFERENCE.exec(text) : null;
+  if (!match) return null;
+  const part = Number(match[1]);
+  if (part >= index) throw invalidBatch(`"${text}" does not refer to an earlier request of the batch.`);
+  const pointer = match[2]!.split("/").slice(1);
+  return { part, pointer: pointer.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")) };
+}
+
+function mapReferences(value: unknown, index: number, resolve: (reference: Reference) => unknown, level = 0): unknown {
+  if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
+  if (level > MAX_LEVELS) throw invalidBatch(`A body with references has at most ${MAX_LEVELS} levels.`);
+  if (Array.isArray(value)) return value.map((item) => mapReferences(item, index, resolve, level + 1));
+  const reference = toReference(value, index);
+  if (reference) return resolve(reference);
+  const entries = Object.entries(value).map(([name, item]) => [name, mapReferences(item, index, resolve, level + 1)]);
+  return Object.fromEntries(entries);
+}
+
+/** The address of a part; values are percent-encoded. */
+export function resolvePath({ path }: BatchPart, bodyOf: ReadPartBody): string {
+  return path
+    .map((piece) => (typeof piece === "string" ? piece : encodeURIComponent(toPathText(find(piece, bodyOf), piece))))
+    .join("");
+}
+
+export function resolveBody({ body }: BatchPart, index: number, bodyOf: ReadPartBody): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(JSON.stringify(mapReferences(body.value, index, (reference) => find(reference, bodyOf))));
+}
+
+function toPathText(value: unknown, reference: Reference): string {
+  if (isExactNumber(value)) return value.rawJSON;
+  if (typeof value === "object") {
+    const found = value === null ? "null" : "no text, number or boolean";
+    throw unknownReference(reference, `The value is ${found}, which a path cannot contain.`);
+  }
+  return String(value);
+}
+
+function find(reference: Reference, bodyOf: ReadPartBody): unknown {
+  let value = bodyOf(reference.part);
+  for (const name of reference.pointer) {
+    const isMember = typeof value === "object" && value !== null && !isExactNumber(value) && Object.hasOwn(value, name);
+    value =
+      isMember && !(Array.isArray(value) && name === "length") ? (value as Record<string, unknown>)[name] : undefined;
+    if (value === undefined) throw unknownReference(reference, "The response has no such value.");
+  }
+  if (value === undefined) throw unknownReference(reference, "The response has no JSON body.");
+  return value;
+}
+
+function unknownReference({ part, pointer }: Reference, details: string): HttpError {
+  const text = [`${part}#`, ...pointer.map((name) => name.replaceAll("~", "~0").replaceAll("/", "~1"))].join("/");
+  return new HttpError(400, "UNKNOWN_REFERENCE", `The reference "${text}" cannot be resolved.`, {
+    details,
+    hint: "To refer to rows that a request writes, send Prefer: return=representation with it.",
+  });
+}
+
+/** The parsed body of a response; undefined if it has no JSON. */
+export function parsePartBody(
+  headers: IncomingHttpHeaders | Readonly<Record<string, unknown>>,
+  body: unknown,
+): unknown {
+  const type = (headers as Record<string, unknown>)["Content-Type"];
+  return body === null || !isJsonType(type) ? undefined : parseJsonExactly(String(body));
+}
+
+export function isJsonType(type: unknown): boolean {
+  return typeof type === "string" && JSON_TYPE.test(type);
+}
+
+export function invalidBatch(message: string, hint: string | null = null): HttpError {
+  return new HttpError(400, "INVALID_BATCH", message, { hint });
+}
+
+function tooManyParts(max: number): HttpError {
+  return new HttpError(413, "BATCH_TOO_LARGE", `A batch has at most ${max} requests.`, {
+    hint: "Send several batches, or several rows in one request.",
+  });
+}

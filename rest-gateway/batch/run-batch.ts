@@ -1,0 +1,352 @@
+import type { TransactionEnd } from "../../engine/database/batch-steps.ts";
+import { failedStatementOf, isSchemaOutdated } from "../../engine/database/database-errors.ts";
+import { ResponseBudget } from "../../engine/database/response-budget.ts";
+import type { StatementContext } from "../../engine/database/statement.ts";
+import type { QueryTogether, RunStatement } from "../../engine/database/transaction.ts";
+import type { Caller } from "../../engine/identity/caller.ts";
+import type { Intent } from "../../engine/statement/intent.ts";
+import type { PreparedRequest } from "../../engine/statement/prepare.ts";
+import { explainGroupError, readGroupResult, statementsOf } from "../../engine/statement/run.ts";
+import type { FindBodyLimit } from "../../http/body-limit.ts";
+import { withMembers } from "../../http/http-error.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import { bodyTooLarge } from "../http/request-body.ts";
+import type { GatewayResponse } from "../http/response.ts";
+import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
+import {
+  contextOf,
+  type ExecutableRequest,
+  explainError,
+  MAX_ATTEMPTS,
+  type ParsedRequest,
+  type Pipeline,
+  prepareExecution,
+  type RunIntent,
+  rememberIntent,
+  runFurther,
+} from "../pipeline.ts";
+import { requestedIsolation } from "../statement-context.ts";
+import { prefersAsync } from "../tasks/task-queue.ts";
+import {
+  BatchFailure,
+  type BatchPart,
+  invalidBatch,
+  parsePartBody,
+  readBatchParts,
+  resolveBody,
+  resolvePath,
+} from "./batch-parts.ts";
+
+/** How an interface writes batches; the rest is that of its pipeline. */
+export type BatchInterface<Parsed extends ParsedRequest> = {
+  readonly pipeline: Pipeline<Parsed>;
+  readonly maxParts: number;
+  /** The maximum number of bytes of all responses. */
+  readonly maxAnswerBytes: number;
+  readonly bodyLimitOf: FindBodyLimit;
+  /** The JSON list of the requests, as it is in the body. */
+  readList(body: Buffer, request: GatewayRequest): Buffer | Promise<Buffer>;
+  /** The settings and catalogue of the batch itself, which its parts may override. */
+  readonly scopeOf: (request: GatewayRequest) => BatchScope;
+  /** The path of a part with the prefix of the interface. */
+  toFullPath(path: string): string;
+  /** The headers of a part, with what it inherits from the batch. */
+  headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRequest["headers"];
+  /** Whether no response to a result of the request can be an error, so that it may be committed before. */
+  isDecided(parsed: Parsed, intent: Intent, prepared: PreparedRequest): boolean;
+  respond(responses: readonly GatewayResponse[]): GatewayResponse;
+};
+
+export type BatchScope = Pick<ParsedRequest, "catalog" | "schema" | "timezone" | "rollback">;
+
+/** A batch whose caller is known. */
+type ReceivedBatch<Parsed extends ParsedRequest> = {
+  readonly request: GatewayRequest;
+  readonly caller: Caller;
+  readonly body: Buffer;
+  readonly parts: readonly BatchPart[];
+  readonly batch: BatchInterface<Parsed>;
+};
+
+/** Several requests in one transaction: authenticate, then parse, plan and query of each part, and run of groups of them. */
+export async function handleBatch<Parsed extends ParsedRequest>(
+  request: GatewayRequest,
+  batch: BatchInterface<Parsed>,
+): Promise<GatewayResponse> {
+  const { pipeline, maxParts } = batch;
+  request.stages.enter("authenticate");
+  const caller = await pipeline.authenticate(request);
+  request.admit(caller);
+  request.stages.enter("parse");
+  try {
+    if (prefersAsync(request)) throw invalidBatch("A batch cannot be queued.", "Remove Prefer: respond-async.");
+    const body = await request.readBody(batch.bodyLimitOf(caller));
+    const parts = await readBatchParts(await batch.readList(body, request), maxParts, request);
+    request.admit(caller, parts.length);
+    return await runRepeatedly({ request, caller, body, parts, batch });
+  } catch (thrown) {
+    const failure = thrown instanceof BatchFailure ? thrown : new BatchFailure(null, thrown);
+    const failed = failure instanceof PartFailure ? failure : null;
+    const parsed = (failed?.parsed ?? null) as Parsed | null;
+    const error = await explainError(failure.cause, caller, parsed, failed?.request ?? request, pipeline);
+    throw failure.index === null ? error : withMembers(error, { index: failure.index });
+  }
+}
+
+/** While the schema changes, the whole batch is run again: what failed has changed nothing. */
+async function runRepeatedly<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
+  const { refreshCatalog } = received.batch.pipeline;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runOnce(received);
+    } catch (thrown) {
+      if (!(thrown instanceof PartFailure) || !thrown.parsed || !refreshCatalog || attempt === MAX_ATTEMPTS)
+        throw thrown;
+      if (!isSchemaOutdated(thrown.cause) || !(await refreshCatalog(thrown.parsed.catalog))) throw thrown;
+    }
+  }
+}
+
+async function runOnce<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
+  const { request, caller, batch } = received;
+  const { pipeline } = batch;
+  const scope = batch.scopeOf(request);
+  const context = pipeline.contextOf({ ...scope, request, caller, plan: null });
+  const isolation = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
+  const budget = new ResponseBudget(batch.maxAnswerBytes);
+  const options = { ...(isolation !== null && { isolation }) };
+  const key = scope.rollback ? null : readIdempotencyKey(request.headers);
+  if (key === null) {
+    const end = scope.rollback ? "checked" : "commit";
+    return pipeline.database.transaction(
+      context,
+      async (_query, queryTogether) => batch.respond(await new BatchRun(received, queryTogether, budget).run(end)),
+      options,
+    );
+  }
+  // The response is stored in the transaction, so nothing is committed with the last group.
+  let queryTogether: QueryTogether;
+  const transact = (work: (run: RunStatement) => Promise<GatewayResponse>) =>
+    pipeline.database.transaction(
+      context,
+      (query, together) => {
+        queryTogether = together;
+        return work(query);
+      },
+      options,
+    );
+  const make = async () => batch.respond(await new BatchRun(received, queryTogether, budget).run(null));
+  return pipeline.idempotency.run({ ...toKeyedRequest(received, key), make }, transact);
+}
+
+function toKeyedRequest<Parsed extends ParsedRequest>(
+  { request, caller, body, batch: { pipeline } }: ReceivedBatch<Parsed>,
+  key: string,
+): Omit<KeyedRequest, "make"> {
+  const { method, path } = request;
+  const parts = [method, path, pipeline.queryWithoutApiKey(request), body];
+  return { key, scope: pipeline.name, caller, request, parts, shaping: pipeline.shapingHeaders };
+}
+
+/** Thrown with what is known of the part that failed. */
+class PartFailure extends BatchFailure {
+  readonly request: GatewayRequest;
+  readonly parsed: ParsedRequest | null;
+
+  constructor(index: number, cause: unknown, request: GatewayRequest, parsed: ParsedRequest | null) {
+    super(index, cause);
+    this.request = request;
+    this.parsed = parsed;
+  }
+}
+
+/** A part whose statements are known, and wait for their group. */
+type PendingPart<Parsed extends ParsedRequest> = {
+  readonly index: number;
+  readonly executable: ExecutableRequest<Parsed>;
+  readonly intent: Intent;
+  readonly prepared: PreparedRequest;
+  readonly runIntent: RunIntent;
+  /** Headers besides those of the response. */
+  readonly addedHeaders: Readonly<Record<string, string>>;
+};
+
+/** Ends a transaction whose parts have all been run. */
+const NOTHING = { text: "select", values: [] };
+
+type OpenPart = { request: GatewayRequest; parsed: ParsedRequest | null };
+
+/** The parts of one attempt, in groups: what is known without a result of an earlier part is sent in one write. */
+class BatchRun<Parsed extends ParsedRequest> {
+  readonly #received: ReceivedBatch<Parsed>;
+  readonly #queryTogether: QueryTogether;
+  readonly #budget: ResponseBudget;
+  readonly #responses: GatewayResponse[] = [];
+  readonly #parsedBodies = new Map<number, unknown>();
+  #pending: PendingPart<Parsed>[] = [];
+
+  constructor(received: ReceivedBatch<Parsed>, queryTogether: QueryTogether, budget: ResponseBudget) {
+    this.#received = received;
+    this.#queryTogether = queryTogether;
+    this.#budget = budget;
+  }
+
+  /** Null leaves the transaction open. */
+  async run(end: TransactionEnd | null): Promise<readonly GatewayResponse[]> {
+    for (const [index, part] of this.#received.parts.entries()) {
+      if (part.lastReference >= this.#responses.length) await this.#flush(null);
+      await this.#prepare(index, part);
+    }
+    if (end === "checked" && this.#pending.length === 0) await this.#queryTogether([NOTHING], { end });
+    const isDecided = this.#pending.every(({ executable: { parsed }, intent, prepared }) =>
+      this.#received.batch.isDecided(parsed, intent, prepared),
+    );
+    await this.#flush(end === "commit" && !isDecided ? null : end);
+    return this.#responses;
+  }
+
+  async #prepare(index: number, part: BatchPart): Promise<void> {
+    const open: OpenPart = { request: this.#received.request, parsed: null };
+    try {
+      await this.#prepareOpen(index, part, open);
+    } catch (error) {
+      // The statements of earlier parts may be what failed.
+      throw error instanceof BatchFailure ? error : new PartFailure(index, error, open.request, open.parsed);
+    }
+  }
+
+  async #prepareOpen(index: number, part: BatchPart, open: OpenPart): Promise<void> {
+    const { caller, batch } = this.#received;
+    const { pipeline } = batch;
+    const addedHeaders: Record<string, string> = {};
+    const request = this.#requestOf(index, part, addedHeaders);
+    open.request = request;
+    request.stages.enter("parse");
+    const found = await pipeline.dialect.parse(request, caller);
+    if (found === null || "response" in found) {
+      throw invalidBatch("A request of a batch reads or changes rows, or calls a function.");
+    }
+    open.parsed = found;
+    const executable: ExecutableRequest<Parsed> = { request, caller, parsed: found, pipeline, context: null };
+    const runIntent: RunIntent = (intent, planKey) =>
+      runFurther(executable, this.#runAlone(executable), intent, planKey);
+    const { intent, prepared } = await prepareExecution(executable, runIntent);
+    this.#pending.push({ index, executable, intent, prepared, runIntent, addedHeaders });
+    // Its response reads further rows, which later parts may change.
+    if (found.needsTransaction) await this.#flush(null);
+  }
+
+  #requestOf(index: number, part: BatchPart, addedHeaders: Record<string, string>): GatewayRequest {
+    const { request, batch } = this.#received;
+    const bodyOf = (of: number) => this.#bodyOf(of);
+    const target = batch.toFullPath(resolvePath(part, bodyOf));
+    const body = resolveBody(part, index, bodyOf);
+    if (!Buffer.isBuffer(part.body)) request.holdMemory(body.length);
+    const mark = target.indexOf("?");
+    return {
+      ...request,
+      method: part.method,
+      path: mark < 0 ? target : target.slice(0, mark),
+      rawQuery: mark < 0 ? "" : target.slice(mark + 1),
+      headers: batch.headersOf(request.headers, part),
+      admit: () => {},
+      addResponseHeaders: (headers) => void Object.assign(addedHeaders, headers),
+      readBody: async (limit) => {
+        if (body.length > limit.bytes) throw bodyTooLarge(limit);
+        return body;
+      },
+    };
+  }
+
+  #bodyOf(index: number): unknown {
+    if (!this.#parsedBodies.has(index)) {
+      const { headers, body } = this.#responses[index]!;
+      this.#parsedBodies.set(index, parsePartBody(headers, body));
+    }
+    return this.#parsedBodies.get(index);
+  }
+
+  /** Runs a statement of a part that is needed before its own, after all statements of earlier parts. */
+  #runAlone(executable: ExecutableRequest<Parsed>): RunStatement {
+    return async (statement) => {
+      await this.#flush(null);
+      const context = partContext(executable, null);
+      const [result] = await this.#queryTogether([{ ...statement, context }], { budget: this.#budget });
+      return { rows: result!.rows.map((row) => row.map((cell) => (Buffer.isBuffer(cell) ? String(cell) : cell))) };
+    };
+  }
+
+  async #flush(end: TransactionEnd | null): Promise<void> {
+    const group = this.#pending;
+    this.#pending = [];
+    if (group.length === 0) return;
+    const { request, batch } = this.#received;
+    if (request.signal.aborted) throw request.signal.reason;
+    const requests = group.map(({ executable, prepared }) => {
+      const context = partContext(executable, prepared);
+      const [first, ...others] = statementsOf(prepared);
+      return [{ ...first!, context, before: batch.pipeline.preRequest }, ...others];
+    });
+    request.stages.enter("run");
+    const options = { end, ...(end !== "commit" && { budget: this.#budget }) };
+    const results = await this.#queryTogether(requests.flat(), options).catch((error: unknown) => {
+      throw failureOf(error, group, requests);
+    });
+    request.stages.enter("respond");
+    let at = 0;
+    for (const [position, part] of group.entries()) {
+      const { length } = requests[position]!;
+      this.#responses.push(await this.#respond(part, results.slice(at, at + length)));
+      at += length;
+    }
+  }
+
+  async #respond(
+    { index, executable, prepared, runIntent, addedHeaders }: PendingPart<Parsed>,
+    results: Parameters<typeof readGroupResult>[1],
+  ): Promise<GatewayResponse> {
+    const { parsed, pipeline, request } = executable;
+    try {
+      const result = readGroupResult(prepared, results);
+      const response = await pipeline.dialect.respond(parsed, prepared.plan, result, runIntent);
+      // In a transaction no result is streamed.
+      return { ...(response as GatewayResponse), headers: { ...addedHeaders, ...response.headers } };
+    } catch (error) {
+      throw error instanceof BatchFailure ? error : new PartFailure(index, error, request, parsed);
+    }
+  }
+}
+
+/** The failure of the part that the failed statement belongs to. */
+function failureOf<Parsed extends ParsedRequest>(
+  error: unknown,
+  group: readonly PendingPart<Parsed>[],
+  requests: readonly (readonly unknown[])[],
+): BatchFailure {
+  let failed = failedStatementOf(error);
+  if (failed === null) return new BatchFailure(null, error);
+  for (const [position, { index, executable, intent, prepared }] of group.entries()) {
+    const { length } = requests[position]!;
+    if (failed < length) {
+      const explained = explainGroupError(prepared, error, failed);
+      rememberIntent(explained, intent);
+      return new PartFailure(index, explained, executable.request, executable.parsed);
+    }
+    failed -= length;
+  }
+  return new BatchFailure(null, error);
+}
+
+/** What SQL of an earlier part has set for its response, where the router keeps settings from being reset. */
+const NO_RESPONSE_SETTINGS = [
+  ["response.headers", ""],
+  ["response.status", ""],
+] as const;
+
+function partContext<Parsed extends ParsedRequest>(
+  executable: ExecutableRequest<Parsed>,
+  prepared: PreparedRequest | null,
+): StatementContext {
+  const context = contextOf(executable, prepared?.plan ?? null);
+  return { ...context, settings: [...context.settings, ...NO_RESPONSE_SETTINGS] };
+}
