@@ -78,6 +78,8 @@ type Failed = { readonly rows: readonly Row[]; readonly column: string | null };
 function findFailed(error: pg.DatabaseError, insert: NestedInsert): Failed {
   const { rows, table } = insert;
   if (DATA_EXCEPTION.test(error.code ?? "")) return findRejectedValue(error, insert);
+  // Of another table, which a trigger writes.
+  if (error.where !== undefined && error.table !== table.name) return { rows, column: null };
   const detail = error.detail ?? "";
   const named = NAMED_VALUES.exec(detail)?.groups;
   if (named) {
@@ -85,7 +87,7 @@ function findFailed(error: pg.DatabaseError, insert: NestedInsert): Failed {
     return { rows: rowsWith(rows, names, named.values!), column: error.column ?? onlyColumn(names, table) };
   }
   // Of tables with policies Postgres does not show values.
-  const column = error.column ?? onlyColumn(constrainedColumns(error.constraint, table), table);
+  const column = error.column ?? onlyColumn(constrainedColumns(error, table), table);
   if (error.code === NOT_NULL_VIOLATION && column !== null) {
     return { rows: rows.filter(({ values }) => (values.get(column) ?? null) === null), column };
   }
@@ -100,8 +102,11 @@ function onlyColumn(names: readonly string[], { columns }: CatalogTable): string
   return names.length === 1 && columns.has(names[0]!) ? names[0]! : null;
 }
 
-function constrainedColumns(constraint: string | undefined, table: CatalogTable): readonly string[] {
-  const known = [...table.foreignKeys, ...table.uniqueKeys].find(({ name }) => name === constraint);
+function constrainedColumns(error: pg.DatabaseError, table: CatalogTable): readonly string[] {
+  const { constraint, dataType } = error;
+  // A domain's constraint.
+  if (dataType) return [...table.columns].flatMap(([name, { type }]) => (type.name === dataType ? [name] : []));
+  const known = [...table.foreignKeys, ...table.uniqueKeys, ...table.checks].find(({ name }) => name === constraint);
   return known?.columns ?? [];
 }
 

@@ -115,6 +115,12 @@ describe("the path of an error of Postgres", () => {
     expect(pathOf(error)).toBe(path);
   });
 
+  test("has no values of another table, which a trigger writes", () => {
+    const detail = "Key (title)=(a) already exists.";
+    const where = "PL/pgSQL function note_work() line 1 at SQL statement";
+    expect(pathOf({ code: "23505", table: "notes", detail, where })).toBe("*/works/*");
+  });
+
   test("is that of the statement that failed", () => {
     expect(pathOf({ code: "42501", message: "permission denied for table artists" }, 0)).toBe("*");
   });

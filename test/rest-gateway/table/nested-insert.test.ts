@@ -401,7 +401,7 @@ describe("an error of a nested insert has the path", () => {
       "a violated check",
       "/orders",
       { lines: [{ sku: "x" }, { sku: "" }] },
-      { status: 400, code: "23514", path: "lines/*" },
+      { status: 400, code: "23514", path: "lines/*/sku" },
     ],
     [
       "a missing reference",
