@@ -1,4 +1,3 @@
-import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
 import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
@@ -13,17 +12,14 @@ type DispatcherOptions = Omit<WebhookWorkerOptions, "store" | "counters" | "send
   readonly sender: WebhookSender;
 };
 
-type WebhookDependencies = Pick<DispatcherOptions, "asOwner" | "listener" | "database" | "log"> & {
-  readonly config: Config;
-  readonly catalog: CatalogKeeper;
-};
+type WebhookDependencies = Omit<DispatcherOptions, "sender" | "config"> & { readonly config: Config };
 
 /** Starts to send the changes that webhooks ask for. Null: the database has no webhooks, or they belong to somebody else. */
 export async function startWebhooks(dependencies: WebhookDependencies): Promise<WebhookDispatcher | null> {
-  const { config, catalog, asOwner } = dependencies;
+  const { config, asOwner } = dependencies;
   if (!(await hasWebhooks(asOwner))) return null;
   const sender = makeWebhookSender({ network: config.webhookNetwork });
-  const dispatcher = new WebhookDispatcher({ ...dependencies, catalog: () => catalog.current(), sender });
+  const dispatcher = new WebhookDispatcher({ ...dependencies, sender });
   dispatcher.start();
   return dispatcher;
 }

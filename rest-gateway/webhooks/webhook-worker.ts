@@ -1,4 +1,4 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
 import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Database } from "../../engine/database/database.ts";
@@ -16,7 +16,7 @@ export type WebhookWorkerOptions = {
   readonly store: WebhookStore;
   readonly send: SendDelivery;
   readonly database: Pick<Database, "run">;
-  readonly catalog: () => Catalog;
+  readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
   readonly config: Pick<Config, "usersAccess" | "appSettings">;
   readonly counters: WebhookCounters;
   readonly log: Pick<Logger, "warn">;
@@ -41,8 +41,8 @@ const RESCAN_MS = 1_000;
 /** So many keys may wait for their next attempt before the others wait, too. */
 const MAX_BLOCKED_KEYS = 1_000;
 /** After so many failures in a row to evaluate policies or filter, the webhook is disabled. */
-const MAX_CONTENT_FAILURES = 5;
-const CONTENT_RETRY_MS = 2_000;
+const MAX_CONTENT_FAILURES = 3;
+const CONTENT_RETRY_MS = 1_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 3_600_000;
 const NO_ID = "0";
@@ -210,7 +210,7 @@ export class WebhookWorker {
   #readScope(): WebhookScope | null {
     const { catalog, config } = this.#options;
     try {
-      return readWebhookScope(this.webhook, { catalog: catalog(), config });
+      return readWebhookScope(this.webhook, { catalog: catalog.current(), config });
     } catch (error) {
       this.#onContentFailure(error);
       return null;
@@ -238,9 +238,10 @@ export class WebhookWorker {
     }
   }
 
-  /** The catalogue may be behind the database for a moment, so it is tried again before the webhook is disabled. */
+  /** The catalogue may be behind the database, and a statement may have timed out: it is tried again before the webhook is disabled. */
   #onContentFailure(error: unknown): void {
     this.#contentFailures++;
+    this.#options.catalog.reload().catch(() => {});
     this.#nextReadAt = performance.now() + CONTENT_RETRY_MS;
     this.#scannedAt = -RESCAN_MS;
     if (this.#contentFailures >= MAX_CONTENT_FAILURES) this.#disable((error as Error).message, { ends: false });

@@ -67,6 +67,8 @@ async function addWebhook(values: Record<string, unknown> = {}): Promise<{ id: s
 const payloads = (): Payload[] => receiver.requests.map(({ body }) => JSON.parse(body));
 const waiting = async () => (await owner.query("select * from private.webhook_deliveries order by id")).rows;
 
+const webhook = async () => (await owner.query("select * from api.webhooks")).rows[0];
+
 describe("webhooks", () => {
   test("send inserted, updated and deleted rows, signed, and forget what was delivered", async () => {
     await start();
@@ -83,5 +85,146 @@ describe("webhooks", () => {
     expect(receiver.requests[0]!.body).toContain('"total":12345678901234567890.10');
     for (const request of receiver.requests) verify(request, secret);
     await until(async () => (await waiting()).length === 0);
+  });
+
+  test("send what the role may read as it was at the change, and no other rows and columns", async () => {
+    await start();
+    await addWebhook({ role: "authenticated", claims: JSON.stringify({ sub: "ann" }) });
+    await owner.query("insert into orders (id, customer, secret_note) values (1, 'ann', 'x'), (2, 'bob', 'y')");
+    await owner.query("update orders set customer = 'bob', status = 'sold' where id = 1");
+    await owner.query("update orders set customer = 'ann' where id = 2");
+    await owner.query("delete from orders");
+    await until(async () => receiver.requests.length >= 3 && (await waiting()).length === 0);
+    expect(payloads().map(({ type, record, old_record: old }) => ({ type, record, old }))).toEqual([
+      { type: "INSERT", record: { id: 1, status: "new", total: 0, customer: "ann" }, old: null },
+      { type: "UPDATE", record: { id: 2, status: "new", total: 0, customer: "ann" }, old: null },
+      { type: "DELETE", record: null, old: { id: 2, status: "new", total: 0, customer: "ann" } },
+    ]);
+  });
+
+  test("send the rows of their filter, which is evaluated on the new row, or the deleted one", async () => {
+    await start();
+    await addWebhook({ where: "or=(status.eq.paid,total.gte.100)&customer=not.is.null" });
+    await owner.query(
+      "insert into orders (id, status, total, customer) values (1, 'paid', 1, 'a'), (2, 'new', 100, 'a'), (3, 'new', 9, 'a')",
+    );
+    await owner.query("update orders set status = 'paid' where id = 3");
+    await owner.query("update orders set customer = null where id = 1");
+    await owner.query("delete from orders");
+    await until(async () => receiver.requests.length >= 5 && (await waiting()).length === 0);
+    const sent = payloads().map(({ type, record, old_record: old }) => `${type} ${(record ?? old)!.id}`);
+    expect(sent.sort()).toEqual(["DELETE 2", "DELETE 3", "INSERT 1", "INSERT 2", "UPDATE 3"]);
+  });
+
+  test.each([
+    ["refers to no column", { where: "nothing=eq.1" }, "nothing"],
+    [
+      "refers to a column that the role may not read",
+      { where: "secret_note=eq.1", role: "authenticated" },
+      "secret_note",
+    ],
+    ["is no condition", { where: "select=id" }, "conditions"],
+    ["has a value that is none of the column's type", { where: "total=gt.lots" }, "lots"],
+    ["concerns related rows", { where: "people.name=eq.x" }, "related"],
+  ])("whose filter %s are disabled with the reason, and lose nothing", async (_, values, reason) => {
+    await start();
+    await addWebhook(values);
+    await owner.query("insert into orders (id) values (1)");
+    await until(async () => (await webhook()).disabled_because !== null);
+    expect((await webhook()).disabled_because).toContain(reason);
+    await owner.query("update orders set status = 'paid'");
+    expect(receiver.requests).toEqual([]);
+    await owner.query(`update api.webhooks set "where" = null, role = 'service_role'`);
+    await until(() => receiver.requests.length === 2);
+    expect(payloads().map(({ type }) => type)).toEqual(["INSERT", "UPDATE"]);
+  });
+
+  test("send the changes of a row again and again until the receiver takes them, and those of other rows meanwhile", async () => {
+    await start();
+    await addWebhook();
+    let refusals = 2;
+    receiver.respond = (response, { body }) => {
+      response.statusCode = JSON.parse(body).record.id === 1 && refusals-- > 0 ? 422 : 204;
+      response.end();
+    };
+    await owner.query("insert into orders (id) values (1), (2)");
+    await owner.query("update orders set status = 'paid'");
+    await until(async () => receiver.requests.length >= 6 && (await waiting()).length === 0);
+    const sentOf = (id: number) => receiver.requests.filter(({ body }) => JSON.parse(body).record.id === id);
+    expect(sentOf(1).map(({ body }) => JSON.parse(body).type)).toEqual(["INSERT", "INSERT", "INSERT", "UPDATE"]);
+    expect(
+      new Set(
+        sentOf(1)
+          .slice(0, 3)
+          .map(({ id }) => id),
+      ).size,
+    ).toBe(1);
+    expect(sentOf(2)).toHaveLength(2);
+  });
+
+  test("keep deliveries that failed too often, and send them again when they are replayed", async () => {
+    await start();
+    await addWebhook({ max_attempts: 1 });
+    receiver.respond = (response) => {
+      response.statusCode = 400;
+      response.end();
+    };
+    await owner.query("insert into orders (id) values (1)");
+    await until(async () => (await waiting())[0]?.state === "dead");
+    expect((await waiting())[0]).toMatchObject({ attempts: 1, last_error: "The response has the status 400" });
+    receiver.respond = (response) => void response.end();
+    await owner.query("update orders set status = 'later'");
+    await until(() => receiver.requests.length === 2);
+    await owner.query("select api.replay_webhook_deliveries('orders')");
+    await until(async () => (await waiting()).length === 0);
+    expect(payloads().map(({ type }) => type)).toEqual(["INSERT", "UPDATE", "INSERT"]);
+    expect(receiver.requests[2]!.id).toBe(receiver.requests[0]!.id);
+  });
+
+  test("whose receiver is gone are disabled, and record no more", async () => {
+    await start();
+    await addWebhook();
+    receiver.respond = (response) => {
+      response.statusCode = 410;
+      response.end();
+    };
+    await owner.query("insert into orders (id) values (1)");
+    await until(async () => (await webhook()).disabled_because !== null);
+    expect(await webhook()).toMatchObject({ is_enabled: false, disabled_because: "The response has the status 410" });
+    await owner.query("insert into orders (id) values (2)");
+    expect(await waiting()).toHaveLength(1);
+    receiver.respond = (response) => void response.end();
+    await owner.query("update api.webhooks set is_enabled = true");
+    await until(() => receiver.requests.length === 2);
+  });
+
+  test("keep rows that are too large as dead deliveries", async () => {
+    await start();
+    await addWebhook();
+    await owner.query("insert into orders (id, customer) values (1, repeat('x', 2000000))");
+    await until(async () => (await waiting())[0]?.state === "dead");
+    expect((await waiting())[0]).toMatchObject({ key: "1", last_error: "The row has more than 1 MiB" });
+    expect(receiver.requests).toEqual([]);
+  });
+
+  test("do not send a row whose policy reads a column that had another name at the change", async () => {
+    await owner.query("alter table orders rename customer to buyer");
+    await addWebhook({ role: "authenticated", claims: JSON.stringify({ sub: "ann" }) });
+    await owner.query("insert into orders (id, buyer) values (1, 'ann')");
+    await owner.query("alter table orders rename buyer to customer");
+    await start();
+    await until(async () => (await waiting())[0]?.state === "dead");
+    expect((await waiting())[0].last_error).toContain("customer");
+  });
+
+  test("use a changed URL and secret for all that is sent after the change", async () => {
+    await start();
+    await addWebhook({ url: "http://127.0.0.1:1/" });
+    await owner.query("insert into orders (id) values (1)");
+    await until(async () => (await waiting())[0]?.attempts > 0);
+    const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+    await owner.query("update api.webhooks set url = $1, secret = $2", [receiver.url, secret]);
+    await until(() => receiver.requests.length === 1);
+    verify(receiver.requests[0]!, secret);
   });
 });
