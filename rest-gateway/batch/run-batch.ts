@@ -211,7 +211,10 @@ class BatchRun<Parsed extends ParsedRequest> {
       await this.#prepareOpen(index, part, open);
     } catch (error) {
       // The statements of earlier parts may be what failed.
-      throw error instanceof BatchFailure ? error : new PartFailure(index, error, open.request, open.parsed);
+      if (error instanceof BatchFailure) throw error;
+      // Otherwise they are run now: the first failure is the one that is reported.
+      await this.#flush(null);
+      throw new PartFailure(index, error, open.request, open.parsed);
     }
   }
 
