@@ -400,7 +400,7 @@ create table auth.mail_tokens (
   constraint mail_tokens_code_hash_check CHECK ((octet_length(code_hash) = 32)),
   constraint mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
   constraint mail_tokens_new_email_max_length CHECK ((length(new_email) <= 254)),
-  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'phone_change'::text]))),
+  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'sms_signup'::text, 'phone_change'::text]))),
   constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint mail_tokens_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES auth.flow_states(id) ON DELETE SET NULL,
   constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
@@ -1565,7 +1565,10 @@ CREATE OR REPLACE FUNCTION auth.add_mail_code(token_hash bytea, code_hash bytea,
 AS $function$
 begin
   delete from auth.mail_tokens as sent
-    where sent.user_id = add_mail_code.user_id and sent.purpose = add_mail_code.purpose;
+    where sent.user_id = add_mail_code.user_id and (
+      sent.purpose = add_mail_code.purpose
+      or sent.purpose in ('sms', 'sms_signup') and add_mail_code.purpose in ('sms', 'sms_signup')
+    );
   insert into auth.mail_tokens (token_hash, code_hash, purpose, user_id, email, new_email, flow_id, is_pkce, expires_at)
     values (
       add_mail_code.token_hash, add_mail_code.code_hash, add_mail_code.purpose, add_mail_code.user_id, add_mail_code.email,
@@ -2164,7 +2167,10 @@ begin
     return 'passed';
   end if;
   delete from auth.mail_tokens as spent where spent.token_hash = token.token_hash;
-  if token.purpose = 'sms' then
+  if token.purpose in ('sms', 'sms_signup') then
+    if token.purpose = 'sms' and account.phone_confirmed_at is null and account.email_confirmed_at is null then
+      perform auth.claim_account(account.user_id, null, client_info);
+    end if;
     update auth.users as confirmed set phone_confirmed_at = coalesce(confirmed.phone_confirmed_at, clock_timestamp())
       where confirmed.user_id = account.user_id;
     return 'passed';
@@ -3084,7 +3090,7 @@ CREATE OR REPLACE FUNCTION auth.is_current_address(account auth.users, token aut
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE (token).purpose WHEN 'email_change_new'::text THEN true WHEN 'phone_change'::text THEN true WHEN 'sms'::text THEN ((token).email = (account).phone) ELSE (lower((token).email) = lower(COALESCE((account).verified_email, (account).email))) END;
+RETURN CASE (token).purpose WHEN 'email_change_new'::text THEN true WHEN 'phone_change'::text THEN true WHEN 'sms'::text THEN ((token).email = (account).phone) WHEN 'sms_signup'::text THEN ((token).email = (account).phone) ELSE (lower((token).email) = lower(COALESCE((account).verified_email, (account).email))) END;
 comment on function auth.is_current_address(auth.users,auth.mail_tokens) is 'Whether a link or code was sent to where the user is reached now.';
 
 -- function auth.is_disabled(auth.users)
@@ -3616,14 +3622,15 @@ BEGIN ATOMIC
 END;
 comment on function auth.pending_email(bigint) is 'The address that the user changes to, once it is confirmed; null without a change.';
 
--- function auth.phone_recipient(text)
-CREATE OR REPLACE FUNCTION auth.phone_recipient(phone text, OUT user_id bigint, OUT state text, OUT user_json jsonb)
+-- function auth.phone_recipient(text,text)
+CREATE OR REPLACE FUNCTION auth.phone_recipient(phone text, requested text DEFAULT 'sms'::text, OUT user_id bigint, OUT state text, OUT purpose text, OUT user_json jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   v_account auth.users;
+  v_last auth.mail_tokens;
 begin
   select account.user_id into user_id from auth.users as account where account.phone = phone_recipient.phone;
   v_account := auth.lock_account(user_id);
@@ -3634,9 +3641,16 @@ begin
     when auth.is_disabled(v_account) then 'disabled'
     else 'found'
   end;
+  select * into v_last from auth.mail_tokens as token
+    where token.user_id = v_account.user_id and token.purpose in ('sms', 'sms_signup')
+    order by token.expires_at desc limit 1;
+  purpose := case
+    when v_last.purpose = 'sms' and v_last.expires_at > now() then 'sms'
+    else coalesce(requested, v_last.purpose, 'sms')
+  end;
 end;
 $function$;
-comment on function auth.phone_recipient(text) is 'The account with that phone number, which is locked: absent, disabled or found.';
+comment on function auth.phone_recipient(text,text) is 'The account with that phone number, which is locked: absent, disabled or found; and what a code is for: to sign in, or to confirm a sign-up.';
 
 -- function auth.profile_of(bigint)
 CREATE OR REPLACE FUNCTION auth.profile_of(user_id bigint)

@@ -71,7 +71,7 @@ export type EmailChange = {
 };
 type NewLink = {
   readonly redirectTo: string;
-  readonly purpose: Exclude<CodePurpose, "reauthentication" | "sms" | "phone_change">;
+  readonly purpose: Exclude<CodePurpose, "reauthentication" | "sms" | "sms_signup" | "phone_change">;
   readonly userId: string;
   readonly email: string;
   readonly newEmail?: string;

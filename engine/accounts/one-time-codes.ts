@@ -17,6 +17,7 @@ export type CodePurpose =
   | "email_change_new"
   | "reauthentication"
   | "sms"
+  | "sms_signup"
   | "phone_change";
 
 type NewCode = {

@@ -11,8 +11,12 @@ import type { Registration } from "./registration.ts";
 
 /** Accounts with a phone number. A number consists of digits, without the plus sign. */
 export type PhoneAccounts = {
-  /** Sends a code, after the response. `newUser`: creates the account if there is none. */
-  requestCode(phone: string, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
+  /** Sends a code to sign in, after the response. `newUser`: creates the account if there is none. */
+  requestSignIn(phone: string, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
+  /** Sends a code that confirms a sign-up with its password, after the response. */
+  requestConfirmation(phone: string): Promise<void>;
+  /** Sends a code of the kind that was sent last, after the response. */
+  repeatCode(phone: string): Promise<void>;
   /** Null if the number has an account. */
   create<T>(account: NewPhoneAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<T | null>;
   /** The user name to sign in with; that of nobody if no account has the number. */
@@ -37,14 +41,18 @@ type PhoneAccountsOptions = {
 type PhoneRecipient = {
   readonly user_id: string | null;
   readonly state: "absent" | "disabled" | "found";
+  readonly purpose: PhonePurpose;
   readonly user_json: object | null;
 };
+
+/** To sign in, which ends the password of an account whose number was never confirmed, or to confirm a sign-up. */
+type PhonePurpose = "sms" | "sms_signup";
 
 /** A domain without mail (RFC 6761): each row of users has an address, also that of an account with a phone number only. */
 const PHONE_DOMAIN = "phone.invalid";
 const MAX_NAME_LENGTH = 200;
 
-const FIND_RECIPIENT = "select * from auth.phone_recipient($1)";
+const FIND_RECIPIENT = "select * from auth.phone_recipient($1, $2)";
 const FIND_USERNAME = "select username from auth.users where phone = $1";
 const SET_PHONE = "select auth.set_phone($1, $2, $3)";
 
@@ -72,27 +80,32 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
     }
   };
 
-  const prepareCode = (phone: string): Promise<TextMessage | null> =>
+  const prepareCode = (phone: string, requested: PhonePurpose | null): Promise<TextMessage | null> =>
     inOwnerTransaction(asOwner, async (client) => {
-      const { rows } = await client.query<PhoneRecipient>(FIND_RECIPIENT, [phone]);
-      const { state, user_id: userId, user_json: user } = rows[0]!;
+      const { rows } = await client.query<PhoneRecipient>(FIND_RECIPIENT, [phone, requested]);
+      const { state, purpose, user_id: userId, user_json: user } = rows[0]!;
       if (state !== "found") return null;
-      const { code } = await codes.add(client, { purpose: "sms", userId: userId!, to: phone });
+      const { code } = await codes.add(client, { purpose, userId: userId!, to: phone });
       return { phone, code, user: user! };
     });
 
+  const request = async (phone: string, prepare: () => Promise<TextMessage | null>): Promise<void> => {
+    await count("sms", phone);
+    queue.add(prepare);
+  };
+
   return {
     create,
-    async requestCode(phone, newUser, clientInfo) {
-      await count("sms", phone);
-      queue.add(async () => {
-        const message = await prepareCode(phone);
+    requestSignIn: (phone, newUser, clientInfo) =>
+      request(phone, async () => {
+        const message = await prepareCode(phone, "sms");
         if (message || !newUser) return message;
         const account = { phone, password: null, metadata: newUser.metadata, isConfirmed: false };
         await create(account, clientInfo, async () => {});
-        return prepareCode(phone);
-      });
-    },
+        return prepareCode(phone, "sms");
+      }),
+    requestConfirmation: (phone) => request(phone, () => prepareCode(phone, "sms_signup")),
+    repeatCode: (phone) => request(phone, () => prepareCode(phone, null)),
     async usernameOf(phone) {
       const { rows } = await asOwner((client) => client.query<{ username: string }>(FIND_USERNAME, [phone]));
       return rows[0]?.username ?? `${phone}@${PHONE_DOMAIN}`;

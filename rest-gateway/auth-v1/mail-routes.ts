@@ -54,7 +54,7 @@ function otpHandler(services: AuthV1Services): AuthRouteHandler {
       const phones = requirePhones(accounts, channel);
       const number = readPhone(body);
       await limitExpensive(request);
-      await phones.requestCode(number, newUser, clientInfoOf(request));
+      await phones.requestSignIn(number, newUser, clientInfoOf(request));
       return ACCEPTED;
     }
     if (channel !== "") throw validationFailed("Channel should only be specified with Phone OTP");
@@ -120,7 +120,7 @@ async function resendText(
   if (phone === "") throw validationFailed("Type provided requires a phone number");
   await limitExpensive(request);
   // A phone number cannot be changed here.
-  if (type === "sms") await phones.requestCode(phone, null, clientInfoOf(request));
+  if (type === "sms") await phones.repeatCode(phone);
   return ACCEPTED;
 }
 
@@ -133,7 +133,7 @@ const PURPOSES: Readonly<Record<string, readonly CodePurpose[]>> = {
   recovery: ["recovery"],
   email: ["signup", "magiclink", "invite"],
   email_change: ["email_change_current", "email_change_new"],
-  sms: ["sms"],
+  sms: ["sms", "sms_signup"],
   phone_change: ["phone_change"],
 };
 

@@ -131,7 +131,7 @@ function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
       return jsonResponse(200, toSessionJson(session));
     }
     const user = await phones.create(account, clientInfoOf(request), readUserJson);
-    await phones.requestCode(phone, null, clientInfoOf(request));
+    await phones.requestConfirmation(phone);
     return jsonResponse(200, user ?? (await accounts.own.imaginaryJson({ email: "", phone }, data)));
   };
 }

@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
@@ -23,6 +24,8 @@ let database: TestDatabase;
 let service: Service;
 /** Accounts count as confirmed at once. */
 let lenient: Service;
+/** Codes may be requested without a pause. */
+let unhurried: Service;
 
 beforeAll(async () => {
   gateway = createServer(async (request, response) => {
@@ -38,9 +41,10 @@ beforeAll(async () => {
   };
   service = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "false" });
   lenient = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "true" });
+  unhurried = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "false", MAIL_INTERVAL_SECONDS: "0" });
 });
 afterAll(async () => {
-  await Promise.all([service.stop(), lenient.stop()]);
+  await Promise.all([service.stop(), lenient.stop(), unhurried.stop()]);
   gateway.close();
   await database.drop();
 });
@@ -125,4 +129,96 @@ describe("with a gateway for text messages, a phone number", () => {
     const settings = await fetch(`${service.url}/auth/v1/settings`, { headers: { apikey: "" } });
     expect(settings.status).toBe(401);
   });
+});
+
+/** The codes that the number has received, the first one first; waits until there are so many. */
+async function codesOf(phone: string, count: number): Promise<string[]> {
+  const own = () => texts.filter(({ message }) => message.user.phone === phone);
+  await until(() => own().length >= count);
+  return own().map(({ message }) => message.sms.otp);
+}
+
+describe("a number that somebody else has registered, and that was never confirmed", () => {
+  const STRANGERS = "Stranger-Boat-7";
+  const signUp = (phone: string, password: string) => newClient(unhurried).auth.signUp({ phone, password });
+  const verify = (phone: string, token: string) => newClient(unhurried).auth.verifyOtp({ phone, token, type: "sms" });
+  const signIn = (phone: string, password: string) => newClient(unhurried).auth.signInWithPassword({ phone, password });
+  const refusesStranger = async (phone: string) =>
+    expect((await signIn(phone, STRANGERS)).error).toMatchObject({ code: "invalid_credentials" });
+
+  test("is claimed by a code to sign in: the password of the stranger ends", async () => {
+    const phone = newPhone();
+    await signUp(phone, STRANGERS);
+    await codesOf(phone, 1);
+    await newClient(unhurried).auth.signInWithOtp({ phone });
+    const [ofSignUp, ofSignIn] = await codesOf(phone, 2);
+    expect((await verify(phone, ofSignUp!)).error).toMatchObject({ code: "otp_expired" });
+    const { data } = await verify(phone, ofSignIn!);
+    expect(data.user).toMatchObject({ phone, phone_confirmed_at: expect.any(String) });
+    await refusesStranger(phone);
+    await newClient(unhurried).auth.signUp({ phone, password: STRANGERS });
+    await refusesStranger(phone);
+  });
+
+  test("is claimed by a code that was requested before the stranger signs up again", async () => {
+    const phone = newPhone();
+    await signUp(phone, STRANGERS);
+    await codesOf(phone, 1);
+    await newClient(unhurried).auth.signInWithOtp({ phone });
+    await codesOf(phone, 2);
+    await signUp(phone, STRANGERS);
+    const [, , code] = await codesOf(phone, 3);
+    expect((await verify(phone, code!)).error).toBeNull();
+    await refusesStranger(phone);
+  });
+
+  test("is claimed by a repeated code to sign in", async () => {
+    const phone = newPhone();
+    await signUp(phone, STRANGERS);
+    await codesOf(phone, 1);
+    await newClient(unhurried).auth.signInWithOtp({ phone });
+    await codesOf(phone, 2);
+    await newClient(unhurried).auth.resend({ phone, type: "sms" });
+    const [, , code] = await codesOf(phone, 3);
+    expect((await verify(phone, code!)).error).toBeNull();
+    await refusesStranger(phone);
+  });
+
+  test("keeps the password of a sign-up whose own code, also a repeated one, confirms it", async () => {
+    const phone = newPhone();
+    await signUp(phone, PASSWORD);
+    await codesOf(phone, 1);
+    await newClient(unhurried).auth.resend({ phone, type: "sms" });
+    const [, code] = await codesOf(phone, 2);
+    expect((await verify(phone, code!)).error).toBeNull();
+    expect((await signIn(phone, PASSWORD)).error).toBeNull();
+  });
+});
+
+test("a confirmed number keeps its password when its user signs in by a code", async () => {
+  const phone = newPhone();
+  const client = newClient(unhurried);
+  await client.auth.signUp({ phone, password: PASSWORD });
+  const [first] = await codesOf(phone, 1);
+  expect((await client.auth.verifyOtp({ phone, token: first!, type: "sms" })).error).toBeNull();
+  await client.auth.signInWithOtp({ phone });
+  const [, second] = await codesOf(phone, 2);
+  expect((await client.auth.verifyOtp({ phone, token: second!, type: "sms" })).error).toBeNull();
+  expect((await newClient(unhurried).auth.signInWithPassword({ phone, password: PASSWORD })).error).toBeNull();
+});
+
+test("an account with a confirmed address keeps its password when its number is confirmed", async () => {
+  const [email, phone] = [`${newPhone()}@example.org`, newPhone()];
+  const { data } = await newClient(lenient).auth.signUp({ email, password: PASSWORD });
+  await withClient(database.ownerUrl, (owner) =>
+    owner.query("select auth.set_phone(user_id, $1, false) from auth.users where email = $2", [
+      phone,
+      data.user!.email,
+    ]),
+  );
+  await newClient(unhurried).auth.signInWithOtp({ phone });
+  const [token] = await codesOf(phone, 1);
+  const { data: verified } = await newClient(unhurried).auth.verifyOtp({ phone, token: token!, type: "sms" });
+  expect(verified.user).toMatchObject({ email, phone, phone_confirmed_at: expect.any(String) });
+  expect((await newClient(lenient).auth.signInWithPassword({ email, password: PASSWORD })).error).toBeNull();
 });

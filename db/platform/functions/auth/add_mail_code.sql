@@ -1,10 +1,13 @@
--- A new one ends the previous one of the same purpose.
+-- A new one ends the previous one of the same purpose. Of a phone number one code is valid: it looks the same whatever it is for.
 create or replace function auth.add_mail_code(
   token_hash bytea, code_hash bytea, purpose text, user_id bigint, email text, new_email text, flow_id uuid, seconds integer
 ) returns void as $$
 begin
   delete from auth.mail_tokens as sent
-    where sent.user_id = add_mail_code.user_id and sent.purpose = add_mail_code.purpose;
+    where sent.user_id = add_mail_code.user_id and (
+      sent.purpose = add_mail_code.purpose
+      or sent.purpose in ('sms', 'sms_signup') and add_mail_code.purpose in ('sms', 'sms_signup')
+    );
   insert into auth.mail_tokens (token_hash, code_hash, purpose, user_id, email, new_email, flow_id, is_pkce, expires_at)
     values (
       add_mail_code.token_hash, add_mail_code.code_hash, add_mail_code.purpose, add_mail_code.user_id, add_mail_code.email,

@@ -1,5 +1,6 @@
 -- Whoever asks for a link to sign in, to set a password or by an invitation proves the address. What was set up before it was confirmed
--- belongs to whoever registered it, which may be somebody else. The mail of a sign-up confirms the password of this sign-up.
+-- belongs to whoever registered it, which may be somebody else. The mail of a sign-up confirms the password of this sign-up. So it is with
+-- phone numbers, unless the account has an address that was confirmed.
 create or replace function auth.confirm_mail_code(token auth.mail_tokens, account auth.users, client_info auth.client_info)
 returns text as $$
 begin
@@ -16,7 +17,10 @@ begin
     return 'passed';
   end if;
   delete from auth.mail_tokens as spent where spent.token_hash = token.token_hash;
-  if token.purpose = 'sms' then
+  if token.purpose in ('sms', 'sms_signup') then
+    if token.purpose = 'sms' and account.phone_confirmed_at is null and account.email_confirmed_at is null then
+      perform auth.claim_account(account.user_id, null, client_info);
+    end if;
     update auth.users as confirmed set phone_confirmed_at = coalesce(confirmed.phone_confirmed_at, clock_timestamp())
       where confirmed.user_id = account.user_id;
     return 'passed';

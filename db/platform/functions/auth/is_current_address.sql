@@ -4,6 +4,7 @@ return case token.purpose
   when 'email_change_new' then true
   when 'phone_change' then true
   when 'sms' then token.email = account.phone
+  when 'sms_signup' then token.email = account.phone
   else lower(token.email) = lower(coalesce(account.verified_email, account.email))
 end;
 
