@@ -17,6 +17,7 @@ import {
 import { droppedLogLines } from "./engine/output/log.ts";
 import type { ReplicationStream } from "./engine/replication/changes.ts";
 import { countTasks } from "./engine/tasks/job-runner.ts";
+import type { Schedules, SchedulesState } from "./engine/tasks/schedules.ts";
 import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import type { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
@@ -29,16 +30,17 @@ export type MetricsDependencies = {
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
   readonly hasTasks: boolean;
+  readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
   readonly counts: ServiceCounters;
   readonly requests: RequestMetrics;
   readonly traffic: HttpTraffic;
 };
 
-/** The metrics of the service. Their labels contain no names of tables, no values of rows and no secrets. */
+/** The metrics of the service. Their labels contain no names of tables, no values of rows but names of schedules, and no secrets. */
 export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[] {
-  const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, backups, counts, requests, traffic } =
-    dependencies;
+  const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, schedules, backups } = dependencies;
+  const { counts, requests, traffic } = dependencies;
   return [
     () => requests.metrics(),
     () => traffic.metrics(),
@@ -52,6 +54,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => realtimeMetrics(realtime.statistics()),
     async () => replicationMetrics(await changes.statistics()),
     () => (backups ? backupMetrics(backups.state) : []),
+    async () => (schedules ? scheduleMetrics(await schedules.readState().catch(() => null)) : []),
     async () => (hasTasks ? taskMetrics(await countTasks(asOwner).catch(() => null)) : []),
   ];
 }
@@ -246,6 +249,29 @@ function taskMetrics(counts: Awaited<ReturnType<typeof countTasks>> | null): Met
       "tasks",
       "Tasks of all gateways: due, scheduled for later, running, and failed in the last day.",
       tasks,
+      "max",
+    ),
+  ];
+}
+
+function scheduleMetrics(state: SchedulesState | null): Metric[] {
+  const runs =
+    state && labelled("status", { queued: 0, running: 0, done: 0, failed: 0, skipped: 0, missed: 0, ...state.runs });
+  const successes = Object.entries(state?.lastSuccess ?? {}).flatMap(([schedule, value]) =>
+    value === null ? [] : [{ labels: { schedule }, value }],
+  );
+  return [
+    gauge("schedule_runs", "Runs of schedules planned in the last hour, by status, of all gateways.", runs, "max"),
+    gauge(
+      "schedule_last_success_timestamp_seconds",
+      "The planned time of the last successful run, of the first hundred enabled schedules by name.",
+      successes,
+      "max",
+    ),
+    gauge(
+      "schedules_processed_timestamp_seconds",
+      "The last minute whose schedules were queued.",
+      state && state.processed.getTime() / 1_000,
       "max",
     ),
   ];

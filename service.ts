@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promotionCommand } from "./cli/command.ts";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
-import { BACKUP_TASK, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
+import { ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
 import { type CatalogKeeper, keepCatalog } from "./engine/catalog/catalog-keeper.ts";
 import type { CatalogOptions } from "./engine/catalog/catalog-rows.ts";
 import { NO_PEERS, type PeerWorkers } from "./engine/concurrency/peer-workers.ts";
@@ -32,6 +32,7 @@ import { openReplication } from "./engine/replication/change-stream.ts";
 import type { ReplicationStream } from "./engine/replication/changes.ts";
 import { REALTIME_PUBLICATION } from "./engine/replication/replication-slots.ts";
 import { hasTasks, type JobRunner, startJobRunner } from "./engine/tasks/job-runner.ts";
+import { openSchedules } from "./engine/tasks/schedules.ts";
 import { makeCsrfProtection } from "./http/csrf-protection.ts";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "./plugins/server/graphql.ts";
 import { openRealtime, type Realtime, SOCKET_PATH } from "./realtime/realtime.ts";
@@ -59,6 +60,7 @@ import {
   type QueueTask,
 } from "./rest-gateway/tasks/task-queue.ts";
 import { startWebhooks, type WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
+import type { MetricsDependencies } from "./service-metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 
@@ -121,11 +123,13 @@ export async function startService(environmentConfig: Config, options: ServiceOp
 
   const versions = makeVersionReader(asOwner);
   const canQueueTasks = await hasTasks(asOwner);
+  const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
+  const jobKinds = { hasTasks: canQueueTasks, schedules, backups };
   const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
   const traffic = new HttpTraffic();
   const operations = openOperations({
-    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, hasTasks: canQueueTasks, backups },
+    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, ...jobKinds },
     emails: state.emails,
     opened,
   });
@@ -147,7 +151,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
-  const jobs = canQueueTasks || backups ? await openJobs(core, state, { canQueueTasks, backups }, opened) : null;
+  const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
@@ -367,13 +371,13 @@ function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): S
     : new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, log });
 }
 
-type JobKinds = { readonly canQueueTasks: boolean; readonly backups: ScheduledBackup | null };
+type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 
-/** Runs the tasks that requests have queued, and scheduled backups. */
+/** Runs the tasks that requests have queued, schedules and scheduled backups. */
 async function openJobs(
   { postgres, config, asOwner, log }: ServiceCore,
   state: ServiceState,
-  { canQueueTasks, backups }: JobKinds,
+  { hasTasks, schedules, backups }: JobKinds,
   opened: AsyncDisposableStack,
 ): Promise<JobRunner> {
   const { tableErrorVerbosity } = config;
@@ -388,10 +392,11 @@ async function openJobs(
   const jobs = await startJobRunner({
     url: postgres.directUrl,
     concurrency: config.taskConcurrency,
-    tasks: { ...(canQueueTasks && makeTaskList(taskRunner)), ...(backups && { [BACKUP_TASK]: backups.task }) },
-    crons: backups ? [backups.cron] : [],
+    tasks: { ...(hasTasks && makeTaskList(taskRunner)), ...schedules?.tasks, ...backups?.tasks },
+    crons: [schedules?.cron, backups?.cron].filter((cron) => cron !== undefined),
     maintain: async () => {
-      if (canQueueTasks) await maintainTasks(asOwner);
+      if (hasTasks) await maintainTasks(asOwner);
+      await schedules?.processLate();
       await backups?.refresh();
     },
     cancelRunning: async () => {

@@ -84,6 +84,85 @@ comment on sequence private.event_number is 'Numbers the events that are sent on
 create sequence private.events_awaited_until as bigint start 1 increment 1;
 comment on sequence private.events_awaited_until is 'Until when events are emitted, in seconds since 1970.';
 
+-- table api.schedule_runs
+create table api.schedule_runs (
+  schedule text not null,
+  planned_at timestamp with time zone not null,
+  status text not null,
+  task uuid,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  error jsonb,
+  constraint schedule_runs_pkey PRIMARY KEY (schedule, planned_at),
+  constraint schedule_runs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'skipped'::text, 'missed'::text]))),
+  constraint schedule_runs_schedule_fkey FOREIGN KEY (schedule) REFERENCES api.schedules(name) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX schedule_runs_done ON api.schedule_runs USING btree (schedule, planned_at) WHERE (status = 'done'::text);
+CREATE INDEX schedule_runs_planned_at_idx ON api.schedule_runs USING btree (planned_at);
+CREATE INDEX schedule_runs_unfinished ON api.schedule_runs USING btree (schedule) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+CREATE UNIQUE INDEX schedule_runs_task ON api.schedule_runs USING btree (task) WHERE (task IS NOT NULL);
+alter table api.schedule_runs enable row level security;
+create policy members_select on api.schedule_runs for select to public using ((EXISTS ( SELECT
+   FROM api.schedules
+  WHERE (schedules.name = schedule_runs.schedule))));
+comment on column api.schedule_runs.error is 'Why it failed.';
+comment on column api.schedule_runs.finished_at is 'When it was done or had failed.';
+comment on column api.schedule_runs.planned_at is 'The time of the schedule that this run is for.';
+comment on column api.schedule_runs.schedule is 'The schedule.';
+comment on column api.schedule_runs.started_at is 'When the latest attempt began.';
+comment on column api.schedule_runs.status is 'queued, running, done, failed; skipped: the previous run was unfinished; missed: no gateway ran at that time.';
+comment on column api.schedule_runs.task is 'The task that calls the function.';
+comment on constraint schedule_runs_pkey on api.schedule_runs is 'This time of the schedule was run already.';
+comment on constraint schedule_runs_schedule_fkey on api.schedule_runs is 'The schedule must exist.';
+comment on constraint schedule_runs_status_known on api.schedule_runs is 'Unknown status.';
+comment on table api.schedule_runs is 'The runs of the last seven days, and at least the last hundred of each schedule.';
+
+-- table api.schedules
+create table api.schedules (
+  name text not null,
+  cron text not null,
+  time_zone text default 'UTC'::text not null,
+  function text not null,
+  arguments jsonb default '{}'::jsonb not null,
+  role text not null,
+  claims jsonb default '{}'::jsonb not null,
+  is_enabled boolean default true not null,
+  time_limit interval,
+  catch_up boolean default false not null,
+  changed_at timestamp with time zone default now() not null,
+  next_run_at timestamp with time zone,
+  constraint schedules_pkey PRIMARY KEY (name),
+  constraint schedules_arguments_object CHECK ((jsonb_typeof(arguments) = 'object'::text)),
+  constraint schedules_claims_object CHECK ((jsonb_typeof(claims) = 'object'::text)),
+  constraint schedules_cron_max_length CHECK ((length(cron) <= 200)),
+  constraint schedules_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint schedules_time_limit_range CHECK (((time_limit >= '00:00:01'::interval) AND (time_limit <= '1 day'::interval)))
+);
+CREATE INDEX schedules_role_idx ON api.schedules USING btree (role);
+CREATE TRIGGER _100_check_role BEFORE INSERT OR UPDATE OF role, function, arguments, claims, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION private.tg__check_schedule_role();
+CREATE TRIGGER _200_check BEFORE INSERT OR UPDATE OF role, function, arguments, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION private.tg__check_schedule();
+alter table api.schedules enable row level security;
+create policy members_all on api.schedules for all to public using (pg_has_role((to_regrole(quote_ident(role)))::oid, 'member'::text)) with check (pg_has_role((to_regrole(quote_ident(role)))::oid, 'member'::text));
+comment on column api.schedules.arguments is 'The named arguments of the function, as an object.';
+comment on column api.schedules.catch_up is 'Whether the last one of the runs that were missed while no gateway ran is made up for, however long ago it was.';
+comment on column api.schedules.changed_at is 'When its times were last changed. Earlier times are not run.';
+comment on column api.schedules.claims is 'The claims that policies see, such as {"sub": "…"}.';
+comment on column api.schedules.cron is 'Minute, hour, day, month and weekday, such as 30 3 * * *; or @hourly, @daily, @weekly, @monthly, @yearly.';
+comment on column api.schedules.function is 'The function to call, with its schema.';
+comment on column api.schedules.is_enabled is 'Whether the schedule runs.';
+comment on column api.schedules.name is 'Identifies the schedule in its history, the log and the metrics.';
+comment on column api.schedules.next_run_at is 'The first time that was not processed yet. Set by the service, within a minute after a change; null if there is none.';
+comment on column api.schedules.role is 'The role that the function runs as. Who writes the schedule must be a member of it.';
+comment on column api.schedules.time_limit is 'How long a run may take, within TASK_TIMEOUT_SECONDS; null for that limit.';
+comment on column api.schedules.time_zone is 'The time zone of the cron text, such as Europe/Berlin.';
+comment on constraint schedules_arguments_object on api.schedules is 'Arguments are an object, such as {"days": 30}.';
+comment on constraint schedules_claims_object on api.schedules is 'Claims are an object, such as {"sub": "…"}.';
+comment on constraint schedules_cron_max_length on api.schedules is 'A cron text has at most 200 characters.';
+comment on constraint schedules_name_length on api.schedules is 'A name has 1 to 100 characters.';
+comment on constraint schedules_pkey on api.schedules is 'There is a schedule with this name already.';
+comment on constraint schedules_time_limit_range on api.schedules is 'A time limit is between one second and one day.';
+comment on table api.schedules is 'Functions that run at certain times, once over all gateways.';
+
 -- table api.versions
 create table api.versions (
   number integer not null,
@@ -805,6 +884,18 @@ comment on column private.rate_limits.key is 'What is limited, and the user, key
 comment on column private.rate_limits.points is 'The count.';
 comment on table private.rate_limits is 'Requests of each caller in the current window.';
 
+-- table private.schedule_clock
+create table private.schedule_clock (
+  is_only boolean default true not null,
+  processed timestamp with time zone default date_trunc('minute'::text, now()) not null,
+  constraint schedule_clock_pkey PRIMARY KEY (is_only),
+  constraint schedule_clock_is_only_check CHECK (is_only)
+);
+alter table private.schedule_clock enable row level security;
+comment on column private.schedule_clock.is_only is 'There is one row.';
+comment on column private.schedule_clock.processed is 'The last minute that was processed.';
+comment on table private.schedule_clock is 'How far the schedules are processed.';
+
 -- table private.tasks
 create table private.tasks (
   id uuid default gen_random_uuid() not null,
@@ -833,6 +924,8 @@ CREATE INDEX tasks_failed ON private.tasks USING btree (finished_at) WHERE (stat
 CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
 CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
 CREATE UNIQUE INDEX tasks_waiting_key ON private.tasks USING btree (owner, key) WHERE (status = 'queued'::text);
+CREATE TRIGGER _500_end_run AFTER DELETE ON private.tasks FOR EACH ROW WHEN (((old.function IS NOT NULL) AND (old.finished_at IS NULL))) EXECUTE FUNCTION private.tg__follow_schedule_run();
+CREATE TRIGGER _500_follow_run AFTER UPDATE OF status ON private.tasks FOR EACH ROW WHEN ((new.function IS NOT NULL)) EXECUTE FUNCTION private.tg__follow_schedule_run();
 alter table private.tasks enable row level security;
 comment on column private.tasks.arguments is 'The arguments of the function by their names.';
 comment on column private.tasks.body is 'The request''s body.';
@@ -1338,6 +1431,21 @@ end;
 $function$;
 grant execute on function api.report_progress(integer) to anon, authenticated, service_role;
 comment on function api.report_progress(integer) is 'Reports the progress of a function called with Prefer: respond-async; has no effect elsewhere.';
+
+-- function api.run_schedule(text)
+CREATE OR REPLACE FUNCTION api.run_schedule(name text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not exists (select from api.schedules where schedules.name = run_schedule.name) then
+    raise exception 'There is no schedule %', name using errcode = 'NTFND', detail = 'name';
+  end if;
+  return private.start_schedule_run(name, clock_timestamp());
+end;
+$function$;
+comment on function api.run_schedule(text) is 'Runs a schedule now, also a disabled one, unless its previous run is unfinished. Returns the status of the run. For the owner.';
 
 -- function auth.account_faults(text,text,integer,text)
 CREATE OR REPLACE FUNCTION auth.account_faults(name text, email text, age integer, username text)
@@ -4989,6 +5097,28 @@ $function$;
 grant execute on function private.await_events(integer) to authenticator;
 comment on function private.await_events(integer) is 'Emits events for so many seconds. Returns whether they were emitted until now, when that was, and which transactions had checked already.';
 
+-- function private.begin_schedule_minutes(timestamp with time zone)
+CREATE OR REPLACE FUNCTION private.begin_schedule_minutes(planned_at timestamp with time zone, OUT processed timestamp with time zone, OUT until timestamp with time zone, OUT was_set_back boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_now timestamptz;
+begin
+  select schedule_clock.processed into begin_schedule_minutes.processed from private.schedule_clock for update;
+  v_now := clock_timestamp();
+  until := date_trunc('minute', greatest(v_now, least(planned_at, v_now + interval '30 seconds')));
+  was_set_back := until < processed - interval '1 minute';
+  if was_set_back then
+    update api.schedules set changed_at = until, next_run_at = null where next_run_at > until;
+    processed := until;
+  end if;
+  until := greatest(until, processed);
+end;
+$function$;
+comment on function private.begin_schedule_minutes(timestamp with time zone) is 'Locks the clock until the end of the transaction, and returns how far the schedules are to be processed; called by the service as the owner.';
+
 -- function private.begin_task(uuid)
 CREATE OR REPLACE FUNCTION private.begin_task(id uuid)
  RETURNS TABLE(caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval)
@@ -5115,6 +5245,41 @@ begin
 end;
 $function$;
 comment on function private.callable_function(text,text,jsonb) is 'The function that a role means by a name or a signature, and by the names of the arguments.';
+
+-- function private.check_cron(text)
+CREATE OR REPLACE FUNCTION private.check_cron(cron text)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_fields text[] := regexp_split_to_array(btrim(cron), ' +');
+  v_days integer[];
+  v_months integer[];
+begin
+  if lower(btrim(cron)) in ('@hourly', '@daily', '@weekly', '@monthly', '@yearly') then
+    return;
+  end if;
+  if cardinality(v_fields) <> 5 then
+    raise exception 'A cron text has five fields, and "%" has %', cron, cardinality(v_fields)
+      using errcode = 'WRONG', detail = 'cron',
+        hint = 'Write minute, hour, day, month and weekday, such as 30 3 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.';
+  end if;
+  perform private.cron_values(v_fields[1], 'minute', 0, 59, null);
+  perform private.cron_values(v_fields[2], 'hour', 0, 23, null);
+  v_days := private.cron_values(v_fields[3], 'day', 1, 31, null);
+  v_months := private.cron_values(v_fields[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
+  perform private.cron_values(v_fields[5], 'weekday', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
+  if v_fields[5] = '*' and not exists (
+    select from unnest(v_days) as day, unnest(v_months) as month
+    where day <= case when month = 2 then 29 when month in (4, 6, 9, 11) then 30 else 31 end
+  ) then
+    raise exception 'The months of "%" have no such day', cron using errcode = 'WRONG', detail = 'cron';
+  end if;
+end;
+$function$;
+comment on function private.check_cron(text) is 'Raises if the cron text cannot be read, or names no day that exists.';
 
 -- function private.check_task_role(text)
 CREATE OR REPLACE FUNCTION private.check_task_role(role text)
@@ -5246,6 +5411,48 @@ begin
 end;
 $function$;
 comment on function private.create_webhook_triggers(api.webhooks) is 'Creates the triggers that record the changes of a table for a webhook.';
+
+-- function private.cron_values(text,text,integer,integer,text[])
+CREATE OR REPLACE FUNCTION private.cron_values(field text, unit text, low integer, high integer, names text[])
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_item text;
+  v_match text[];
+  v_bounds integer[];
+  v_step integer;
+  v_values integer[] := '{}';
+begin
+  foreach v_item in array string_to_array(lower(field), ',') loop
+    v_match := regexp_match(v_item, '^(?:\*|(\d\d?|[a-z]{3})(?:-(\d\d?|[a-z]{3}))?)(?:/(\d\d?))?$');
+    v_bounds := array[low, high];
+    v_step := coalesce(v_match[3]::integer, 1);
+    if v_match[1] is not null then
+      v_bounds := array(
+        select case when bound ~ '^\d' then bound::integer else array_position(names, bound) - 1 + low end
+        from unnest(array[v_match[1], coalesce(v_match[2], v_match[1])]) with ordinality as bounds (bound, place)
+        order by place
+      );
+    end if;
+    if v_match is null or array_position(v_bounds, null) is not null
+      or v_bounds[1] < low or v_bounds[2] > high or v_bounds[1] > v_bounds[2]
+      or v_step not between 1 and coalesce(cardinality(names), high - low + 1)
+      or (v_match[3] is not null and v_match[1] is not null and v_match[2] is null)
+    then
+      raise exception 'The % of a cron text cannot be "%"', unit, v_item using errcode = 'WRONG', detail = 'cron', hint = format(
+        'Write *, numbers from %s to %s, ranges such as %s-%s, steps such as */2 or %s-%s/2, or a list of these separated by commas%s.',
+        low, high, low, low + 5, low, low + 5, ', or names such as ' || names[1]
+      );
+    end if;
+    v_values := v_values || array(select generate_series(v_bounds[1], v_bounds[2], v_step));
+  end loop;
+  return v_values;
+end;
+$function$;
+comment on function private.cron_values(text,text,integer,integer,text[]) is 'The values of one field of a cron text. Raises if the field cannot be read.';
 
 -- function private.drop_webhook_triggers(uuid)
 CREATE OR REPLACE FUNCTION private.drop_webhook_triggers(webhook uuid)
@@ -5559,6 +5766,61 @@ BEGIN ATOMIC
 END;
 comment on function private.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
 
+-- function private.record_schedule_minutes(timestamp with time zone,jsonb)
+CREATE OR REPLACE FUNCTION private.record_schedule_minutes(until timestamp with time zone, outcomes jsonb)
+ RETURNS TABLE(schedule text, status text, runs bigint)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    with outcome as (
+      select * from jsonb_to_recordset(outcomes) as outcome (
+        name text, due timestamptz, missed timestamptz[], next timestamptz
+      )
+    ), missed_run as (
+      insert into api.schedule_runs (schedule, planned_at, status)
+        select outcome.name, missed.planned_at, 'missed' from outcome, unnest(outcome.missed) as missed (planned_at)
+        on conflict on constraint schedule_runs_pkey do nothing
+        returning schedule_runs.schedule, schedule_runs.status
+    ), due_run as (
+      select outcome.name as schedule, private.start_schedule_run(outcome.name, outcome.due) as status
+      from outcome where outcome.due is not null order by outcome.name
+    ), processed as (
+      update api.schedules set next_run_at = outcome.next from outcome where schedules.name = outcome.name
+    )
+    select run.schedule, run.status, count(*)
+    from (table missed_run union all table due_run) as run
+    where run.status is not null group by 1, 2 order by 1, 2;
+  delete from api.schedule_runs as run using (
+    select outcome.name as schedule, (
+      select latest.planned_at from api.schedule_runs as latest
+      where latest.schedule = outcome.name order by latest.planned_at desc offset 99 limit 1
+    ) as planned_at
+    from jsonb_to_recordset(outcomes) as outcome (name text)
+  ) as oldest
+    where run.schedule = oldest.schedule and run.planned_at < least(oldest.planned_at, record_schedule_minutes.until - interval '7 days')
+      and oldest.planned_at is not null and run.status not in ('queued', 'running');
+  update private.schedule_clock set processed = record_schedule_minutes.until;
+end;
+$function$;
+comment on function private.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
+
+-- function private.schedule_fault(api.schedules)
+CREATE OR REPLACE FUNCTION private.schedule_fault(schedule api.schedules, OUT message text, OUT hint text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform private.check_task_role(schedule.role);
+  perform private.callable_function(schedule.role, schedule.function, schedule.arguments);
+exception when others then
+  get stacked diagnostics message = message_text, hint = pg_exception_hint;
+end;
+$function$;
+comment on function private.schedule_fault(api.schedules) is 'Why a schedule that was written before cannot run now; null if it can.';
+
 -- function private.sees_task(text)
 CREATE OR REPLACE FUNCTION private.sees_task(owner text)
  RETURNS boolean
@@ -5566,6 +5828,54 @@ CREATE OR REPLACE FUNCTION private.sees_task(owner text)
  STABLE
 RETURN (auth.is_admin() OR (owner = private.task_owner(auth.role(), auth.jwt())));
 comment on function private.sees_task(text) is 'Whether a task is the caller''s own; administrators see all.';
+
+-- function private.start_schedule_run(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION private.start_schedule_run(schedule text, planned_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_schedule api.schedules;
+  v_message text;
+  v_hint text;
+begin
+  update api.schedule_runs as run
+    set status = 'failed', finished_at = now(), error = '{"code": "XX000", "message": "The task is gone."}'
+    where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')
+      and not exists (select from private.tasks where tasks.id = run.task and tasks.finished_at is null);
+  insert into api.schedule_runs (schedule, planned_at, status)
+    select start_schedule_run.schedule, start_schedule_run.planned_at, case when exists (
+      select from api.schedule_runs as run
+      where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')
+    ) then 'skipped' else 'queued' end
+    on conflict on constraint schedule_runs_pkey do nothing;
+  if not found then
+    return null;
+  end if;
+  select * into v_schedule from api.schedules where schedules.name = start_schedule_run.schedule;
+  begin
+    update api.schedule_runs as run
+      set task = private.queue_call(
+        v_schedule.role, jsonb_build_object('role', v_schedule.role) || v_schedule.claims,
+        v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit
+      )
+      where run.schedule = start_schedule_run.schedule and run.planned_at = start_schedule_run.planned_at and run.status = 'queued';
+    return case when found then 'queued' else 'skipped' end;
+  exception when others then
+    if sqlstate ~ '^(08|40|53|55|57|58|XX)' then
+      raise;
+    end if;
+    get stacked diagnostics v_message = message_text, v_hint = pg_exception_hint;
+    update api.schedule_runs as run
+      set status = 'failed', finished_at = now(),
+        error = jsonb_build_object('code', sqlstate, 'message', v_message, 'hint', nullif(v_hint, ''))
+      where run.schedule = start_schedule_run.schedule and run.planned_at = start_schedule_run.planned_at;
+    return 'failed';
+  end;
+end;
+$function$;
+comment on function private.start_schedule_run(text,timestamp with time zone) is 'Queues a run, unless the previous one is unfinished or this time was run before; returns the status of the run.';
 
 -- function private.store_response(text,text,integer)
 CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, seconds integer)
@@ -5632,6 +5942,59 @@ BEGIN ATOMIC
 END;
 comment on function private.task_progress(uuid) is 'The progress that a task has reported, in percent.';
 
+-- function private.tg__check_schedule()
+CREATE OR REPLACE FUNCTION private.tg__check_schedule()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if TG_OP = 'UPDATE' and not NEW.is_enabled then
+    return NEW;
+  end if;
+  perform private.check_cron(NEW.cron);
+  if not exists (select from pg_timezone_names where name = NEW.time_zone) then
+    raise exception 'There is no time zone %', NEW.time_zone using errcode = 'WRONG', detail = 'time_zone',
+      hint = coalesce(
+        (select format('Write %s.', name) from pg_timezone_names where lower(name) = lower(NEW.time_zone) limit 1),
+        'Write a name of pg_timezone_names, such as Europe/Berlin.'
+      );
+  end if;
+  perform private.check_task_role(NEW.role);
+  perform private.callable_function(NEW.role, NEW.function, NEW.arguments);
+  if TG_OP = 'INSERT' or (NEW.cron, NEW.time_zone, NEW.is_enabled) is distinct from (OLD.cron, OLD.time_zone, OLD.is_enabled) then
+    NEW.changed_at := clock_timestamp();
+    NEW.next_run_at := null;
+  end if;
+  return NEW;
+end;
+$function$;
+comment on function private.tg__check_schedule() is 'Refuses a schedule that could not run.';
+
+-- function private.tg__check_schedule_role()
+CREATE OR REPLACE FUNCTION private.tg__check_schedule_role()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  -- A schedule whose role is gone can be disabled.
+  if TG_OP = 'UPDATE' and not NEW.is_enabled and NEW.role = OLD.role then
+    return NEW;
+  end if;
+  if to_regrole(quote_ident(NEW.role)) is null then
+    raise exception 'There is no role %', NEW.role using errcode = 'WRONG', detail = 'role';
+  end if;
+  if not pg_has_role(to_regrole(quote_ident(NEW.role)), 'member') then
+    raise exception 'Only members of % may choose it as the role of a schedule', NEW.role
+      using errcode = 'NOPER', detail = 'role', hint = format('Run as a superuser: grant %I to %I', NEW.role, current_user);
+  end if;
+  return NEW;
+end;
+$function$;
+comment on function private.tg__check_schedule_role() is 'Refuses a role that the writer of a schedule is no member of.';
+
 -- function private.tg__event()
 CREATE OR REPLACE FUNCTION private.tg__event()
  RETURNS trigger
@@ -5665,6 +6028,27 @@ begin
 end;
 $function$;
 comment on function private.tg__event() is 'For each row: notifies channel graphql of the change, while events are awaited. Arguments: the columns to send besides id.';
+
+-- function private.tg__follow_schedule_run()
+CREATE OR REPLACE FUNCTION private.tg__follow_schedule_run()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if TG_OP = 'DELETE' then
+    update api.schedule_runs
+      set status = 'failed', finished_at = now(), error = '{"code": "57014", "message": "The task was deleted before it was finished."}'
+      where schedule_runs.task = OLD.id;
+  else
+    update api.schedule_runs
+      set status = NEW.status, started_at = NEW.started_at, finished_at = NEW.finished_at, error = NEW.error
+      where schedule_runs.task = NEW.id;
+  end if;
+  return null;
+end;
+$function$;
+comment on function private.tg__follow_schedule_run() is 'Copies the state of a task to the run of the schedule that queued it.';
 
 -- function private.tg__log_whole_rows()
 CREATE OR REPLACE FUNCTION private.tg__log_whole_rows()

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { CronItem, Task } from "graphile-worker";
+import type { CronItem, Task, TaskList } from "graphile-worker";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 import { writeArchive } from "./write-archive.ts";
@@ -58,7 +58,11 @@ export class ScheduledBackup {
     return { task: BACKUP_TASK, identifier: BACKUP_TASK, match: this.#options.schedule, options };
   }
 
-  readonly task: Task = async () => {
+  get tasks(): TaskList {
+    return { [BACKUP_TASK]: this.#writeBackup };
+  }
+
+  readonly #writeBackup: Task = async () => {
     const { url, directory, log } = this.#options;
     const file = join(resolve(directory), `backup-${new Date().toISOString().replace(/[:.]/g, "-")}.gz`);
     const begin = performance.now();

@@ -184,7 +184,13 @@ export const MIGRATION_SETTINGS = {
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
-export const BACKUP_SETTINGS = {
+export const JOB_SETTINGS = {
+  runsSchedules: withDefault(
+    "SCHEDULES",
+    flag,
+    "true",
+    "Whether this gateway runs the [schedules](schedules.md) of `api.schedules`. Set it to `false` for a copy of a database whose schedules must not run.",
+  ),
   backupSchedule: optional(
     "BACKUP_SCHEDULE",
     cronSchedule,

@@ -8,7 +8,7 @@ import {
   WEBHOOK_SETTINGS,
 } from "./interface-settings.ts";
 import {
-  BACKUP_SETTINGS,
+  JOB_SETTINGS,
   LIMIT_SETTINGS,
   MIGRATION_SETTINGS,
   OBSERVABILITY_SETTINGS,
@@ -25,7 +25,7 @@ export const SETTING_GROUPS: readonly {
   { title: "Server", settings: SERVER_SETTINGS },
   { title: "Postgres", settings: POSTGRES_SETTINGS },
   { title: "Migrations", settings: MIGRATION_SETTINGS },
-  { title: "Backups", settings: BACKUP_SETTINGS },
+  { title: "Schedules and backups", settings: JOB_SETTINGS },
   { title: "Limits", settings: LIMIT_SETTINGS },
   { title: "Logs, metrics and traces", settings: OBSERVABILITY_SETTINGS },
   { title: "Tokens and accounts", settings: ACCOUNT_SETTINGS },
@@ -42,7 +42,7 @@ export const SETTINGS = {
   ...SERVER_SETTINGS,
   ...POSTGRES_SETTINGS,
   ...MIGRATION_SETTINGS,
-  ...BACKUP_SETTINGS,
+  ...JOB_SETTINGS,
   ...LIMIT_SETTINGS,
   ...OBSERVABILITY_SETTINGS,
   ...ACCOUNT_SETTINGS,

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkArchive } from "../../../engine/archive/restore-archive.ts";
 import { BACKUP_TASK } from "../../../engine/archive/scheduled-backup.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { SCHEDULES_TASK } from "../../../engine/tasks/schedules.ts";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { serve } from "../../serve.ts";
@@ -38,7 +39,7 @@ test("scheduled backups are written, can be restored, and replace the oldest one
   stack.defer(() => service.stop());
   stack.defer(() => other.stop());
   const { rows } = await run("select identifier from graphile_worker._private_known_crontabs");
-  expect(rows).toEqual([{ identifier: BACKUP_TASK }]);
+  expect(rows.map(({ identifier }) => identifier).sort()).toEqual([BACKUP_TASK, SCHEDULES_TASK]);
   expect(await health(service)).toMatchObject({ status: "ok", lastBackup: null });
 
   await run("create table public.own (id integer)");
