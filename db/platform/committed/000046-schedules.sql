@@ -1,5 +1,5 @@
---! Previous: sha1:5bccdc1aa683a2cd52aca4085bd504917fd69cf6
---! Hash: sha1:6a7198b3cc7d9a685a400193de58c9b12b09c2fc
+--! Previous: sha1:99c1799837f5a9cebfa663a7ec150c88892fe889
+--! Hash: sha1:c12df5d809afa0419f98cc6b92589ca3cae97354
 --! Message: schedules
 
 -- Functions of SQL that run by the clock. The service evaluates the schedules each minute and queues what is due.
