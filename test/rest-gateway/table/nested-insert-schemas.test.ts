@@ -277,6 +277,53 @@ describe("a nested insert", () => {
     });
   });
 
+  test("is part of a batch, whose other parts can refer to it", async () => {
+    const headers = { Prefer: "nested=insert, return=representation" };
+    const parts = (title: string | null) => [
+      {
+        method: "POST",
+        path: "/authors?select=id,books(id)",
+        headers,
+        body: { name: "Ann", books: [{ title: "One" }] },
+      },
+      {
+        method: "POST",
+        path: "/authors?select=id",
+        headers,
+        body: { name: "Bob", books: [{ title: "Two" }, { title }] },
+      },
+      {
+        method: "POST",
+        path: "/books?select=title,authors(name)",
+        headers,
+        body: { title: "Four", author_id: { $ref: "0#/0/id" } },
+      },
+      { method: "GET", path: ["/books?select=title&order=id&author_id=eq.", { $ref: "1#/0/id" }] },
+    ];
+    const send = (body: object, more: Record<string, string> = {}) =>
+      client.ask("/", {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { "Content-Type": "application/vnd.batch+json", ...more },
+      });
+    const { status, text } = await send(parts("Three"));
+    expect({ status, bodies: JSON.parse(text).map(({ body }: { body: unknown }) => body) }).toEqual({
+      status: 200,
+      bodies: [
+        [{ id: 1, books: [{ id: 1 }] }],
+        [{ id: 2 }],
+        [{ title: "Four", authors: { name: "Ann" } }],
+        [{ title: "Two" }, { title: "Three" }],
+      ],
+    });
+    expect(await send(parts(null))).toMatchObject({
+      status: 400,
+      body: { code: "23502", index: 1, details: { path: "books/1/title" } },
+    });
+    expect(await send(parts("Three"), { Prefer: "tx=rollback" })).toMatchObject({ status: 200 });
+    expect(await rowsOf("select from shop.books")).toHaveLength(4);
+  });
+
   test("runs at the isolation level of the role", async () => {
     await owner.query(
       `alter role authenticated in database ${database.name} set default_transaction_isolation = 'repeatable read'`,
