@@ -131,6 +131,56 @@ const broken: fc.Arbitrary<Case> = fc
     };
   });
 
+const NESTED_TABLES = [
+  "works",
+  "artists",
+  "people",
+  "exhibitions",
+  "exhibits",
+  "placements",
+  "labels",
+  "rooms",
+  "keyed",
+  "tours",
+];
+const NESTED_KEYS = fc.constantFrom(
+  ...NESTED_TABLES,
+  ..."id title name body artist_id boss_id work_id curator_id room_floor floor number details tags mood price code".split(
+    " ",
+  ),
+  ..."countries people!boss_id works!artist_id exhibitions_curator_fkey people!exhibitions_deputy_fkey".split(" "),
+  ..."__proto__ constructor works! !x a/b é row link_1 ".split(" "),
+);
+const { rows: nestedRows } = fc.letrec<{ row: object; rows: unknown }>((tie) => ({
+  row: fc.dictionary(
+    NESTED_KEYS,
+    fc.oneof(
+      { depthSize: "small", withCrossShrink: true },
+      { weight: 3, arbitrary: fc.oneof(fc.nat(1_000), fc.constantFrom("a", "", null, true, "2024-01-01")) },
+      { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
+      { weight: 3, arbitrary: tie("row") },
+      { weight: 3, arbitrary: tie("rows") },
+    ),
+    { maxKeys: 5 },
+  ),
+  rows: fc.array(tie("row"), { maxLength: 3 }),
+}));
+
+const nested: fc.Arbitrary<Case> = fc
+  .record({
+    table: fc.constantFrom(...NESTED_TABLES),
+    rows: nestedRows,
+    query: fc.constantFrom("", "?select=*", "?columns=title,works", "?select=id,works(*)", "?select=count()"),
+    prefer: fc.subarray(["return=representation", "missing=default", "count=exact", "return=headers-only"]),
+    text: fc.array(mutation, { maxLength: 1 }),
+  })
+  .map(({ table, rows, query, prefer, text }) => {
+    const Prefer = ["nested=insert", ...prefer].join(", ");
+    const body = text.reduce(mutated, JSON.stringify(rows));
+    const headers = { Prefer, "Content-Type": "application/json" };
+    return { ...ask("POST", `/${table}${query}`, body), headers };
+  });
+
 function expectSound({ method, path, headers, body }: Case, result: TestResponse): void {
   const context = `${method} ${path} ${JSON.stringify(headers)} ${body}\n${result.status} ${result.text.slice(0, 500)}`;
   // Two rows of an upsert with one key: PostgREST has that as a fault of the server.
@@ -174,6 +224,7 @@ describe("every request gets a response or an error", () => {
     }));
   test("if a character of its URL is wrong", () => fuzz(mutilated, 800));
   test("if its URL, its body, its headers or its method are invalid", () => fuzz(broken, 3_200));
+  test("if it inserts nested rows", () => fuzz(nested, 3_200));
   test("if it is random words instead of a request", () =>
     fuzz(
       fc
