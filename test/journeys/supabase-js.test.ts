@@ -102,6 +102,25 @@ describe("supabase-js on the content service", () => {
     expect((await alice.from("articles").delete().eq("id", written.data.id)).status).toBe(204);
   });
 
+  test("an article is written with its comments in one request", async () => {
+    const nested = (rows: object) =>
+      alice.from("articles").insert(rows).setHeader("Prefer", "nested=insert").select("title, comments(content)");
+    const article = { title: "Of summer", content: "Warm.", status: "PUBLISHED" };
+    const written = await nested({ ...article, comments: [{ content: "First." }, { content: "Second." }] });
+    expect(written).toMatchObject({
+      error: null,
+      status: 201,
+      data: [{ title: "Of summer", comments: [{ content: "First." }, { content: "Second." }] }],
+    });
+    const list = await nested([
+      { ...article, comments: [{ content: "Third." }] },
+      { ...article, comments: [] },
+    ]);
+    expect(list).toMatchObject({ error: null, data: [{ comments: [{ content: "Third." }] }, { comments: [] }] });
+    const refused = await nested([{ ...article, comments: [{ content: "a" }, { content: "b", author_id: 2 }] }]);
+    expect(refused.error).toMatchObject({ code: "PGRST102", details: { path: "0/comments/1" } });
+  });
+
   test("read-only columns are refused", async () => {
     const { error, status } = await alice.from("articles").insert({ title: "Forged", content: "x", author_id: 2 });
     expect(status).toBe(403);
