@@ -31,6 +31,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   users: () => import("./users.ts"),
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
+  batch: () => import("./batch.ts"),
   pool: () => import("./pool.ts"),
   cores: () => import("./cores.ts"),
   soak: () => import("./soak.ts"),
@@ -50,6 +51,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   without a name: ${BY_DEFAULT.join(", ")}
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
+  batch: inserts in a batch beside the same as single requests
   pool: short reads beside many connections, slow statements and a locked table
   cores: one row by key with all workers and with one process, with few, many and idle connections
   soak [--minutes 5]: mixed load on all interfaces; reports growth of memory

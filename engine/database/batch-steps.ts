@@ -159,17 +159,18 @@ export type GroupedStatement = Statement & {
 
 type ShapeOf = (statement: Statement) => StatementShape;
 
-/** `current` is the context that the first statement finds. */
+/** `current` is the context that the first statement finds; `afterSettings` follows each change of settings. */
 export function makeGroupSteps(
   statements: readonly GroupedStatement[],
   current: StatementContext,
   shapeOf: ShapeOf,
   limits: StatementLimits,
+  afterSettings: readonly BatchStep[] = [],
 ): BatchStep[] {
   let last = current;
   return statements.flatMap((statement) => {
     const { context = last, before } = statement;
-    const settings = context === last ? [] : [RESET_WITHIN, makeContextStep(context, limits)];
+    const settings = context === last ? [] : [RESET_WITHIN, makeContextStep(context, limits), ...afterSettings];
     last = context;
     const preceding = before ? [makePrecedingStep(shapeOf(before), before)] : [];
     return [...settings, ...preceding, makeStatementStep(shapeOf(statement), statement, { sync: false })];

@@ -211,28 +211,33 @@ class OpenTransaction {
 
   async #sendGroup(statements: readonly GroupedStatement[], group: Omit<StatementGroup, "steps">): Promise<BatchReply> {
     if (this.#isOver) throw new Error("The transaction is over; its queries must be awaited inside of it");
-    const { context, shapes, limits } = this.#request;
-    const shapeOf = ({ text }: Statement) => shapes.shapeFor(context.role, text);
+    if (group.options.end) this.#isOver = true;
     const guarded = statements.map((statement) =>
       statement.context ? { ...statement, context: withIdleTimeout(statement.context) } : statement,
     );
-    // The transaction begins with the settings of its first statement.
-    if (!this.#first && guarded[0]!.context) this.#context = guarded[0]!.context;
-    const opening = this.#context;
-    const grouped = makeGroupSteps(guarded, this.#context, shapeOf, limits);
-    const steps = group.options.isPreceding
-      ? grouped.map((step) => ({ ...step, isPreceding: true as const }))
-      : grouped;
-    this.#context = guarded.findLast((statement) => statement.context)?.context ?? this.#context;
-    const whole = { ...group, steps };
-    if (group.options.end) this.#isOver = true;
     if (!this.#first) {
-      this.#first = this.#begin(whole, opening);
+      // The transaction begins with the settings of its first statement.
+      this.#context = guarded[0]!.context ?? this.#context;
+      const opening = this.#context;
+      this.#first = this.#begin({ ...group, steps: this.#groupSteps(guarded, group.options, []) }, opening);
       return this.#first;
     }
     // Outside the transaction it would run as the login instead of the caller.
     await this.#requireBegun();
-    return this.#send(whole, this.#remainingTime());
+    const timeout = this.#remainingTime();
+    return this.#send({ ...group, steps: this.#groupSteps(guarded, group.options, timeout) }, timeout);
+  }
+
+  #groupSteps(
+    statements: readonly GroupedStatement[],
+    { isPreceding }: QueryOptions,
+    timeout: readonly BatchStep[],
+  ): BatchStep[] {
+    const { context, shapes, limits } = this.#request;
+    const shapeOf = ({ text }: Statement) => shapes.shapeFor(context.role, text);
+    const steps = makeGroupSteps(statements, this.#context, shapeOf, limits, timeout);
+    this.#context = statements.findLast((statement) => statement.context)?.context ?? this.#context;
+    return isPreceding ? steps.map((step) => ({ ...step, isPreceding })) : steps;
   }
 
   /** Sets what is left of the statement timeout, if that holds for the whole transaction. */

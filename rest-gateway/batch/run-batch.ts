@@ -114,7 +114,7 @@ async function runOnce<Parsed extends ParsedRequest>(received: ReceivedBatch<Par
   const context = pipeline.contextOf({ ...scope, request, caller, plan: null });
   const isolation = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
   const budget = new ResponseBudget(batch.maxAnswerBytes);
-  const options = { ...(isolation !== null && { isolation }) };
+  const options = { isTimedAsOne: true, ...(isolation !== null && { isolation }) };
   const key = scope.rollback ? null : readIdempotencyKey(request.headers);
   if (key === null) {
     const end = scope.rollback ? "checked" : "commit";

@@ -45,7 +45,7 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
     servers: [{ url: serverUrl }],
     security: securityActive ? [{ apikey: [], JWT: [] }, { apikey: [] }] : undefined,
     paths: function* () {
-      yield ["/", ROOT];
+      yield ["/", { ...ROOT, post: batchOperation() }];
       yield* tablePaths(viewer, catalog);
       yield* routinePaths({ viewer, catalog, typeSchema });
     },
@@ -82,6 +82,47 @@ const ROOT = {
     },
   },
 };
+
+const BATCH_REQUEST = {
+  type: "object",
+  required: ["method", "path"],
+  properties: {
+    method: { enum: ["GET", "POST", "PATCH", "PUT", "DELETE"] },
+    path: { description: "A path, or a list of strings and references, which are joined", type: ["string", "array"] },
+    headers: { type: "object", additionalProperties: { type: "string" } },
+    body: { description: 'JSON, in which {"$ref": "0#/0/id"} is a value of an earlier response; or a text' },
+  },
+};
+
+const BATCH_RESPONSE = {
+  type: "object",
+  properties: {
+    status: { type: "integer" },
+    headers: { type: "object" },
+    body: { description: "JSON, a text, or null" },
+    encoding: { description: "base64, if the body is bytes", const: "base64" },
+  },
+};
+
+function batchOperation(): TablePathOperation {
+  return {
+    operationId: "batch",
+    tags: ["Batches"],
+    summary: "Several requests in one transaction: all take effect, or none",
+    parameters: sharedRefs("idempotencyKey"),
+    requestBody: {
+      required: true,
+      content: { "application/vnd.batch+json": { schema: { type: "array", items: BATCH_REQUEST } } },
+    },
+    responses: {
+      200: {
+        description: "The response of each request",
+        content: { "application/vnd.batch+json": { schema: { type: "array", items: BATCH_RESPONSE } } },
+      },
+      ...ERRORS.insert,
+    },
+  };
+}
 
 const ERRORS = {
   read: tableErrorRefs(300, 400, 401, 403, 406, 416),

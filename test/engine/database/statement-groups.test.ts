@@ -1,11 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { GroupedStatement } from "../../../engine/database/batch-steps.ts";
+import {
+  adaptSteps,
+  type GroupedStatement,
+  isOwnStep,
+  makeGroupSteps,
+  makeOpeningSteps,
+  withEnd,
+} from "../../../engine/database/batch-steps.ts";
 import type { Database } from "../../../engine/database/database.ts";
 import { failedStatementOf } from "../../../engine/database/database-errors.ts";
 import { ResponseBudget } from "../../../engine/database/response-budget.ts";
 import type { Statement, StatementContext } from "../../../engine/database/statement.ts";
+import { StatementShape } from "../../../engine/database/statement-shape.ts";
 import { until } from "../../until.ts";
-import { alice, type OpenDatabase, open, sql } from "./open.ts";
+import { alice, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create table entries (id int primary key, note text check (note <> 'refused'));
@@ -281,5 +289,38 @@ describe("groups of one transaction", () => {
       return [own, first, still, second].map((result) => result!.rows[0]![0]);
     });
     expect(paths).toEqual(["/own", "/first", "/first", "/second"]);
+  });
+
+  test("have what is left of the statement timeout, if it holds for all of them, whatever their settings are", async () => {
+    const nap = sql("select pg_sleep(0.3)");
+    const work = database.transaction(
+      alice,
+      async (_, together) => {
+        await together([insert(1), nap]);
+        return together([{ ...nap, context: at("/second") }], { end: "commit" });
+      },
+      { isTimedAsOne: true, timeoutMs: 500 },
+    );
+    const error = await work.catch((thrown: unknown) => thrown);
+    expect([failedStatementOf(error), error]).toMatchObject([0, { code: "57014" }]);
+    expect(await stored()).toEqual([]);
+  });
+});
+
+describe("through a router that refuses RESET ALL", () => {
+  test("statements of a group lose no position by the steps that are left out", () => {
+    const limits = { readOnly: false, statementTimeout: 0, lockTimeout: 0, timeoutMs: undefined };
+    const shapeOf = ({ text }: Statement) => new StatementShape(text);
+    const statements = [insert(1), { ...sql("select 2"), context: at("/second") }, { ...sql("select 3"), before: PID }];
+    const opening = makeOpeningSteps(alice, limits, undefined);
+    const grouped = makeGroupSteps(statements, alice, shapeOf, limits);
+    const steps = [...opening, ...withEnd(grouped, "commit")];
+    const batch = { steps, main: opening.length, mainCount: grouped.length };
+    const adapted = adaptSteps(batch, { isExplicit: true, keepsSettings: false });
+    const texts = adapted.steps.map(({ shape }) => shape.text);
+    expect(texts.filter((text) => text === "reset all")).toEqual([]);
+    const main = adapted.steps.slice(adapted.main, adapted.main + adapted.mainCount);
+    expect(main.filter(isOwnStep).map(({ shape }) => shape.text)).toEqual([insert(1).text, "select 2", "select 3"]);
+    expect([texts[0], texts.at(-1)]).toEqual(["begin", "commit"]);
   });
 });

@@ -283,7 +283,7 @@ describe("objects that a role may not use", () => {
   test("are not in its document: tables, columns, methods, functions, and keys to them", async () => {
     const document = await documentFor("anon");
     expect(Object.entries(document.paths!).map(([path, item]) => `${path} ${namesIn(item)}`)).toEqual([
-      "/ get",
+      "/ get,post",
       "/books get",
       "/editions delete",
       "/notes get,post,patch",
