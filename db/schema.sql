@@ -953,24 +953,10 @@ create table private.webhook_deliveries (
   delivery_id uuid default gen_random_uuid() not null,
   webhook_id uuid not null,
   type text not null,
-  keys text[],
   old json,
   new json,
-  key text generated always as (
-CASE
-    WHEN (keys IS NULL) THEN ''::text
-    WHEN (keys[2] IS NULL) THEN COALESCE((COALESCE(old, new) ->> keys[1]), ''::text)
-    ELSE private.composite_key(COALESCE(old, new), keys)
-END) stored not null,
-  moved_to text generated always as (
-CASE
-    WHEN ((old IS NOT NULL) AND (new IS NOT NULL) AND (keys IS NOT NULL)) THEN
-    CASE
-        WHEN (keys[2] IS NULL) THEN NULLIF((new ->> keys[1]), (old ->> keys[1]))
-        ELSE NULLIF(private.composite_key(new, keys), private.composite_key(old, keys))
-    END
-    ELSE NULL::text
-END) stored,
+  key text not null,
+  moved_to text,
   recorded_at timestamp with time zone default clock_timestamp() not null,
   state text default 'pending'::text not null,
   attempts integer default 0 not null,
@@ -988,7 +974,6 @@ comment on column private.webhook_deliveries.delivery_id is 'The same in all att
 comment on column private.webhook_deliveries.due_at is 'When it is sent again after a failure.';
 comment on column private.webhook_deliveries.id is 'The order of the changes of one row.';
 comment on column private.webhook_deliveries.key is 'The primary key before the change. Changes with the same key are sent in their order.';
-comment on column private.webhook_deliveries.keys is 'The columns of the primary key at the time; null if there is none.';
 comment on column private.webhook_deliveries.last_error is 'Why the last attempt failed.';
 comment on column private.webhook_deliveries.moved_to is 'The primary key after the change, if it has changed.';
 comment on column private.webhook_deliveries.new is 'The row after the change.';
@@ -5664,6 +5649,48 @@ end;
 $function$;
 comment on function private.maintain_tasks() is 'Requeues abandoned tasks and those of a restored backup, fails hopeless ones and deletes old ones; called by the service as the owner.';
 
+-- function private.maintain_webhooks()
+CREATE OR REPLACE FUNCTION private.maintain_webhooks()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_webhook api.webhooks;
+  v_name text;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('private.maintain_webhooks')) then
+    return;
+  end if;
+  perform set_config('lock_timeout', '1s', true);
+  for v_webhook in select * from api.webhooks loop
+    begin
+      select format('%I.%I', nspname, relname) into v_name
+        from pg_class join pg_namespace on pg_namespace.oid = relnamespace where pg_class.oid = private.webhook_table(v_webhook.id);
+      if v_name <> v_webhook.table_name then
+        update api.webhooks set table_name = v_name where id = v_webhook.id;
+      elsif v_name is null and to_regclass(v_webhook.table_name) is not null then
+        perform private.create_webhook_triggers(v_webhook);
+      end if;
+    exception when others then
+      raise warning 'Webhook % is not maintained: %', v_webhook.name, sqlerrm;
+    end;
+  end loop;
+  with recursive recorded as (
+    (select webhook_id from private.webhook_deliveries where state = 'pending' order by webhook_id limit 1)
+    union all
+    select (
+      select webhook_id from private.webhook_deliveries
+      where state = 'pending' and webhook_id > recorded.webhook_id order by webhook_id limit 1
+    ) from recorded where webhook_id is not null
+  )
+  delete from private.webhook_deliveries where state = 'pending' and webhook_id in (
+    select webhook_id from recorded where not exists (select from api.webhooks where id = webhook_id)
+  );
+end;
+$function$;
+comment on function private.maintain_webhooks() is 'Follows renamed tables and creates missing triggers; called by the service as the owner.';
+
 -- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval)
 CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval)
  RETURNS uuid
@@ -5805,6 +5832,14 @@ begin
 end;
 $function$;
 comment on function private.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
+
+-- function private.row_key(json,text[])
+CREATE OR REPLACE FUNCTION private.row_key("row" json, keys text[])
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN CASE WHEN (keys IS NULL) THEN ''::text WHEN ((keys)[2] IS NULL) THEN COALESCE(("row" ->> (keys)[1]), ''::text) ELSE private.composite_key("row", keys) END;
+comment on function private.row_key(json,text[]) is 'The primary key of a row as text; empty if the table has none.';
 
 -- function private.schedule_fault(api.schedules)
 CREATE OR REPLACE FUNCTION private.schedule_fault(schedule api.schedules, OUT message text, OUT hint text)
@@ -6166,30 +6201,39 @@ begin
     if TG_OP <> 'DELETE' then
       v_new := case when pg_column_size(NEW) > 8000 then private.large_row(NEW, v_keys) else row_to_json(NEW) end;
     end if;
-    insert into private.webhook_deliveries (webhook_id, type, keys, old, new) values (v_webhook, TG_OP, v_keys, v_old, v_new);
+    insert into private.webhook_deliveries (webhook_id, type, key, moved_to, old, new)
+      values (
+        v_webhook, TG_OP, private.row_key(coalesce(v_old, v_new), v_keys),
+        case TG_OP when 'UPDATE' then nullif(private.row_key(v_new, v_keys), private.row_key(v_old, v_keys)) end, v_old, v_new
+      );
   elsif TG_OP = 'INSERT' then
-    insert into private.webhook_deliveries (webhook_id, type, keys, new)
-      select v_webhook, TG_OP, v_keys,
-        case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
-      from new_rows as n;
+    insert into private.webhook_deliveries (webhook_id, type, key, new)
+      select v_webhook, TG_OP, private.row_key(image, v_keys), image
+      from (
+        select case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+        from new_rows as n offset 0
+      ) as images (image);
   elsif TG_OP = 'DELETE' then
-    insert into private.webhook_deliveries (webhook_id, type, keys, old)
-      select v_webhook, TG_OP, v_keys,
-        case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
-      from old_rows as o;
+    insert into private.webhook_deliveries (webhook_id, type, key, old)
+      select v_webhook, TG_OP, private.row_key(image, v_keys), image
+      from (
+        select case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+        from old_rows as o offset 0
+      ) as images (image);
   else
-    insert into private.webhook_deliveries (webhook_id, type, keys, old, new)
-      select v_webhook, TG_OP, v_keys, before.row, after.row
+    insert into private.webhook_deliveries (webhook_id, type, key, moved_to, old, new)
+      select v_webhook, TG_OP, private.row_key(before.image, v_keys),
+        nullif(private.row_key(after.image, v_keys), private.row_key(before.image, v_keys)), before.image, after.image
       from (
         select row_number() over (),
           case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
         from old_rows as o
-      ) as before (number, row)
+      ) as before (number, image)
       join (
         select row_number() over (),
           case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
         from new_rows as n
-      ) as after (number, row) using (number)
+      ) as after (number, image) using (number)
       order by number;
   end if;
   return null;
@@ -6210,7 +6254,9 @@ begin
     delete from private.webhook_leases where webhook_id = OLD.id;
   elsif TG_OP = 'INSERT' then
     perform private.create_webhook_triggers(NEW);
-  elsif (NEW.id, NEW.table_name, NEW.events) is distinct from (OLD.id, OLD.table_name, OLD.events) then
+  elsif NEW.id <> OLD.id or NEW.events <> OLD.events
+    or private.webhook_table(NEW.id) is distinct from to_regclass(NEW.table_name)
+  then
     perform private.drop_webhook_triggers(OLD.id);
     perform private.create_webhook_triggers(NEW);
   end if;
@@ -6282,6 +6328,18 @@ BEGIN ATOMIC
 END;
 grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
 comment on function private.translated_title(bigint,text) is 'The title in that language; null without a translation.';
+
+-- function private.webhook_table(uuid)
+CREATE OR REPLACE FUNCTION private.webhook_table(webhook uuid)
+ RETURNS regclass
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT (pg_trigger.tgrelid)::regclass AS tgrelid
+    FROM pg_trigger
+   WHERE ((pg_trigger.tgfoid = ('private.tg__webhook()'::regprocedure)::oid) AND (pg_trigger.tgparentid = (0)::oid) AND (pg_trigger.tgargs = (convert_to((webhook_table.webhook)::text, 'UTF8'::name) || '\x00'::bytea)))
+  LIMIT 1;
+END;
+comment on function private.webhook_table(uuid) is 'The table that has the triggers of a webhook, whatever it is called by now.';
 
 -- function private.webhook_trigger_name(uuid,text)
 CREATE OR REPLACE FUNCTION private.webhook_trigger_name(webhook uuid, event text)

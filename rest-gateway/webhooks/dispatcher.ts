@@ -28,6 +28,7 @@ const CHANNEL = "webhooks";
 const RENEWAL_MS = 5_000;
 /** While no webhook is enabled. Changes of webhooks are notified; this is for notifications that were lost. */
 const IDLE_MS = 60_000;
+const MAINTENANCE_MS = 60_000;
 /** A request ends before another process may send the next one of its key. */
 const LEASE_MARGIN_MS = 1_000;
 
@@ -39,6 +40,7 @@ export class WebhookDispatcher {
   readonly #workers = new Map<string, WebhookWorker>();
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
+  #maintainedAt = -MAINTENANCE_MS;
   #renewal: Promise<void> | null = null;
   #isRenewedAgain = false;
   #removeListeners: readonly (() => void)[] = [];
@@ -99,6 +101,7 @@ export class WebhookDispatcher {
   async #renew(): Promise<void> {
     let pauseMs = RENEWAL_MS;
     try {
+      await this.#maintain();
       const leaseEnds = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
       const { enabled, webhooks } = await this.#store.lease();
       this.#failures = 0;
@@ -110,6 +113,12 @@ export class WebhookDispatcher {
       pauseMs = retryDelay(this.#failures);
     }
     if (!this.#closing) this.#timer = setTimeout(() => this.#renewSoon(), pauseMs).unref();
+  }
+
+  async #maintain(): Promise<void> {
+    if (performance.now() < this.#maintainedAt + MAINTENANCE_MS) return;
+    await this.#store.maintain();
+    this.#maintainedAt = performance.now();
   }
 
   #assign(webhooks: readonly LeasedWebhook[], leaseEnds: number): void {

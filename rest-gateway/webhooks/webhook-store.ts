@@ -159,6 +159,11 @@ export class WebhookStore {
     await this.#query("notify webhooks", []);
   }
 
+  /** Follows renamed tables, and creates missing triggers. */
+  async maintain(): Promise<void> {
+    await this.#query("select private.maintain_webhooks()", []);
+  }
+
   async readDelayed(
     webhookId: string,
   ): Promise<readonly { readonly key: string; readonly movedTo: string | null; readonly delayMs: number }[]> {

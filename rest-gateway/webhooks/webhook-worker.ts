@@ -238,10 +238,11 @@ export class WebhookWorker {
     }
   }
 
-  /** The catalogue may be behind the database, and a statement may have timed out: it is tried again before the webhook is disabled. */
+  /** The catalogue may be behind the database, the table renamed, or a statement too slow: it is tried again before the webhook is disabled. */
   #onContentFailure(error: unknown): void {
+    const { catalog, store } = this.#options;
     this.#contentFailures++;
-    this.#options.catalog.reload().catch(() => {});
+    Promise.all([catalog.reload(), store.maintain()]).catch(() => {});
     this.#nextReadAt = performance.now() + CONTENT_RETRY_MS;
     this.#scannedAt = -RESCAN_MS;
     if (this.#contentFailures >= MAX_CONTENT_FAILURES) this.#disable((error as Error).message, { ends: false });

@@ -154,11 +154,31 @@ describe("recording changes for webhooks", () => {
     ).toBe(0);
   });
 
-  test("a table that was renamed is recorded further, and one that was dropped can be forgotten", async () => {
+  test("a table that was renamed is recorded further, under its new name", async () => {
     const { table, recorded } = await record(PLAIN, { name: "renamed" });
     await owner.query(`alter table ${table} rename to renamed_table`);
     expect(await recorded("insert into renamed_table values (1)")).toHaveLength(1);
+    await owner.query("select private.maintain_webhooks()");
+    const { rows } = await owner.query("select table_name from api.webhooks where name = 'renamed'");
+    expect(rows).toEqual([{ table_name: "public.renamed_table" }]);
+    expect(await recorded("insert into renamed_table values (2)")).toHaveLength(1);
     await owner.query("drop table renamed_table; delete from api.webhooks where name = 'renamed'");
+  });
+
+  test("triggers that are missing, as in a restored database, are created again", async () => {
+    const { recorded } = await record(PLAIN, { name: "restored" });
+    await owner.query("select private.drop_webhook_triggers(id) from api.webhooks where name = 'restored'");
+    expect(await recorded("insert into TABLE values (1)")).toHaveLength(0);
+    await owner.query("select private.maintain_webhooks()");
+    expect(await recorded("insert into TABLE values (2)", "delete from TABLE")).toHaveLength(3);
+  });
+
+  test("deliveries without a webhook are deleted", async () => {
+    await owner.query(
+      "insert into private.webhook_deliveries (webhook_id, type, key) select gen_random_uuid(), 'INSERT', '' from generate_series(1, 3)",
+    );
+    await owner.query("select private.maintain_webhooks()");
+    expect((await owner.query("select from private.webhook_deliveries")).rowCount).toBe(0);
   });
 
   test("every role of requests writes under it, and reads nothing of it", async () => {

@@ -7,7 +7,9 @@ begin
     delete from private.webhook_leases where webhook_id = OLD.id;
   elsif TG_OP = 'INSERT' then
     perform private.create_webhook_triggers(NEW);
-  elsif (NEW.id, NEW.table_name, NEW.events) is distinct from (OLD.id, OLD.table_name, OLD.events) then
+  elsif NEW.id <> OLD.id or NEW.events <> OLD.events
+    or private.webhook_table(NEW.id) is distinct from to_regclass(NEW.table_name)
+  then
     perform private.drop_webhook_triggers(OLD.id);
     perform private.create_webhook_triggers(NEW);
   end if;
