@@ -20,10 +20,14 @@ const HAS_SCHEDULES = `
 
 type ScheduleOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn" | "error"> };
 
+/** Whether the database has schedules that this login may process. */
+export async function hasSchedules(client: pg.ClientBase): Promise<boolean> {
+  return (await client.query(HAS_SCHEDULES)).rowCount === 1;
+}
+
 /** Null if the database has no schedules that this login may process. */
 export async function openSchedules(options: ScheduleOptions): Promise<Schedules | null> {
-  const { rowCount } = await options.asOwner((client) => client.query(HAS_SCHEDULES));
-  return rowCount === 1 ? new Schedules(options) : null;
+  return (await options.asOwner(hasSchedules)) ? new Schedules(options) : null;
 }
 
 /** Queues the runs of the schedules: once for all gateways, which share the queue. */
