@@ -173,6 +173,8 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       const error = explainError(thrown, caller);
       if (isCancelled || thrown instanceof TaskLockedError || (isTransient(error) && !isLast)) throw thrown;
       if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
+      // Of a call nobody may ever read the result.
+      else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
       const errorJson = toErrorJson(error, task.request, tableErrorVerbosity);
       await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, errorJson]));
     }

@@ -221,8 +221,9 @@ test("a schedule whose previous run is unfinished is skipped", async () => {
 });
 
 describe("a run", () => {
-  test("whose function raises an error has failed", async () => {
-    await startService();
+  test("whose function raises an error has failed, which is logged", async () => {
+    const gateway = await startGateway(database, { SCHEDULES: "false" });
+    opened.defer(() => gateway.kill());
     await write({ cron: cronAt(minutesAgo(1)), function: "public.fail" });
     await tick();
     await until(isFinished);
@@ -230,6 +231,7 @@ describe("a run", () => {
       status: "failed",
       error: { code: "NTFND", message: "No rows are left" },
     });
+    await until(() => `${gateway.printed()}${gateway.logged()}`.includes("a queued call failed"));
   });
 
   test("ends at the time limit of its schedule", async () => {
