@@ -41,6 +41,7 @@ import {
   type ResourceRows,
   readResourceBody,
 } from "./request.ts";
+import { makeResourceBatches } from "./resource-batch.ts";
 import { cacheHeaders } from "./respond.ts";
 import { sentValues } from "./sent-values.ts";
 import { type ApiVersion, negotiateVersion, type ReadVersions } from "./versions.ts";
@@ -100,9 +101,12 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
     queryWithoutApiKey: ({ rawQuery }) => queryWithoutApiKey(rawQuery),
     optionsStatus: 204,
   };
+  const hasCollection = (name: string) => dialect.addresses().find(name) !== undefined;
+  const { catalog, versions } = dependencies;
+  const next: GatewayHandler = (request) => handleRequest(request, pipeline);
   return {
-    handle: (request) => handleRequest(request, pipeline),
-    has: (name) => dialect.addresses().find(name) !== undefined,
+    handle: makeResourceBatches({ config, catalog, versions, pipeline, hasCollection, next }),
+    has: hasCollection,
     prepareTask: (request, caller) => prepareTask(request, caller, pipeline),
     explainError: (thrown, caller) => dialect.explainError(thrown, caller, null, null),
   };

@@ -16,6 +16,7 @@ import {
   makeCollections,
 } from "../../resource/collections.ts";
 import { validationError } from "../../resource/errors.ts";
+import { BATCH_COLLECTION } from "../../resource/resource-batch.ts";
 import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions.ts";
 import { TASKS_COLLECTION } from "../../tasks/task-routes.ts";
 import { type JsonSchema, makeSchemaOfType } from "../json-schema.ts";
@@ -70,6 +71,7 @@ async function makeResourceDocument({
       if (filter) return;
       yield* servicePaths(isServed);
       if (showsTasks) yield taskPath(version);
+      if (!visible.some(({ name }) => name === BATCH_COLLECTION)) yield batchPath(version);
     },
     components: {
       schemas: function* () {
@@ -152,6 +154,11 @@ function* servicePaths(isServed: (path: string) => boolean): Generator<[string, 
 /** The task of a request with `Prefer: respond-async`; every version has it. */
 function taskPath(version: number): [string, PathItem] {
   return [`/api/v${version}/tasks/{taskId}`, toPathItem(described.taskPath as ServicePathItem)];
+}
+
+/** Several requests in one transaction; every version has it. */
+function batchPath(version: number): [string, PathItem] {
+  return [`/api/v${version}/${BATCH_COLLECTION}`, toPathItem(described.batchPath as ServicePathItem)];
 }
 
 function toPathItem(item: ServicePathItem): PathItem {

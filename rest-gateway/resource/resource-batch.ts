@@ -1,0 +1,107 @@
+import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
+import { runStepwise } from "../../engine/concurrency/stepwise.ts";
+import type { Config } from "../../engine/config/config.ts";
+import { readJsonRecords } from "../../engine/json/json-records.ts";
+import { makeBodyLimits } from "../../http/body-limit.ts";
+import { invalidBatch } from "../batch/batch-parts.ts";
+import { inheritHeaders, listResponses } from "../batch/part-messages.ts";
+import { type BatchInterface, handleBatch } from "../batch/run-batch.ts";
+import { type GatewayHandler, type GatewayRequest, isPathUnder } from "../http/request.ts";
+import { dispatchMethod } from "../http/router.ts";
+import type { ParsedRequest, Pipeline } from "../pipeline.ts";
+import { parseAddress, type ResourceTarget } from "./parse/address.ts";
+import { negotiateVersion, type ReadVersions } from "./versions.ts";
+
+export const BATCH_COLLECTION = "batch";
+const BATCH_PATH = /^\/api(?:\/v\d+)?\/batch$/;
+const BATCH_TYPE = /^application\/vnd\.batch\+json\s*(?:;|$)/i;
+const OPERATIONS = "operations";
+const LIST_LIMITS = {
+  maxRecords: 1,
+  maxMembers: Number.POSITIVE_INFINITY,
+  maxLevels: Number.POSITIVE_INFINITY,
+};
+const OPENING = Buffer.from('{"data":');
+const CLOSING = Buffer.from("}");
+
+/** A parsed request, as far as a batch looks at it. */
+type ParsedPart = ParsedRequest & {
+  readonly resource: { readonly request: Pick<GatewayRequest, "method">; readonly target: ResourceTarget };
+};
+
+type ResourceBatchOptions<Parsed extends ParsedPart> = {
+  readonly config: Config;
+  readonly catalog: () => Catalog;
+  readonly versions: ReadVersions;
+  readonly pipeline: Pipeline<Parsed>;
+  /** Whether the database has a collection with this name. */
+  readonly hasCollection: (name: string) => boolean;
+  /** Handles all other paths. */
+  readonly next: GatewayHandler;
+};
+
+/**
+ * `/api/v1/batch`: several requests in one transaction. If the database has a table called batch, its rows have this path, and a batch
+ * is told by its media type.
+ */
+export function makeResourceBatches<Parsed extends ParsedPart>(options: ResourceBatchOptions<Parsed>): GatewayHandler {
+  const { config, versions, hasCollection, next } = options;
+  const methods = new Map<string, GatewayHandler>([
+    [
+      "POST",
+      async (request) => {
+        const address = parseAddress(request.path);
+        const served = { versions: await versions(), publicUrl: config.publicUrl };
+        const query = new URLSearchParams(request.rawQuery);
+        const { version } = negotiateVersion(request, address, query, served);
+        return handleBatch(request, batchInterface(options, `/api/v${version.number}`));
+      },
+    ],
+  ]);
+  return (request) => {
+    if (!BATCH_PATH.test(request.path)) return next(request);
+    const isRow = !BATCH_TYPE.test(request.headers["content-type"] ?? "") && hasCollection(BATCH_COLLECTION);
+    return isRow ? next(request) : dispatchMethod(methods, request);
+  };
+}
+
+function batchInterface<Parsed extends ParsedPart>(
+  { config, catalog, pipeline }: ResourceBatchOptions<Parsed>,
+  base: string,
+): BatchInterface<Parsed> {
+  return {
+    pipeline,
+    maxParts: config.maxBatchParts,
+    maxAnswerBytes: config.maxAnswerBytes,
+    bodyLimitOf: makeBodyLimits(config),
+    readList: readOperations,
+    scopeOf: () => {
+      const current = catalog();
+      const schema = exposedSchemas(current)[0]?.name ?? "public";
+      return { catalog: current, schema, timezone: null, rollback: false };
+    },
+    toFullPath: (path) => (isPathUnder("/api", path.split("?", 1)[0]!) ? path : `${base}${path}`),
+    headersOf: inheritHeaders,
+    isDecided: isPlainInsert,
+    respond: (responses) => ({
+      status: 200,
+      headers: { "Content-Type": "application/json; charset=utf-8" },
+      body: Buffer.concat([OPENING, listResponses(responses), CLOSING]),
+    }),
+  };
+}
+
+/** `{"operations": […]}`, or the list itself. */
+async function readOperations(body: Buffer, { signal }: GatewayRequest): Promise<Buffer> {
+  const found = await runStepwise(readJsonRecords(body, LIST_LIMITS), signal);
+  if (found.kind === "list" || found.kind === "invalid") return body;
+  const members = found.kind === "object" ? found.records[0]!.members() : null;
+  const operations = members?.size === 1 ? members.get(OPERATIONS) : undefined;
+  if (operations?.text.startsWith("[")) return Buffer.from(operations.text);
+  throw invalidBatch("The body of a batch is an object with operations, a list of requests.");
+}
+
+/** The responses to all other requests can be errors: a row does not exist, or is no longer as the client knows it. */
+function isPlainInsert({ needsTransaction, resource: { request, target } }: ParsedPart): boolean {
+  return request.method === "POST" && target.action === null && !needsTransaction;
+}
