@@ -418,7 +418,7 @@ function mayHaveBody({ method }: GatewayRequest): boolean {
 }
 
 /** The same request, whose body can be read again when it is tried again. */
-export function withRereadableBody(request: GatewayRequest): GatewayRequest {
+function withRereadableBody(request: GatewayRequest): GatewayRequest {
   let body: Promise<Buffer> | null = null;
   return { ...request, readBody: (limit) => (body ??= request.readBody(limit)) };
 }

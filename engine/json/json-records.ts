@@ -93,6 +93,11 @@ export class JsonMember {
     return this.#bytes.toString("utf8", this.#place.start, this.#place.end);
   }
 
+  /** The same as a part of the whole JSON, which it keeps in memory. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(this.#place.start, this.#place.end);
+  }
+
   get value(): unknown {
     return parseJsonExactly(this.text);
   }

@@ -1,9 +1,9 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import { type JsonMember, type JsonRecord, readJsonRecords } from "../../engine/json/json-records.ts";
 import { isExactNumber, isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
 
 const METHODS: ReadonlySet<unknown> = new Set(["GET", "POST", "PATCH", "PUT", "DELETE"]);
 const MEMBERS: readonly string[] = ["method", "path", "headers", "body"];
@@ -16,7 +16,12 @@ const JSON_TYPE = /^[^;]*\bjson\s*(;|$)/i;
 const REFERENCE = /^(\d{1,6})#((?:\/.*)?)$/s;
 /** Text in which no reference is searched for. */
 const REFERENCE_NAME = '"$ref"';
+const QUOTE = 0x22;
 const MAX_LEVELS = 1_000;
+/** Of a path, and of all headers of a request: as much as a request by itself may have. */
+const MAX_HEAD_BYTES = 16_384;
+/** Of a body with references, of a response that is referred to, and of all values that references in a body stand for. */
+const MAX_REFERENCE_BYTES = 2 ** 20;
 const NO_BODY = Buffer.alloc(0);
 
 /** One request of a batch, whose references are not resolved yet. */
@@ -77,6 +82,9 @@ function readPart(record: JsonRecord, index: number): BatchPart {
   if (!METHODS.has(method)) {
     throw invalidBatch("The method of a request of a batch is GET, POST, PATCH, PUT or DELETE.", PART_HINT);
   }
+  for (const name of ["path", "headers"]) {
+    if ((members.get(name)?.bytes.length ?? 0) > MAX_HEAD_BYTES) throw headTooLarge(name);
+  }
   const headers = readHeaders(members.get("headers")?.value ?? {});
   const path = readPath(members.get("path")?.value, index);
   const { body, references } = readBody(members.get("body"), headers["content-type"], index);
@@ -120,17 +128,18 @@ type ReadBody = { readonly body: BatchPart["body"]; readonly references: readonl
 /** JSON is passed on unparsed, with all digits of numbers, unless it has references. */
 function readBody(member: JsonMember | undefined, contentType: string | undefined, index: number): ReadBody {
   if (!member) return { body: NO_BODY, references: [] };
-  const { text } = member;
+  const { bytes } = member;
   if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
-    const value = text.startsWith('"') ? member.value : null;
+    const value = bytes[0] === QUOTE ? member.value : null;
     if (typeof value !== "string") throw invalidBatch(`A body of the type ${contentType} is a string.`);
     return { body: Buffer.from(value), references: [] };
   }
-  if (!text.includes(REFERENCE_NAME)) return { body: Buffer.from(text), references: [] };
+  if (!bytes.includes(REFERENCE_NAME)) return { body: bytes, references: [] };
+  if (bytes.length > MAX_REFERENCE_BYTES) throw referencesTooLarge("A body with references");
   const { value } = member;
   const references: number[] = [];
   mapReferences(value, index, (reference) => references.push(reference.part));
-  return references.length > 0 ? { body: { value }, references } : { body: Buffer.from(text), references };
+  return references.length > 0 ? { body: { value }, references } : { body: bytes, references };
 }
 
 /** Null for any other value; throws for a part that is not an earlier one. */
@@ -158,14 +167,24 @@ function mapReferences(value: unknown, index: number, resolve: (reference: Refer
 
 /** The address of a part; values are percent-encoded. */
 export function resolvePath({ path }: BatchPart, bodyOf: ReadPartBody): string {
-  return path
+  const resolved = path
     .map((piece) => (typeof piece === "string" ? piece : encodeURIComponent(toPathText(find(piece, bodyOf), piece))))
     .join("");
+  if (resolved.length > MAX_HEAD_BYTES) throw headTooLarge("path");
+  return resolved;
 }
 
 export function resolveBody({ body }: BatchPart, index: number, bodyOf: ReadPartBody): Buffer {
   if (Buffer.isBuffer(body)) return body;
-  return Buffer.from(JSON.stringify(mapReferences(body.value, index, (reference) => find(reference, bodyOf))));
+  let length = 0;
+  const resolve = (reference: Reference): unknown => {
+    const value = find(reference, bodyOf);
+    length += JSON.stringify(value).length;
+    // A short reference may stand for a long value, many times.
+    if (length > MAX_REFERENCE_BYTES) throw referencesTooLarge("What the references of a body stand for");
+    return value;
+  };
+  return Buffer.from(JSON.stringify(mapReferences(body.value, index, resolve)));
 }
 
 function toPathText(value: unknown, reference: Reference): string {
@@ -198,12 +217,10 @@ function unknownReference({ part, pointer }: Reference, details: string): HttpEr
 }
 
 /** The parsed body of a response; undefined if it has no JSON. */
-export function parsePartBody(
-  headers: IncomingHttpHeaders | Readonly<Record<string, unknown>>,
-  body: unknown,
-): unknown {
-  const type = (headers as Record<string, unknown>)["Content-Type"];
-  return body === null || !isJsonType(type) ? undefined : parseJsonExactly(String(body));
+export function parsePartBody({ headers, body }: GatewayResponse): unknown {
+  if (body === null || !isJsonType(headers["Content-Type"])) return undefined;
+  if (body.length > MAX_REFERENCE_BYTES) throw referencesTooLarge("A response that is referred to");
+  return parseJsonExactly(String(body));
 }
 
 export function isJsonType(type: unknown): boolean {
@@ -212,6 +229,14 @@ export function isJsonType(type: unknown): boolean {
 
 export function invalidBatch(message: string, hint: string | null = null): HttpError {
   return new HttpError(400, "INVALID_BATCH", message, { hint });
+}
+
+function headTooLarge(name: string): HttpError {
+  return invalidBatch(`The ${name} of a request of a batch has at most ${MAX_HEAD_BYTES} bytes.`);
+}
+
+function referencesTooLarge(subject: string): HttpError {
+  return invalidBatch(`${subject} has at most ${MAX_REFERENCE_BYTES} bytes.`, "Request less with select.");
 }
 
 function tooManyParts(max: number): HttpError {

@@ -263,8 +263,7 @@ class BatchRun<Parsed extends ParsedRequest> {
 
   #bodyOf(index: number): unknown {
     if (!this.#parsedBodies.has(index)) {
-      const { headers, body } = this.#responses[index]!;
-      this.#parsedBodies.set(index, parsePartBody(headers, body));
+      this.#parsedBodies.set(index, parsePartBody(this.#responses[index]!));
     }
     return this.#parsedBodies.get(index);
   }

@@ -283,6 +283,23 @@ describe("a reference", () => {
     expect(await items()).toEqual([]);
   });
 
+  test("does not multiply large values", async () => {
+    await owner.query("insert into shop.orders (item) values (repeat('x', 100000))");
+    const read = { method: "GET", path: "/orders?select=item" };
+    const line = (count: number) => ({
+      method: "POST",
+      path: "/lines",
+      body: { document: Array.from({ length: count }, () => ({ $ref: "0#" })) },
+    });
+    expect((await send([read, line(10)])).status).toBe(200);
+    const { status, body } = await send([read, line(11)]);
+    expect([status, body]).toMatchObject([400, { code: "INVALID_BATCH", index: 1 }]);
+    const path = { method: "GET", path: ["/orders?item=eq.", { $ref: "0#/0/item" }] };
+    expect((await send([read, path])).body).toMatchObject({ code: "INVALID_BATCH", index: 1 });
+    await owner.query("insert into shop.orders (item) select repeat('x', 100000) from generate_series(1, 10)");
+    expect((await send([read, line(1)])).body).toMatchObject({ code: "INVALID_BATCH", index: 1 });
+  });
+
   test("to null or to a list cannot be part of a path", async () => {
     for (const pointer of ["0#/0", "0#/0/amount"]) {
       const parts = [
@@ -338,6 +355,8 @@ describe("a batch that fails", () => {
     ["a filter that cannot be parsed", { method: "GET", path: "/orders?id=1" }, 400, "PGRST100"],
     ["no path", { method: "GET" }, 400, "INVALID_BATCH"],
     ["a relative path", { method: "GET", path: "orders" }, 400, "INVALID_BATCH"],
+    ["a long path", { method: "GET", path: `/orders?item=eq.${"x".repeat(16_384)}` }, 400, "INVALID_BATCH"],
+    ["long headers", { method: "GET", path: "/orders", headers: { Prefer: "x".repeat(16_384) } }, 400, "INVALID_BATCH"],
     ["an unknown member", { method: "GET", path: "/orders", url: "/orders" }, 400, "INVALID_BATCH"],
     ["credentials", { method: "GET", path: "/orders", headers: { Authorization: "Bearer x" } }, 400, "INVALID_BATCH"],
     ["an API key", { method: "GET", path: "/orders?apikey=x" }, 400, "INVALID_BATCH"],
