@@ -133,6 +133,18 @@ describe("a nested insert", () => {
     expect(headers["preference-applied"]).toBe("nested=insert, return=representation");
   });
 
+  test("returns rows in other formats, with filtered, aggregated and spread relations", async () => {
+    const body = { note: "a", customers: { name: "Ann" }, lines: [{ sku: "x" }, { sku: "y" }, { sku: "z" }] };
+    const filtered = await insert("/orders?select=note,lines(sku)&lines.sku=in.(x,z)&lines.order=sku.desc", body);
+    expect(filtered.body).toEqual([{ note: "a", lines: [{ sku: "z" }, { sku: "x" }] }]);
+    const spread = await insert("/orders?select=note,...customers(customer:name),skus:lines(sku)&lines.limit=0", body);
+    expect(spread.body).toEqual([{ note: "a", customer: "Ann", skus: [] }]);
+    const csv = await insert("/orders?select=note,total", [body, { ...body, note: "b" }], {
+      headers: { Accept: "text/csv" },
+    });
+    expect(csv.text).toBe("note,total\na,3\nb,3");
+  });
+
   test("passes the policy of a child that looks at the parent row", async () => {
     const { status } = await insert("/orders", { lines: [{ sku: "x" }] });
     expect(status).toBe(201);
