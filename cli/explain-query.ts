@@ -93,6 +93,7 @@ function makeRecorder(client: pg.ClientBase, statements: Statement[]): CallerDat
   return {
     run: (_context, statement) => run(statement),
     runEach: (_context, all) => all.map(run),
+    runTogether: () => Promise.reject(new TypeError("A query writes nothing")),
     transaction: () => Promise.reject(new TypeError("A query needs no transaction of its own")),
   };
 }

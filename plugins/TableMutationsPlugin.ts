@@ -26,7 +26,9 @@ import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } fr
 import { countSignUps } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
-import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
+import { hasNestedFields } from "./nested-inputs.ts";
+import { insertNestedRow } from "./nested-insert.ts";
+import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf, writableColumnsOf } from "./table.ts";
 import {
   allRules,
   fallbackTypeExtension,
@@ -43,6 +45,10 @@ declare global {
     }
   }
   namespace GraphileBuild {
+    interface ScopeInputObject {
+      /** The table in which the input of a mutation creates a row. */
+      createdTable?: PgTable;
+    }
     interface Inflection {
       tableMutation(this: Inflection, details: { verb: MutationVerb; table: PgTable }): string;
       tableMutationInput(this: Inflection, details: { verb: MutationVerb; table: PgTable }): string;
@@ -85,10 +91,10 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
           const { name, table, columns } = mutation;
           build.registerInputObjectType(
             build.inflection.tableMutationInput(mutation),
-            { isMutationInput: true },
+            { isMutationInput: true, ...(mutation.verb === "create" && { createdTable: table }) },
             () => ({
               description: `The input of ${name}.`,
-              fields: () => Object.fromEntries(columns.map((column) => inputField(build, mutation, column))),
+              fields: () => Object.fromEntries(columns.map((column) => columnInputField(build, mutation, column))),
             }),
             `the table ${sqlNameOf(table)}`,
           );
@@ -147,8 +153,15 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     args: { input: inputArgument(build, mutation) },
     type: isReadable ? new GraphQLNonNull(outputTypeOf(build, table.codec)!) : DONE_TYPE,
     extensions: fallbackTypeExtension(DONE_TYPE),
-    plan: (_$root, args, { field }) =>
-      getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args),
+    plan(_$root, args, { field }) {
+      // The input of the caller's role.
+      const { type } = field.args.find(({ name }) => name === "input")!;
+      if (hasNestedFields(type)) {
+        countSignUps(table);
+        return insertNestedRow(table, args.getRaw("input"), type);
+      }
+      return getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args);
+    },
   };
   // Sign-ups are counted, which a source does not say.
   if (table.extensions?.tags?.signUp) return field;
@@ -189,9 +202,10 @@ function inputArgument({ inflection, getInputTypeByName }: GraphileBuild.Build, 
   return { type: new GraphQLNonNull(getInputTypeByName(inflection.tableMutationInput(mutation))) };
 }
 
-function inputField(
+/** The field of an input that sets a column, by its name. */
+export function columnInputField(
   build: GraphileBuild.Build,
-  { table, verb }: TableMutation,
+  { table, verb }: Pick<TableMutation, "table" | "verb">,
   column: string,
 ): [string, GrafastInputFieldConfig] {
   const row = table.codec;
@@ -245,20 +259,15 @@ type TableMutation = {
   readonly isReadable: boolean;
 };
 
-function mutationOf(
-  { behavior, inflection }: GraphileBuild.Build,
-  table: PgTable,
-  verb: MutationVerb,
-): TableMutation[] {
+function mutationOf(build: GraphileBuild.Build, table: PgTable, verb: MutationVerb): TableMutation[] {
+  const { behavior, inflection } = build;
   if (!behavior.pgResourceMatches(table, `resource:${WRITE_BEHAVIORS[verb]}`)) return [];
   const isReadable = behavior.pgResourceMatches(table, "resource:select") === true;
   // Addressing a row by its key requires select on the key.
   if (verb !== "create" && (keyOf(table) === null || !isReadable)) return [];
   const name = inflection.tableMutation({ verb, table });
   if (verb === "delete") return [{ verb, table, name, columns: [], isReadable }];
-  const columns = Object.keys(table.codec.attributes).filter((column) =>
-    behavior.pgCodecAttributeMatches([table.codec, column], `attribute:${WRITE_BEHAVIORS[verb]}`),
-  );
+  const columns = writableColumnsOf(build, table, WRITE_BEHAVIORS[verb]);
   return columns.length > 0 ? [{ verb, table, name, columns, isReadable }] : [];
 }
 

@@ -27,8 +27,8 @@ declare global {
   }
 }
 
-/** The setting that holds the result of a call for the statement sent after it. */
-const RESULT_SETTING = "mutation.result";
+/** The setting that holds the result of a call, or the key of a written row, for the statement sent after it. */
+export const RESULT_SETTING = "mutation.result";
 
 /** A call of a volatile function. It is sent before the statement that has it among its values. */
 export class FunctionCall {

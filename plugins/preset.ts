@@ -23,6 +23,7 @@ import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
 import { NameClashesPlugin, NamesPlugin } from "./NamePlugins.ts";
+import { NestedInsertPlugin } from "./NestedInsertPlugin.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OrderByPlugin } from "./OrderByPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
@@ -111,6 +112,7 @@ export function makePreset({ pgService, maxPageSize, aggregates = false }: Prese
       ExtensionTypesPlugin,
       NonNullPlugin,
       TableMutationsPlugin,
+      NestedInsertPlugin,
       TransactionPlugin,
       SubscriptionsPlugin,
       RowPresencePlugin,

@@ -51,6 +51,17 @@ export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
   return key?.attributes ?? null;
 }
 
+/** The columns that clients may write, by privileges and comments. */
+export function writableColumnsOf(
+  { behavior }: GraphileBuild.Build,
+  { codec }: PgTable,
+  action: "insert" | "update",
+): string[] {
+  return Object.keys(codec.attributes).filter((column) =>
+    behavior.pgCodecAttributeMatches([codec, column], `attribute:${action}`),
+  );
+}
+
 /** Whether items of the result may be null: for functions that return a set of values, not rows. */
 export function mayHoldNulls({ parameters, codec, isUnique, extensions }: SchemaResource): boolean {
   return Boolean(parameters) && !isUnique && !codec.attributes && !codec.notNull && !extensions?.tags?.notNull;

@@ -423,6 +423,7 @@ export class OperationCompiler {
       source,
       field,
       values,
+      schema: this.#selections.schema,
       selected: () => {
         const type = objectTypeOf(field.type);
         return { type, fields: this.#selections.fieldsOf(type, selectionsOf(nodes)).values() };

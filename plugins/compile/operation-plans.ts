@@ -9,6 +9,7 @@ import {
 } from "grafast/graphql";
 import { RecentMap } from "../../engine/cache/recent-map.ts";
 import type { Statement } from "../../engine/database/statement.ts";
+import type { RowInput } from "../nested-inputs.ts";
 import {
   type CompiledOperation,
   type CompiledStatement,
@@ -23,6 +24,8 @@ export type BoundStep = {
   readonly step: CompiledStep;
   readonly statement: Statement;
   readonly before: Statement | undefined;
+  /** The rows that are inserted before. */
+  readonly nested: RowInput | undefined;
 };
 
 export type BoundOperation = { readonly plan: OperationPlan; readonly steps: readonly BoundStep[] };
@@ -136,11 +139,12 @@ export class OperationPlans {
 }
 
 function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {
-  const { before } = step;
+  const { before, write } = step;
   return {
     step,
     statement: bindStatement(step, variables),
     before: before === null ? undefined : bindStatement(before, variables),
+    nested: write?.nested?.(variables),
   };
 }
 

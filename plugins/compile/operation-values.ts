@@ -17,6 +17,7 @@ import {
 import type { ParameterValue } from "../../engine/database/statement.ts";
 import { isJsonObject } from "../../engine/json/json-values.ts";
 import { takesExactNumbers } from "../graphql-types.ts";
+import { isNestedValue } from "../nested-inputs.ts";
 import { toPgText } from "../server/pg-client.ts";
 import type { Codec } from "../table.ts";
 import { NotCompiled } from "./not-compiled.ts";
@@ -29,7 +30,7 @@ export type LeafReader = (variables: CoercedVariables) => unknown;
 /** The value of an argument or input field. An absent value is not null: the default of a function replaces only absent ones. */
 export type InputValue =
   | { readonly kind: "absent" | "null" }
-  /** Read from the variables of each request; a literal is the same for all. */
+  /** Read from the variables of each request; a literal is the same for all. Related rows to insert are one value. */
   | { readonly kind: "leaf"; readonly read: LeafReader }
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> }
   /** Of input objects; a list of scalars is a leaf. */
@@ -171,6 +172,7 @@ function fixedValue(type: GraphQLInputType, value: unknown): InputValue {
 function valueAt(type: GraphQLInputType, value: unknown, read: LeafReader): InputValue {
   if (value === undefined) return ABSENT;
   if (value === null) return NULL;
+  if (isNestedValue(type)) return { kind: "leaf", read };
   const itemType = itemObjectTypeOf(type);
   if (itemType) {
     const items = (value as readonly unknown[]).map((item, index) =>
@@ -200,6 +202,7 @@ function valueAt(type: GraphQLInputType, value: unknown, read: LeafReader): Inpu
 export function presenceOf(value: unknown, type: GraphQLInputType): string {
   if (value === undefined) return "-";
   if (value === null) return "0";
+  if (isNestedValue(type)) return "1";
   const itemType = itemObjectTypeOf(type);
   if (itemType) return `[${(value as readonly unknown[]).map((item) => presenceOf(item, itemType)).join("")}]`;
   const named = getNullableType(type);

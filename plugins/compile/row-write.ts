@@ -1,18 +1,22 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type FieldNode,
+  type GraphQLArgument,
   GraphQLBoolean,
   type GraphQLObjectType,
+  type GraphQLSchema,
   getNullableType,
   isInputObjectType,
 } from "grafast/graphql";
 import { type FieldSource, sourceOf, writtenColumnOf } from "../field-sources.ts";
 import { keepRow, keptRow } from "../function-call.ts";
 import { isIdCodec } from "../IdScalarPlugin.ts";
+import { hasNestedFields, type RowInput, readRowInput } from "../nested-inputs.ts";
+import { isInsertedRow } from "../nested-insert.ts";
 import type { Codec, PgTable } from "../table.ts";
-import { aliasOf, mayBeNullRow } from "./collection-sql.ts";
+import { aliasOf, mayBeNullRow, rowsOf, selectRows } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { type InputValue, parameterSql } from "./operation-values.ts";
+import { type CoercedVariables, type InputValue, mapLeaves, parameterSql } from "./operation-values.ts";
 import type { Field } from "./selection-reader.ts";
 import { textLiteral } from "./spell-value.ts";
 
@@ -22,9 +26,13 @@ export type RowWrite = {
   readonly before: SQL | null;
   /** The statement that returns the text of `data`, or no row when none was written. */
   readonly statementOf: (data: SQL) => SQL;
+  /** The rows that the planner's statements insert before. Null: the statements write by themselves. */
+  readonly nested: ((variables: CoercedVariables) => RowInput) | null;
   /** Null: the operation has a result without a row, too. */
   readonly noRowError: (() => Error) | null;
 };
+
+type CompiledWrite = { readonly write: RowWrite; readonly value: SQL };
 
 type WriteSource = Extract<FieldSource, { readonly kind: "write" }>;
 type Values = ReadonlyMap<string, InputValue>;
@@ -33,6 +41,7 @@ type RowWriteOptions = {
   readonly source: WriteSource;
   readonly field: Field;
   readonly values: Values;
+  readonly schema: GraphQLSchema;
   /** The selected fields of the row. */
   readonly selected: () => { readonly type: GraphQLObjectType; readonly fields: Iterable<readonly FieldNode[]> };
   /** The text of the row's selected fields. */
@@ -43,24 +52,23 @@ type RowWriteOptions = {
  * Writes and returns columns of the row in one statement. Related rows are read by a statement after it, which sees the effects of
  * triggers; the row itself has the values that the first one returned.
  */
-export function compileRowWrite({ source, field, values, selected, item }: RowWriteOptions): {
-  readonly write: RowWrite;
-  readonly value: SQL;
-} {
+export function compileRowWrite(options: RowWriteOptions): CompiledWrite {
+  const { source, field, values, selected, item } = options;
   const { table, verb } = source;
+  if (verb === "create" && hasNestedFields(inputOf(field).type)) return compileNestedInsert(options);
   const target = aliasOf(table);
   const statement = writeSql(source, field, values, target);
   if (verb === "delete") {
     const deleted = sql.identifier(Symbol("deleted"));
     const statementOf = (data: SQL) => sql`with ${deleted} as (${statement} returning 1) select ${data}`;
     return {
-      write: { before: null, statementOf, noRowError: null },
+      write: { before: null, statementOf, nested: null, noRowError: null },
       value: sql`(exists (select from ${deleted}))::text`,
     };
   }
   const noRowError = source.noRowError && (() => source.noRowError!(table));
   const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
-  const write: RowWrite = { before: null, statementOf, noRowError };
+  const write: RowWrite = { before: null, statementOf, nested: null, noRowError };
   if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
   const { columns, readsTables } = columnsOf(table, selected());
   if (!readsTables) return { write, value: item(target) };
@@ -68,7 +76,29 @@ export function compileRowWrite({ source, field, values, selected, item }: RowWr
   const kept = columns.map((name) => ({ name, codec: codecOf(table, name) }));
   const read = (data: SQL) => sql`select ${data} from ${keptRow(kept)} as ${row}`;
   const texts = columns.map((name) => sql`${target}.${sql.identifier(name)}`);
-  return { write: { before: keepRow(statement, texts), statementOf: read, noRowError }, value: item(row) };
+  return {
+    write: { before: keepRow(statement, texts), statementOf: read, nested: null, noRowError },
+    value: item(row),
+  };
+}
+
+/** The row is read as it is after all rows were inserted. */
+function compileNestedInsert({ source, field, values, schema, item }: RowWriteOptions): CompiledWrite {
+  const { table } = source;
+  const row = aliasOf(table);
+  const { type } = inputOf(field);
+  const input = values.get("input")!;
+  const statementOf = (data: SQL) => selectRows(rowsOf(table, row, isInsertedRow(table, row)), data);
+  const nested = (variables: CoercedVariables) => {
+    const value = mapLeaves(input, (read) => read(variables));
+    return readRowInput(schema, type, table, value as object);
+  };
+  const noRowError = () => source.noRowError!(table);
+  return { write: { before: null, statementOf, nested, noRowError }, value: item(row) };
+}
+
+function inputOf({ args }: Field): GraphQLArgument {
+  return args.find(({ name }) => name === "input")!;
 }
 
 /** The columns of the row that the fields need. Grafast evaluates computed columns while it writes, before triggers have run. */
@@ -120,8 +150,8 @@ function writeSql({ table, verb, key }: WriteSource, field: Field, values: Value
 }
 
 /** Absent fields are left to the column's default, or keep their values. */
-function inputColumns(table: PgTable, { args }: Field, values: Values): { column: string; value: SQL }[] {
-  const type = getNullableType(args.find(({ name }) => name === "input")!.type);
+function inputColumns(table: PgTable, field: Field, values: Values): { column: string; value: SQL }[] {
+  const type = getNullableType(inputOf(field).type);
   const input = values.get("input")!;
   if (!isInputObjectType(type) || input.kind !== "object") throw new NotCompiled("argument", "input");
   return Object.values(type.getFields()).flatMap((inputField) => {

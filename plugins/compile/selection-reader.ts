@@ -22,12 +22,12 @@ export type Field = GraphQLField<unknown, unknown>;
 
 /** Collects the fields of selection sets, with fragments and conditions, as the GraphQL specification does (section 6.3.2). */
 export class SelectionReader {
-  readonly #schema: GraphQLSchema;
+  readonly schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #values: OperationValues;
 
   constructor(schema: GraphQLSchema, { definitions }: DocumentNode, values: OperationValues) {
-    this.#schema = schema;
+    this.schema = schema;
     const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
     this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
     this.#values = values;
@@ -61,8 +61,8 @@ export class SelectionReader {
 
   #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
     if (condition === undefined || condition === type.name) return true;
-    const other = this.#schema.getType(condition);
-    return isAbstractType(other) && this.#schema.isSubType(other, type);
+    const other = this.schema.getType(condition);
+    return isAbstractType(other) && this.schema.isSubType(other, type);
   }
 }
 

@@ -15,12 +15,15 @@ import {
 } from "../../engine/database/database-errors.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { AuthenticationResult, Authenticator } from "../../engine/identity/authenticator.ts";
+import { isJsonObject } from "../../engine/json/json-values.ts";
 import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Logger } from "../../engine/output/log.ts";
+import { nestedPathOf } from "../../engine/statement/nested-errors.ts";
 import { toGraphQLBody } from "../../http/error-bodies.ts";
 import { errorCodeOf, type HttpError, toHttpError } from "../../http/http-error.ts";
 import { UnsuccessfulResult } from "../function-call.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
+import { NESTED_KEY_SEPARATOR } from "./nested-writes.ts";
 
 type GraphqlErrorAudience = { readonly authentication: AuthenticationResult; readonly requestId: string };
 
@@ -56,7 +59,9 @@ export function makeErrorExplainer({
     const meaningOfKnown =
       original instanceof pg.DatabaseError ? meaningOfDatabase(original, authentication) : meaningOf(error);
     const meaning = meaningOfKnown ?? maskInternalError(error, requestId);
-    const { message, ...extensions } = withTokenExpiry(meaning, authentication);
+    const { message, ...own } = withTokenExpiry(meaning, authentication);
+    const inputPath = inputPathOf(original);
+    const extensions = { ...own, ...(inputPath && { inputPath }) };
     errors?.add(extensions.code);
     return {
       message: introspection.redact(message, authentication.caller.role),
@@ -167,6 +172,22 @@ function graphqlMessageOf(error: DatabaseError, catalog: Catalog): GraphqlErrorM
 /** `parent_id` is the input's `parentId`. */
 function toFieldName(column: string): string {
   return column.replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Where in the input of a mutation with related rows the error occurred; `*` stands for any row of a list. */
+function inputPathOf(error: Error | undefined): readonly (string | number)[] | null {
+  const details = error instanceof ApiError ? error.details : null;
+  const path = isJsonObject(details) && typeof details.path === "string" ? details.path : nestedPathOf(error);
+  return path ? toInputPath(path) : null;
+}
+
+/** `lines:0/2/unit_price` is `["lines", 2, "unitPrice"]`. */
+function toInputPath(path: string): (string | number)[] {
+  return path.split("/").map((part) => {
+    if (/^\d+$/.test(part)) return Number(part);
+    const end = part.indexOf(NESTED_KEY_SEPARATOR);
+    return end < 0 ? toFieldName(part) : part.slice(0, end);
+  });
 }
 
 /** The `extensions` of a response. */

@@ -30,6 +30,7 @@ import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
 import { makeExplorer, sampleQuery, sampleTablesQuery } from "./explorer.ts";
 import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
 import { makeIntrospectionAccess } from "./introspection-access.ts";
+import { makeNestedInserts } from "./nested-writes.ts";
 import {
   makePrepareOperation,
   type OperationRequestInfo,
@@ -230,6 +231,7 @@ function makeExecution(
       introspection,
       database,
       events,
+      makeInsertNested: makeNestedInserts(() => catalog.current()),
       contextOf: makeOperationContexts(config, () => catalog.current()),
       // As objects, rows take about ten times their length.
       byteLimits: {

@@ -20,6 +20,7 @@ import { GraphqlRefusal } from "./documents.ts";
 import type { RowEventHub } from "./events.ts";
 import type { OperationVariables } from "./exact-numbers.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
+import type { MakeInsertNested } from "./nested-writes.ts";
 import { runOperationTransaction } from "./operation-transaction.ts";
 import { type CallerDatabase, makeWithPgClient } from "./pg-client.ts";
 import type { ServedSchema } from "./role-schemas.ts";
@@ -77,6 +78,7 @@ type OperationDependencies = {
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
   readonly events: RowEventHub;
+  readonly makeInsertNested: MakeInsertNested;
   readonly contextOf: (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext;
   /** How many bytes are held at most: of one operation's rows, of all rows, and of all responses. */
   readonly byteLimits: { readonly operation: number; readonly together: number; readonly answers: number };
@@ -258,6 +260,7 @@ async function runBound(
     budget: memory.rowBudget(),
     admit: (bytes) => memory.admitBytes(bytes),
     asText,
+    insertNested: dependencies.makeInsertNested(dependencies.database, context),
     stopsAtError: isOneTransaction,
   };
   try {
@@ -275,13 +278,14 @@ async function runBound(
 }
 
 function runByGrafast(
-  { database, events, anonymous: { role, limitSignUps } }: RunDependencies,
+  { database, events, makeInsertNested, anonymous: { role, limitSignUps } }: RunDependencies,
   { served, args, kind, isOneTransaction, memory, requestInfo, context }: OperationRequest,
 ): Promise<OperationOutcome> {
   const { signal, asText = false } = requestInfo;
   const withPgClient = makeWithPgClient(database, context, {
     readOnly: kind !== "mutation",
     refusesUnsuccessful: isOneTransaction,
+    insertNested: makeInsertNested(database, context),
     budgetOf: () => memory.rowBudget(),
     admit: (rows) => memory.admit(rows),
     ...(signal && { signal }),

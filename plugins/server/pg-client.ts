@@ -2,16 +2,21 @@ import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dat
 import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import type { Database } from "../../engine/database/database.ts";
+import type { SharedRunOptions } from "../../engine/database/database-options.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { ParameterValue, Statement, StatementContext, StatementResult } from "../../engine/database/statement.ts";
 import type { QueryInTransaction } from "../../engine/database/transaction.ts";
 import { FunctionCall, UnsuccessfulResult } from "../function-call.ts";
+import type { RowInput } from "../nested-inputs.ts";
+import { RowInsertion } from "../nested-insert.ts";
 
 type PgClientOptions = {
   /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */
   readonly readOnly: boolean;
   /** Whether a function's result that says that it was not successful is an error. */
   readonly refusesUnsuccessful?: boolean;
+  /** Inserts related rows before a statement. Absent: no plan does. */
+  readonly insertNested?: (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
   /** The memory budget for the rows of each statement. */
   readonly budgetOf?: () => ResponseBudget;
   /** Called with the rows of each statement; may refuse or delay them. */
@@ -33,7 +38,14 @@ export function makeWithPgClient(
 }
 
 /** The part of the engine's database that plans use. */
-export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction">;
+export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> & {
+  /** Sends several statements in one write and one transaction. */
+  runTogether(
+    context: StatementContext,
+    statements: readonly Statement[],
+    options?: SharedRunOptions,
+  ): Promise<StatementResult[]>;
+};
 
 /** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
 export async function checkSuccess(database: CallerDatabase, context: StatementContext, text: string): Promise<void> {
@@ -62,7 +74,9 @@ class CallerClient implements PgClient {
   }
 
   async #runQuery(query: PgClientQuery): Promise<StatementResult> {
-    const { readOnly, signal, budgetOf, refusesUnsuccessful = false } = this.#options;
+    const { readOnly, signal, budgetOf, insertNested, refusesUnsuccessful = false } = this.#options;
+    const nested = query.values?.find((value) => value instanceof RowInsertion);
+    if (nested && insertNested) return insertNested(nested.row, toStatement(query), { signal, budget: budgetOf?.() });
     const call = query.values?.find((value) => value instanceof FunctionCall);
     const before = call && toStatement(call);
     const options = { readOnly, signal, before, fields: !query.arrayMode, budget: budgetOf?.() };
@@ -131,7 +145,8 @@ class TransactionClient implements PgClient {
 }
 
 function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): Statement {
-  return { text, values: values.map((value) => (value instanceof FunctionCall ? value.result : toPgText(value))) };
+  const isDoneBefore = (value: unknown) => value instanceof FunctionCall || value instanceof RowInsertion;
+  return { text, values: values.map((value) => (isDoneBefore(value) ? value.result : toPgText(value))) };
 }
 
 /** Rows are arrays, unless the query wants objects. */

@@ -11,10 +11,12 @@ import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
+import { nestedPathOf } from "../../engine/statement/nested-errors.ts";
 import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { RootField } from "../compile/operation-compiler.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
+import type { InsertNested } from "./nested-writes.ts";
 import { type CallerDatabase, checkSuccess } from "./pg-client.ts";
 
 export type CompiledRunOptions = {
@@ -25,6 +27,8 @@ export type CompiledRunOptions = {
   /** Takes the memory for the response; may refuse or delay it. */
   readonly admit: (bytes: number) => Promise<void> | void;
   readonly asText: boolean;
+  /** Inserts related rows before a statement. */
+  readonly insertNested: InsertNested;
   /** Whether no step runs after one that has failed. */
   readonly stopsAtError: boolean;
 };
@@ -80,13 +84,15 @@ function mergeResults(results: readonly OperationResult[], asText: boolean): Ope
 
 /** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */
 async function runStep(
-  { step, statement, before }: BoundStep,
-  { database, context, signal, budget, admit, asText }: CompiledRunOptions,
+  { step, statement, before, nested }: BoundStep,
+  { database, context, signal, budget, admit, asText, insertNested }: CompiledRunOptions,
 ): Promise<OperationResult> {
   const readOnly = before === undefined && step.write === null;
   try {
     const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
-    const { rows } = await database.run(context, statement, runOptions);
+    const { rows } = await (nested
+      ? insertNested(nested, statement, { signal, budget })
+      : database.run(context, statement, runOptions));
     if (step.failureText) await checkSuccess(database, context, step.failureText);
     const data = rows[0]?.[0];
     // The write is done, whatever its triggers have done instead.
@@ -128,6 +134,7 @@ const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
 /** Whether a mutation's function, or the write of a row, has failed as it would by Grafast. */
 function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
   if (write === null) return error instanceof PrecedingStatementError;
+  if (write.nested) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
   const isOfWrite = before === null || error instanceof PrecedingStatementError;
   return isOfWrite && !(error instanceof ContextError) && !STATEMENT_ERRORS.test(error.code ?? "");
 }

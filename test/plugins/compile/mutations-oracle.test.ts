@@ -9,6 +9,13 @@ import { serve } from "../../serve.ts";
 import { compareMutations, operationWays } from "./oracle.ts";
 import { CALLERS_OF_TABLES, stateOf, TABLES } from "./written-tables.ts";
 
+const WITH_RELATED_ROWS = `${TABLES}
+  comment on constraint items_shop_id_fkey on public.items is '@nestedInsert';
+  comment on table public.parts is '@nestedInsert';
+  comment on table public.logs is '@nestedInsert forward';
+  comment on constraint owned_shop_id_fkey on public.owned is '@nestedInsert';
+`;
+
 type World = { readonly owner: pg.Client; readonly service: Service };
 
 const CALLERS = [
@@ -21,6 +28,7 @@ describe("mutations have the same answers and effects, compiled and not", () => 
   test.each([
     ["the contract's schema", "content", SEED, CALLERS, 700, 0.5],
     ["tables", "empty", TABLES, CALLERS_OF_TABLES, 1_200, 0.5],
+    ["tables with inputs of related rows", "empty", WITH_RELATED_ROWS, CALLERS_OF_TABLES, 1_200, 0.5],
   ] as const)("over %s", async (_title, template, sql, callers, runs, share) => {
     await using opened = new AsyncDisposableStack();
     const open = async (compile: "on" | "off"): Promise<World> => {

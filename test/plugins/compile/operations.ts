@@ -41,6 +41,8 @@ const LANGUAGES = ["simple", "english", "simple", "none such"];
 /** Inputs with a field per column, relation or operator. */
 const CONDITIONS = /(Where|Operators)Input_*$/;
 const WHERE = /WhereInput_*$/;
+/** Rows that are inserted with the row around them. */
+const NESTED = /NestedInput$/;
 const ORDER = /OrderByInput_*$/;
 const MAX_INPUT_DEPTH = 3;
 const COUNTS: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
@@ -218,7 +220,9 @@ class OperationWriter {
   }
 
   #fieldsOf(type: GraphQLInputObjectType, depth: number): GraphQLInputField[] {
-    const fields = Object.values(type.getFields()).filter(({ type: inner }) => this.#hasValue(inner));
+    const fields = Object.values(type.getFields()).filter(({ type: inner }) => {
+      return this.#hasValue(inner) && (depth < MAX_INPUT_DEPTH || !NESTED.test(getNamedType(inner).name));
+    });
     if (!CONDITIONS.test(type.name)) return fields.filter((each) => isRequiredInputField(each) || this.#happens(30));
     const usable = fields.filter((each) => depth < MAX_INPUT_DEPTH || !WHERE.test(getNamedType(each.type).name));
     const count = usable.length === 0 ? 0 : this.#oneOf([1, 1, 1, 1, 2, 2, 3, 0]);
