@@ -5691,6 +5691,19 @@ end;
 $function$;
 comment on function private.maintain_webhooks() is 'Follows renamed tables and creates missing triggers; called by the service as the owner.';
 
+-- function private.outlives_session(uuid)
+CREATE OR REPLACE FUNCTION private.outlives_session(id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT (EXISTS ( SELECT
+            FROM ((private.tasks task
+              JOIN auth.users account ON ((account.user_id = (COALESCE("substring"(((task.caller -> 'claims'::text) ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text), "substring"(((task.caller -> 'claims'::text) ->> 'user_id'::text), '^[1-9][0-9]{0,17}$'::text)))::bigint)))
+              LEFT JOIN auth.user_roles ON ((user_roles.user_id = account.user_id)))
+           WHERE ((task.id = outlives_session.id) AND (account.password_changed_at <= task.created_at) AND ((task.caller ->> 'role'::text) = COALESCE(user_roles.role, 'authenticated'::text))))) AS "exists";
+END;
+comment on function private.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued; called by the service as the owner.';
+
 -- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval)
 CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval)
  RETURNS uuid

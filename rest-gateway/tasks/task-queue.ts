@@ -5,8 +5,9 @@ import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
-import { type Caller, isAdministrator } from "../../engine/identity/caller.ts";
+import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
 import { parseClaims } from "../../engine/identity/claims.ts";
+import type { CredentialError } from "../../engine/identity/credential-error.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
 import { CSRF_TOKEN_HEADER } from "../../http/csrf-protection.ts";
@@ -109,14 +110,17 @@ type TaskRunnerOptions = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-type StartedTask = Pick<Caller, "kind" | "role" | "claimsText"> & {
-  readonly request: StoredRequest;
-  readonly body: Buffer;
-  /** Null for a request. */
-  readonly call: QueuedCall | null;
-};
+const OUTLIVES_SESSION = "select private.outlives_session($1) as outlives";
 
-type StartedRow = Omit<StartedTask, "call"> & Omit<QueuedCall, "function"> & { readonly function: string | null };
+type StartedTask = { readonly id: string } & Pick<Caller, "kind" | "role" | "claimsText"> & {
+    readonly request: StoredRequest;
+    readonly body: Buffer;
+    /** Null for a request. */
+    readonly call: QueuedCall | null;
+  };
+
+type StartedRow = Omit<StartedTask, "id" | "call"> &
+  Omit<QueuedCall, "function"> & { readonly function: string | null };
 
 // The claims and the arguments are read as text, so that large numbers keep all digits.
 const BEGIN_TASK = `
@@ -147,6 +151,13 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     return rows[0] && toStartedTask(rows[0], taskId);
   };
 
+  /** A call may be due days after the user has signed out. It does not outlive the password and the role of the user. */
+  const outlivesSession = async ({ id, call }: StartedTask, caller: Caller, { reason }: CredentialError) => {
+    if (!call || isActedAs(caller) || (reason !== "sessionEnded" && reason !== "accountChanged")) return false;
+    const { rows } = await asOwner((client) => client.query<{ outlives: boolean }>(OUTLIVES_SESSION, [id]));
+    return rows[0]!.outlives;
+  };
+
   const runTask: TaskRunner["runTask"] = async (taskId, { isLast }) => {
     const task = await beginTask(taskId);
     if (!task) return;
@@ -154,7 +165,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     const { prepareTask, explainError } = handlerFor(task.request.path);
     try {
       const rejection = await authenticator().validateClaims(caller.claims);
-      if (rejection) throw rejection;
+      if (rejection && !(await outlivesSession(task, caller, rejection))) throw rejection;
       const { transact, execute } = task.call
         ? prepareCall(task.call, caller)
         : await prepareTask(toGatewayRequest(task.request, task.body), caller);
@@ -190,9 +201,9 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
 
 /** Errors of calls are those of the table interface. */
 function toStartedTask(row: StartedRow, id: string): StartedTask {
-  if (row.function === null) return { ...row, call: null };
+  if (row.function === null) return { ...row, id, call: null };
   const request = { id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
-  return { ...row, request, call: { ...row, function: row.function } };
+  return { ...row, id, request, call: { ...row, function: row.function } };
 }
 
 class TaskLockedError extends Error {

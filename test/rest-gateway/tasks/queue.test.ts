@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Gateways, newPerson, openGateways, type Person } from "../auth/gateways.ts";
+import { type Gateways, newPerson, openGateways, PASSWORD, type Person } from "../auth/gateways.ts";
 
 /** What a DBA might write; `public.enqueue` is that of the documentation. */
 const FUNCTIONS = `
@@ -163,13 +163,38 @@ describe("a function that a client queues by supabase-js", () => {
     expect((await look(id, ada)).status).toBe(404);
   });
 
-  test("fails with 401 where the account was disabled meanwhile", async () => {
+  test.each([
+    ["was disabled", "select auth.disable_account($1, null)"],
+    ["has another role", "select auth.assign_role($1, 'admin', null)"],
+  ])("fails with 401 where the account %s meanwhile", async (_, change) => {
     const gone = await newPerson(gateways);
     const note = randomUUID();
+    // Accounts that were looked up are looked up again after four seconds.
     const id = await enqueue(gone, "write_down", { note }, { run_at: new Date(Date.now() + 6_000) });
-    await gateways.owner.query("select auth.disable_account($1, null)", [gone.userId]);
+    await gateways.owner.query(change, [gone.userId]);
     expect(await finished(id)).toMatchObject({ status: "failed", error: { status: 401 } });
     expect(await notesOf(note)).toEqual([]);
+  });
+
+  test("runs although the user has signed out meanwhile, unless that ended because of a new password", async () => {
+    const { email, userId } = await newPerson(gateways);
+    await gateways.owner.query("update auth.users set verified_email = email where user_id = $1", [userId]);
+    const note = randomUUID();
+    const client = createClient(gateways.one.url, anonKey, { auth: { persistSession: false } });
+    const queueNote = async () => {
+      expect((await client.auth.signInWithPassword({ email, password: PASSWORD })).error).toBeNull();
+      const run_at = new Date(Date.now() + 6_000);
+      return (await client.rpc("enqueue", { function: "write_down", arguments: { note }, run_at })).data;
+    };
+    const first = await queueNote();
+    expect((await client.auth.signOut()).error).toBeNull();
+    expect(await finished(first)).toMatchObject({ status: "done" });
+    expect(await notesOf(note)).toHaveLength(1);
+
+    const second = await queueNote();
+    await gateways.owner.query("select auth.set_password($1, $2)", [userId, "$argon2id$none"]);
+    await client.auth.signOut();
+    expect(await finished(second)).toMatchObject({ status: "failed", error: { status: 401 } });
   });
 });
 
