@@ -35,8 +35,10 @@ const TABLE_DETAILS = `
     case when c.relkind = 'p' then pg_get_partkeydef(c.oid) end as "partitionKey",
     pg_get_expr(c.relpartbound, c.oid) as "partitionBound", s.srvname as server,
     case when c.relkind in ('v', 'm') then pg_get_viewdef(c.oid) end as definition,
-    case when c.relkind in ('r', 'm') then coalesce(nullif(pg_stat_get_live_tuples(c.oid), 0), greatest(c.reltuples, 0))::float8
-    end as "estimatedRows",
+    -- -1 for a table that was never analyzed
+    case when c.relkind in ('r', 'm') then coalesce(
+      nullif(pg_stat_get_live_tuples(c.oid), 0), case when pg_relation_size(c.oid) = 0 then 0 else nullif(c.reltuples, -1) end
+    )::float8 end as "estimatedRows",
     case when c.relkind in ('r', 'm') then pg_total_relation_size(c.oid)::float8 end as bytes
   from pg_class c left join pg_foreign_table f on f.ftrelid = c.oid left join pg_foreign_server s on s.oid = f.ftserver
   where c.relnamespace = any ($1::text[]::regnamespace[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')`;

@@ -216,6 +216,20 @@ describe("GET /admin/v1/catalog", () => {
     expect(notes.constraints.find(({ kind }) => kind === "foreign key")?.valid).toBe(false);
   });
 
+  test("a table of which Postgres has no statistics has no estimate, and an empty one has no rows", async () => {
+    const uncounted = "odd.uncounted";
+    await owner.query("set track_counts = off");
+    await owner.query(
+      `create table ${uncounted} with (autovacuum_enabled = false) as select generate_series(1, 9) as id`,
+    );
+    await owner.query("reset track_counts");
+    await until(async () => (await readTable("uncounted").catch(() => null)) != null);
+    expect((await readTable("uncounted")).estimated_rows).toBeNull();
+    expect((await readTable("described")).estimated_rows).toBe(0);
+    await owner.query(`analyze ${uncounted}`);
+    expect((await readTable("uncounted")).estimated_rows).toBe(9);
+  });
+
   test("partitions name their table, which has their rows and bytes together", async () => {
     const parts = await readTable("parts");
     const partition = await readTable("parts_all");
