@@ -44,7 +44,7 @@ export function DatabaseSections({ state, onChange }: DatabaseProps) {
 
 /** A long one scrolls. */
 function StatementText({ text }: { readonly text: string | null }) {
-  return html`<code class="statement" tabindex="0">${text ?? texts.running.hidden}</code>`;
+  return html`<code class="statement" tabindex="0">${text?.trim() ?? texts.running.hidden}</code>`;
 }
 
 type LockListProps = {

@@ -55,13 +55,14 @@ describeInBrowser("the page of what is running", () => {
     try {
       await first.query("begin; update public.counters set amount = 1");
       const waits = second
-        .query("update public.counters set amount = 2")
+        .query("\n\n  update public.counters set amount = 2")
         .catch((error: pg.DatabaseError) => error.code);
       const tree = region("Waiting for locks");
       await tree.getByText("blocks 1 session").waitFor();
       expect(await tree.locator("> .lock-tree > li > .lock-line").textContent()).toContain("the first");
       const waiter = tree.locator(".lock-tree .lock-tree .lock-line");
       expect(await waiter.textContent()).toMatch(/the second.*waits for.*update public\.counters set amount = 2/s);
+      expect(await waiter.locator(".statement").textContent()).toBe("update public.counters set amount = 2");
       await waiter.getByRole("button", { name: /^Cancel/ }).focus();
       await page.keyboard.press("Enter");
       const dialog = page.getByRole("dialog");
