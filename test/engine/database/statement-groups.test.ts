@@ -7,13 +7,14 @@ import {
   makeOpeningSteps,
   withEnd,
 } from "../../../engine/database/batch-steps.ts";
-import type { Database } from "../../../engine/database/database.ts";
+import { type Database, openDatabase } from "../../../engine/database/database.ts";
 import { failedStatementOf } from "../../../engine/database/database-errors.ts";
 import { ResponseBudget } from "../../../engine/database/response-budget.ts";
 import type { Statement, StatementContext } from "../../../engine/database/statement.ts";
 import { StatementShape } from "../../../engine/database/statement-shape.ts";
+import { openWire } from "../../postgres-wire.ts";
 import { until } from "../../until.ts";
-import { alice, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { alice, commonOptions, type OpenDatabase, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create table entries (id int primary key, note text check (note <> 'refused'));
@@ -24,6 +25,9 @@ const SCHEMA = `
     as $$ select set_config('app.left', 'behind', false) || set_config('app.left_too', 'behind', true) $$;
   grant all on entries, labels to authenticated;
 `;
+
+/** The message of the protocol that ends a transaction, or its part. */
+const SYNC = "S\0\0\0\x04";
 
 let opened: OpenDatabase;
 let database: Database;
@@ -305,6 +309,29 @@ describe("groups of one transaction", () => {
     expect([failedStatementOf(error), error]).toMatchObject([0, { code: "57014" }]);
     expect(await stored()).toEqual([]);
   });
+});
+
+test.each(["runTogether", "a transaction"])("statements are sent by %s in one write, with one Sync", async (name) => {
+  const writes: string[] = [];
+  const wire = await openWire(opened.url, { listen: () => (sent) => void writes.push(sent.toString("latin1")) });
+  const log = { info() {}, warn() {} };
+  const ownerUrl = opened.url;
+  const tapped = openDatabase({ url: wire.url, ownerUrl, log, poolSize: 1, ...commonOptions.current });
+  const statements = [insert(1, "sent"), { ...insert(2, "sent"), context: at("/second") }, insert(3, "sent")];
+  const send = () =>
+    name === "runTogether"
+      ? tapped.runTogether(alice, statements)
+      : tapped.transaction(alice, (_, together) => together(statements, { end: "commit" }));
+  for (let round = 0; round < 2; round++) {
+    await opened.owner.query("truncate entries");
+    writes.length = 0;
+    await send();
+    expect(await stored()).toEqual([1, 2, 3]);
+    const ours = writes.filter((text) => text.includes("sent"));
+    expect(ours.map((text) => [text.split("sent").length - 1, text.split(SYNC).length - 1])).toEqual([[3, 1]]);
+  }
+  await tapped.close();
+  await wire.close();
 });
 
 describe("through a router that refuses RESET ALL", () => {
