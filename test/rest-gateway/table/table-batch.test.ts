@@ -344,6 +344,20 @@ describe("a batch that fails", () => {
     expect(await items()).toEqual([]);
   });
 
+  test("changes nothing if a write returns or affects more rows than it may", async () => {
+    const all = { method: "PATCH", path: "/orders?id=gt.0", body: { amount: 2 } };
+    const one = { ...all, headers: { Accept: "application/vnd.pgrst.object+json", Prefer: "return=representation" } };
+    const few = { ...all, headers: { Prefer: "handling=strict, max-affected=1" } };
+    for (const [part, status, code] of [
+      [one, 406, "PGRST116"],
+      [few, 400, "PGRST124"],
+    ] as const) {
+      const response = await send([insert("a"), insert("b"), part]);
+      expect([response.status, response.body]).toMatchObject([status, { code, index: 2 }]);
+    }
+    expect(await items()).toEqual([]);
+  });
+
   test.each([
     ["an unknown table", { method: "GET", path: "/nothing" }, 404, "PGRST205"],
     ["a path that there is not", { method: "GET", path: "/a/b/c" }, 404, "PGRST125"],
