@@ -96,6 +96,22 @@ describe("the recipes", () => {
     expect(stdout).toMatch(/^201\n.*"23505".*409\n\[\{"id":"[\da-f-]{36}".*\}\]\{"id":"[\da-f-]{36}"/);
   });
 
+  test("write related rows at once, by a nested insert, a batch and GraphQL", async () => {
+    const [, ...commands] = script("nested=insert").split("\n");
+    const { stdout } = await run(commands.join("\n"), { KEY: keyOf("anon") });
+    expect(stdout).toMatch(/^\[\{"customer":"Ada","invoice_lines":\[\{"text":"Tea"\},\s*\{"text":"Cup"\}\]\}\]/);
+    expect([...stdout.matchAll(/"status":(\d+)/g)].map(([, status]) => status)).toEqual(["201", "201", "204"]);
+    expect(stdout).toContain('{"data":{"createInvoice":{"customer":"Eve","invoiceLines":[{"text":"Mug"}]}}}');
+    const { rows } = await owner.query(
+      "select customer, is_sent, count(*)::int as lines from invoices join invoice_lines on invoice_id = invoices.id group by invoices.id order by 1",
+    );
+    expect(rows).toEqual([
+      { customer: "Ada", is_sent: false, lines: 2 },
+      { customer: "Bob", is_sent: true, lines: 1 },
+      { customer: "Eve", is_sent: false, lines: 1 },
+    ]);
+  });
+
   test("send an e-mail after a sign-up, and again if the mail server is unavailable", async () => {
     const email = "ada@example.org";
     const body = JSON.stringify({ name: "Ada", email, password: "Tangerine-Boat-7" });
