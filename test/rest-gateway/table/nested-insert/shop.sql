@@ -19,7 +19,7 @@ create table public.orders (
   id bigint generated always as identity (start 100) primary key,
   label text not null unique,
   owner text not null default hidden.caller(),
-  customer_id uuid references public.customers,
+  customer_id uuid default '00000000-0000-4000-8000-000000000001' references public.customers,
   state public.state not null default 'open',
   details jsonb default '{"default": true}'
 );
