@@ -22,6 +22,10 @@ import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import type { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
 
+import type { WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
+import type { WebhookBacklog } from "./rest-gateway/webhooks/webhook-store.ts";
+import type { WebhookCounters } from "./rest-gateway/webhooks/webhook-worker.ts";
+
 export type MetricsDependencies = {
   readonly asOwner: AsOwner;
   readonly database: Database;
@@ -32,6 +36,7 @@ export type MetricsDependencies = {
   readonly hasTasks: boolean;
   readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
+  readonly webhooks: WebhookDispatcher | null;
   readonly counts: ServiceCounters;
   readonly requests: RequestMetrics;
   readonly traffic: HttpTraffic;
@@ -39,7 +44,8 @@ export type MetricsDependencies = {
 
 /** The metrics of the service. Their labels contain no names of tables, no values of rows but names of schedules, and no secrets. */
 export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[] {
-  const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, schedules, backups } = dependencies;
+  const { asOwner, database, catalog, changes, graphql, realtime, hasTasks, schedules, backups, webhooks } =
+    dependencies;
   const { counts, requests, traffic } = dependencies;
   return [
     () => requests.metrics(),
@@ -55,6 +61,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     async () => replicationMetrics(await changes.statistics()),
     () => (backups ? backupMetrics(backups.state) : []),
     async () => (schedules ? scheduleMetrics(await schedules.readState().catch(() => null)) : []),
+    async () => (webhooks ? webhookMetrics(webhooks.counters, await webhooks.readBacklog().catch(() => null)) : []),
     async () => (hasTasks ? taskMetrics(await countTasks(asOwner).catch(() => null)) : []),
   ];
 }
@@ -274,6 +281,19 @@ function scheduleMetrics(state: SchedulesState | null): Metric[] {
       state && state.processed.getTime() / 1_000,
       "max",
     ),
+  ];
+}
+
+function webhookMetrics(counters: WebhookCounters, backlog: WebhookBacklog | null): Metric[] {
+  return [
+    counter("webhook_deliveries_total", "Attempts to deliver changes, by result.", labelled("result", counters)),
+    gauge(
+      "webhook_deliveries",
+      "Changes that wait, and that failed too often, of all gateways.",
+      backlog && labelled("state", { pending: backlog.pending, dead: backlog.dead }),
+      "max",
+    ),
+    gauge("webhook_oldest_seconds", "Age of the oldest change that waits.", backlog?.oldestSeconds ?? null, "max"),
   ];
 }
 

@@ -126,10 +126,12 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
   const jobKinds = { hasTasks: canQueueTasks, schedules, backups };
   const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
+  const webhooks = await startWebhooks(core);
+  opened.defer(() => webhooks?.close(0));
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
   const traffic = new HttpTraffic();
   const operations = openOperations({
-    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, ...jobKinds },
+    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, webhooks, ...jobKinds },
     emails: state.emails,
     opened,
   });
@@ -149,8 +151,6 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
-  const webhooks = await startWebhooks(core);
-  opened.defer(() => webhooks?.close(0));
   const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
 
   const server = await openHttpServer(core, state, limits, interfaces);

@@ -3,7 +3,7 @@ import type { Config } from "../../engine/config/config.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Listener } from "../../engine/pg-client/listen.ts";
 import { makeWebhookSender, type WebhookSender } from "./send-delivery.ts";
-import { hasWebhooks, LEASE_MS, type LeasedWebhook, WebhookStore } from "./webhook-store.ts";
+import { hasWebhooks, LEASE_MS, type LeasedWebhook, type WebhookBacklog, WebhookStore } from "./webhook-store.ts";
 import { type WebhookCounters, WebhookWorker, type WebhookWorkerOptions } from "./webhook-worker.ts";
 
 type DispatcherOptions = Omit<WebhookWorkerOptions, "store" | "counters" | "send"> & {
@@ -64,6 +64,10 @@ export class WebhookDispatcher {
       },
     );
     this.#renewSoon();
+  }
+
+  readBacklog(): Promise<WebhookBacklog> {
+    return this.#store.readBacklog();
   }
 
   /** Lets requests finish for this long. Only the first call has an effect. */

@@ -49,6 +49,8 @@ export type FailedDelivery = {
   readonly reason: string;
 };
 
+export type WebhookBacklog = { readonly pending: number; readonly dead: number; readonly oldestSeconds: number };
+
 export type DeliveryResults = {
   /** Delivered, or not to be sent. */
   readonly doneIds: readonly string[];
@@ -129,6 +131,16 @@ const COMPLETE = `
   )
   select from lease`;
 
+const READ_BACKLOG = `
+  select
+    (select count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
+    (select count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
+    coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as "oldestSeconds"
+  from api.webhooks left join lateral (
+    select recorded_at from private.webhook_deliveries
+    where webhook_id = webhooks.id and state = 'pending' order by id limit 1
+  ) as first on true`;
+
 const DISABLE = `
   update api.webhooks set disabled_because = $3, is_enabled = is_enabled and not $4
   where id = $1 and exists (select from private.webhook_leases where webhook_id = $1 and holder = $2)`;
@@ -157,6 +169,11 @@ export class WebhookStore {
   async release(webhookId: string | null): Promise<void> {
     await this.#query(RELEASE, [this.#holder, webhookId]);
     await this.#query("notify webhooks", []);
+  }
+
+  /** Of all webhooks; at most a million of each state are counted. */
+  async readBacklog(): Promise<WebhookBacklog> {
+    return (await this.#query<WebhookBacklog>(READ_BACKLOG, [])).rows[0]!;
   }
 
   /** Follows renamed tables, and creates missing triggers. */

@@ -227,4 +227,65 @@ describe("webhooks", () => {
     await until(() => receiver.requests.length === 1);
     verify(receiver.requests[0]!, secret);
   });
+
+  test("are counted: what was sent, what waits, and for how long", async () => {
+    const service = await serve(database, { ...SETTINGS, ADMIN_PORT: "0" });
+    services.push(service);
+    const samples = async () => {
+      const [metrics] = (await service.operations.measure()) as {
+        name: string;
+        values: { labels: object; value: number }[];
+      }[][];
+      const found = metrics!.filter(({ name }) => name.startsWith("content_service_webhook"));
+      return Object.fromEntries(
+        found.flatMap(({ name, values }) =>
+          values.map(({ labels, value }) => [
+            [name.slice("content_service_".length), ...Object.values(labels)].join(" "),
+            value,
+          ]),
+        ),
+      );
+    };
+    await addWebhook({ where: "total=gt.0", max_attempts: 1 });
+    receiver.respond = (response, { body }) => {
+      response.statusCode = JSON.parse(body).record.id === 1 ? 200 : 400;
+      response.end();
+    };
+    await owner.query("insert into orders (id, total) values (1, 1), (2, 1), (3, 0)");
+    await until(async () => (await waiting()).length === 1 && (await waiting())[0].state === "dead");
+    expect(await samples()).toEqual({
+      "webhook_deliveries_total delivered": 1,
+      "webhook_deliveries_total failed": 1,
+      "webhook_deliveries_total dead": 1,
+      "webhook_deliveries_total hidden": 1,
+      "webhook_deliveries pending": 0,
+      "webhook_deliveries dead": 1,
+      webhook_oldest_seconds: 0,
+    });
+  });
+
+  test("are sent by a process that is started later, with what was recorded before", async () => {
+    await addWebhook();
+    await owner.query("insert into orders (id) values (1)");
+    const first = await start();
+    await until(() => receiver.requests.length === 1);
+    await first.stop();
+    expect((await owner.query("select from private.webhook_leases")).rowCount).toBe(0);
+    await owner.query("insert into orders (id) values (2)");
+    await start();
+    await until(() => receiver.requests.length === 2);
+  });
+
+  test("follow their table when it is renamed, and are disabled when it is dropped", async () => {
+    await start();
+    await addWebhook();
+    await owner.query("alter table orders rename to purchases");
+    await until(async () => (await webhook()).table_name === "public.purchases");
+    await owner.query("insert into purchases (id) values (1)");
+    await until(() => receiver.requests.length === 1);
+    expect(payloads()[0]).toMatchObject({ table: "purchases", record: { id: 1 } });
+    await owner.query("drop table purchases");
+    await until(async () => (await webhook()).disabled_because !== null);
+    expect((await webhook()).disabled_because).toContain("There is no table public.purchases");
+  });
 });
