@@ -60,12 +60,11 @@ export class Schedules {
 
   /** At the start, and where graphile-worker's cron waits for the time of a gateway whose clock was ahead. */
   async processLate(): Promise<void> {
-    const { asOwner, log } = this.#options;
     try {
-      const { rowCount } = await asOwner((client) => client.query(IS_LATE));
+      const { rowCount } = await this.#options.asOwner((client) => client.query(IS_LATE));
       if (rowCount !== 0) await processSchedules(this.#options, new Date());
-    } catch (err) {
-      log.warn({ err }, "schedules could not be processed; they are tried again");
+    } catch {
+      // Tried again seconds later. The job of each minute logs why it fails.
     }
   }
 
