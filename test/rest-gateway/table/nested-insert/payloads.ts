@@ -1,5 +1,5 @@
 import fc, { type GeneratorValue } from "fast-check";
-import { REQUIRED_COLUMNS, SHOP, type ShopRelation } from "./shop.ts";
+import { REQUIRED_COLUMNS, SHARED_COLUMNS, SHOP, type ShopRelation } from "./shop.ts";
 
 /** A row of a payload, with related rows. */
 export type PayloadRow = {
@@ -95,14 +95,16 @@ class PayloadGenerator {
     const chosen: ShopRelation[] = [];
     for (const relation of relations) {
       const own = relation.kind === "to-one" ? relation.columns.map(([name]) => name) : [];
-      if (own.some((name) => filled.has(name))) continue;
+      if (own.some((name) => filled.has(name) && !SHARED_COLUMNS[table]?.includes(name))) continue;
       const mustBe = relation.kind === "to-one" && relation.isRequired;
       const mayBe = depth < MAX_DEPTH && this.#count < MAX_ROWS && this.#g(fc.integer, { min: 0, max: 2 }) === 0;
       if (!mustBe && !mayBe) continue;
       chosen.push(relation);
       for (const name of own) filled.add(name);
     }
-    return { columns: free.filter((name) => filled.has(name) && !isFilledBy(chosen, name)), relations: chosen };
+    // A required column is given besides, with the same value.
+    const isGiven = (name: string) => filled.has(name) && (isRequired(name) || !isFilledBy(chosen, name));
+    return { columns: free.filter(isGiven), relations: chosen };
   }
 
   #related(relation: ShopRelation, path: readonly string[]): RelatedRows {
@@ -125,6 +127,8 @@ function uniqueValues(table: string, number: number, taken: ReadonlySet<string>)
   return {
     ...(!WITHOUT_LABEL.has(table) && { label: `new ${number}` }),
     ...(table === "products" && { code: `new${number}` }),
+    ...(table === "projects" && { code: `new${number}` }),
+    ...((table === "members" || table === "tasks") && { no: 10 + number }),
     ...(table === "lines" && !taken.has("place") && { place: 10 + number }),
   };
 }

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { PayloadRow, RelatedRows } from "./payloads.ts";
-import { SHOP, type ShopRelation } from "./shop.ts";
+import { SHARED_COLUMNS, SHOP, type ShopRelation } from "./shop.ts";
 
 export const CLAIMS = { role: "authenticated", sub: "ann" } as const;
 
@@ -44,7 +44,10 @@ async function insertTree(
         {},
         relation.columns.map(([, other]) => other),
       ));
-    for (const [name, other] of relation.columns) own[name] = parent?.[other] ?? null;
+    for (const [name, other] of relation.columns) {
+      if (parent) own[name] = parent[other];
+      else if (!SHARED_COLUMNS[table]?.includes(name)) own[name] = null;
+    }
   }
   const below = related.filter(({ relation, rows }) => relation.kind !== "to-one" && rows !== null && rows.length > 0);
   const keys = below.flatMap(({ relation }) => relation.columns.map(([name]) => name));

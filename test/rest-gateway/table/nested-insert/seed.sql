@@ -12,6 +12,9 @@ delete from public.addresses;
 delete from public.shipments;
 delete from public.people;
 delete from public.nodes;
+delete from public.projects;
+delete from public.members;
+delete from public.tasks;
 delete from public.events;
 delete from public.event_parts;
 reset session_replication_role;
@@ -24,3 +27,5 @@ insert into public.addresses (id, label) overriding system value values (1, 'old
 insert into public.people (id, label) overriding system value values (1, 'old person'), (2, 'old hermit');
 insert into public.nodes (tenant, no, label) values (1, 1, 'old node');
 insert into public.events (id, kind, label) values ('00000000-0000-4000-8000-000000000001', 'made', 'old event');
+insert into public.projects (tenant, code, label) values (1, 'old', 'old project');
+insert into public.members (tenant, no, label) values (1, 1, 'old member');

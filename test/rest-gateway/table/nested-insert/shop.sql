@@ -85,6 +85,19 @@ create table public.event_parts (
   label text not null unique,
   foreign key (event_id, event_kind) references public.events (id, kind)
 );
+-- Two foreign keys share a column with each other and with the key.
+create table public.projects (tenant int not null, code text not null, label text not null unique, primary key (tenant, code));
+create table public.members (tenant int not null, no int not null, label text not null unique, primary key (tenant, no));
+create table public.tasks (
+  tenant int not null,
+  no int not null,
+  label text not null unique,
+  project_code text,
+  member_no int,
+  primary key (tenant, no),
+  constraint tasks_project foreign key (tenant, project_code) references public.projects,
+  constraint tasks_member foreign key (tenant, member_no) references public.members
+);
 create view public.requests as select id, label, owner, customer_id from public.orders;
 
 create function hidden.before_row() returns trigger language plpgsql as $$ begin
@@ -97,7 +110,7 @@ create function hidden.after_commit() returns trigger language plpgsql as $$ beg
   raise exception 'Refused at commit' using errcode = '23514';
 end $$;
 do $$ declare name text; begin
-  foreach name in array '{customers,products,orders,lines,parcels,notes,tags,addresses,shipments,people,nodes,events,event_parts}'::text[] loop
+  foreach name in array '{customers,products,orders,lines,parcels,notes,tags,addresses,shipments,people,nodes,projects,members,tasks,events,event_parts}'::text[] loop
     execute format('create trigger before_row before insert on public.%I for each row execute function hidden.before_row()', name);
     continue when name = 'events';
     execute format('create constraint trigger after_commit after insert on public.%I deferrable initially deferred for each row

@@ -188,6 +188,44 @@ export const SHOP: Readonly<Record<string, ShopTable>> = {
     shown: `label, tenant, ${labelOf("people", "id", "person_id")},
       (select label from public.nodes as r where r.tenant = t.tenant and r.no = t.parent_no) as parent`,
   },
+  projects: {
+    columns: { tenant: values([1]) },
+    relations: [
+      toMany("tasks", "tasks", [
+        ["tenant", "tenant"],
+        ["code", "project_code"],
+      ]),
+    ],
+    shown: "label, tenant, code",
+  },
+  members: {
+    columns: { tenant: values([1]) },
+    relations: [
+      toMany("tasks", "tasks", [
+        ["tenant", "tenant"],
+        ["no", "member_no"],
+      ]),
+    ],
+    shown: "label, tenant, no",
+  },
+  tasks: {
+    columns: {
+      tenant: values([1], [null]),
+      project_code: values(["old", null], ["none"]),
+      member_no: values([1, null], [99]),
+    },
+    relations: [
+      toOne("projects", "projects", [
+        ["tenant", "tenant"],
+        ["project_code", "code"],
+      ]),
+      toOne("tasks_member", "members", [
+        ["tenant", "tenant"],
+        ["member_no", "no"],
+      ]),
+    ],
+    shown: "label, tenant, no, project_code, member_no",
+  },
   events: {
     columns: { kind: values(["made", "sent"], ["none", null]), order_id: values([1, null], [99]) },
     relations: [
@@ -216,9 +254,15 @@ export const SHOP: Readonly<Record<string, ShopTable>> = {
   },
 };
 
+/** The columns that several foreign keys of a row may set, to the same value. */
+export const SHARED_COLUMNS: Readonly<Record<string, readonly string[]>> = { tasks: ["tenant"] };
+
 /** The key that a payload of a row of these tables must give. */
 export const REQUIRED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   nodes: ["tenant"],
+  projects: ["tenant"],
+  members: ["tenant"],
+  tasks: ["tenant"],
   events: ["kind"],
   // The default is that of the table, not of the view.
   requests: ["owner"],
