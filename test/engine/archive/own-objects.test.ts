@@ -58,6 +58,32 @@ describe.each(["empty", "content"] as const)("a database with the template %s", 
   });
 });
 
+test("webhooks and what waits for them are restored, and record changes in the restored database", async () => {
+  await using stack = new AsyncDisposableStack();
+  const [source, target] = [await cloneDatabase(), await cloneDatabase("empty")];
+  stack.defer(() => source.drop());
+  stack.defer(() => target.drop());
+  await run(
+    source.ownerUrl,
+    `create table public.orders (id integer primary key, note text);
+     alter table public.orders enable row level security;
+     insert into api.webhooks (name, table_name, url, role) values ('orders', 'orders', 'https://example.com', 'service_role');
+     insert into public.orders values (1, 'before')`,
+  );
+  await writeArchive(source.ownerUrl, file);
+  const { warnings } = await checkArchive(file, settingsFor(target.ownerUrl));
+  expect(warnings).toEqual([]);
+  await run(target.ownerUrl, "insert into public.orders values (2, 'after')");
+  const { rows } = await run(
+    target.ownerUrl,
+    "select key, new ->> 'note' as note from private.webhook_deliveries order by id",
+  );
+  expect(rows).toEqual([
+    { key: "1", note: "before" },
+    { key: "2", note: "after" },
+  ]);
+});
+
 test.each(Object.values<PublicSchema>(PUBLIC_SCHEMAS))(
   "the schema of $title is restored as it was, with its rows",
   async (schema) => {

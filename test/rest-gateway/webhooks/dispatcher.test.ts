@@ -288,4 +288,18 @@ describe("webhooks", () => {
     await until(async () => (await webhook()).disabled_because !== null);
     expect((await webhook()).disabled_because).toContain("There is no table public.purchases");
   });
+
+  test("go on when all connections to Postgres were lost", async () => {
+    await start();
+    await addWebhook();
+    receiver.respond = (response) => setTimeout(() => response.end(), 20);
+    await owner.query("insert into orders (id) select generate_series(1, 300)");
+    await until(() => receiver.requests.length > 0);
+    await owner.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+    await owner.query("insert into orders (id) values (301)");
+    await until(async () => (await waiting()).length === 0);
+    expect(new Set(payloads().map(({ record }) => record!.id)).size).toBe(301);
+  });
 });
