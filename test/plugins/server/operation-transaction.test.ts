@@ -30,6 +30,12 @@ const TABLES = `
   end $$;
   create table public.runs (id int primary key, success boolean not null);
   create function public.total_length(run public.runs) returns int language sql stable as 'select 1';
+  create function public.end_session() returns boolean language sql volatile security definer as 'select pg_terminate_backend(pg_backend_pid())';
+  create table public.lamps (id int primary key);
+  create function public.blow_lamp() returns trigger language plpgsql security definer as $$ begin
+    perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+  create constraint trigger blow after insert on public.lamps deferrable initially deferred for each row execute function public.blow_lamp();
+  grant insert, select on public.lamps to authenticated;
   grant execute on all functions in schema public to authenticated;
   grant select, insert, update, delete on public.accounts, public.runs to authenticated;
 `;
@@ -252,6 +258,29 @@ describe.each([
     });
     expect(large.errors[0].message).not.toContain("The change was made");
     expect(await compiling.sql("select from public.accounts where id = 1001 or balance = 3")).toEqual([]);
+  });
+
+  test("changes nothing if its connection is lost before the commit", async () => {
+    const { data, errors } = await ask(`mutation @transaction {
+      createAccount(input: { id: 1, balance: 10 }) { id }
+      endSession
+      createRun(input: { id: 1, success: true }) { id }
+    }`);
+    expect(data).toBeNull();
+    expect(errors).toMatchObject([{ path: ["endSession"] }, {}]);
+    expect(codesOf(errors)).toEqual(["SERVICE_UNAVAILABLE", "TRANSACTION_ROLLED_BACK"]);
+    expect(await accounts()).toEqual([]);
+    expect(await compiling.sql("select from public.runs")).toEqual([]);
+  });
+
+  test("does not say that nothing was changed if its connection is lost during the commit", async () => {
+    const { data, errors } = await ask(`mutation @transaction {
+      createAccount(input: { id: 1, balance: 10 }) { id }
+      createLamp(input: { id: 1 }) { id }
+    }`);
+    expect(data).toBeNull();
+    expect(codesOf(errors)).toEqual(["SERVICE_UNAVAILABLE"]);
+    expect(errors[0].message).toContain("may have been made");
   });
 
   test("may have one field", async () => {
