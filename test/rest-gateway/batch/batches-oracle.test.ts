@@ -66,6 +66,11 @@ function linkRows(index: number): fc.Arbitrary<readonly Row[]> {
   return fc.array(row, { minLength: 1, maxLength: 2 });
 }
 
+/** Several rows that are changed are returned in the order of the table's file, which may differ between databases. */
+function withoutOrder(step: Step): Step {
+  return step.id?.operator === "gt" && step.verb !== "select" ? { ...step, returns: false } : step;
+}
+
 function stepAt(index: number, tables: readonly string[]): fc.Arbitrary<Step> {
   const options = {
     returns: fc.boolean().map((isFirst) => isFirst || index % 2 === 0),
@@ -78,13 +83,9 @@ function stepAt(index: number, tables: readonly string[]): fc.Arbitrary<Step> {
     value: idValue(index),
   });
   const step = (verb: Step["verb"], table: string, parts: object) =>
-    fc.record({
-      verb: fc.constant(verb),
-      table: fc.constant(table),
-      ...options,
-      ...none,
-      ...parts,
-    }) as fc.Arbitrary<Step>;
+    fc
+      .record({ verb: fc.constant(verb), table: fc.constant(table), ...options, ...none, ...parts })
+      .map((whole) => withoutOrder(whole as Step));
   const rowsOf: Record<string, fc.Arbitrary<readonly Row[]>> = {
     customers: customerRows(),
     orders: orderRows(index),
@@ -332,6 +333,11 @@ async function compare(steps: readonly Step[], role: Role, sub: number | null, c
   return expected.failed === false ? "committed" : expected.failed === null ? "failed at the commit" : "failed";
 }
 
+/** Of several rows that violate a check, Postgres names the one that it meets first in the table's file. */
+function withoutRow(answer: unknown): unknown {
+  return JSON.parse(JSON.stringify(answer).replace(/Failing row contains \([^)]*\)/, "Failing row"));
+}
+
 /** Single requests on another database have the same responses. */
 async function compareEach(
   parts: readonly Part[],
@@ -349,7 +355,8 @@ async function compareEach(
   if (expected.isLate && (answer.body as { index: number }).index !== expected.failed) return;
   if (REFERENCE_FAILED.test(JSON.stringify(answer.body))) return;
   const failed = responses!.at(-1)!;
-  expect(answer).toEqual({ status: failed.status, body: { ...(failed.body as object), index: expected.failed } });
+  const own = { status: failed.status, body: { ...(failed.body as object), index: expected.failed } };
+  expect(withoutRow(answer)).toEqual(withoutRow(own));
 }
 
 describe("a random batch", () => {
