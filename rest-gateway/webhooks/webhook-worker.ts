@@ -61,6 +61,8 @@ export class WebhookWorker {
   readonly #loaded = new Set<string>();
   /** When a key is due again, by `performance.now()`. */
   readonly #blocked = new Map<string, number>();
+  /** Since the page that is being read was requested. */
+  readonly #unloadedKeys = new Set<string>();
   readonly #aborted = new AbortController();
   /** Resolves when nothing is sent any more, whatever the reason. */
   readonly finished: Promise<void>;
@@ -114,6 +116,8 @@ export class WebhookWorker {
         if (!isPrepared) await this.#readDelays();
         isPrepared = true;
         await this.#storeResults();
+        // A pause may have ended.
+        this.#sendNext();
         if (this.#mayRead()) await this.#readPage();
         this.#storeFailures = 0;
         await this.#sleep(this.#pauseMs());
@@ -192,6 +196,7 @@ export class WebhookWorker {
     }
     const scope = this.#readScope();
     if (!scope) return;
+    this.#unloadedKeys.clear();
     const changes = await this.#options.store.readPage(this.webhook.id, {
       after: this.#after,
       loadedIds: [...this.#loaded],
@@ -222,7 +227,9 @@ export class WebhookWorker {
     try {
       const contents = await readContents(changes, scope, this.#options.database);
       this.#contentFailures = 0;
-      for (const [at, { id, deliveryId, key, movedTo, attempts }] of changes.entries()) {
+      for (const [at, change] of changes.entries()) {
+        if (this.#followsUnloaded(change)) continue;
+        const { id, deliveryId, key, movedTo, attempts } = change;
         const content = contents[at]!;
         this.#loaded.add(id);
         if (content.kind === "body") this.#queues.add({ id, deliveryId, key, movedTo, attempts, body: content.body });
@@ -236,6 +243,14 @@ export class WebhookWorker {
       this.#onContentFailure(error);
       return false;
     }
+  }
+
+  /** Whether an earlier change of its keys was unloaded while this one was read: it is read again, after that one. */
+  #followsUnloaded(change: RecordedChange): boolean {
+    const keys = keysOf(change);
+    if (!keys.some((key) => this.#unloadedKeys.has(key))) return false;
+    for (const key of keys) this.#unloadedKeys.add(key);
+    return true;
   }
 
   /** The catalogue may be behind the database, the table renamed, or a statement too slow: it is tried again before the webhook is disabled. */
@@ -316,7 +331,10 @@ export class WebhookWorker {
 
   /** They are read again, from the first change of the key on. */
   #unload(item: LoadedDelivery): void {
-    for (const { id } of this.#queues.removeFrom(item)) this.#loaded.delete(id);
+    for (const each of this.#queues.removeFrom(item)) {
+      this.#loaded.delete(each.id);
+      for (const key of keysOf(each)) this.#unloadedKeys.add(key);
+    }
     this.#scannedAt = -RESCAN_MS;
   }
 
