@@ -19,6 +19,10 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "adds, lists and removes identity providers",
     run: () => import("./provider.ts"),
   },
+  webhooks: {
+    about: "lists webhooks and dead deliveries; replays, tests, rotates secrets",
+    run: () => import("./webhooks.ts"),
+  },
   config: { about: "prints the settings in effect", run: () => import("./config.ts") },
   types: { about: "prints TypeScript types of the database", run: () => import("./types.ts") },
   policies: {

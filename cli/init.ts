@@ -24,6 +24,7 @@ const SCRIPTS = {
   keys: "keys",
   user: "user",
   provider: "provider",
+  webhooks: "webhooks",
   config: "config",
   types: "types --output database.types.ts",
   policies: "policies",

@@ -16,6 +16,7 @@ describe("a mistyped DATA_DIR", () => {
   test.each<[string, ...string[]]>([
     ["keys", "list"],
     ["provider", "list"],
+    ["webhooks"],
     ["user", "add", "--email", "ann@example.org", "--name", "Ann"],
     ["policies"],
     ["why", "articles"],
@@ -72,6 +73,7 @@ describe("a usage error", () => {
     [["types", "--outpt", "file"], "Unknown option --outpt."],
     [["user"], "Specify an action: add, import, disable, enable, role."],
     [["provider"], "Specify an action: add, list, remove, enable, disable."],
+    [["webhooks", "send"], 'npm run webhooks has no action "send".'],
   ])("of %j prints the error and the usage", async ([name, ...words], first) => {
     const { code, stderr } = await runCommandWith(name!, words, { DATA_DIR: join(folder, "none") });
     const [said, empty, usage] = stderr.split("\n");
