@@ -38,6 +38,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   catalogue: () => import("./catalogue.ts"),
   hostile: () => import("./hostile.ts"),
   failover: () => import("./failover.ts"),
+  webhooks: () => import("./webhooks.ts"),
 };
 
 /** The comparisons. The others take long, and run only by name. */
@@ -55,6 +56,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   pool: short reads beside many connections, slow statements and a locked table
   cores: one row by key with all workers and with one process, with few, many and idle connections
   soak [--minutes 5]: mixed load on all interfaces; reports growth of memory
+  webhooks [--seconds 5]: a backlog of 200,000 events, and 10,000 a second; fails if a receiver gets a key's events out of order
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
