@@ -90,12 +90,13 @@ const READ_DELAYED = `
   select key, moved_to as "movedTo", extract(epoch from due_at - clock_timestamp()) * 1000 as "delayMs"
   from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > clock_timestamp()`;
 
-/** A key that a row with a blocked key has moved to is blocked, too. The size of a change is that of its storage. */
+/** A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is that of its storage. */
 const READ_PAGE = `
   with recursive blocked (key) as (
     select unnest($4::text[])
     union
-    select moved_to from blocked join private.webhook_deliveries as delivery using (key)
+    select case when delivery.key = blocked.key then delivery.moved_to else delivery.key end
+    from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
     where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
   ), page as (
     select *, sum(coalesce(pg_column_size(old), 0) + coalesce(pg_column_size(new), 0))
