@@ -27,6 +27,9 @@ type LoadedDelivery = Pick<RecordedChange, "id" | "deliveryId" | "key" | "movedT
   readonly body: string;
 };
 
+/** `item`: what blocks its keys until the next attempt; null if it is dead. */
+type UnstoredFailure = FailedDelivery & { readonly item: Pick<LoadedDelivery, "key" | "movedTo"> | null };
+
 const CONCURRENCY = 64;
 const PAGE_SIZE = 500;
 /** Below this, the next page is read. */
@@ -67,7 +70,7 @@ export class WebhookWorker {
   /** Resolves when nothing is sent any more, whatever the reason. */
   readonly finished: Promise<void>;
   #doneIds: string[] = [];
-  #failed: FailedDelivery[] = [];
+  #failed: UnstoredFailure[] = [];
   /** The last change of the page before. */
   #after = NO_ID;
   #scannedAt = -RESCAN_MS;
@@ -323,10 +326,11 @@ export class WebhookWorker {
       return;
     }
     const delayMs = afterMs ?? deliveryDelay(attempts);
-    this.#block(item, delayMs);
+    // Until this is stored, the change is not read again, so the next ones of its keys must not be either.
+    this.#block(item, Number.POSITIVE_INFINITY);
     this.#unload(item);
     this.#loaded.add(item.id);
-    this.#failed.push({ id: item.id, attempts, delayMs, reason });
+    this.#failed.push({ id: item.id, attempts, delayMs, reason, item });
   }
 
   /** They are read again, from the first change of the key on. */
@@ -349,7 +353,7 @@ export class WebhookWorker {
 
   #addDead({ id, attempts }: Pick<FailedDelivery, "id" | "attempts">, reason: string): void {
     this.#options.counters.dead++;
-    this.#failed.push({ id, attempts, delayMs: null, reason });
+    this.#failed.push({ id, attempts, delayMs: null, reason, item: null });
   }
 
   async #storeResults(): Promise<void> {
@@ -365,6 +369,9 @@ export class WebhookWorker {
       throw error;
     }
     for (const id of doneIds) this.#loaded.delete(id);
-    for (const { id } of failed) this.#loaded.delete(id);
+    for (const { id, item, delayMs } of failed) {
+      this.#loaded.delete(id);
+      if (item) this.#block(item, delayMs ?? 0);
+    }
   }
 }
