@@ -87,9 +87,10 @@ function readFilter(
   return condition;
 }
 
-/** The columns to read; null for all. */
+/** The columns to read; null for all. Triggers do not see values of virtual generated columns. */
 export function sentColumns({ table, access }: WebhookScope): readonly string[] | null {
-  return access.columns.size === table.columns.size ? null : [...access.columns];
+  const columns = [...access.columns].filter((name) => table.columns.get(name)!.generated?.kind !== "virtual");
+  return columns.length === table.columns.size ? null : columns;
 }
 
 /** Which row versions of a change decide on it: the new row, or the deleted one. */
@@ -166,9 +167,8 @@ async function evaluate(
   if (texts.length === 0) return new Map();
   const using = typeof access.visibility === "string" ? "true" : access.visibility.using;
   const { text: where = "true", values = [] } = condition ?? {};
-  // Triggers do not see virtual generated columns.
-  const isPresent = () => false;
-  const rows = rowVersionsSql(table, isPresent, `$${values.length + 1}`);
+  // Generated columns are computed anew: virtual ones were not recorded.
+  const rows = rowVersionsSql(table, () => false, `$${values.length + 1}`);
   const statement = {
     text: `select coalesce((${using}), false), coalesce((${where}), false)\n${rows}`,
     values: [...values, `[${texts.join(",")}]`],

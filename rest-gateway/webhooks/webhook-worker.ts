@@ -82,6 +82,7 @@ export class WebhookWorker {
   #storeFailures = 0;
   #leaseTimer: NodeJS.Timeout | undefined;
   #isLeaseLost = false;
+  #disabling: Promise<void> | null = null;
   #isStopping = false;
   #wake: () => void = () => {};
 
@@ -111,6 +112,7 @@ export class WebhookWorker {
     await this.#readAndStore();
     // The other process sends again what is not stored.
     if (!this.#isLeaseLost) await this.#storeResults().catch(() => {});
+    await this.#disabling;
   }
 
   async #readAndStore(): Promise<void> {
@@ -270,7 +272,7 @@ export class WebhookWorker {
     const { store, log } = this.#options;
     log.warn({ webhook: this.webhook.name, reason }, "a webhook was disabled");
     this.#isStopping = true;
-    store.disable(this.webhook.id, reason, how).catch((error) => {
+    this.#disabling ??= store.disable(this.webhook.id, reason, how).catch((error) => {
       log.warn({ err: error, webhook: this.webhook.name }, "a webhook could not be disabled");
     });
   }

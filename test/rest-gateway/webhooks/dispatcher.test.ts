@@ -302,4 +302,22 @@ describe("webhooks", () => {
     await until(async () => (await waiting()).length === 0);
     expect(new Set(payloads().map(({ record }) => record!.id)).size).toBe(301);
   });
+
+  test("evaluate filters on generated columns, and send those that are stored", async () => {
+    const { rows } = await owner.query("select current_setting('server_version_num')::int >= 180000 as virtual");
+    const kind = rows[0].virtual ? "virtual" : "stored";
+    await owner.query(`
+      create table public.parts (
+        id int primary key, size int, twice int generated always as (size * 2) ${kind}, thrice int generated always as (size * 3) stored
+      );
+      alter table public.parts enable row level security;
+      grant select on public.parts to service_role`);
+    await start();
+    await addWebhook({ table_name: "parts", where: "twice=gt.6&thrice=lt.30" });
+    await owner.query("insert into parts (id, size) values (1, 3), (2, 4), (3, 10)");
+    await until(async () => receiver.requests.length > 0 && (await waiting()).length === 0);
+    expect(payloads().map(({ record }) => record)).toEqual([
+      { id: 2, size: 4, thrice: 12, ...(kind === "stored" && { twice: 8 }) },
+    ]);
+  });
 });
