@@ -137,7 +137,7 @@ async function produce(scratch: Scratch, seconds: number): Promise<number> {
   const batches = seconds * BATCHES_PER_SECOND;
   for (let batch = 0; batch < batches; batch++) {
     await scratch.execute(UPDATE_SOME(1 + ((batch * BATCH) % KEYS)));
-    await sleep(startedAt + (1_000 * (batch + 1)) / BATCHES_PER_SECOND - performance.now());
+    await sleep(Math.max(0, startedAt + (1_000 * (batch + 1)) / BATCHES_PER_SECOND - performance.now()));
   }
   return batches * BATCH;
 }
