@@ -6194,6 +6194,8 @@ CREATE OR REPLACE FUNCTION private.tg__webhook()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET enable_nestloop TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
   v_webhook uuid := TG_ARGV[0]::uuid;
