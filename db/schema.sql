@@ -966,7 +966,7 @@ create table private.webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_dead ON private.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
 CREATE INDEX webhook_deliveries_delayed ON private.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
-CREATE INDEX webhook_deliveries_moved ON private.webhook_deliveries USING btree (webhook_id, key) WHERE (moved_to IS NOT NULL);
+CREATE INDEX webhook_deliveries_moved ON private.webhook_deliveries USING btree (webhook_id) WHERE (moved_to IS NOT NULL);
 CREATE INDEX webhook_deliveries_pending ON private.webhook_deliveries USING btree (webhook_id, id) WHERE (state = 'pending'::text);
 alter table private.webhook_deliveries enable row level security;
 comment on column private.webhook_deliveries.attempts is 'How often it was sent.';
@@ -5376,12 +5376,8 @@ AS $function$
 declare
   v_table regclass := to_regclass(webhook.table_name);
   v_event text;
-  v_level text;
+  v_level text := case when private.is_in_hierarchy(v_table) then 'for each row' else 'for each statement' end;
 begin
-  select case when relkind = 'p' or relispartition or relhassubclass or exists (select from pg_inherits where inhrelid = v_table)
-      then 'for each row'
-      else 'for each statement'
-    end into v_level from pg_class where oid = v_table;
   foreach v_event in array webhook.events loop
     execute format(
       'create trigger %I after %s on %s %s %s execute function private.tg__webhook(%L)',
@@ -5521,6 +5517,19 @@ BEGIN ATOMIC
                    WHERE ((is_ambiguous_call.arguments ? input.name) AND (other_input.type <> input.type)))))))));
 END;
 comment on function private.is_ambiguous_call(oid,jsonb) is 'Whether a call with these named arguments could mean another function of the same name.';
+
+-- function private.is_in_hierarchy(oid)
+CREATE OR REPLACE FUNCTION private.is_in_hierarchy("table" oid)
+ RETURNS boolean
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT ((pg_class.relkind = 'p'::"char") OR pg_class.relispartition OR pg_class.relhassubclass OR (EXISTS ( SELECT
+            FROM pg_inherits
+           WHERE (pg_inherits.inhrelid = pg_class.oid))))
+    FROM pg_class
+   WHERE (pg_class.oid = is_in_hierarchy."table");
+END;
+comment on function private.is_in_hierarchy(oid) is 'Whether a table is partitioned, or a partition, or inherits.';
 
 -- function private.is_served(pg_class)
 CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
@@ -5670,6 +5679,12 @@ begin
       if v_name <> v_webhook.table_name then
         update api.webhooks set table_name = v_name where id = v_webhook.id;
       elsif v_name is null and to_regclass(v_webhook.table_name) is not null then
+        perform private.create_webhook_triggers(v_webhook);
+      elsif private.is_in_hierarchy(to_regclass(v_name)) and exists (
+        select from pg_trigger
+        where tgrelid = to_regclass(v_name) and tgname = private.webhook_trigger_name(v_webhook.id, v_webhook.events[1]) and tgtype & 1 = 0
+      ) then
+        perform private.drop_webhook_triggers(v_webhook.id);
         perform private.create_webhook_triggers(v_webhook);
       end if;
     exception when others then
@@ -6197,6 +6212,8 @@ CREATE OR REPLACE FUNCTION private.tg__webhook()
  SET enable_nestloop TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+-- The columns of the table may have any name.
+#variable_conflict use_variable
 declare
   v_webhook uuid := TG_ARGV[0]::uuid;
   v_keys text[];
@@ -6225,14 +6242,14 @@ begin
     insert into private.webhook_deliveries (webhook_id, type, key, new)
       select v_webhook, TG_OP, private.row_key(image, v_keys), image
       from (
-        select case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+        select case when pg_column_size(n.*) > 8000 then private.large_row(n.*, v_keys) else row_to_json(n.*) end
         from new_rows as n offset 0
       ) as images (image);
   elsif TG_OP = 'DELETE' then
     insert into private.webhook_deliveries (webhook_id, type, key, old)
       select v_webhook, TG_OP, private.row_key(image, v_keys), image
       from (
-        select case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+        select case when pg_column_size(o.*) > 8000 then private.large_row(o.*, v_keys) else row_to_json(o.*) end
         from old_rows as o offset 0
       ) as images (image);
   else
@@ -6241,12 +6258,12 @@ begin
         nullif(private.row_key(after.image, v_keys), private.row_key(before.image, v_keys)), before.image, after.image
       from (
         select row_number() over (),
-          case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+          case when pg_column_size(o.*) > 8000 then private.large_row(o.*, v_keys) else row_to_json(o.*) end
         from old_rows as o
       ) as before (number, image)
       join (
         select row_number() over (),
-          case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+          case when pg_column_size(n.*) > 8000 then private.large_row(n.*, v_keys) else row_to_json(n.*) end
         from new_rows as n
       ) as after (number, image) using (number)
       order by number;

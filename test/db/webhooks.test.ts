@@ -136,6 +136,59 @@ describe("recording changes for webhooks", () => {
     ]);
   });
 
+  test("a column may have the name of anything in the function of the trigger", async () => {
+    const names = [
+      "n",
+      "o",
+      "image",
+      "number",
+      "before",
+      "after",
+      "v_keys",
+      "v_webhook",
+      "v_old",
+      "tg_op",
+      "new_rows",
+      "row",
+    ];
+    await owner.query("create type public.pair as (a int, b text)");
+    const columns = names.map((name) => `"${name}" public.pair default (1, 'column')`);
+    const { recorded } = await record(`create table public.TABLE (id int primary key, note text, ${columns})`);
+    const rows = await recorded(
+      "insert into TABLE (id, note) values (1, 'a')",
+      "update TABLE set note = 'b'",
+      "delete from TABLE",
+    );
+    const images = rows.map(({ key, old, new: row }) => [key, old?.id, old?.note, row?.id, row?.note]);
+    expect(images).toEqual([
+      ["1", undefined, undefined, 1, "a"],
+      ["1", 1, "a", 1, "b"],
+      ["1", 1, "b", undefined, undefined],
+    ]);
+  });
+
+  test("a long key can be changed", async () => {
+    const { recorded } = await record("create table public.TABLE (key bytea primary key)");
+    const key =
+      "(select string_agg(sha256(convert_to(number::text, 'UTF8')), '') from generate_series(1, 80) as number)";
+    const rows = await recorded(`insert into TABLE select ${key}`, "update TABLE set key = key || '\\x01'");
+    expect(rows.map(({ type, key, moved_to }) => [type, key.length, moved_to?.length])).toEqual([
+      ["INSERT", 5122, undefined],
+      ["UPDATE", 5122, 5124],
+    ]);
+  });
+
+  test("a table that has become a partition is recorded when its root is written", async () => {
+    const { table, recorded } = await record("create table public.TABLE (id int primary key)", { events: ["INSERT"] });
+    await owner.query(
+      `create table public.${table}_root (id int primary key) partition by range (id);
+      alter table public.${table}_root attach partition public.${table} for values from (0) to (10)`,
+    );
+    await owner.query("select private.maintain_webhooks()");
+    expect(await recorded("insert into TABLE_root values (1)", "insert into TABLE values (2)")).toHaveLength(2);
+    await owner.query(`drop table ${table}_root`);
+  });
+
   test("only the chosen events are recorded, and none while the webhook is off", async () => {
     const { recorded } = await record(PLAIN, { events: ["DELETE"], name: "off and on" });
     expect(await recorded("insert into TABLE values (1), (2)", "delete from TABLE where id = 1")).toHaveLength(1);

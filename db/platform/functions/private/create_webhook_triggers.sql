@@ -4,12 +4,8 @@ create or replace function private.create_webhook_triggers(webhook api.webhooks)
 declare
   v_table regclass := to_regclass(webhook.table_name);
   v_event text;
-  v_level text;
+  v_level text := case when private.is_in_hierarchy(v_table) then 'for each row' else 'for each statement' end;
 begin
-  select case when relkind = 'p' or relispartition or relhassubclass or exists (select from pg_inherits where inhrelid = v_table)
-      then 'for each row'
-      else 'for each statement'
-    end into v_level from pg_class where oid = v_table;
   foreach v_event in array webhook.events loop
     execute format(
       'create trigger %I after %s on %s %s %s execute function private.tg__webhook(%L)',

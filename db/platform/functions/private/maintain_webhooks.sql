@@ -1,4 +1,5 @@
--- A table that was renamed keeps its triggers; a database that was restored without triggers gets them again. Deliveries that a writer has
+-- A table that was renamed keeps its triggers; a database that was restored without triggers gets them again, and a table that has become a
+-- partition gets row triggers. Deliveries that a writer has
 -- recorded while their webhook was deleted are deleted, too. Nothing waits long for a lock.
 create or replace function private.maintain_webhooks() returns void as $$
 declare
@@ -16,6 +17,12 @@ begin
       if v_name <> v_webhook.table_name then
         update api.webhooks set table_name = v_name where id = v_webhook.id;
       elsif v_name is null and to_regclass(v_webhook.table_name) is not null then
+        perform private.create_webhook_triggers(v_webhook);
+      elsif private.is_in_hierarchy(to_regclass(v_name)) and exists (
+        select from pg_trigger
+        where tgrelid = to_regclass(v_name) and tgname = private.webhook_trigger_name(v_webhook.id, v_webhook.events[1]) and tgtype & 1 = 0
+      ) then
+        perform private.drop_webhook_triggers(v_webhook.id);
         perform private.create_webhook_triggers(v_webhook);
       end if;
     exception when others then

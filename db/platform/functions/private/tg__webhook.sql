@@ -6,6 +6,8 @@
 -- plans for each statement would take longer than the statement.
 -- Security definer, because writers may not insert deliveries; it reads nothing but the rows at hand.
 create or replace function private.tg__webhook() returns trigger as $$
+-- The columns of the table may have any name.
+#variable_conflict use_variable
 declare
   v_webhook uuid := TG_ARGV[0]::uuid;
   v_keys text[];
@@ -34,14 +36,14 @@ begin
     insert into private.webhook_deliveries (webhook_id, type, key, new)
       select v_webhook, TG_OP, private.row_key(image, v_keys), image
       from (
-        select case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+        select case when pg_column_size(n.*) > 8000 then private.large_row(n.*, v_keys) else row_to_json(n.*) end
         from new_rows as n offset 0
       ) as images (image);
   elsif TG_OP = 'DELETE' then
     insert into private.webhook_deliveries (webhook_id, type, key, old)
       select v_webhook, TG_OP, private.row_key(image, v_keys), image
       from (
-        select case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+        select case when pg_column_size(o.*) > 8000 then private.large_row(o.*, v_keys) else row_to_json(o.*) end
         from old_rows as o offset 0
       ) as images (image);
   else
@@ -50,12 +52,12 @@ begin
         nullif(private.row_key(after.image, v_keys), private.row_key(before.image, v_keys)), before.image, after.image
       from (
         select row_number() over (),
-          case when pg_column_size(o) > 8000 then private.large_row(o, v_keys) else row_to_json(o) end
+          case when pg_column_size(o.*) > 8000 then private.large_row(o.*, v_keys) else row_to_json(o.*) end
         from old_rows as o
       ) as before (number, image)
       join (
         select row_number() over (),
-          case when pg_column_size(n) > 8000 then private.large_row(n, v_keys) else row_to_json(n) end
+          case when pg_column_size(n.*) > 8000 then private.large_row(n.*, v_keys) else row_to_json(n.*) end
         from new_rows as n
       ) as after (number, image) using (number)
       order by number;
