@@ -90,7 +90,10 @@ const READ_DELAYED = `
   select key, moved_to as "movedTo", extract(epoch from due_at - clock_timestamp()) * 1000 as "delayMs"
   from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > clock_timestamp()`;
 
-/** A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is that of its storage. */
+/**
+ * A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is
+ * that of its text, because the storage may be compressed to a hundredth.
+ */
 const READ_PAGE = `
   with recursive blocked (key) as (
     select unnest($4::text[])
@@ -99,7 +102,7 @@ const READ_PAGE = `
     from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
     where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
   ), page as (
-    select *, sum(coalesce(pg_column_size(old), 0) + coalesce(pg_column_size(new), 0))
+    select *, sum(coalesce(octet_length(old::text), 0) + coalesce(octet_length(new::text), 0))
       over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
       select * from private.webhook_deliveries
