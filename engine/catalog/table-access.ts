@@ -7,6 +7,8 @@ const accessCache = new WeakMap<CatalogTable, Map<string, TableAccess | null>>()
 /** What a role may read of a table. */
 export type TableAccess = {
   readonly columns: ReadonlySet<string>;
+  /** Whether that is by the privilege for the table, so that it also may read columns that were added or dropped meanwhile. */
+  readonly includesAllColumns: boolean;
   /** Whether it may read the whole primary key. */
   readonly includesKey: boolean;
   readonly visibility: RowVisibility;
@@ -37,6 +39,7 @@ function computeTableAccess(catalog: Catalog, table: CatalogTable, role: string)
   if (columns.size === 0) return null;
   return {
     columns,
+    includesAllColumns: catalog.hasPrivilege(role, "select", table),
     includesKey: table.primaryKey.every((name) => columns.has(name)),
     visibility: rowVisibility(catalog, table, role),
   };

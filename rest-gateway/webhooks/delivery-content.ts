@@ -90,7 +90,7 @@ function readFilter(
 /** The columns to read; null for all. Triggers do not see values of virtual generated columns. */
 export function sentColumns({ table, access }: WebhookScope): readonly string[] | null {
   const columns = [...access.columns].filter((name) => table.columns.get(name)!.generated?.kind !== "virtual");
-  return columns.length === table.columns.size ? null : columns;
+  return access.includesAllColumns && columns.length === table.columns.size ? null : columns;
 }
 
 /** Which row versions of a change decide on it: the new row, or the deleted one. */

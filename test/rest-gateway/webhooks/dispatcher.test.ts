@@ -102,6 +102,15 @@ describe("webhooks", () => {
     ]);
   });
 
+  test("send no column that the role could not read when it was dropped", async () => {
+    await addWebhook({ role: "authenticated", claims: JSON.stringify({ sub: "ann" }) });
+    await owner.query("insert into orders (id, customer, secret_note) values (1, 'ann', 'x')");
+    await owner.query("alter table orders drop column secret_note");
+    await start();
+    await until(() => receiver.requests.length === 1);
+    expect(payloads()[0]!.record).toEqual({ id: 1, status: "new", total: 0, customer: "ann" });
+  });
+
   test("send the rows of their filter, which is evaluated on the new row, or the deleted one", async () => {
     await start();
     await addWebhook({ where: "or=(status.eq.paid,total.gte.100)&customer=not.is.null" });
