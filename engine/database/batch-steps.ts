@@ -19,6 +19,11 @@ function makeConstantStep(text: string, { sync }: Pick<BatchStep, "sync">): Batc
   return { shape: new StatementShape(text), values: [], sync, isContext: false };
 }
 
+/** A step of a group whose result is of no interest. */
+function makeStepBeside(text: string): BatchStep {
+  return { ...makeConstantStep(text, { sync: false }), isPreceding: true };
+}
+
 /**
  * Resets settings that a function changed for the session instead of for its transaction. Costs 2 of about 25 µs;
  * without it such a setting would apply to the next caller's request.
@@ -27,6 +32,9 @@ const RESET = makeConstantStep("reset all", { sync: false });
 /** The same before a statement with settings of its own, in the middle of a transaction. */
 const RESET_WITHIN: BatchStep = { ...RESET };
 const BEGIN = makeConstantStep("begin", { sync: false });
+/** At the end of a subtransaction, unlike after SET LOCAL, Postgres restores whether the transaction may write. */
+const BEGIN_READ_ONLY = ["savepoint engine_read", "set transaction read only"].map(makeStepBeside);
+const END_READ_ONLY = makeStepBeside("release savepoint engine_read");
 const BEGIN_ISOLATED = {
   "read committed": makeConstantStep("begin isolation level read committed", { sync: false }),
   "repeatable read": makeConstantStep("begin isolation level repeatable read", { sync: false }),
@@ -155,6 +163,8 @@ export type GroupedStatement = Statement & {
   readonly context?: StatementContext | undefined;
   /** Runs before it, with its settings; its rows are of no interest. */
   readonly before?: Statement | undefined;
+  /** Whether it is refused if it writes, as in a read-only transaction. */
+  readonly readOnly?: boolean;
 };
 
 type ShapeOf = (statement: Statement) => StatementShape;
@@ -169,11 +179,12 @@ export function makeGroupSteps(
 ): BatchStep[] {
   let last = current;
   return statements.flatMap((statement) => {
-    const { context = last, before } = statement;
+    const { context = last, before, readOnly = false } = statement;
     const settings = context === last ? [] : [RESET_WITHIN, makeContextStep(context, limits), ...afterSettings];
     last = context;
     const preceding = before ? [makePrecedingStep(shapeOf(before), before)] : [];
-    return [...settings, ...preceding, makeStatementStep(shapeOf(statement), statement, { sync: false })];
+    const own = makeStatementStep(shapeOf(statement), statement, { sync: false });
+    return [...settings, ...preceding, ...(readOnly ? [...BEGIN_READ_ONLY, own, END_READ_ONLY] : [own])];
   });
 }
 

@@ -287,7 +287,8 @@ class BatchRun<Parsed extends ParsedRequest> {
     const requests = group.map(({ executable, prepared }) => {
       const context = partContext(executable, prepared);
       const [first, ...others] = statementsOf(prepared);
-      return [{ ...first!, context, before: batch.pipeline.preRequest }, ...others];
+      const { readOnly } = prepared.plan;
+      return [{ ...first!, context, before: batch.pipeline.preRequest, readOnly }, ...others];
     });
     request.stages.enter("run");
     const options = { end, ...(end !== "commit" && { budget: this.#budget }) };
