@@ -136,7 +136,7 @@ function readBody(member: JsonMember | undefined, contentType: string | undefine
   }
   if (!bytes.includes(REFERENCE_NAME)) return { body: bytes, references: [] };
   if (bytes.length > MAX_REFERENCE_BYTES) throw referencesTooLarge("A body with references");
-  const { value } = member;
+  const value = parseBounded(() => member.value);
   const references: number[] = [];
   mapReferences(value, index, (reference) => references.push(reference.part));
   return references.length > 0 ? { body: { value }, references } : { body: bytes, references };
@@ -157,7 +157,7 @@ function toReference(value: unknown, index: number): Reference | null {
 
 function mapReferences(value: unknown, index: number, resolve: (reference: Reference) => unknown, level = 0): unknown {
   if (typeof value !== "object" || value === null || isExactNumber(value)) return value;
-  if (level > MAX_LEVELS) throw invalidBatch(`A body with references has at most ${MAX_LEVELS} levels.`);
+  if (level > MAX_LEVELS) throw tooDeep();
   if (Array.isArray(value)) return value.map((item) => mapReferences(item, index, resolve, level + 1));
   const reference = toReference(value, index);
   if (reference) return resolve(reference);
@@ -167,9 +167,13 @@ function mapReferences(value: unknown, index: number, resolve: (reference: Refer
 
 /** The address of a part; values are percent-encoded. */
 export function resolvePath({ path }: BatchPart, bodyOf: ReadPartBody): string {
-  const resolved = path
-    .map((piece) => (typeof piece === "string" ? piece : encodeURIComponent(toPathText(find(piece, bodyOf), piece))))
-    .join("");
+  let resolved = "";
+  for (const piece of path) {
+    const text = typeof piece === "string" ? piece : toPathText(find(piece, bodyOf), piece);
+    // A short reference may stand for a long value, many times: so each is checked before it is encoded.
+    if (resolved.length + text.length > MAX_HEAD_BYTES) throw headTooLarge("path");
+    resolved += typeof piece === "string" ? piece : encodeURIComponent(text);
+  }
   if (resolved.length > MAX_HEAD_BYTES) throw headTooLarge("path");
   return resolved;
 }
@@ -220,7 +224,7 @@ function unknownReference({ part, pointer }: Reference, details: string): HttpEr
 export function parsePartBody({ headers, body }: GatewayResponse): unknown {
   if (body === null || !isJsonType(headers["Content-Type"])) return undefined;
   if (body.length > MAX_REFERENCE_BYTES) throw referencesTooLarge("A response that is referred to");
-  return parseJsonExactly(String(body));
+  return parseBounded(() => parseJsonExactly(String(body)));
 }
 
 export function isJsonType(type: unknown): boolean {
@@ -229,6 +233,19 @@ export function isJsonType(type: unknown): boolean {
 
 export function invalidBatch(message: string, hint: string | null = null): HttpError {
   return new HttpError(400, "INVALID_BATCH", message, { hint });
+}
+
+/** Parsing with all digits is recursive. */
+function parseBounded(parse: () => unknown): unknown {
+  try {
+    return parse();
+  } catch (error) {
+    throw error instanceof RangeError ? tooDeep() : error;
+  }
+}
+
+function tooDeep(): HttpError {
+  return invalidBatch(`A body with references, and a response that is referred to, have at most ${MAX_LEVELS} levels.`);
 }
 
 function headTooLarge(name: string): HttpError {

@@ -28,6 +28,9 @@ const SCHEMA = `
   create function shop.hello() returns shop."text/plain" language sql as $$ select 'hello, wörld'::shop."text/plain" $$;
   create function shop.picture() returns shop."application/octet-stream" language sql
     as $$ select '\\x89504eff'::shop."application/octet-stream" $$;
+  create function shop.add_order() returns text language sql as $$ insert into shop.orders (item) values ('added') returning item $$;
+  create function shop.add_by_another() returns text stable language plpgsql as $$ begin return shop.add_order(); end $$;
+  create function shop.long() returns text stable language sql as $$ select repeat('%', 1000000) $$;
   create function shop.zone() returns text stable language sql as $$ select current_setting('timezone') $$;
   create function shop.become() returns text language sql as $$ select set_config('role', 'anon', true) $$;
   create function shop.who() returns text stable language sql as $$ select current_user::text $$;
@@ -186,6 +189,26 @@ describe("a batch", () => {
     expect(body[3].headers["X-Pot"]).toBeUndefined();
   });
 
+  test("writes nothing by requests that only read, as single requests do not", async () => {
+    const read = { method: "GET", path: "/orders" };
+    for (const part of [
+      { method: "GET", path: "/rpc/add_order" },
+      { method: "GET", path: "/rpc/add_by_another" },
+      { method: "POST", path: "/rpc/add_by_another", body: {} },
+    ]) {
+      const { status, body } = await client.ask(part.path, { method: part.method, ...(part.body && { body: "{}" }) });
+      expect([status, body.code]).toEqual([405, "25006"]);
+      for (const parts of [[part], [insert("a"), part], [insert("a"), read, part, insert("b")]]) {
+        const batch = await send(parts);
+        expect([batch.status, batch.body.code, batch.body.index]).toEqual([status, "25006", parts.indexOf(part)]);
+      }
+    }
+    expect(await items()).toEqual([]);
+    const call = { method: "POST", path: "/rpc/add_order", body: {} };
+    expect(await send([read, call, read, insert("b"), read])).toMatchObject({ status: 200 });
+    expect(await items()).toEqual(["added", "b"]);
+  });
+
   test("runs as its caller", async () => {
     const { status, body } = await send([insert("a")], { as: { role: "anon" } });
     expect([status, body]).toMatchObject([401, { code: "42501", index: 0 }]);
@@ -281,6 +304,20 @@ describe("a reference", () => {
     const { status, body } = await send([insert("a"), { method: "POST", path: "/lines", body: { sku: reference } }]);
     expect([status, body]).toMatchObject([400, { code, index: 1 }]);
     expect(await items()).toEqual([]);
+  });
+
+  test("does not multiply long values in a path", async () => {
+    const long = { method: "GET", path: "/rpc/long" };
+    const path = ["/orders?item=eq.", ...Array(1_000).fill({ $ref: "0#" })];
+    const { status, body } = await send([long, { method: "GET", path }]);
+    expect([status, body]).toMatchObject([400, { code: "INVALID_BATCH", index: 1 }]);
+  });
+
+  test.each(["1", "1.0"])("is refused in a body with very many levels and %s", async (number) => {
+    const deep = `${"[".repeat(100_000)}${number}${"]".repeat(100_000)}`;
+    const line = `{"method":"POST","path":"/lines","body":{"sku":{"$ref":"0#/0/item"},"document":${deep}}}`;
+    const { status, body } = await send(`[{"method":"GET","path":"/orders"},${line}]`);
+    expect([status, body]).toMatchObject([400, { code: "INVALID_BATCH", index: 1 }]);
   });
 
   test("does not multiply large values", async () => {
