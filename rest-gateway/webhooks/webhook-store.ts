@@ -31,8 +31,6 @@ export type RecordedChange = {
 };
 
 export type PageRequest = {
-  /** Only changes with a greater id. */
-  readonly after: string;
   /** Changes that are not read again. */
   readonly loadedIds: readonly string[];
   readonly blockedKeys: readonly string[];
@@ -96,7 +94,7 @@ const READ_DELAYED = `
  */
 const READ_PAGE = `
   with recursive blocked (key) as (
-    select unnest($4::text[])
+    select unnest($3::text[])
     union
     select case when delivery.key = blocked.key then delivery.moved_to else delivery.key end
     from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
@@ -106,17 +104,17 @@ const READ_PAGE = `
       over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
       select * from private.webhook_deliveries
-      where webhook_id = $1 and state = 'pending' and id > $2 and id <> all ($3::bigint[])
+      where webhook_id = $1 and state = 'pending' and id <> all ($2::bigint[])
         and not key = any (array(select key from blocked)) and not coalesce(moved_to = any (array(select key from blocked)), false)
-      order by id limit $6
+      order by id limit $5
     ) as page
   )
   select id, delivery_id as "deliveryId", type, key, moved_to as "movedTo", attempts, old::text, new::text,
     to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt",
-    (select json_object_agg(name, value) from json_each(case when $5::text[] is not null then old end) as cell (name, value)
-      where name = any ($5))::text as "sentOld",
-    (select json_object_agg(name, value) from json_each(case when $5::text[] is not null then new end) as cell (name, value)
-      where name = any ($5))::text as "sentNew"
+    (select json_object_agg(name, value) from json_each(case when $4::text[] is not null then old end) as cell (name, value)
+      where name = any ($4))::text as "sentOld",
+    (select json_object_agg(name, value) from json_each(case when $4::text[] is not null then new end) as cell (name, value)
+      where name = any ($4))::text as "sentNew"
   from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
 
 /** A process that has lost its lease meanwhile changes nothing. */
@@ -193,8 +191,8 @@ export class WebhookStore {
   }
 
   async readPage(webhookId: string, page: PageRequest): Promise<readonly RecordedChange[]> {
-    const { after, loadedIds, blockedKeys, columns, limit } = page;
-    const values = [webhookId, after, loadedIds, blockedKeys, columns, limit];
+    const { loadedIds, blockedKeys, columns, limit } = page;
+    const values = [webhookId, loadedIds, blockedKeys, columns, limit];
     return (await this.#query<RecordedChange>(READ_PAGE, values)).rows;
   }
 

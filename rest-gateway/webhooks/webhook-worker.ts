@@ -39,8 +39,6 @@ const POLL_MS = 200;
 /** How long results are collected before they are stored, and how many at most. */
 const COLLECT_MS = 20;
 const STORED_TOGETHER = 250;
-/** While pages follow one another, changes that were committed late, and those of keys that are due again, are looked for this often. */
-const RESCAN_MS = 1_000;
 /** So many keys may wait for their next attempt before the others wait, too. */
 const MAX_BLOCKED_KEYS = 1_000;
 /** After so many failures in a row to evaluate policies or filter, the webhook is disabled. */
@@ -48,7 +46,6 @@ const MAX_CONTENT_FAILURES = 3;
 const CONTENT_RETRY_MS = 1_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 3_600_000;
-const NO_ID = "0";
 
 /** The time until the next attempt: doubled with each, at most an hour, and up to a half less, so that deliveries spread. */
 export function deliveryDelay(attempts: number, random = Math.random()): number {
@@ -71,9 +68,6 @@ export class WebhookWorker {
   readonly finished: Promise<void>;
   #doneIds: string[] = [];
   #failed: UnstoredFailure[] = [];
-  /** The last change of the page before. */
-  #after = NO_ID;
-  #scannedAt = -RESCAN_MS;
   /** When the next page may be read, while fewer changes than a page were found. */
   #nextReadAt = 0;
   #pausedUntil = 0;
@@ -164,7 +158,6 @@ export class WebhookWorker {
     if (this.#isStopping || now < this.#pausedUntil || now < this.#nextReadAt) return false;
     if (this.#blocked.size >= MAX_BLOCKED_KEYS) {
       if (![...this.#blocked.values()].some((dueAt) => dueAt <= now)) return false;
-      this.#scannedAt = -RESCAN_MS;
     }
     return this.#loaded.size < MIN_LOADED;
   }
@@ -194,27 +187,18 @@ export class WebhookWorker {
 
   async #readPage(): Promise<void> {
     const startedAt = performance.now();
-    if (startedAt - this.#scannedAt >= RESCAN_MS) {
-      this.#after = NO_ID;
-      this.#scannedAt = startedAt;
-      for (const [key, dueAt] of this.#blocked) if (dueAt <= startedAt) this.#blocked.delete(key);
-    }
+    for (const [key, dueAt] of this.#blocked) if (dueAt <= startedAt) this.#blocked.delete(key);
     const scope = this.#readScope();
     if (!scope) return;
     this.#unloadedKeys.clear();
     const changes = await this.#options.store.readPage(this.webhook.id, {
-      after: this.#after,
       loadedIds: [...this.#loaded],
       blockedKeys: [...this.#blocked.keys()],
       columns: sentColumns(scope),
       limit: PAGE_SIZE,
     });
     if (changes.length > 0 && !(await this.#load(changes, scope))) return;
-    const last = changes.at(-1);
-    if (last) this.#after = last.id;
-    // The end is reached: the next page begins with the first change again.
-    if (!last) this.#scannedAt = -RESCAN_MS;
-    this.#nextReadAt = last ? 0 : startedAt + POLL_MS;
+    this.#nextReadAt = changes.length > 0 ? 0 : startedAt + POLL_MS;
   }
 
   #readScope(): WebhookScope | null {
@@ -264,7 +248,6 @@ export class WebhookWorker {
     this.#contentFailures++;
     Promise.all([catalog.reload(), store.maintain()]).catch(() => {});
     this.#nextReadAt = performance.now() + CONTENT_RETRY_MS;
-    this.#scannedAt = -RESCAN_MS;
     if (this.#contentFailures >= MAX_CONTENT_FAILURES) this.#disable((error as Error).message, { ends: false });
   }
 
@@ -341,7 +324,6 @@ export class WebhookWorker {
       this.#loaded.delete(each.id);
       for (const key of keysOf(each)) this.#unloadedKeys.add(key);
     }
-    this.#scannedAt = -RESCAN_MS;
   }
 
   #block(item: Pick<LoadedDelivery, "key" | "movedTo">, delayMs: number): void {

@@ -135,7 +135,7 @@ test("two gateways send what was committed and nothing else, in the order of eac
           expect(ofRow(sent)).toEqual(ofRow(rows));
         }
       }),
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: 3, endOnFailure: true },
     );
   } finally {
     await Promise.all(services.map((service) => service.stop()));
