@@ -268,7 +268,7 @@ async function drainService(
 ): Promise<void> {
   state.acceptsWork = false;
   // In a rolling restart of workers, others take over at the same address.
-  const delay = state.drainMode.othersStay ? 0 : Math.min(config.drainDelay, config.drainTimeout) * 1000;
+  const delay = state.drainMode.othersStay ? 0 : config.drainDelay * 1000;
   await sleep(delay);
   const milliseconds = config.drainTimeout * 1000 - delay;
   const refuseRequests = () => {

@@ -244,6 +244,12 @@ function findContradictions(values: SettingValues, environment: NodeJS.ProcessEn
   if (values.adminPort !== null && values.adminPort !== 0 && values.adminPort === values.port) {
     problems.push("ADMIN_PORT must be another port than PORT");
   }
+  // A null is a value that cannot be used, which has a message of its own.
+  if (values.drainTimeout !== null && values.drainDelay > values.drainTimeout) {
+    problems.push(
+      "DRAIN_DELAY_SECONDS must be at most DRAIN_TIMEOUT_SECONDS, because the delay is a part of that time",
+    );
+  }
   if (!values.databaseUrl && values.embeddedPort !== null) {
     for (const [name, port] of Object.entries({ PORT: values.port, ADMIN_PORT: values.adminPort })) {
       if (port === values.embeddedPort) problems.push(`EMBEDDED_PORT must be another port than ${name}`);

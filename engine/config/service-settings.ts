@@ -54,7 +54,7 @@ export const SERVER_SETTINGS = {
     "DRAIN_DELAY_SECONDS",
     integer(0, 3600),
     "0",
-    "Seconds of DRAIN_TIMEOUT_SECONDS in which everything is still served after SIGTERM, except that /health/ready is 503: longer than load balancers take to notice.",
+    "Seconds of DRAIN_TIMEOUT_SECONDS in which everything is still served after SIGTERM, except that /health/ready is 503: longer than load balancers take to notice, and at most DRAIN_TIMEOUT_SECONDS.",
   ),
   httpsCertificate: optional(
     "HTTPS_CERT_FILE",

@@ -152,6 +152,15 @@ describe("readConfig", () => {
     expect(config.httpsKey).toBe("site.key");
   });
 
+  test("the delay of a shutdown is a part of its time", () => {
+    const message = "DRAIN_DELAY_SECONDS must be at most DRAIN_TIMEOUT_SECONDS";
+    expect(problemsOf({ DRAIN_DELAY_SECONDS: "26" })).toContain(message);
+    expect(problemsOf({ DRAIN_DELAY_SECONDS: "6", DRAIN_TIMEOUT_SECONDS: "5" })).toContain(message);
+    expect(problemsOf({ DRAIN_DELAY_SECONDS: "6", DRAIN_TIMEOUT_SECONDS: "soon" })).not.toContain(message);
+    const { config } = readConfig({ DRAIN_DELAY_SECONDS: "5", DRAIN_TIMEOUT_SECONDS: "5" });
+    expect(config.drainDelay).toBe(5);
+  });
+
   test("allowing only persisted operations requires a folder of them", () => {
     expect(problemsOf({ GRAPHQL_PERSISTED_ONLY: "true" })).toContain("GRAPHQL_PERSISTED_OPERATIONS must be set");
     const { config } = readConfig({ GRAPHQL_PERSISTED_ONLY: "true", GRAPHQL_PERSISTED_OPERATIONS: "operations" });
