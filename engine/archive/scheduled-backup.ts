@@ -3,11 +3,16 @@ import { join, resolve } from "node:path";
 import type { CronItem, Task, TaskList } from "graphile-worker";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
+import { withClient } from "../pg-client/with-client.ts";
 import { writeArchive } from "./write-archive.ts";
 
 /** The name of the task in the queue, and the key of its only job. */
 export const BACKUP_TASK = "content_service_backup";
-const MAX_ATTEMPTS = 3;
+/** Without a queue name: the queue of a process that was killed would stay locked for hours. A lock replaces it. */
+const JOB = { maxAttempts: 3, jobKey: BACKUP_TASK };
+/** Of the session, so that it ends with the process. */
+const TRY_LOCK = "select pg_try_advisory_lock(hashtextextended($1, 0)) as locked";
+const RETRY_LOCK_MS = 60_000;
 const FILE_NAME = /^backup-\d{4}-\d\d-\d\dT[\d-]+Z\.gz$/;
 /** Of a process that was killed while it wrote. */
 const ABANDONED_NAME = /^backup-.*\.gz\.[\w-]+\.part$/;
@@ -54,24 +59,21 @@ export class ScheduledBackup {
 
   /** For graphile-worker, which notes each scheduled time in the database. */
   get cron(): CronItem {
-    const options = { maxAttempts: MAX_ATTEMPTS, queueName: BACKUP_TASK, jobKey: BACKUP_TASK };
-    return { task: BACKUP_TASK, identifier: BACKUP_TASK, match: this.#options.schedule, options };
+    return { task: BACKUP_TASK, identifier: BACKUP_TASK, match: this.#options.schedule, options: JOB };
   }
 
   get tasks(): TaskList {
-    return { [BACKUP_TASK]: this.#writeBackup };
+    return { [BACKUP_TASK]: this.#runJob };
   }
 
-  readonly #writeBackup: Task = async () => {
-    const { url, directory, log } = this.#options;
+  readonly #runJob: Task = async (_payload, { addJob }) => {
+    const { directory, log } = this.#options;
     const file = join(resolve(directory), `backup-${new Date().toISOString().replace(/[:.]/g, "-")}.gz`);
-    const begin = performance.now();
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
-      const written = await writeArchive(url, file, { signal: this.#stopping.signal });
-      this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1 };
-      log.info({ file, ...written, seconds: (performance.now() - begin) / 1_000 }, "a scheduled backup was written");
-      await this.#deleteOld();
+      if (!(await this.#withLock(() => this.#writeBackup(file)))) {
+        await addJob(BACKUP_TASK, {}, { ...JOB, runAt: new Date(Date.now() + RETRY_LOCK_MS) });
+        log.info("a scheduled backup is postponed, because another one is in progress");
+      }
     } catch (err) {
       this.#state = { ...this.#state, failed: this.#state.failed + 1 };
       log.error({ err, file }, "a scheduled backup failed");
@@ -80,6 +82,26 @@ export class ScheduledBackup {
       await this.refresh().catch(() => {});
     }
   };
+
+  /** False if another backup is in progress, whose unfinished file this one would delete. */
+  async #withLock(work: () => Promise<void>): Promise<boolean> {
+    return withClient(this.#options.url, async (client) => {
+      const { rows } = await client.query<{ locked: boolean }>(TRY_LOCK, [BACKUP_TASK]);
+      const { locked } = rows[0]!;
+      if (locked) await work();
+      return locked;
+    });
+  }
+
+  async #writeBackup(file: string): Promise<void> {
+    const { url, directory, log } = this.#options;
+    const begin = performance.now();
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const written = await writeArchive(url, file, { signal: this.#stopping.signal });
+    this.#state = { ...this.#state, succeeded: this.#state.succeeded + 1 };
+    log.info({ file, ...written, seconds: (performance.now() - begin) / 1_000 }, "a scheduled backup was written");
+    await this.#deleteOld();
+  }
 
   /** Reads the state that the gateways share. */
   async refresh(): Promise<void> {

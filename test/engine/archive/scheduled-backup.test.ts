@@ -1,13 +1,15 @@
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkArchive } from "../../../engine/archive/restore-archive.ts";
-import { BACKUP_TASK } from "../../../engine/archive/scheduled-backup.ts";
+import { BACKUP_TASK, ScheduledBackup } from "../../../engine/archive/scheduled-backup.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { SCHEDULES_TASK } from "../../../engine/tasks/schedules.ts";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { startGateway } from "../../program.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 
@@ -25,8 +27,28 @@ afterEach(async () => {
 const run = (statement: string, values: unknown[] = []) =>
   withClient(source.ownerUrl, (client) => client.query(statement, values));
 /** As graphile-worker's cron does at the scheduled time. */
-const queueBackup = () =>
-  run("select graphile_worker.add_job($1, queue_name => $1, job_key => $1, max_attempts => 3)", [BACKUP_TASK]);
+const queueBackup = () => {
+  const log = { info: () => {}, error: () => {} };
+  const asOwner = () => Promise.reject(new Error("Only its cron item is read."));
+  const { task, options } = new ScheduledBackup({ url: "", asOwner, schedule: "", directory: "", keep: 1, log }).cron;
+  return run("select graphile_worker.add_job($1, queue_name => $2, job_key => $3, max_attempts => $4)", [
+    task,
+    options?.queueName ?? null,
+    options?.jobKey ?? null,
+    options?.maxAttempts ?? null,
+  ]);
+};
+const listBackups = async (directory: string) =>
+  (await readdir(directory).catch(() => [])).filter((name) => name.endsWith(".gz")).sort();
+/** Backups wait for the end of this transaction. */
+const lockTable = async () => {
+  const client = new pg.Client({ connectionString: source.ownerUrl });
+  await client.connect();
+  await client.query("begin; create table public.locked (id integer); commit; begin; lock table public.locked");
+  return client;
+};
+const isWaiting = async () =>
+  (await run("select from pg_locks where not granted and relation = 'public.locked'::regclass")).rowCount === 1;
 type Health = { readonly status: string; readonly reason?: string; readonly lastBackup: string | null };
 const health = async ({ url }: Service) => (await (await fetch(`${url}/health`)).json()) as Health;
 const settings = (directory: string) => ({ BACKUP_SCHEDULE: "30 3 * * *", BACKUP_DIR: directory, BACKUP_KEEP: "2" });
@@ -43,20 +65,18 @@ test("scheduled backups are written, can be restored, and replace the oldest one
   expect(await health(service)).toMatchObject({ status: "ok", lastBackup: null });
 
   await run("create table public.own (id integer)");
-  const listBackups = async () =>
-    (await readdir(backups).catch(() => [])).filter((name) => name.endsWith(".gz")).sort();
   let files: string[] = [];
   for (const _ of [1, 2, 3]) {
     const before = files.at(-1) ?? "";
     await queueBackup();
     await until(async () => {
-      files = await listBackups();
+      files = await listBackups(backups);
       const { rowCount } = await run("select from graphile_worker.jobs where key = $1", [BACKUP_TASK]);
       return rowCount === 0 && (files.at(-1) ?? "") > before;
     });
     await writeFile(join(backups, "notes.txt"), "not a backup");
   }
-  expect(await listBackups()).toHaveLength(2);
+  expect(await listBackups(backups)).toHaveLength(2);
   expect(await readdir(backups)).toHaveLength(3);
   const newest = join(backups, files.at(-1)!);
   expect((await stat(newest)).mode & 0o777).toBe(0o600);
@@ -94,4 +114,52 @@ test("a scheduled backup that fails deletes none, and is reported by every gatew
   await queueBackup();
   for (const service of services) await until(async () => (await health(service)).status === "ok");
   expect(await readdir(folder)).toEqual([kept[2], expect.stringMatching(/^backup-20[3-9]|^backup-202[5-9]/)]);
+});
+
+test("a scheduled backup does not wait for one whose process was killed", async () => {
+  await using stack = new AsyncDisposableStack();
+  const killed = await startGateway(source, settings(folder));
+  stack.defer(() => killed.kill());
+  const locking = await lockTable();
+  stack.defer(() => locking.end());
+  await queueBackup();
+  await until(isWaiting);
+  await killed.kill();
+  await locking.query("commit");
+  const service = await serve(source, settings(folder));
+  stack.defer(() => service.stop());
+  await queueBackup();
+  await until(async () => (await listBackups(folder)).length === 1);
+});
+
+test("a scheduled backup is postponed while another one is in progress, and deletes nothing of it", async () => {
+  await using stack = new AsyncDisposableStack();
+  for (const _ of [1, 2]) {
+    const service = await serve(source, settings(folder));
+    stack.defer(() => service.stop());
+  }
+  const locking = await lockTable();
+  stack.defer(() => locking.end());
+  await queueBackup();
+  await until(isWaiting);
+  await queueBackup();
+  const postponed = "from graphile_worker.jobs where key = $1 and locked_at is null and run_at > now()";
+  await until(async () => (await run(`select ${postponed}`, [BACKUP_TASK])).rowCount === 1);
+  expect(await isWaiting()).toBe(true);
+  expect(await readdir(folder)).toEqual([expect.stringMatching(/\.part$/)]);
+  await locking.query("commit");
+  await until(
+    async () =>
+      (await run("select from graphile_worker.jobs where task_identifier = $1", [BACKUP_TASK])).rowCount === 1,
+  );
+  expect(await listBackups(folder)).toHaveLength(1);
+  await run(
+    "select graphile_worker.reschedule_jobs(array[id], run_at => now()) from graphile_worker.jobs where key = $1",
+    [BACKUP_TASK],
+  );
+  await until(
+    async () =>
+      (await run("select from graphile_worker.jobs where task_identifier = $1", [BACKUP_TASK])).rowCount === 0,
+  );
+  expect(await readdir(folder)).toEqual([1, 2].map(() => expect.stringMatching(/\.gz$/)));
 });
