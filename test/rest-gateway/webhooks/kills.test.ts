@@ -237,9 +237,9 @@ describe(`two gateways, of which the one that sends is killed ${KILLS} times`, (
     const holder = await findHolder();
     const { rows } = await client.query("select holder from private.webhook_leases");
     const killed = await STEPS[step]!();
-    expect(killed).toBe(holder);
     const restarted = start(killed);
-    if (number % EVERY_REAL_LEASE !== 0) {
+    // Another one may have taken over since: then that lease ends by itself.
+    if (number % EVERY_REAL_LEASE !== 0 && killed === holder && rows[0]) {
       // As if the time of the lease had passed; another holder keeps its own.
       await client.query("update private.webhook_leases set expires_at = clock_timestamp() where holder = $1", [
         rows[0].holder,
