@@ -20,7 +20,7 @@ const QUOTE = 0x22;
 const MAX_LEVELS = 1_000;
 /** Of a path, and of all headers of a request: as much as a request by itself may have. */
 const MAX_HEAD_BYTES = 16_384;
-/** Of a body with references, of a response that is referred to, and of all values that references in a body stand for. */
+/** Of a body with references, of a response that is referred to, and of all values of the references in a body. */
 const MAX_REFERENCE_BYTES = 2 ** 20;
 const NO_BODY = Buffer.alloc(0);
 
@@ -38,9 +38,9 @@ export type BatchPart = {
 type Reference = { readonly part: number; readonly pointer: readonly string[] };
 
 /** The body of a part's response, parsed. */
-export type ReadPartBody = (index: number) => unknown;
+type ReadPartBody = (index: number) => unknown;
 
-/** Thrown with the index of the part; null if no single part is at fault. */
+/** Thrown with the index of the part that failed; null if the error concerns the whole batch. */
 export class BatchFailure extends Error {
   override name = "BatchFailure";
   readonly index: number | null;
@@ -184,8 +184,8 @@ export function resolveBody({ body }: BatchPart, index: number, bodyOf: ReadPart
   const resolve = (reference: Reference): unknown => {
     const value = find(reference, bodyOf);
     length += JSON.stringify(value).length;
-    // A short reference may stand for a long value, many times.
-    if (length > MAX_REFERENCE_BYTES) throw referencesTooLarge("What the references of a body stand for");
+    // A short reference may have a long value, and occur many times.
+    if (length > MAX_REFERENCE_BYTES) throw referencesTooLarge("The values of all references in a body");
     return value;
   };
   return Buffer.from(JSON.stringify(mapReferences(body.value, index, resolve)));
@@ -194,7 +194,7 @@ export function resolveBody({ body }: BatchPart, index: number, bodyOf: ReadPart
 function toPathText(value: unknown, reference: Reference): string {
   if (isExactNumber(value)) return value.rawJSON;
   if (typeof value === "object") {
-    const found = value === null ? "null" : "no text, number or boolean";
+    const found = value === null ? "null" : "not a text, number or boolean";
     throw unknownReference(reference, `The value is ${found}, which a path cannot contain.`);
   }
   return String(value);
@@ -253,7 +253,7 @@ function headTooLarge(name: string): HttpError {
 }
 
 function referencesTooLarge(subject: string): HttpError {
-  return invalidBatch(`${subject} has at most ${MAX_REFERENCE_BYTES} bytes.`, "Request less with select.");
+  return invalidBatch(`${subject} may have at most ${MAX_REFERENCE_BYTES} bytes.`, "Request less with select.");
 }
 
 function tooManyParts(max: number): HttpError {

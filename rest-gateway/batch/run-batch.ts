@@ -1,3 +1,4 @@
+import type { Config } from "../../engine/config/config.ts";
 import type { TransactionEnd } from "../../engine/database/batch-steps.ts";
 import { failedStatementOf, isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";
@@ -7,7 +8,7 @@ import type { Caller } from "../../engine/identity/caller.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { PreparedRequest } from "../../engine/statement/prepare.ts";
 import { explainGroupError, readGroupResult, statementsOf } from "../../engine/statement/run.ts";
-import type { FindBodyLimit } from "../../http/body-limit.ts";
+import { makeBodyLimits } from "../../http/body-limit.ts";
 import { withMembers } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { bodyTooLarge } from "../http/request-body.ts";
@@ -40,10 +41,7 @@ import {
 /** How an interface writes batches; the rest is that of its pipeline. */
 export type BatchInterface<Parsed extends ParsedRequest> = {
   readonly pipeline: Pipeline<Parsed>;
-  readonly maxParts: number;
-  /** The maximum number of bytes of all responses. */
-  readonly maxAnswerBytes: number;
-  readonly bodyLimitOf: FindBodyLimit;
+  readonly config: Config;
   /** The JSON list of the requests, as it is in the body. */
   readList(body: Buffer, request: GatewayRequest): Buffer | Promise<Buffer>;
   /** The settings and catalogue of the batch itself, which its parts may override. */
@@ -73,15 +71,15 @@ export async function handleBatch<Parsed extends ParsedRequest>(
   request: GatewayRequest,
   batch: BatchInterface<Parsed>,
 ): Promise<GatewayResponse> {
-  const { pipeline, maxParts } = batch;
+  const { pipeline, config } = batch;
   request.stages.enter("authenticate");
   const caller = await pipeline.authenticate(request);
   request.admit(caller);
   request.stages.enter("parse");
   try {
     if (prefersAsync(request)) throw invalidBatch("A batch cannot be queued.", "Remove Prefer: respond-async.");
-    const body = await request.readBody(batch.bodyLimitOf(caller));
-    const parts = await readBatchParts(await batch.readList(body, request), maxParts, request);
+    const body = await request.readBody(makeBodyLimits(config)(caller));
+    const parts = await readBatchParts(await batch.readList(body, request), config.maxBatchParts, request);
     request.admit(caller, parts.length);
     return await runRepeatedly({ request, caller, body, parts, batch });
   } catch (thrown) {
@@ -113,7 +111,7 @@ async function runOnce<Parsed extends ParsedRequest>(received: ReceivedBatch<Par
   const scope = batch.scopeOf(request);
   const context = pipeline.contextOf({ ...scope, request, caller, plan: null });
   const isolation = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
-  const budget = new ResponseBudget(batch.maxAnswerBytes);
+  const budget = new ResponseBudget(batch.config.maxAnswerBytes);
   const options = { isTimedAsOne: true, ...(isolation !== null && { isolation }) };
   const key = scope.rollback ? null : readIdempotencyKey(request.headers);
   if (key === null) {

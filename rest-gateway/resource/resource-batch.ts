@@ -2,9 +2,8 @@ import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
 import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { readJsonRecords } from "../../engine/json/json-records.ts";
-import { makeBodyLimits } from "../../http/body-limit.ts";
 import { invalidBatch } from "../batch/batch-parts.ts";
-import { inheritHeaders, listResponses } from "../batch/part-messages.ts";
+import { hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
 import { type BatchInterface, handleBatch } from "../batch/run-batch.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "../http/request.ts";
 import { dispatchMethod } from "../http/router.ts";
@@ -14,7 +13,6 @@ import { negotiateVersion, type ReadVersions } from "./versions.ts";
 
 export const BATCH_COLLECTION = "batch";
 const BATCH_PATH = /^\/api(?:\/v\d+)?\/batch$/;
-const BATCH_TYPE = /^application\/vnd\.batch\+json\s*(?:;|$)/i;
 const OPERATIONS = "operations";
 const LIST_LIMITS = {
   maxRecords: 1,
@@ -42,7 +40,7 @@ type ResourceBatchOptions<Parsed extends ParsedPart> = {
 
 /**
  * `/api/v1/batch`: several requests in one transaction. If the database has a table called batch, its rows have this path, and a batch
- * is told by its media type.
+ * is recognised by its media type.
  */
 export function makeResourceBatches<Parsed extends ParsedPart>(options: ResourceBatchOptions<Parsed>): GatewayHandler {
   const { config, versions, hasCollection, next } = options;
@@ -60,7 +58,7 @@ export function makeResourceBatches<Parsed extends ParsedPart>(options: Resource
   ]);
   return (request) => {
     if (!BATCH_PATH.test(request.path)) return next(request);
-    const isRow = !BATCH_TYPE.test(request.headers["content-type"] ?? "") && hasCollection(BATCH_COLLECTION);
+    const isRow = !hasBatchType(request) && hasCollection(BATCH_COLLECTION);
     return isRow ? next(request) : dispatchMethod(methods, request);
   };
 }
@@ -71,9 +69,7 @@ function batchInterface<Parsed extends ParsedPart>(
 ): BatchInterface<Parsed> {
   return {
     pipeline,
-    maxParts: config.maxBatchParts,
-    maxAnswerBytes: config.maxAnswerBytes,
-    bodyLimitOf: makeBodyLimits(config),
+    config,
     readList: readOperations,
     scopeOf: () => {
       const current = catalog();

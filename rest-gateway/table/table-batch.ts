@@ -2,9 +2,8 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { PreparedRequest } from "../../engine/statement/prepare.ts";
-import { makeBodyLimits } from "../../http/body-limit.ts";
 import type { BatchPart } from "../batch/batch-parts.ts";
-import { inheritHeaders, listResponses } from "../batch/part-messages.ts";
+import { hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
 import type { BatchInterface, BatchScope } from "../batch/run-batch.ts";
 import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "../http/request.ts";
 import type { ParsedRequest, Pipeline } from "../pipeline.ts";
@@ -16,8 +15,7 @@ const TIME_ZONE = /(?:^|,)\s*(timezone\s*=[^,]*)/i;
 
 /** `POST /rest/v1/` with a body of the media type of batches. */
 export function isTableBatch({ method, path, headers }: Pick<GatewayRequest, "method" | "path" | "headers">): boolean {
-  if (method !== "POST" || path.length > TABLE_PREFIX.length + 1) return false;
-  return /^application\/vnd\.batch\+json\s*(?:;|$)/i.test(headers["content-type"] ?? "");
+  return method === "POST" && path.length <= TABLE_PREFIX.length + 1 && hasBatchType({ headers });
 }
 
 type TableBatchOptions<Parsed extends ParsedRequest> = {
@@ -37,9 +35,7 @@ export function makeTableBatch<Parsed extends ParsedRequest>({
 }: TableBatchOptions<Parsed>): BatchInterface<Parsed> {
   return {
     pipeline,
-    maxParts: config.maxBatchParts,
-    maxAnswerBytes: config.maxAnswerBytes,
-    bodyLimitOf: makeBodyLimits(config),
+    config,
     readList: (body) => body,
     scopeOf: ({ headers }): BatchScope => {
       const current = catalog();

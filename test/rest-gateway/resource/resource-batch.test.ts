@@ -191,7 +191,7 @@ describe("a batch of the resource interface", () => {
 });
 
 describe("a table called batch", () => {
-  test("keeps its path; a batch then is told by its media type", async () => {
+  test("keeps its path; a batch then is recognised by its media type", async () => {
     await using opened = new AsyncDisposableStack();
     const other = await openResources({
       template: "empty",
