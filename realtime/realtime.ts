@@ -7,7 +7,7 @@ import type { Database } from "../engine/database/database.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
 import type { Authenticator } from "../engine/identity/authenticator.ts";
 import { type Caller, callerKey } from "../engine/identity/caller.ts";
-import { makeCallerSettings, roleSettings } from "../engine/identity/caller-settings.ts";
+import { makeCallerSettings, NO_REQUEST, roleSettings } from "../engine/identity/caller-settings.ts";
 import { SharedBytes } from "../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../engine/memory/socket-memory.ts";
 import type { Logger } from "../engine/output/log.ts";
@@ -153,12 +153,10 @@ function makeSubscriberContexts(config: Config, catalog: CatalogKeeper): (caller
   const contexts = makeCallerSettings(config);
   return (caller) => {
     const { role, settings } = contexts(caller, {
+      ...NO_REQUEST,
       interface: "realtime",
-      requestId: "",
       method: "GET",
       path: SOCKET_PATH,
-      headers: "{}",
-      cookies: "{}",
     });
     return {
       role,

@@ -40,6 +40,9 @@ export type RequestInfo = {
   readonly cookies: string;
 };
 
+/** For statements that no single request causes. */
+export const NO_REQUEST = { requestId: "", method: "", path: "", headers: "{}", cookies: "{}" } as const;
+
 /** The role and the settings of a request. Each request sets all of them, so that none keeps a value of the previous one. */
 export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "usersAccess" | "appSettings">) {
   const deploymentSettings = [["app.users_access", usersAccess] as const, ...appSettings];

@@ -3,7 +3,12 @@ import type { Config } from "../../engine/config/config.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { RunStatement } from "../../engine/database/transaction.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
-import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
+import {
+  makeCallerSettings,
+  makeSearchPathSetting,
+  NO_REQUEST,
+  roleSettings,
+} from "../../engine/identity/caller-settings.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { PrepareCall, QueuedCall } from "./task-queue.ts";
@@ -14,8 +19,8 @@ type PrepareCallOptions = {
   readonly config: Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "schemas" | "taskTimeout">;
 };
 
-/** A call is no request, so it has no method, path and headers, and `PGRST_DB_PRE_REQUEST` does not run. */
-const NO_REQUEST = { interface: "queue", requestId: "", method: "", path: "", headers: "{}", cookies: "{}" } as const;
+/** `PGRST_DB_PRE_REQUEST`, which checks requests, does not run. */
+const CALL = { ...NO_REQUEST, interface: "queue" } as const;
 
 /** Prepares queued calls, which run with the role, its settings and the claims of the caller. */
 export function makePrepareCall({ database, catalog, config }: PrepareCallOptions): PrepareCall {
@@ -23,7 +28,7 @@ export function makePrepareCall({ database, catalog, config }: PrepareCallOption
   const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
 
   return (call, caller) => {
-    const { role, settings } = callerSettings(caller, NO_REQUEST);
+    const { role, settings } = callerSettings(caller, CALL);
     const context = {
       role,
       settings: [searchPath, ...roleSettings(catalog().roles.get(role)), ...settings],

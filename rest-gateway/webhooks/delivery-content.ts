@@ -4,13 +4,13 @@ import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
-import { makeCallerSettings, roleSettings } from "../../engine/identity/caller-settings.ts";
+import { makeCallerSettings, NO_REQUEST, roleSettings } from "../../engine/identity/caller-settings.ts";
 import { buildVersionCondition, rowVersionsSql, type VersionCondition } from "../../engine/statement/row-versions.ts";
 import { parseQueryParameters } from "../table/parse/query-parameters.ts";
 import { parseQueryString } from "../table/parse/query-string.ts";
 import type { LeasedWebhook, RecordedChange } from "./webhook-store.ts";
 
-/** What a webhook's role may read of its table, and which rows it wants. */
+/** What a webhook's role may read of its table, and which rows its filter selects. */
 export type WebhookScope = {
   readonly table: CatalogTable;
   readonly access: TableAccess;
@@ -19,7 +19,7 @@ export type WebhookScope = {
 };
 
 /** The body of a request; `hidden`: the role may not read the row, or the filter leaves it out. */
-export type DeliveryContent =
+type DeliveryContent =
   | { readonly kind: "body"; readonly body: string }
   | { readonly kind: "hidden" }
   /** Cannot be sent, whatever is done. */
@@ -52,14 +52,7 @@ export function readWebhookScope(webhook: LeasedWebhook, { catalog, config }: Sc
   };
 }
 
-const WEBHOOK_REQUEST = {
-  interface: "webhooks",
-  requestId: "",
-  method: "POST",
-  path: "",
-  headers: "{}",
-  cookies: "{}",
-} as const;
+const WEBHOOK_REQUEST = { ...NO_REQUEST, interface: "webhooks", method: "POST" } as const;
 
 function readFilter(
   where: string,
@@ -93,8 +86,8 @@ export function sentColumns({ table, access }: WebhookScope): readonly string[] 
   return access.includesAllColumns && columns.length === table.columns.size ? null : columns;
 }
 
-/** Which row versions of a change decide on it: the new row, or the deleted one. */
-type Verdicts = ReadonlyMap<string, { readonly isVisible: boolean; readonly matches: boolean }>;
+/** By row version as JSON. */
+type RowChecks = ReadonlyMap<string, { readonly isVisible: boolean; readonly matches: boolean }>;
 
 /** The content of each change, in their order. Policies and filter are evaluated once for all of them. */
 export async function readContents(
@@ -104,25 +97,25 @@ export async function readContents(
 ): Promise<readonly DeliveryContent[]> {
   const { access, condition, table } = scope;
   if (access.visibility === "none") return changes.map(() => HIDDEN);
-  const missing = columnsToEvaluate(scope);
+  const evaluated = columnsToEvaluate(scope);
   const texts = new Set<string>();
-  const reasons = changes.map((change) => findProblem(change, missing));
+  const reasons = changes.map((change) => findProblem(change, evaluated));
   for (const [at, { old, new: row }] of changes.entries()) {
     if (reasons[at] !== null) continue;
     if (old !== null) texts.add(old);
     if (row !== null) texts.add(row);
   }
   const isDecided = access.visibility === "all" && condition === null;
-  const verdicts: Verdicts = isDecided ? new Map() : await evaluate([...texts], scope, database);
-  const verdictOn = (text: string) => (isDecided ? { isVisible: true, matches: true } : verdicts.get(text)!);
+  const checks: RowChecks = isDecided ? new Map() : await evaluate([...texts], scope, database);
+  const checkOf = (text: string) => (isDecided ? { isVisible: true, matches: true } : checks.get(text)!);
   const isWhole = sentColumns(scope) === null;
   return changes.map((change, at) => {
     const reason = reasons[at]!;
     if (reason !== null) return { kind: "unsendable", reason };
     const { old, new: row } = change;
-    const { isVisible, matches } = verdictOn((row ?? old)!);
+    const { isVisible, matches } = checkOf((row ?? old)!);
     if (!isVisible || !matches) return HIDDEN;
-    const isOldVisible = old !== null && verdictOn(old).isVisible;
+    const isOldVisible = old !== null && checkOf(old).isVisible;
     const record = row === null ? null : isWhole ? row : change.sentNew;
     const oldRecord = isOldVisible ? (isWhole ? old : change.sentOld) : null;
     return { kind: "body", body: writeBody(change, table, record, oldRecord) };
@@ -163,7 +156,7 @@ async function evaluate(
   texts: readonly string[],
   { access, condition, table, context }: WebhookScope,
   database: Pick<Database, "run">,
-): Promise<Verdicts> {
+): Promise<RowChecks> {
   if (texts.length === 0) return new Map();
   const using = typeof access.visibility === "string" ? "true" : access.visibility.using;
   const { text: where = "true", values = [] } = condition ?? {};
