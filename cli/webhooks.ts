@@ -74,7 +74,7 @@ const ACTIONS: Readonly<Record<string, WebhooksAction>> = {
   async test({ client, config, args }) {
     const { qualifiedTable, ...webhook } = await findWebhook(client, args);
     const sender = makeWebhookSender({ network: config.webhookNetwork });
-    const delivery = { id: randomUUID(), attempt: 1, body: writeTestPayload(qualifiedTable) };
+    const delivery = { id: randomUUID(), body: writeTestPayload(qualifiedTable) };
     const outcome = await sender.send(delivery, webhook, new AbortController().signal);
     await sender.close();
     if (outcome.kind !== "delivered") throw new Error(`The test delivery to ${webhook.url} failed: ${outcome.reason}.`);

@@ -20,15 +20,8 @@ type SafeAgentOptions = {
   readonly resolve?: ResolveHost;
 };
 
-/** `isPermanent`: the URL itself is refused, not the address that its host has at the moment. */
 export class AddressNotAllowedError extends Error {
   override name = "AddressNotAllowedError";
-  readonly isPermanent: boolean;
-
-  constructor(message: string, { isPermanent }: { readonly isPermanent: boolean }) {
-    super(message);
-    this.isPermanent = isPermanent;
-  }
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -68,8 +61,7 @@ export async function makeSafeAgent({ network, connections, resolve = resolveAll
 
 /** Why the URL is refused, whatever the addresses of its host are. */
 export function findUrlProblem(url: URL, network: AllowedNetwork): AddressNotAllowedError | null {
-  const refuse = (why: string) =>
-    new AddressNotAllowedError(`${url.origin} is not allowed: ${why}`, { isPermanent: true });
+  const refuse = (why: string) => new AddressNotAllowedError(`${url.origin} is not allowed: ${why}`);
   if (url.protocol !== "https:" && (url.protocol !== "http:" || network === "public"))
     return refuse("it is not an https URL");
   if (url.username !== "" || url.password !== "") return refuse("it contains a user name or a password");
@@ -103,7 +95,7 @@ function makeCheckedLookup(resolve: ResolveHost, isAllowedAddress: (address: str
     const refused = addresses.find(({ address }) => !isAllowedAddress(address));
     if (!refused && addresses.length > 0) return addresses;
     const why = refused ? describeRefusal(refused.address) : "it has no address";
-    throw new AddressNotAllowedError(`${host} is not allowed: ${why}`, { isPermanent: false });
+    throw new AddressNotAllowedError(`${host} is not allowed: ${why}`);
   };
   return (host, { all }, callback) => {
     resolveChecked(host).then(

@@ -39,7 +39,7 @@ export class CircuitBreaker {
     if (state) Object.assign(state, makeClosedState());
   }
 
-  /** `retryAfterMs`: how long the receiver wants to be left alone. */
+  /** `retryAfterMs`: how long the receiver accepts no requests, as it has said. */
   reportFailure(origin: string, retryAfterMs = 0): void {
     const state = this.#origins.get(origin) ?? makeClosedState();
     this.#origins.set(origin, state);

@@ -13,8 +13,6 @@ export type Webhook = {
 export type Delivery = {
   /** The same in all attempts, in all processes: `webhook-id`. */
   readonly id: string;
-  /** The number of this attempt, from 1. */
-  readonly attempt: number;
   /** JSON; the same in all attempts as long as the privileges of the role are the same. */
   readonly body: string;
 };
@@ -25,7 +23,7 @@ export type SendOutcome =
   | { readonly kind: "retry"; readonly afterMs: number | null; readonly reason: string }
   /** Not sent, as by an open circuit breaker. It does not count as an attempt. */
   | { readonly kind: "postponed"; readonly afterMs: number; readonly reason: string }
-  /** The receiver wants no more deliveries (410), or its URL is not allowed. Disables the webhook; the delivery is kept. */
+  /** The receiver refuses further deliveries (410), or its URL is not allowed. Disables the webhook; the delivery is kept. */
   | { readonly kind: "refused"; readonly reason: string };
 
 /** Makes one attempt. Rejects only when the signal is aborted: then the outcome is unknown, and the delivery is sent again later. */

@@ -14,7 +14,7 @@ type DispatcherOptions = Omit<WebhookWorkerOptions, "store" | "counters" | "send
 
 type WebhookDependencies = Omit<DispatcherOptions, "sender" | "config"> & { readonly config: Config };
 
-/** Starts to send the changes that webhooks ask for. Null: the database has no webhooks, or they belong to somebody else. */
+/** Starts sending changes to webhooks. Null if the database has no webhooks that this login may process. */
 export async function startWebhooks(dependencies: WebhookDependencies): Promise<WebhookDispatcher | null> {
   const { config, asOwner } = dependencies;
   if (!(await hasWebhooks(asOwner))) return null;
@@ -84,7 +84,7 @@ export class WebhookDispatcher {
     clearInterval(renewal);
     await this.#renewal;
     clearTimeout(this.#timer);
-    // Else they end by themselves.
+    // Otherwise the leases expire.
     await this.#store.release(null).catch(() => {});
     await this.#options.sender.close();
   }

@@ -30,7 +30,7 @@ export type RecordedChange = {
   readonly sentNew: string | null;
 };
 
-export type PageRequest = {
+type PageRequest = {
   /** Changes that are not read again. */
   readonly loadedIds: readonly string[];
   readonly blockedKeys: readonly string[];
@@ -49,7 +49,7 @@ export type FailedDelivery = {
 
 export type WebhookBacklog = { readonly pending: number; readonly dead: number; readonly oldestSeconds: number };
 
-export type DeliveryResults = {
+type DeliveryResults = {
   /** Delivered, or not to be sent. */
   readonly doneIds: readonly string[];
   readonly failed: readonly FailedDelivery[];

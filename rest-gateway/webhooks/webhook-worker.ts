@@ -48,8 +48,8 @@ const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 3_600_000;
 
 /** The time until the next attempt: doubled with each, at most an hour, and up to a half less, so that deliveries spread. */
-export function deliveryDelay(attempts: number, random = Math.random()): number {
-  return Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
+function deliveryDelay(attempts: number): number {
+  return Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1)) * (0.5 + Math.random() / 2);
 }
 
 /** Sends the deliveries of one webhook while this process has its lease. */
@@ -271,7 +271,7 @@ export class WebhookWorker {
   async #send(item: LoadedDelivery): Promise<void> {
     this.#sending++;
     try {
-      const delivery = { id: item.deliveryId, attempt: item.attempts + 1, body: item.body };
+      const delivery = { id: item.deliveryId, body: item.body };
       this.#onOutcome(item, await this.#options.send(delivery, this.webhook, this.#aborted.signal));
     } catch {
       // Aborted: whether it was delivered is unknown, so it is sent again by the next holder of the lease.

@@ -10,7 +10,6 @@ const makeSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 const SECRET = makeSecret();
 const DELIVERY: Delivery = {
   id: "6f1f9f0e-1c5d-4a39-8d52-2d5b3f6d6a10",
-  attempt: 1,
   body: '{"record":{"name":"Zoë"}}',
 };
 
