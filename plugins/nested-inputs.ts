@@ -120,7 +120,7 @@ export function withNestedRelation<Field extends object>(field: Field & WithExte
 }
 
 /** Null for a column's field. */
-export function nestedRelationOf({ extensions }: WithExtensions): PgRelation | null {
+function nestedRelationOf({ extensions }: WithExtensions): PgRelation | null {
   return (extensions as NestedExtensions | undefined)?.nestedRelation ?? null;
 }
 

@@ -66,7 +66,7 @@ export class OperationCompiler {
   holdsJson = false;
   /** The statement that calls a mutation's function. */
   call: SQL | null = null;
-  /** The statement that tells whether the result of that call says that it was not successful. */
+  /** The statement that returns a row if the result of that call says that it was not successful. */
   failureText: string | null = null;
   /** The row that a generated mutation writes. */
   write: RowWrite | null = null;

@@ -174,7 +174,7 @@ function toFieldName(column: string): string {
   return column.replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Where in the input of a mutation with related rows the error occurred; `*` stands for any row of a list. */
+/** Where in the input of a mutation with related rows the error occurred; `*` is an unknown row of a list. */
 function inputPathOf(error: Error | undefined): readonly (string | number)[] | null {
   const details = error instanceof ApiError ? error.details : null;
   const path = isJsonObject(details) && typeof details.path === "string" ? details.path : nestedPathOf(error);

@@ -13,7 +13,7 @@ import { makeRequestPlanner } from "../../engine/statement/prepare.ts";
 import { RESULT_SETTING } from "../function-call.ts";
 import type { RowInput } from "../nested-inputs.ts";
 import { type Codec, keyOf, type PgRelation, type PgTable } from "../table.ts";
-import { type CallerDatabase, toPgText } from "./pg-client.ts";
+import { type CallerDatabase, type InsertNested, toPgText } from "./pg-client.ts";
 
 /** The statements that insert a row with its related rows, and what they insert. */
 type NestedWrite = {
@@ -21,9 +21,6 @@ type NestedWrite = {
   /** One for each of them, and one that keeps the row's key for the statement that reads the row. */
   readonly statements: readonly Statement[];
 };
-
-/** Inserts the rows, and runs the statement that reads the row which contains the others. */
-export type InsertNested = (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
 
 /** For the operations of a caller, in a database or an open transaction. */
 export type MakeInsertNested = (

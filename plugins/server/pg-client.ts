@@ -16,7 +16,7 @@ type PgClientOptions = {
   /** Whether a function's result that says that it was not successful is an error. */
   readonly refusesUnsuccessful?: boolean;
   /** Inserts related rows before a statement. Absent: no plan does. */
-  readonly insertNested?: (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
+  readonly insertNested?: InsertNested;
   /** The memory budget for the rows of each statement. */
   readonly budgetOf?: () => ResponseBudget;
   /** Called with the rows of each statement; may refuse or delay them. */
@@ -46,6 +46,9 @@ export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> &
     options?: SharedRunOptions,
   ): Promise<StatementResult[]>;
 };
+
+/** Inserts the rows, and runs the statement that reads the row which contains the others. */
+export type InsertNested = (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
 
 /** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
 export async function checkSuccess(database: CallerDatabase, context: StatementContext, text: string): Promise<void> {

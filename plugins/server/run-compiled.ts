@@ -16,8 +16,7 @@ import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { RootField } from "../compile/operation-compiler.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
-import type { InsertNested } from "./nested-writes.ts";
-import { type CallerDatabase, checkSuccess } from "./pg-client.ts";
+import { type CallerDatabase, checkSuccess, type InsertNested } from "./pg-client.ts";
 
 export type CompiledRunOptions = {
   readonly database: CallerDatabase;
