@@ -64,7 +64,7 @@ type QueryOptions = {
 
 export type QueryInTransaction = (statement: Statement, options?: QueryOptions) => Promise<StatementResult>;
 
-export type QueryTogetherOptions = {
+type QueryTogetherOptions = {
   /** Ends the transaction in the same write; null leaves it open. */
   readonly end?: TransactionEnd | null;
   readonly budget?: ResponseBudget | undefined;

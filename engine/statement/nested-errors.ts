@@ -27,7 +27,7 @@ export function nestedPathOf(error: unknown): string | null {
   return error instanceof Error ? (paths.get(error) ?? null) : null;
 }
 
-/** The error of a nested insert whose statement of that index has failed; null: the commit. Of an error of Postgres the path is kept. */
+/** The error of a nested insert, of which the statement with the index `failed` (null: the commit) has failed. `nestedPathOf` returns the path of an error of Postgres. */
 export function explainNestedError(error: unknown, inserts: readonly NestedInsert[], failed: number | null): unknown {
   if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
   // A deferred constraint.
@@ -110,7 +110,7 @@ function constrainedColumns(error: pg.DatabaseError, table: CatalogTable): reado
   return known?.columns ?? [];
 }
 
-/** Values with commas cannot be told apart: then all rows are possible. */
+/** Values that contain commas cannot be separated: then all rows are possible. */
 function rowsWith(rows: readonly Row[], names: readonly string[], list: string): readonly Row[] {
   const values = names.length === 1 ? [list] : list.split(", ");
   if (values.length !== names.length) return rows;

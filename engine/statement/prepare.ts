@@ -21,7 +21,7 @@ import type {
   SelectItem,
 } from "./intent.ts";
 import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-parameters.ts";
-import { isJsonObject } from "./plan/find-target.ts";
+import { isObjectText } from "./plan/find-target.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planCall } from "./plan/plan-call.ts";
 import { type NestedInsert, type NestedInsertIntent, planNestedInsert } from "./plan/plan-nested.ts";
@@ -155,6 +155,7 @@ function planNestedRequest(
   catalog: Catalog,
   options: PlanOptions,
 ): PlannedRequest {
+  // The key is not needed, but names that Postgres does not support are refused.
   statementShapeKey(intent, response);
   const context = makePlanContext(intent, catalog, options);
   const { inserts, response: plan } = planNestedInsert(intent, response, context, options);
@@ -260,7 +261,7 @@ function outlineArgument(argument: CallArgument): unknown[] {
     case "query":
       return ["query", argument.values.map(([name]) => name)];
     case "json":
-      return ["json", argument.names, isJsonObject(argument.body), argument.isCsv === true];
+      return ["json", argument.names, isObjectText(argument.body), argument.isCsv === true];
     case "raw":
       return ["raw", argument.type];
   }

@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 
-export type CronText = { readonly cron: string; readonly timeZone: string };
+type CronText = { readonly cron: string; readonly timeZone: string };
 
 type DueTimes = {
   /** The last times up to `until`, the oldest first. */

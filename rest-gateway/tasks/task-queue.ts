@@ -184,7 +184,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       const error = explainError(thrown, caller);
       if (isCancelled || thrown instanceof TaskLockedError || (isTransient(error) && !isLast)) throw thrown;
       if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
-      // Of a call nobody may ever read the result.
+      // The result of a call may never be read.
       else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
       const errorJson = toErrorJson(error, task.request, tableErrorVerbosity);
       await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, errorJson]));
@@ -207,7 +207,7 @@ function toStartedTask(row: StartedRow, id: string): StartedTask {
 }
 
 class TaskLockedError extends Error {
-  override name = "HeldElsewhere";
+  override name = "TaskLockedError";
 }
 
 /** Locks the task for this attempt; returns the backend's process id. */

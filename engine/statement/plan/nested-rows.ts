@@ -7,7 +7,7 @@ import type { NestedRows } from "../intent.ts";
 import { columnNotFound, findJsonReader } from "./plan-write.ts";
 import { findRelationship, isToOne } from "./relationship.ts";
 
-/** A payload within a body limit could still ask for very many statements, and the rows of all are kept in memory. */
+/** A payload within the body limit could still need very many statements, and all their rows are kept in memory. */
 const MAX_LEVELS = 8;
 const MAX_TABLES = 64;
 const MAX_ROWS = 10_000;
@@ -22,7 +22,7 @@ export type NestedTable = {
   readonly columns: Set<string>;
 };
 
-export type InsertableRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
+type InsertableRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
 export type NestedRelation = { readonly relationship: InsertableRelationship; readonly rows: NestedTable };
 
 export type NestedRow = {

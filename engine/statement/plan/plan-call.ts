@@ -9,7 +9,7 @@ import {
   argumentNames,
   findRoutine,
   findRowRoutine,
-  isJsonObject,
+  isObjectText,
   withoutRowArgument,
 } from "./find-target.ts";
 import { cursorNotPossible, planCallPage } from "./keyset-page.ts";
@@ -143,7 +143,7 @@ function planArguments(routine: Routine, argument: CallArgument, alias: string):
       parameters: parameters.map((parameter) => ({ ...parameter, parameter: parameterOf(parameter) })),
     };
   }
-  const isArray = argument.kind === "json" && !isJsonObject(argument.body);
+  const isArray = argument.kind === "json" && !isObjectText(argument.body);
   return { kind: "record", alias: alias === "arguments" ? "given" : "arguments", isArray, positional, parameters };
 }
 

@@ -18,7 +18,7 @@ import { planMissingValue, planRecordColumn, planWrite } from "./plan-write.ts";
 import { operatorSchemaOf } from "./scope.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
-export type NestedPlan = { readonly inserts: readonly NestedInsert[]; readonly response: WritePlan };
+type NestedPlan = { readonly inserts: readonly NestedInsert[]; readonly response: WritePlan };
 
 export type NestedInsert = {
   readonly plan: NestedInsertPlan;
