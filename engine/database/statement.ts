@@ -26,3 +26,8 @@ export type StatementResult<Cell = string | null> = {
   /** Null unless requested. */
   readonly fields: readonly ResultField[] | null;
 };
+
+/** With the values that were returned as Buffers decoded. */
+export function withTextCells({ rows, ...result }: StatementResult<string | Buffer | null>): StatementResult {
+  return { ...result, rows: rows.map((row) => row.map((cell) => (Buffer.isBuffer(cell) ? cell.toString() : cell))) };
+}

@@ -2,7 +2,7 @@ import { GraphQLError } from "grafast/graphql";
 import type { Database } from "../../engine/database/database.ts";
 import { isOutcomeUnknown } from "../../engine/database/database-errors.ts";
 import type { ResponseBudget } from "../../engine/database/response-budget.ts";
-import type { StatementContext, StatementResult } from "../../engine/database/statement.ts";
+import { type StatementContext, withTextCells } from "../../engine/database/statement.ts";
 import type { QueryInTransaction, QueryTogether } from "../../engine/database/transaction.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import { toGraphQLError } from "./errors.ts";
@@ -58,14 +58,10 @@ function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether)
     runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
     runTogether: async (_context, statements, { signal } = {}) => {
       if (signal?.aborted) throw signal.reason;
-      return (await queryTogether(statements)).map(withTexts);
+      return (await queryTogether(statements)).map(withTextCells);
     },
     transaction: (_context, work) => work(query, queryTogether),
   };
-}
-
-function withTexts({ rows, ...result }: StatementResult<string | Buffer | null>): StatementResult {
-  return { ...result, rows: rows.map((row) => row.map((cell) => (cell === null ? null : String(cell)))) };
 }
 
 /** Errors of fields after the first one that failed are consequences. */

@@ -2,7 +2,7 @@ import type { Config } from "../../engine/config/config.ts";
 import type { TransactionEnd } from "../../engine/database/batch-steps.ts";
 import { failedStatementOf, isSchemaOutdated } from "../../engine/database/database-errors.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";
-import type { StatementContext } from "../../engine/database/statement.ts";
+import { type StatementContext, withTextCells } from "../../engine/database/statement.ts";
 import type { QueryTogether, RunStatement } from "../../engine/database/transaction.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
@@ -172,7 +172,8 @@ type PendingPart<Parsed extends ParsedRequest> = {
 /** Ends a transaction whose parts have all been run. */
 const NOTHING = { text: "select", values: [] };
 
-type OpenPart = { request: GatewayRequest; parsed: ParsedRequest | null };
+/** What is known of a part while it is parsed and planned. */
+type PartProgress = { request: GatewayRequest; parsed: ParsedRequest | null };
 
 /** The parts of one attempt, in groups: what is known without a result of an earlier part is sent in one write. */
 class BatchRun<Parsed extends ParsedRequest> {
@@ -204,30 +205,30 @@ class BatchRun<Parsed extends ParsedRequest> {
   }
 
   async #prepare(index: number, part: BatchPart): Promise<void> {
-    const open: OpenPart = { request: this.#received.request, parsed: null };
+    const progress: PartProgress = { request: this.#received.request, parsed: null };
     try {
-      await this.#prepareOpen(index, part, open);
+      await this.#parseAndPlan(index, part, progress);
     } catch (error) {
       // The statements of earlier parts may be what failed.
       if (error instanceof BatchFailure) throw error;
       // Otherwise they are run now: the first failure is the one that is reported.
       await this.#flush(null);
-      throw new PartFailure(index, error, open.request, open.parsed);
+      throw new PartFailure(index, error, progress.request, progress.parsed);
     }
   }
 
-  async #prepareOpen(index: number, part: BatchPart, open: OpenPart): Promise<void> {
+  async #parseAndPlan(index: number, part: BatchPart, progress: PartProgress): Promise<void> {
     const { caller, batch } = this.#received;
     const { pipeline } = batch;
     const addedHeaders: Record<string, string> = {};
     const request = this.#requestOf(index, part, addedHeaders);
-    open.request = request;
+    progress.request = request;
     request.stages.enter("parse");
     const found = await pipeline.dialect.parse(request, caller);
     if (found === null || "response" in found) {
       throw invalidBatch("A request of a batch reads or changes rows, or calls a function.");
     }
-    open.parsed = found;
+    progress.parsed = found;
     const executable: ExecutableRequest<Parsed> = { request, caller, parsed: found, pipeline, context: null };
     const runIntent: RunIntent = (intent, planKey) =>
       runFurther(executable, this.#runAlone(executable), intent, planKey);
@@ -272,7 +273,7 @@ class BatchRun<Parsed extends ParsedRequest> {
       await this.#flush(null);
       const context = partContext(executable, null);
       const [result] = await this.#queryTogether([{ ...statement, context }], { budget: this.#budget });
-      return { rows: result!.rows.map((row) => row.map((cell) => (Buffer.isBuffer(cell) ? String(cell) : cell))) };
+      return withTextCells(result!);
     };
   }
 

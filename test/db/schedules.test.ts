@@ -94,7 +94,7 @@ describe("a schedule that is written", () => {
     expect(await refusalOf({ cron })).toMatchObject({ code: "WRONG", detail: "cron", message });
   });
 
-  test("is told what to write", async () => {
+  test("with a wrong field is refused, with a hint of the values to write", async () => {
     expect((await refusalOf({ cron: "* * * * 8" }))?.hint).toBe(
       "Write *, numbers from 0 to 7, ranges such as 0-5, steps such as */2 or 0-5/2, or a list of these separated by commas, or names such as sun.",
     );
