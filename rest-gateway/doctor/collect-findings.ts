@@ -14,6 +14,7 @@ import {
 } from "../../engine/inspect/doctor/facts.ts";
 import { readScheduleFindings } from "../../engine/inspect/doctor/schedule-checks.ts";
 import { driftFindings, readDrift } from "../../engine/inspect/doctor/server-checks.ts";
+import { readWebhookFindings } from "../../engine/inspect/doctor/webhook-checks.ts";
 import { toPgConnectionString } from "../../engine/pg-client/connection-string.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";
 import { withClient } from "../../engine/pg-client/with-client.ts";
@@ -41,7 +42,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, schedules, hasTrigger] = await withClient(directUrl, async (client) => [
+  const [replication, server, schedules, webhooks, hasTrigger] = await withClient(directUrl, async (client) => [
     await readReplicationFacts(client, REALTIME_PUBLICATION),
     await readServerFacts(client, {
       catalog,
@@ -51,6 +52,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
       login: login.name,
     }),
     await readScheduleFindings(client),
+    await readWebhookFindings(client),
     !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
   ]);
   const missingTriggerSql = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
@@ -74,7 +76,14 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   });
   const omitted = await subject.findOmitted();
   const drift = subject.comparesMigrations ? driftFindings(await readDrift(postgres)) : [];
-  return sortBySeverity([...checked, ...schedules, ...addressFindings(catalog), ...graphqlFindings(omitted), ...drift]);
+  return sortBySeverity([
+    ...checked,
+    ...schedules,
+    ...webhooks,
+    ...addressFindings(catalog),
+    ...graphqlFindings(omitted),
+    ...drift,
+  ]);
 }
 
 function databaseUrls({ databaseUrl, ownerDatabaseUrl, directDatabaseUrl }: Config): (readonly [string, string])[] {

@@ -86,19 +86,6 @@ type ServerFacts = {
   readonly claimsHook: ClaimsHookFacts | null;
   /** The roles of function calls that wait, which the login of requests cannot set. */
   readonly unusableTaskRoles: readonly { readonly role: string; readonly tasks: number }[];
-  readonly webhooks: readonly WebhookFacts[];
-};
-
-export type WebhookFacts = {
-  readonly name: string;
-  readonly table: string;
-  readonly hasTable: boolean;
-  readonly hasKey: boolean;
-  /** Why the service has stopped sending; null if it has not. */
-  readonly disabledBecause: string | null;
-  readonly dead: number;
-  /** Of the oldest change that waits. */
-  readonly waitingSeconds: number;
 };
 
 export type ClaimsHookFacts = {
@@ -222,21 +209,6 @@ const UNUSABLE_TASK_ROLES = `
   )
   group by 1 order by 1`;
 
-const HAS_WEBHOOKS = `
-  select from pg_class
-  where oid = to_regclass('private.webhook_deliveries') and has_table_privilege(oid, 'select')
-    and has_table_privilege(to_regclass('api.webhooks'), 'select')`;
-const WEBHOOKS = `
-  select name, table_name as table, to_regclass(table_name) is not null as "hasTable",
-    exists (select from pg_index where indrelid = to_regclass(table_name) and indisprimary) as "hasKey",
-    disabled_because as "disabledBecause",
-    (select count(*)::int from private.webhook_deliveries where webhook_id = webhooks.id and state = 'dead') as dead,
-    coalesce((
-      select extract(epoch from clock_timestamp() - recorded_at)::float8 from private.webhook_deliveries
-      where webhook_id = webhooks.id and state = 'pending' order by id limit 1
-    ), 0) as "waitingSeconds"
-  from api.webhooks order by name`;
-
 type ServerFactsRequest = {
   readonly catalog: Catalog;
   readonly clients: readonly string[];
@@ -255,7 +227,6 @@ export async function readServerFacts(
   const query = async <T extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
     (await owner.query<T>(text, values)).rows;
   const hasCalls = (await query(HAS_CALLS)).length > 0;
-  const hasWebhooks = (await query(HAS_WEBHOOKS)).length > 0;
   const open = await query<{ name: string }>(OPEN_SCHEMAS, [...exposed, ...searched]);
   return {
     ...(await query<Pick<ServerFacts, "release" | "isStandby" | "standbys">>(SERVER))[0]!,
@@ -268,7 +239,6 @@ export async function readServerFacts(
       exposed.map((name) => quotedName(name)),
     ),
     claimsHook: claimsHook === null ? null : await readClaimsHook(owner, claimsHook, clients),
-    webhooks: hasWebhooks ? await query(WEBHOOKS) : [],
     unusableTaskRoles: hasCalls ? await query(UNUSABLE_TASK_ROLES, login) : [],
   };
 }

@@ -1,4 +1,3 @@
-import pg from "pg";
 import { exposedTables } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
 import { isEmbedded } from "../../config/config.ts";
@@ -10,7 +9,7 @@ import { quotedName } from "../../pg-client/quoted-name.ts";
 import { withClient } from "../../pg-client/with-client.ts";
 import type { PostgresUrls } from "../../postgres/served-postgres.ts";
 import { REALTIME_PUBLICATION } from "../../replication/replication-slots.ts";
-import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts, WebhookFacts } from "./facts.ts";
+import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
 /** `server_version_num` of the first release that publishes generated columns. */
 const PUBLISHES_GENERATED_SINCE = 180_000;
@@ -19,8 +18,6 @@ const REPLICATED_KINDS: readonly string[] = ["table", "partitioned table"];
 
 /** An inactive slot that retains more is reported. */
 const MAX_RETAINED_BYTES = 2 ** 30;
-/** A webhook with an older change is reported. */
-const LONG_WAIT_SECONDS = 3_600;
 /** One for the gateway, one for its successor during a restart. */
 const SLOTS_NEEDED = 2;
 
@@ -54,39 +51,7 @@ export function serverFindings({
     ...server.slots.flatMap(slotFindings),
     ...spareSlotFindings(server.spareSlots),
     ...claimsHookFindings(server),
-    ...server.webhooks.flatMap(webhookFindings),
   ];
-}
-
-function webhookFindings(webhook: WebhookFacts): DoctorFinding[] {
-  const { name, table, hasTable, hasKey, disabledBecause, dead, waitingSeconds } = webhook;
-  const literal = pg.escapeLiteral(name);
-  const findings: DoctorFinding[] = [];
-  const add = (kind: DoctorFinding["kind"], problem: string, fix: string) =>
-    findings.push({ kind, problem: `Webhook ${name}: ${problem}`, fix });
-  if (!hasTable)
-    add("advice", `the table ${table} does not exist.`, `delete from api.webhooks where name = ${literal};`);
-  else if (!hasKey)
-    add("slow", `${table} has no primary key, so all its changes are sent one after the other.`, "Add a primary key.");
-  if (disabledBecause !== null)
-    add(
-      "advice",
-      `nothing is sent: ${disabledBecause}`,
-      `update api.webhooks set is_enabled = true where name = ${literal};`,
-    );
-  else if (waitingSeconds > LONG_WAIT_SECONDS)
-    add(
-      "advice",
-      `a change has waited for ${Math.floor(waitingSeconds / 60)} minutes.`,
-      "See whether its receiver works.",
-    );
-  if (dead > 0)
-    add(
-      "advice",
-      `${dead} ${dead === 1 ? "delivery" : "deliveries"} failed too often.`,
-      `select api.replay_webhook_deliveries(${literal});`,
-    );
-  return findings;
 }
 
 function releaseFindings(release: string, embedded: boolean): DoctorFinding[] {

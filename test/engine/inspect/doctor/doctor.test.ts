@@ -321,37 +321,6 @@ describe("runChecks", () => {
     });
   });
 
-  test("reports webhooks that send nothing, or have deliveries that failed", async () => {
-    const platform = await cloneDatabase("platform");
-    const webhooks = `
-      create table public.logs (note text);
-      alter table public.logs enable row level security;
-      insert into api.webhooks (name, table_name, url, role) values ('log', 'public.logs', 'https://example.com', 'service_role');
-      insert into public.logs values ('waits'), ('dead');
-      update private.webhook_deliveries set recorded_at = now() - interval '2 hours',
-        state = case new ->> 'note' when 'dead' then 'dead' else 'pending' end;`;
-    const problems = async (change: string) => {
-      await withClient(platform.ownerUrl, (client) => client.query(change));
-      return (await examined(platform))
-        .map(({ problem }) => problem)
-        .filter((problem) => problem.startsWith("Webhook"));
-    };
-    expect(await problems(`${WELL}; ${webhooks}`)).toEqual([
-      "Webhook log: a change has waited for 120 minutes.",
-      "Webhook log: 1 delivery failed too often.",
-      "Webhook log: public.logs has no primary key, so all its changes are sent one after the other.",
-    ]);
-    expect(
-      await problems(
-        "alter table logs add id serial primary key; delete from private.webhook_deliveries; update api.webhooks set disabled_because = 'No.'",
-      ),
-    ).toEqual(["Webhook log: nothing is sent: No."]);
-    expect(await problems("drop table logs; update api.webhooks set name = name")).toEqual([
-      "Webhook log: the table public.logs does not exist.",
-    ]);
-    await platform.drop();
-  });
-
   test("reports problems of the server, roles, connections and replicas", async () => {
     const facts = await factsOf(well);
     const server = {

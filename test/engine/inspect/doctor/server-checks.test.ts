@@ -29,7 +29,6 @@ const SERVER: DoctorFacts["server"] = {
   looseDefiners: [],
   claimsHook: null,
   unusableTaskRoles: [],
-  webhooks: [],
 };
 const KEEPER = { name: "changes_5", isActive: false, isLost: false, retainedBytes: 0, isKeeper: true };
 const REPLICA = { host: "db2", status: "well", copiesSlots: false } as const;
