@@ -89,7 +89,7 @@ export type ChangePlan = { readonly table: QualifiedName; readonly where: readon
 
 /** The values of some columns of inserted rows, in the order of the rows, kept in a setting of the transaction. */
 export type SavedRows = { readonly setting: string; readonly columns: readonly SavedColumn[] };
-export type SavedColumn = {
+type SavedColumn = {
   readonly name: string;
   /** The type without a length, which a cast would cut values to. */
   readonly sqlType: string;
