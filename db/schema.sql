@@ -5208,8 +5208,11 @@ begin
       and has_function_privilege(callable_function.role, proc.oid, 'execute');
   if v_callable is null then
     raise exception 'There is no function % that % may call', function, role using errcode = 'NTFND', detail = 'function',
-      hint = 'Write its name with its schema, and the types of its parameters where several have the name. Procedures, aggregates, '
-        'triggers, functions with polymorphic parameters and those of Postgres and of extensions cannot be queued.';
+      hint = format(
+        'Write its name with its schema, and the types of its parameters where several have the name. If the role lacks the privilege: '
+        'grant execute on function … to %I, and grant usage on its schema. Procedures, aggregates, '
+        'triggers, functions with polymorphic parameters and those of Postgres and of extensions cannot be queued.', role
+      );
   end if;
 
   select array_agg(callable order by callable) into v_matching
@@ -5285,7 +5288,8 @@ begin
     )
   ) then
     raise exception 'No function is queued as %, which bypasses the policies', role
-      using errcode = 'NOPER', hint = 'Choose a role before: set role service_role. In a trigger, call api.enqueue_as.';
+      using errcode = 'NOPER', hint = 'Choose a role of requests, such as service_role: "set role service_role" before '
+        'api.enqueue, the argument of api.enqueue_as, or the column "role" of a schedule.';
   end if;
   -- The logins of the service are those that may lock tasks.
   if not exists (
@@ -6045,6 +6049,10 @@ begin
   -- A schedule whose role is gone can be disabled.
   if TG_OP = 'UPDATE' and not NEW.is_enabled and NEW.role = OLD.role then
     return NEW;
+  end if;
+  if NEW.role is null then
+    raise exception 'A schedule must have a role' using errcode = 'WRONG', detail = 'role',
+      hint = 'Write the role that the function runs as, such as service_role.';
   end if;
   if to_regrole(quote_ident(NEW.role)) is null then
     raise exception 'There is no role %', NEW.role using errcode = 'WRONG', detail = 'role';

@@ -112,6 +112,7 @@ describe("api.enqueue", () => {
       code: "NTFND",
       message: `There is no function ${name} that authenticated may call`,
       detail: "function",
+      hint: expect.stringContaining("grant execute on function … to authenticated"),
     });
   });
 

@@ -104,6 +104,13 @@ describe("a schedule that is written", () => {
       ...{ message: "There is no time zone europe/berlin", hint: "Write Europe/Berlin." },
     });
     expect((await refusalOf({ time_zone: "Berlin" }))?.hint).toContain("such as Europe/Berlin");
+    expect((await refusalOf({ function: "public.hidden" }))?.hint).toContain(
+      "grant execute on function … to service_role",
+    );
+    expect((await refusalOf({ role: "postgres" }))?.hint).toContain('the column "role" of a schedule');
+    expect(await refusalOf({ role: null })).toMatchObject({
+      ...{ code: "WRONG", detail: "role", message: "A schedule must have a role" },
+    });
   });
 
   test("is refused if its role may not run its function with its arguments", async () => {

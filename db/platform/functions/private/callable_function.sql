@@ -38,8 +38,11 @@ begin
       and has_function_privilege(callable_function.role, proc.oid, 'execute');
   if v_callable is null then
     raise exception 'There is no function % that % may call', function, role using errcode = 'NTFND', detail = 'function',
-      hint = 'Write its name with its schema, and the types of its parameters where several have the name. Procedures, aggregates, '
-        'triggers, functions with polymorphic parameters and those of Postgres and of extensions cannot be queued.';
+      hint = format(
+        'Write its name with its schema, and the types of its parameters where several have the name. If the role lacks the privilege: '
+        'grant execute on function … to %I, and grant usage on its schema. Procedures, aggregates, '
+        'triggers, functions with polymorphic parameters and those of Postgres and of extensions cannot be queued.', role
+      );
   end if;
 
   select array_agg(callable order by callable) into v_matching

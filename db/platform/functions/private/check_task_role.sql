@@ -13,7 +13,8 @@ begin
     )
   ) then
     raise exception 'No function is queued as %, which bypasses the policies', role
-      using errcode = 'NOPER', hint = 'Choose a role before: set role service_role. In a trigger, call api.enqueue_as.';
+      using errcode = 'NOPER', hint = 'Choose a role of requests, such as service_role: "set role service_role" before '
+        'api.enqueue, the argument of api.enqueue_as, or the column "role" of a schedule.';
   end if;
   -- The logins of the service are those that may lock tasks.
   if not exists (

@@ -5,6 +5,10 @@ begin
   if TG_OP = 'UPDATE' and not NEW.is_enabled and NEW.role = OLD.role then
     return NEW;
   end if;
+  if NEW.role is null then
+    raise exception 'A schedule must have a role' using errcode = 'WRONG', detail = 'role',
+      hint = 'Write the role that the function runs as, such as service_role.';
+  end if;
   if to_regrole(quote_ident(NEW.role)) is null then
     raise exception 'There is no role %', NEW.role using errcode = 'WRONG', detail = 'role';
   end if;
