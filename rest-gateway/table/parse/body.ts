@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
+import { runToCompletion, type Stepwise } from "../../../engine/concurrency/stepwise.ts";
 import { Uint32List } from "../../../engine/json/json-records.ts";
 import { isJsonObject, parseJsonExactly } from "../../../engine/json/json-values.ts";
 import { OPEN_BRACE, OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } from "../../../engine/json/scan-json.ts";
@@ -41,6 +41,8 @@ const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
 /** Its values are parsed at once. */
 const MAX_NESTED_BYTES = 4 * 2 ** 20;
+/** Its values are parsed and serialized, which is recursive. */
+const MAX_NESTED_LEVELS = 1_000;
 
 /** `holdMemory` is called with the memory used in addition to the body. */
 export function* parseBody(
@@ -111,6 +113,9 @@ export function parseNestedRows(content: ParsedBody, columns: readonly string[] 
     throw new HttpError(413, "PAYLOAD_TOO_LARGE", `A nested insert may not be larger than ${MAX_NESTED_BYTES} bytes.`);
   }
   const { kind } = requireReadable(content.outline);
+  if (runToCompletion(scanJson(content.body, null, MAX_NESTED_LEVELS)).kind === "too deep") {
+    throw invalidBody(`The json of a nested insert has more than ${MAX_NESTED_LEVELS} levels`);
+  }
   const value = parseJsonExactly(decodeText(content.body));
   const rows = kind === "object" ? [value] : kind === "scalar" ? [] : (value as readonly unknown[]);
   if (!rows.every(isJsonObject)) throw invalidBody("All elements of the list must be objects");

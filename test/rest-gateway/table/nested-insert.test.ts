@@ -324,6 +324,17 @@ describe("a nested insert", () => {
   });
 
   test.each([
+    [998, 201],
+    [999, 400],
+    [9_000, 400],
+  ])("with a value of %i levels is %i", async (levels, status) => {
+    const data = `${"[".repeat(levels)}1.0${"]".repeat(levels)}`;
+    const headers = { Prefer: "nested=insert" };
+    const response = await client.ask("/orders", { method: "POST", body: `[{"data":${data}}]`, headers });
+    expect([response.status, response.body?.code]).toEqual([status, status === 400 ? "PGRST102" : undefined]);
+  });
+
+  test.each([
     ["return=minimal", "", { status: 201, text: "" }],
     ["", "", { status: 201, text: "" }],
     ["return=headers-only", "", { status: 201, text: "" }],
