@@ -6219,6 +6219,10 @@ CREATE OR REPLACE FUNCTION private.tg__webhook()
  SET search_path TO ''
  SET enable_nestloop TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
+ SET "TimeZone" TO 'UTC'
+ SET bytea_output TO 'hex'
+ SET "IntervalStyle" TO 'postgres'
+ SET extra_float_digits TO '1'
 AS $function$
 -- The columns of the table may have any name.
 #variable_conflict use_variable

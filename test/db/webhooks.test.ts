@@ -178,6 +178,23 @@ describe("recording changes for webhooks", () => {
     ]);
   });
 
+  test("a row has the same key whatever the settings of its writer are", async () => {
+    const { recorded } = await record(
+      "create table public.TABLE (at timestamptz, span interval, code bytea, size real, primary key (at, span, code, size))",
+    );
+    const rows = await recorded(
+      "insert into TABLE values ('2026-01-01 00:00:00Z', '1 day 2 hours', 'code', 1.1)",
+      "set timezone = 'Asia/Tokyo'; set intervalstyle = iso_8601; set bytea_output = escape; set extra_float_digits = -3",
+      "update TABLE set size = 1.25",
+      "reset timezone; reset intervalstyle; reset bytea_output; reset extra_float_digits",
+    );
+    const key = '["2026-01-01T00:00:00+00:00", "1 day 02:00:00", "\\\\x636f6465", 1.1]';
+    expect(rows.map((row) => [row.type, row.key])).toEqual([
+      ["INSERT", key],
+      ["UPDATE", key],
+    ]);
+  });
+
   test("a table that has become a partition is recorded when its root is written", async () => {
     const { table, recorded } = await record("create table public.TABLE (id int primary key)", { events: ["INSERT"] });
     await owner.query(

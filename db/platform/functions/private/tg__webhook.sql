@@ -4,6 +4,7 @@
 -- the updates. The key is computed here, since a generated column makes every insert several times as slow.
 -- Plans are made once for statements of any number of rows: a nested loop, which is right for one row, would take hours for a million, and
 -- plans for each statement would take longer than the statement.
+-- The settings of the writer do not change the text of a value, so a row has the same key whoever writes it.
 -- Security definer, because writers may not insert deliveries; it reads nothing but the rows at hand.
 create or replace function private.tg__webhook() returns trigger as $$
 -- The columns of the table may have any name.
@@ -64,5 +65,6 @@ begin
   end if;
   return null;
 end;
-$$ language plpgsql security definer set search_path = '' set enable_nestloop = off set plan_cache_mode = force_generic_plan;
+$$ language plpgsql security definer set search_path = '' set enable_nestloop = off set plan_cache_mode = force_generic_plan
+  set timezone = 'UTC' set bytea_output = 'hex' set intervalstyle = 'postgres' set extra_float_digits = 1;
 comment on function private.tg__webhook is 'Records changes for the webhook whose id is the argument.';
