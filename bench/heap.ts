@@ -46,3 +46,11 @@ export async function openHeap(inspectorUrl: string): Promise<Heap> {
     },
   };
 }
+
+/** The address of the inspector of a process that was started with `--inspect=127.0.0.1:<port>`. */
+export async function findInspector(port: number): Promise<string> {
+  const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
+    webSocketDebuggerUrl: string;
+  }[];
+  return targets[0]!.webSocketDebuggerUrl;
+}

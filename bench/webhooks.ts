@@ -5,7 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Bench } from "./bench.ts";
 import { type MeasuredServer, startProgram } from "./comparison/program.ts";
 import { JWT_SECRET } from "./comparison/sign-claims.ts";
+import { freePort } from "./free-port.ts";
 import { startContent } from "./graphql/content.ts";
+import { findInspector, type Heap, openHeap } from "./heap.ts";
 import { processorTimeOf } from "./processor-time.ts";
 import { residentMebibytes } from "./resident-memory.ts";
 import type { Scratch } from "./scratch.ts";
@@ -35,6 +37,8 @@ const UPDATE_EACH = `do $$ begin for key in 1..${KEYS} loop ${UPDATE_ALL} where 
 type Drained = {
   readonly events: number;
   readonly perSecond: number;
+  /** In use before and after, without garbage. */
+  readonly heapBytes: readonly [before: number, after: number];
   readonly residentBefore: number | null;
   readonly residentMost: number;
   readonly residentAfter: number | null;
@@ -46,7 +50,7 @@ export const bench: Bench = async ({ seconds, print }) => {
   await using opened = new AsyncDisposableStack();
   const scratch = opened.use(await startContent());
   await scratch.execute(SCHEMA);
-  const receiver = await start("receiver", join(import.meta.dirname, "webhooks/receiver.ts"), {});
+  const receiver = await start("receiver", [join(import.meta.dirname, "webhooks/receiver.ts")], {});
   opened.adopt(receiver, () => receiver.stop());
   const capture = await measureCapture(scratch, receiver);
   print(
@@ -54,7 +58,8 @@ export const bench: Bench = async ({ seconds, print }) => {
   );
 
   for (let events = 0; events < BACKLOG; events += KEYS) await scratch.execute(UPDATE_ALL);
-  const gateway = await start("gateway", join(ROOT, "server.ts"), {
+  const inspectorPort = await freePort();
+  const gateway = await start("gateway", [`--inspect=127.0.0.1:${inspectorPort}`, join(ROOT, "server.ts")], {
     DATABASE_URL: scratch.url("authenticator"),
     OWNER_DATABASE_URL: scratch.url("postgres"),
     JWT_SECRET,
@@ -63,23 +68,27 @@ export const bench: Bench = async ({ seconds, print }) => {
     WEBHOOK_NETWORK: "loopback",
   });
   opened.adopt(gateway, () => gateway.stop());
-  const backlog = await drain(gateway, receiver, { produceEvents: async () => BACKLOG, before: 0 });
+  const heap = opened.use(await openHeap(await findInspector(inspectorPort)));
+  const backlog = await drain({ gateway, heap, receiver }, { produceEvents: async () => BACKLOG, before: 0 });
   print(`  backlog of ${BACKLOG}: ${describe(backlog)}`);
-  const produced = await drain(gateway, receiver, {
-    produceEvents: () => produce(scratch, 10 * seconds),
-    before: BACKLOG,
-  });
+  const produced = await drain(
+    { gateway, heap, receiver },
+    {
+      produceEvents: () => produce(scratch, 10 * seconds),
+      before: BACKLOG,
+    },
+  );
   print(`  ${EVENTS_PER_SECOND}/s for ${10 * seconds} s: ${describe(produced)}`);
   const { repeated, outOfOrder } = await countsOf(receiver);
   print(`  repeated ${repeated}, out of order ${outOfOrder}`);
   return { capture, backlog, produced, repeated, outOfOrder, isMissed: outOfOrder > 0 };
 };
 
-function start(name: string, file: string, env: Readonly<Record<string, string>>): Promise<MeasuredServer> {
+function start(name: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<MeasuredServer> {
   return startProgram({
     name,
     command: process.execPath,
-    args: [file],
+    args: [...args],
     env: (PORT) => ({ PORT, ...env }),
     dialect: "tables",
     prefix: "/",
@@ -109,10 +118,14 @@ async function measureCapture(scratch: Scratch, receiver: MeasuredServer): Promi
 
 /** Resolves when the receiver has been sent everything that was produced meanwhile. */
 async function drain(
-  gateway: MeasuredServer,
-  receiver: MeasuredServer,
+  {
+    gateway,
+    heap,
+    receiver,
+  }: { readonly gateway: MeasuredServer; readonly heap: Heap; readonly receiver: MeasuredServer },
   { produceEvents, before }: { readonly produceEvents: () => Promise<number>; readonly before: number },
 ): Promise<Drained> {
+  const heapBefore = await heap.used();
   const [residentBefore, processorBefore] = [await residentMebibytes(gateway.pid), await processorTimeOf(gateway.pid)];
   const watch = watchMemory(gateway.pid);
   const startedAt = performance.now();
@@ -124,6 +137,7 @@ async function drain(
     events,
     perSecond: events / seconds,
     residentBefore,
+    heapBytes: [heapBefore, await heap.used()],
     residentMost: watch.stop(),
     residentAfter: await residentMebibytes(gateway.pid),
     processorMicrosecondsPerEvent:
@@ -149,9 +163,9 @@ async function countsOf({ base }: MeasuredServer): Promise<Counts> {
 }
 
 function describe(drained: Drained): string {
-  const { perSecond, residentBefore, residentMost, residentAfter, processorMicrosecondsPerEvent } = drained;
+  const { perSecond, heapBytes, residentBefore, residentMost, residentAfter, processorMicrosecondsPerEvent } = drained;
   const resident = [residentBefore, residentMost, residentAfter].map((each) => each?.toFixed(0)).join("/");
-  return `${perSecond.toFixed(0)} events/s, ${processorMicrosecondsPerEvent?.toFixed(0)} µs of processor time each, resident before/most/after ${resident} MiB`;
+  return `${perSecond.toFixed(0)} events/s, ${processorMicrosecondsPerEvent?.toFixed(0)} µs of processor time each, heap before/after ${heapBytes.map((bytes) => (bytes / 2 ** 20).toFixed(1)).join("/")} MiB, resident before/most/after ${resident} MiB`;
 }
 
 function describeCost({ without, captured }: Cost): string {

@@ -5,7 +5,7 @@ import { startProgram } from "../comparison/program.ts";
 import { JWT_SECRET, signClaims } from "../comparison/sign-claims.ts";
 import { freePort } from "../free-port.ts";
 import { startContent } from "../graphql/content.ts";
-import { type Heap, openHeap } from "../heap.ts";
+import { findInspector, type Heap, openHeap } from "../heap.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { lineThrough } from "../slope.ts";
 import { ACTIVITIES, type Activity, type Client } from "./activities.ts";
@@ -68,7 +68,7 @@ export async function openSoak(): Promise<Soak> {
     prefix: "/",
   });
   opened.adopt(program, () => program.stop());
-  const heap = opened.use(await openHeap(await inspectorOf(inspectorPort)));
+  const heap = opened.use(await openHeap(await findInspector(inspectorPort)));
   const client = await signUp(program.base.origin);
   const look = async (): Promise<Omit<Sample, "seconds" | "done">> => ({
     heapBytes: await heap.used(),
@@ -134,13 +134,6 @@ const TURNS: readonly Activity[] = ACTIVITIES.flatMap((activity) =>
 )
   .toSorted((a, b) => a.place - b.place)
   .map(({ activity }) => activity);
-
-async function inspectorOf(port: number): Promise<string> {
-  const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
-    webSocketDebuggerUrl: string;
-  }[];
-  return targets[0]!.webSocketDebuggerUrl;
-}
 
 async function signUp(url: string): Promise<Client> {
   const credentials = { username: "soak@example.org", password: PASSWORD };

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createSecretKey, randomUUID } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { signWebhook } from "../webhook-signature.ts";
 
@@ -20,12 +20,13 @@ export function makeTextMessageGateway({
   smsWebhookSecret: secret,
 }: Pick<Config, "smsWebhookUrl" | "smsWebhookSecret">): TextMessageGateway | null {
   if (url === null || secret === null) return null;
+  const keys = [createSecretKey(secret)];
   return {
     async send({ phone, code, user }) {
       const body = JSON.stringify({ user, sms: { phone, otp: code } });
       const response = await fetch(url, {
         method: "POST",
-        headers: { "Content-Type": "application/json", ...signWebhook(`msg_${randomUUID()}`, body, [secret]) },
+        headers: { "Content-Type": "application/json", ...signWebhook(`msg_${randomUUID()}`, body, keys) },
         body,
         redirect: "error",
         signal: AbortSignal.timeout(TIMEOUT_MS),

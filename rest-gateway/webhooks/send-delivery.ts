@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { Agent, Dispatcher } from "undici";
 import { memoizeRecent } from "../../engine/cache/memoize.ts";
 import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
@@ -22,7 +23,7 @@ const OVERLOADED: readonly number[] = [408, 425, 429];
 type RequestTarget = {
   readonly origin: string;
   readonly path: string;
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly KeyObject[];
   /** Why the URL is refused. */
   readonly problem: string | null;
 };
