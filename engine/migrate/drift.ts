@@ -90,9 +90,38 @@ export async function findDrift(settings: Required<MigrateSettings>): Promise<Sc
       await applyCurrent({ ...settings, url: shadowUrl }, () => {});
       const access = await withClient(url, readUsersAccess);
       if (access) await withClient(shadowUrl, (client) => setUsersAccess(client, access));
-      return compareSchemas(await readDumpedSchema(url), await readDumpedSchema(shadowUrl));
+      const database = await readDumpedSchema(url);
+      const migrations = await readDumpedSchema(shadowUrl);
+      const statements = await undoRestoredSpelling(database.statements, migrations.statements, shadowUrl);
+      return compareSchemas({ ...database, statements }, migrations);
     }),
   );
+}
+
+/** A function whose body Postgres stores parsed, and prints. */
+const PARSED_FUNCTION = /^create or replace (function|procedure) .*\nbegin atomic\n/is;
+
+/**
+ * Postgres prints some of these bodies differently once they were restored from what it has printed: `select 'a'` in a later branch of a
+ * union is printed as `SELECT 'a'::text`, and then as `SELECT 'a'::text AS text`. So those that differ are restored in the scratch database too, and the new text counts as the old one.
+ */
+async function undoRestoredSpelling(
+  database: readonly SchemaStatement[],
+  migrations: readonly SchemaStatement[],
+  shadowUrl: string,
+): Promise<readonly SchemaStatement[]> {
+  const texts = new Set(database.map(({ statement }) => statement));
+  const differing = migrations.filter(({ statement }) => PARSED_FUNCTION.test(statement) && !texts.has(statement));
+  if (differing.length === 0) return database;
+  await withClient(shadowUrl, async (client) => {
+    for (const { statement } of differing) await client.query(statement);
+  });
+  const migratedTexts = new Map(differing.map(({ object, statement }) => [object, statement]));
+  const restored = (await readDumpedSchema(shadowUrl)).statements.filter(
+    ({ object, statement }) => migratedTexts.has(object) && PARSED_FUNCTION.test(statement),
+  );
+  const spellings = new Map(restored.map(({ object, statement }) => [statement, migratedTexts.get(object)!]));
+  return database.map((each) => ({ ...each, statement: spellings.get(each.statement) ?? each.statement }));
 }
 
 /** The schema without objects that the service creates without migrations. */

@@ -76,6 +76,24 @@ describe("findDrift", () => {
     expect(await own.shadowExists()).toBe(false);
   });
 
+  test("does not report a function that Postgres prints differently after a restore, unless it was changed", async () => {
+    await using own = await ownHistories();
+    const body = (value: string) => `begin atomic select 'a'::text as name union all select '${value}'; end`;
+    const create = (value: string) => `create or replace function public.names() returns setof text ${body(value)}`;
+    await own.add("project", "names", `${create("b")};`);
+    await runMigrations({ name: "migrate" }, own.settings);
+    const printed = async () =>
+      (await own.rows("select pg_get_functiondef('public.names'::regproc) as sql"))[0]!.sql as string;
+    const migrated = await printed();
+    await own.rows(migrated);
+    expect(await printed()).not.toBe(migrated);
+    expect(await findDrift(own.settings)).toEqual([]);
+    await own.rows(create("c"));
+    expect(await findDrift(own.settings)).toMatchObject([
+      { description: "function public.names() differs from the migrations" },
+    ]);
+  });
+
   test("includes the files of current/ in the migrations", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write("project", "0010-notes.sql", NOTES);
