@@ -191,6 +191,12 @@ export const JOB_SETTINGS = {
     "true",
     "Whether this gateway runs the [schedules](schedules.md) of `api.schedules`. Set it to `false` for a copy of a database whose schedules must not run.",
   ),
+  sendsWebhooks: withDefault(
+    "WEBHOOKS",
+    flag,
+    "true",
+    "Whether this gateway sends [webhooks](webhooks.md). Set it to `false` for a copy of a database whose changes must not be sent.",
+  ),
   backupSchedule: optional(
     "BACKUP_SCHEDULE",
     cronSchedule,

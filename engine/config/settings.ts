@@ -25,7 +25,7 @@ export const SETTING_GROUPS: readonly {
   { title: "Server", settings: SERVER_SETTINGS },
   { title: "Postgres", settings: POSTGRES_SETTINGS },
   { title: "Migrations", settings: MIGRATION_SETTINGS },
-  { title: "Schedules and backups", settings: JOB_SETTINGS },
+  { title: "Schedules, webhooks and backups", settings: JOB_SETTINGS },
   { title: "Limits", settings: LIMIT_SETTINGS },
   { title: "Logs, metrics and traces", settings: OBSERVABILITY_SETTINGS },
   { title: "Tokens and accounts", settings: ACCOUNT_SETTINGS },

@@ -17,7 +17,7 @@ type WebhookDependencies = Omit<DispatcherOptions, "sender" | "config"> & { read
 /** Starts sending changes to webhooks. Null if the database has no webhooks that this login may process. */
 export async function startWebhooks(dependencies: WebhookDependencies): Promise<WebhookDispatcher | null> {
   const { config, asOwner } = dependencies;
-  if (!(await hasWebhooks(asOwner))) return null;
+  if (!config.sendsWebhooks || !(await hasWebhooks(asOwner))) return null;
   const sender = makeWebhookSender({ network: config.webhookNetwork });
   const dispatcher = new WebhookDispatcher({ ...dependencies, sender });
   dispatcher.start();
