@@ -1,5 +1,9 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { readConfig } from "../../../engine/config/config.ts";
+import type { AsOwner } from "../../../engine/database/owner-pool.ts";
+import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { startWebhooks } from "../../../rest-gateway/webhooks/dispatcher.ts";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
@@ -85,6 +89,12 @@ describe("webhooks", () => {
     expect(receiver.requests[0]!.body).toContain('"total":12345678901234567890.10');
     for (const request of receiver.requests) verify(request, secret);
     await until(async () => (await waiting()).length === 0);
+  });
+
+  test("are not sent by a gateway with WEBHOOKS=false", async () => {
+    const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
+    const { config } = readConfig({ WEBHOOKS: "false" });
+    expect(await startWebhooks({ asOwner, config } as never)).toBeNull();
   });
 
   test("send what the role may read as it was at the change, and no other rows and columns", async () => {
