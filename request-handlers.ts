@@ -52,8 +52,9 @@ import { negotiateVersion, type ReadVersions } from "./rest-gateway/resource/ver
 import { studioFolder } from "./rest-gateway/studio/studio-folder.ts";
 import { makeTableInterface } from "./rest-gateway/table/dialect.ts";
 import { makePrepareCall } from "./rest-gateway/tasks/function-calls.ts";
-import type { PrepareCall, QueueTask, TaskHandler } from "./rest-gateway/tasks/task-queue.ts";
+import type { QueueTask } from "./rest-gateway/tasks/task-queue.ts";
 import { makeTaskRoutes } from "./rest-gateway/tasks/task-routes.ts";
+import type { PrepareCall, TaskHandler } from "./rest-gateway/tasks/task-runner.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
 /** The entry point of HTTP requests, and what runs queued requests and function calls. */

@@ -52,13 +52,8 @@ import {
 } from "./rest-gateway/http/server.ts";
 import { warnOfDisplacedTables } from "./rest-gateway/resource/collections.ts";
 import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions.ts";
-import {
-  maintainTasks,
-  makeQueueTask,
-  makeTaskList,
-  makeTaskRunner,
-  type QueueTask,
-} from "./rest-gateway/tasks/task-queue.ts";
+import { makeQueueTask, type QueueTask } from "./rest-gateway/tasks/task-queue.ts";
+import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { startWebhooks, type WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
 import type { MetricsDependencies } from "./service-metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";

@@ -21,7 +21,8 @@ import type { GatewayRequest } from "./http/request.ts";
 import { type GatewayResponse, isBodyStream, type ResponseBody } from "./http/response.ts";
 import { type IdempotentRunner, type KeyedRequest, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
 import { requestedIsolation, type StatementContexts } from "./statement-context.ts";
-import { type PreparedTask, prefersAsync, type QueueTask } from "./tasks/task-queue.ts";
+import { prefersAsync, type QueueTask } from "./tasks/task-queue.ts";
+import type { PreparedTask } from "./tasks/task-runner.ts";
 
 /** What a dialect has read in a request. */
 export type ParsedRequest = {

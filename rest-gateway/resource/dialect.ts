@@ -27,7 +27,8 @@ import {
   type RunIntent,
 } from "../pipeline.ts";
 import { makeStatementContexts } from "../statement-context.ts";
-import type { QueueTask, TaskHandler } from "../tasks/task-queue.ts";
+import type { QueueTask } from "../tasks/task-queue.ts";
+import type { TaskHandler } from "../tasks/task-runner.ts";
 import { collectionsOf } from "./collections.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";

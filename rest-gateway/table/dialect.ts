@@ -25,7 +25,8 @@ import {
   type ReadyResponse,
 } from "../pipeline.ts";
 import { makeStatementContexts } from "../statement-context.ts";
-import type { QueueTask, TaskHandler } from "../tasks/task-queue.ts";
+import type { QueueTask } from "../tasks/task-queue.ts";
+import type { TaskHandler } from "../tasks/task-runner.ts";
 import { authenticateTableCaller } from "./authenticate.ts";
 import { toTableError, visibleColumnHint } from "./explain-error.ts";
 import { NO_BODY, type ParsedBody, parseBody } from "./parse/body.ts";

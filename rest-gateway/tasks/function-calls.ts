@@ -11,7 +11,7 @@ import {
 } from "../../engine/identity/caller-settings.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { jsonResponse } from "../http/response.ts";
-import type { PrepareCall, QueuedCall } from "./task-queue.ts";
+import type { PrepareCall, QueuedCall } from "./task-runner.ts";
 
 type PrepareCallOptions = {
   readonly database: Database;

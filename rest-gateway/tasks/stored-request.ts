@@ -1,0 +1,46 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { LightAbortSignal } from "../../engine/concurrency/abort.ts";
+import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
+import { CSRF_TOKEN_HEADER } from "../../http/csrf-protection.ts";
+import { type GatewayRequest, NO_STAGES } from "../http/request.ts";
+
+/** Credentials (the caller is stored instead) and headers that make the response conditional. */
+const UNSTORED_HEADERS: readonly string[] = [
+  ...CREDENTIAL_HEADERS,
+  CSRF_TOKEN_HEADER,
+  "if-none-match",
+  "if-modified-since",
+];
+
+/** The parts of a request that are stored to answer it later. */
+export type StoredRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers">;
+
+export function toStoredRequest({ id, method, path, rawQuery, headers }: GatewayRequest): StoredRequest {
+  const kept = Object.entries(headers).filter(([name]) => !UNSTORED_HEADERS.includes(name));
+  return { id, method, path, rawQuery, headers: Object.fromEntries(kept) };
+}
+
+/** Restores a stored request for its handler. No client is connected, so headers and callbacks have no effect. */
+export function toGatewayRequest({ headers, ...kept }: StoredRequest, body: Buffer): GatewayRequest {
+  return {
+    ...kept,
+    headers: withoutRespondAsync(headers),
+    stages: NO_STAGES,
+    signal: new LightAbortSignal(),
+    connection: () => ({ address: null, isSecure: false }),
+    admit: () => {},
+    addResponseHeaders: () => {},
+    // The body's size was checked when the request arrived.
+    readBody: () => Promise.resolve(body),
+    holdMemory: () => {},
+    whenSent: () => {},
+  };
+}
+
+function withoutRespondAsync({ prefer, ...others }: IncomingHttpHeaders): IncomingHttpHeaders {
+  const rest = String(prefer ?? "")
+    .split(",")
+    .map((preference) => preference.trim())
+    .filter((preference) => preference !== "" && !/^respond-async\b/i.test(preference));
+  return rest.length > 0 ? { ...others, prefer: rest.join(", ") } : others;
+}

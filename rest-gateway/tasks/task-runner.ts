@@ -1,0 +1,213 @@
+import type { Task, TaskList } from "graphile-worker";
+import pg from "pg";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
+import type { Authenticator } from "../../engine/identity/authenticator.ts";
+import { type Caller, isActedAs } from "../../engine/identity/caller.ts";
+import { parseClaims } from "../../engine/identity/claims.ts";
+import type { CredentialError } from "../../engine/identity/credential-error.ts";
+import type { Logger } from "../../engine/output/log.ts";
+import type { ErrorVerbosity } from "../../http/error-bodies.ts";
+import type { HttpError } from "../../http/http-error.ts";
+import { toErrorResponse } from "../http/errors.ts";
+import { type GatewayRequest, TABLE_PREFIX } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
+import { type StoredRequest, toGatewayRequest } from "./stored-request.ts";
+
+type TaskRunnerOptions = {
+  readonly asOwner: AsOwner;
+  readonly authenticator: () => Authenticator;
+  /** The task handler of the interface that serves the path. */
+  readonly handlerFor: (path: string) => TaskHandler;
+  readonly prepareCall: PrepareCall;
+  readonly tableErrorVerbosity: ErrorVerbosity;
+  readonly log: Pick<Logger, "warn" | "error">;
+};
+
+/** A request that was parsed and planned and can be executed. */
+export type PreparedTask = {
+  /** Runs the work in a transaction as the caller; rolled back if it rejects. */
+  transact(work: (runStatement: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
+  /** Executes the request in a transaction and returns the response. */
+  execute(runStatement: RunStatement): Promise<GatewayResponse>;
+};
+
+/** A function call that SQL has queued. */
+export type QueuedCall = {
+  /** Name and parameter types. */
+  readonly function: string;
+  /** A JSON object. */
+  readonly arguments: string;
+  /** The statement that calls it with `$1`, the arguments; null if the function does not exist any more. */
+  readonly statement: string | null;
+  /** Null for the limit of the service. */
+  readonly timeLimitMs: number | null;
+};
+
+/** Prepares a queued call, with the catalogue and the settings of the time of execution. */
+export type PrepareCall = (call: QueuedCall, caller: Caller) => PreparedTask;
+
+/** How an interface executes a queued request, with the catalogue and the settings of the time of execution. */
+export type TaskHandler = {
+  prepareTask(request: GatewayRequest, caller: Caller): Promise<PreparedTask>;
+  /** Converts a thrown value to the error that the interface would return. */
+  explainError(thrown: unknown, caller: Caller): HttpError;
+};
+
+const OUTLIVES_SESSION = "select private.outlives_session($1) as outlives";
+
+type StartedTask = { readonly id: string } & Pick<Caller, "kind" | "role" | "claimsText"> & {
+    readonly request: StoredRequest;
+    readonly body: Buffer;
+    /** Null for a request. */
+    readonly call: QueuedCall | null;
+  };
+
+type StartedRow = Omit<StartedTask, "id" | "call"> &
+  Omit<QueuedCall, "function"> & { readonly function: string | null };
+
+// The claims and the arguments are read as text, so that large numbers keep all digits.
+const BEGIN_TASK = `
+  select caller->>'kind' as kind, caller->>'role' as role, coalesce(caller->>'claims', '') as "claimsText", request, body,
+    function, arguments::text, call_statement as statement,
+    (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
+  from private.begin_task($1)`;
+
+type TaskRunner = {
+  /** Makes one attempt. Rejects if the task should be retried; the last attempt never asks for a retry. */
+  runTask(taskId: string, attempt: { readonly isLast: boolean }): Promise<void>;
+  /** Cancels the running attempts, so that another process retries them. */
+  cancelRunning(): Promise<void>;
+};
+
+/**
+ * Runs a task as its caller. The task's changes and its completion are committed in one transaction, so it takes effect
+ * exactly once, however many attempts it needs. An error response is final.
+ */
+export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
+  const { asOwner, authenticator, handlerFor, prepareCall, tableErrorVerbosity, log } = options;
+  /** The Postgres backends that run tasks of this process. */
+  const backendPids = new Set<string>();
+  let isCancelled = false;
+
+  const beginTask = async (taskId: string): Promise<StartedTask | undefined> => {
+    const { rows } = await asOwner((client) => client.query<StartedRow>(BEGIN_TASK, [taskId]));
+    return rows[0] && toStartedTask(rows[0], taskId);
+  };
+
+  /** A call may be due days after the user has signed out. It does not outlive the password and the role of the user. */
+  const outlivesSession = async ({ id, call }: StartedTask, caller: Caller, { reason }: CredentialError) => {
+    if (!call || isActedAs(caller) || (reason !== "sessionEnded" && reason !== "accountChanged")) return false;
+    const { rows } = await asOwner((client) => client.query<{ outlives: boolean }>(OUTLIVES_SESSION, [id]));
+    return rows[0]!.outlives;
+  };
+
+  const runTask: TaskRunner["runTask"] = async (taskId, { isLast }) => {
+    const task = await beginTask(taskId);
+    if (!task) return;
+    const caller = callerOfTask(task);
+    const { prepareTask, explainError } = handlerFor(task.request.path);
+    try {
+      const rejection = await authenticator().validateClaims(caller.claims);
+      if (rejection && !(await outlivesSession(task, caller, rejection))) throw rejection;
+      const { transact, execute } = task.call
+        ? prepareCall(task.call, caller)
+        : await prepareTask(toGatewayRequest(task.request, task.body), caller);
+      await transact(async (runStatement) => {
+        const pid = await lockTask(asLogin(runStatement), taskId);
+        backendPids.add(pid);
+        try {
+          const response = await execute(runStatement);
+          await finishTask(asLogin(runStatement), taskId, response);
+          return response;
+        } finally {
+          backendPids.delete(pid);
+        }
+      });
+    } catch (thrown) {
+      const error = explainError(thrown, caller);
+      if (isCancelled || thrown instanceof TaskLockedError || (isTransient(error) && !isLast)) throw thrown;
+      if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
+      // The result of a call may never be read.
+      else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
+      const errorJson = toErrorJson(error, task.request, tableErrorVerbosity);
+      await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, errorJson]));
+    }
+  };
+
+  const cancelRunning = async (): Promise<void> => {
+    isCancelled = true;
+    const text = "select pg_cancel_backend(pid) from unnest($1::integer[]) as pid";
+    await asOwner((client) => client.query(text, [[...backendPids]]));
+  };
+  return { runTask, cancelRunning };
+}
+
+/** Errors of calls are those of the table interface. */
+function toStartedTask(row: StartedRow, id: string): StartedTask {
+  if (row.function === null) return { ...row, id, call: null };
+  const request = { id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
+  return { ...row, id, request, call: { ...row, function: row.function } };
+}
+
+class TaskLockedError extends Error {
+  override name = "TaskLockedError";
+}
+
+/** Locks the task for this attempt; returns the backend's process id. */
+async function lockTask(runStatement: RunStatement, taskId: string): Promise<string> {
+  const text = "select private.lock_task($1)::text, pg_catalog.pg_backend_pid()::text";
+  const [isLocked, pid] = (await runStatement({ text, values: [taskId] })).rows[0]!;
+  if (isLocked !== "true") throw new TaskLockedError("Another attempt at this task is under way, or it is over");
+  return pid!;
+}
+
+async function finishTask(runStatement: RunStatement, taskId: string, response: GatewayResponse): Promise<void> {
+  await runStatement({ text: "select private.finish_task($1, $2)", values: [taskId, resultOf(response)] });
+}
+
+/** Stores JSON unchanged, text as a string, anything else in base64. */
+function resultOf({ body, headers }: GatewayResponse): string {
+  if (body === null || body.length === 0) return "null";
+  const type = String(headers["Content-Type"] ?? "");
+  if (/^application\/([\w.-]+\+)?json\b/i.test(type)) return body.toString();
+  const isText = /^text\/|charset=/i.test(type);
+  return JSON.stringify(isText ? body.toString() : Buffer.from(body).toString("base64"));
+}
+
+function callerOfTask({ kind, role, claimsText }: StartedTask): Caller {
+  return Object.freeze({ kind, role, claims: parseClaims(claimsText) ?? {}, claimsText, expiresAt: null });
+}
+
+/** The error body that the interface would have returned. */
+function toErrorJson(error: HttpError, request: StoredRequest, tableErrorVerbosity: ErrorVerbosity): string {
+  const refusal = toErrorResponse(error, request, { errorBody: "nested", tableErrorVerbosity });
+  const { error: envelope, ...body } = JSON.parse(String(refusal.body));
+  return JSON.stringify({ status: error.status, ...(envelope ?? body) });
+}
+
+/** serialization_failure, deadlock_detected, transaction_resolution_unknown; a concurrent request with the same key. */
+const TRANSIENT_CODES: readonly string[] = ["40001", "40P01", "08007", "IDEMPOTENCY_KEY_IN_USE"];
+
+/** query_canceled: the statement exceeded its time limit, and would do so again. */
+const QUERY_CANCELED = "57014";
+
+/** Whether a retry may succeed, because the request itself was not at fault. */
+function isTransient({ status, code, cause }: HttpError): boolean {
+  if (code === QUERY_CANCELED) return false;
+  // The resource interface replaces the SQLSTATE by its own code.
+  const sqlState = cause instanceof pg.DatabaseError ? cause.code : code;
+  return status === 503 || status === 504 || TRANSIENT_CODES.includes(sqlState ?? "");
+}
+
+/** The job's name, `perform`, is the one that `private.queue_task` uses. */
+export function makeTaskList({ runTask }: TaskRunner): TaskList {
+  const attempt: Task = (payload, { job }) =>
+    runTask((payload as { readonly task: string }).task, { isLast: job.attempts >= job.max_attempts });
+  return { perform: attempt };
+}
+
+/** Requeues abandoned tasks, fails those that are out of attempts and deletes old ones. */
+export async function maintainTasks(asOwner: AsOwner): Promise<void> {
+  await asOwner((client) => client.query("select private.maintain_tasks()"));
+}
