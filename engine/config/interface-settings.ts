@@ -81,7 +81,7 @@ export const ACCOUNT_SETTINGS = {
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    'Path of the claim with the database role. `.roles[?(@ ^== "app_")]` is the first string of a list with this prefix, `$.roles[?search(@, "^app_")]` the first that matches the pattern.',
+    'Path of the claim with the database role. `.roles[?(@ ^== "app_")]` is the first string of a list with this prefix, `$.roles[?search(@, "^app_")]` the first that matches the pattern, `.roles[0][4:]` the first without four characters.',
   ),
   jwtCacheEntries: withDefault(
     "PGRST_JWT_CACHE_MAX_ENTRIES",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { claimAt, parseClaimPath } from "../../../engine/config/claim-path.ts";
+import { claimAt, parseClaimPath, withClaimAt } from "../../../engine/config/claim-path.ts";
 
 const claims = {
   role: "editor",
@@ -42,9 +42,34 @@ describe("the path of a claim", () => {
   });
 
   test.each([
+    [".role[2:]", "itor"],
+    [".role[:-2]", "edit"],
+    [".role[1:-1]", "dito"],
+    [".role[-3:]", "tor"],
+    [".role[:]", "editor"],
+    [".app_metadata.roles[1][4:]", "editor_eu"],
+    ['.app_metadata.roles[?(@ ^== "app_")][4:-3]', "editor"],
+    [".role[200:]", ""],
+  ])("%s selects a part of a text", (path, found) => {
+    expect(at(path)).toBe(found);
+  });
+
+  test.each([
+    ".role",
+    ".groups[1]",
+    ".app_metadata.role[4:]",
+    ".app_metadata.role[:-3]",
+    ".roles[0][4:-3]",
+  ])("a role is found where it was written at %s", (written) => {
+    const path = parseClaimPath(written)!;
+    expect(claimAt(withClaimAt({ iss: "us" }, path, "editor"), path)).toBe("editor");
+  });
+
+  test.each([
     ".nothing",
     ".role.inside",
     ".role[0]",
+    ".app_metadata.roles[1:]",
     ".app_metadata.roles[9]",
     ".app_metadata.roles.length",
     '.app_metadata.roles[?(@ == "nobody")]',
@@ -66,6 +91,8 @@ describe("the path of a claim", () => {
     ".#$$%&$%/",
     "1234",
     ".role[?(@ =)]",
+    ".role[a:]",
+    ".role[1:2:3]",
     '$.roles[?search(@, "(")]',
     "$.roles[?search(@)]",
     '$.roles[?length(@, "a")]',
@@ -75,5 +102,7 @@ describe("the path of a claim", () => {
 
   test("an element selected from a list is a text without members", () => {
     expect(parseClaimPath('.groups[?(@ == "last")].name')).toBeNull();
+    expect(parseClaimPath(".role[1:].name")).toBeNull();
+    expect(parseClaimPath(".role[1:][1:]")).toBeNull();
   });
 });
