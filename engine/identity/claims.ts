@@ -40,14 +40,23 @@ export function checkClaims(claims: Claims, { audience, issuer, databaseTime }: 
   ];
   const now = Math.floor(Date.now() / 1000);
   const latest = Math.max(now, databaseTime ?? now) + CLOCK_SKEW_SECONDS;
-  if (expiresAt !== null && hasExpired(expiresAt)) throw tokenExpired();
-  if (notBefore !== null && notBefore > latest) throw notYetValid("The token is not valid yet.", "JWT not yet valid");
+  if (expiresAt !== null && hasExpired(expiresAt)) {
+    const message = "The token has expired; refresh it or sign in again.";
+    throw new CredentialError("tokenExpired", message, "JWT expired", invalidBy(now - expiresAt));
+  }
+  if (notBefore !== null && notBefore > latest) {
+    throw notYetValid("The token is not valid yet.", "JWT not yet valid", notBefore - now);
+  }
   if (issuedAt !== null && issuedAt > latest) {
     const cause =
       databaseTime === null
         ? "by the clock of this gateway: either that is behind, or the clock of the token's issuer is ahead"
         : "by the clocks of this gateway and of the database: the clock of the token's issuer is ahead";
-    throw notYetValid(`The token was issued ${issuedAt - now} seconds from now ${cause}.`, "JWT issued at future");
+    throw notYetValid(
+      `The token was issued ${issuedAt - now} seconds from now ${cause}.`,
+      "JWT issued at future",
+      issuedAt - now,
+    );
   }
   if (!matchesAudience(claims.aud ?? [], audience)) {
     throw claimsInvalid("The token was made for another audience.", "JWT not in audience");
@@ -86,12 +95,13 @@ function matchesAudience(claim: unknown, audience: string | null): boolean {
   return audience === null || audiences.length === 0 || audiences.includes(audience);
 }
 
-function tokenExpired(): CredentialError {
-  return new CredentialError("tokenExpired", "The token has expired; refresh it or sign in again.", "JWT expired");
+function notYetValid(message: string, description: string, seconds: number): CredentialError {
+  return new CredentialError("tokenNotYetValid", message, description, invalidBy(seconds));
 }
 
-function notYetValid(message: string, description: string): CredentialError {
-  return new CredentialError("tokenNotYetValid", message, description);
+/** PostgREST's words; they show how far two clocks are apart. */
+function invalidBy(seconds: number): { readonly details: string } {
+  return { details: `Invalid by ${Math.floor(seconds)} seconds` };
 }
 
 function claimsInvalid(message: string, description: string): CredentialError {

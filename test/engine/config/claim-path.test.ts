@@ -54,16 +54,13 @@ describe("the path of a claim", () => {
     expect(at(path)).toBe(found);
   });
 
-  test.each([
-    ".role",
-    ".groups[1]",
-    ".app_metadata.role[4:]",
-    ".app_metadata.role[:-3]",
-    ".roles[0][4:-3]",
-  ])("a role is found where it was written at %s", (written) => {
-    const path = parseClaimPath(written)!;
-    expect(claimAt(withClaimAt({ iss: "us" }, path, "editor"), path)).toBe("editor");
-  });
+  test.each([".role", ".groups[1]", ".app_metadata.role[4:]", ".app_metadata.role[:-3]", ".roles[0][4:-3]"])(
+    "a role is found where it was written at %s",
+    (written) => {
+      const path = parseClaimPath(written)!;
+      expect(claimAt(withClaimAt({ iss: "us" }, path, "editor"), path)).toBe("editor");
+    },
+  );
 
   test.each([
     ".nothing",

@@ -68,6 +68,7 @@ describe("13: errors of a token", () => {
   const past = 1446678149;
   const future = 9999999999;
   const unsigned = `${tokenOf({ role }).split(".").slice(0, 2).join(".")}.AAAA`;
+  const invalidBySeconds = expect.stringMatching(/^Invalid by \d+ seconds$/);
   const byNoKey = "None of the keys was able to decode the JWT";
   const unsecured = "JWT is unsecured but expected 'alg' was not 'none'";
   const withHead = (head: object, payload = "{}") =>
@@ -88,9 +89,9 @@ describe("13: errors of a token", () => {
     ["PGRST301", "Wrong or unsupported encoding algorithm", withHead({ alg: "none" }), unsecured],
     ["PGRST301", "JWT cryptographic operation failed", "quifquirndsj.fonvoienqhhdj.iuqvnvhojah", null],
     ["PGRST303", "Parsing claims failed", jwt.sign("no claims", SECRET), null],
-    ["PGRST303", "JWT expired", tokenOf({ role, exp: past }), null],
-    ["PGRST303", "JWT not yet valid", tokenOf({ role, nbf: future }), null],
-    ["PGRST303", "JWT issued at future", unchecked({ role, iat: future }), null],
+    ["PGRST303", "JWT expired", tokenOf({ role, exp: past }), invalidBySeconds],
+    ["PGRST303", "JWT not yet valid", tokenOf({ role, nbf: future }), invalidBySeconds],
+    ["PGRST303", "JWT issued at future", unchecked({ role, iat: future }), invalidBySeconds],
     ["PGRST303", "The JWT 'exp' claim must be a number", unchecked({ role, exp: "soon" }), null],
     ["PGRST303", "The JWT 'nbf' claim must be a number", unchecked({ role, nbf: "soon" }), null],
     ["PGRST303", "The JWT 'aud' claim must be a string or an array of strings", unchecked({ role, aud: [7] }), null],
@@ -99,6 +100,13 @@ describe("13: errors of a token", () => {
     expect(response).toMatchObject({ status: 401, body: { code, message, details, hint: null } });
     const challenge = `Bearer error="invalid_token", error_description="${message}"`;
     expect(response.headers["www-authenticate"]).toBe(challenge);
+  });
+
+  test("the details say by how many seconds the times of a token are off", async () => {
+    const exp = Math.floor(Date.now() / 1000) - 3600;
+    const { body } = await client.ask("/works", { headers: { Authorization: `Bearer ${tokenOf({ role, exp })}` } });
+    const seconds = Number(/\d+/.exec((body as { details: string }).details)![0]);
+    expect(Math.abs(Date.now() / 1000 - exp - seconds)).toBeLessThan(60);
   });
 });
 
