@@ -31,6 +31,7 @@ import {
   fromSpreadOutput,
   type NamedSelectColumn,
   planSelectColumns,
+  refuseAggregateName,
   type SelectColumn,
   toOutput,
   toSpreadOutput,
@@ -378,8 +379,13 @@ function badEmbedOperator({ name }: FieldReference): ApiError {
 }
 
 function planOrdering({ field, relation, direction, nulls }: OrderTerm, context: SelectionContext): OrderExpression {
-  const value = relation === null ? planField(field, context.scope) : planRelatedOrder(relation, field, context);
+  const value = relation === null ? planOrderField(field, context) : planRelatedOrder(relation, field, context);
   return { value, direction, nulls };
+}
+
+function planOrderField(field: FieldReference, { scope, planContext }: SelectionContext): ValueExpression {
+  refuseAggregateName(field.name, { scope, ...planContext });
+  return planField(field, scope);
 }
 
 function planRelatedOrder(
@@ -411,7 +417,8 @@ function findColumnByName(
 }
 
 /** A name refers to an output of the response first, then to a column. */
-function planSelectedField(field: FieldReference, { node, scope, relations }: SelectionContext): ValueExpression {
+function planSelectedField(field: FieldReference, context: SelectionContext): ValueExpression {
+  const { node, scope, relations } = context;
   const selected = node.columns.find(
     (one) => one.field && one.aggregate === null && (one.alias ?? fieldOutputName(one.field)) === field.name,
   );
@@ -421,7 +428,7 @@ function planSelectedField(field: FieldReference, { node, scope, relations }: Se
     return selected.cast === null ? value : { kind: "cast", of: value, type: selected.cast };
   }
   const spread = relations.find((one) => one.spread && one.toOne && findColumnByName(one.columns, field));
-  return spread ? lookupExpression(spread, field) : planField(field, scope);
+  return spread ? lookupExpression(spread, field) : planOrderField(field, context);
 }
 
 function isSameField(left: FieldReference | null, right: FieldReference): boolean {

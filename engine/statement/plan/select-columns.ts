@@ -74,8 +74,8 @@ function planSelectColumn(
   options: SelectColumnOptions,
 ): NamedSelectColumn {
   const { scope, catalog, aggregates } = options;
-  const isAggregate = aggregate !== null || (field !== null && isAggregateName(field.name, options));
-  if (isAggregate && !aggregates) throw aggregatesNotAllowed();
+  if (aggregate !== null && !aggregates) throw aggregatesNotAllowed();
+  if (field !== null) refuseAggregateName(field.name, options);
   const value = field === null || isAllColumns(field) ? null : castTo(planOutput(field, scope, catalog), cast);
   const isPlain = field !== null && cast === null && aggregate === null;
   return {
@@ -91,10 +91,13 @@ function planSelectColumn(
 /** Allowed without parentheses, as PostgREST documents it, even with aggregates disabled: supabase-js users write `posts(count)`. */
 const ALLOWED_AGGREGATE_NAME = "count";
 
-/** Whether Postgres would parse the name as an aggregate of the row. */
-function isAggregateName(name: string, { scope, catalog }: SelectColumnOptions): boolean {
-  if (name === ALLOWED_AGGREGATE_NAME) return false;
-  return !scope.columns.has(name) && !scope.computed.has(name) && catalog.rowAggregates.has(name);
+/** Postgres parses a name that is no column as a call of an aggregate with the row. */
+export function refuseAggregateName(
+  name: string,
+  { scope, catalog, aggregates }: Pick<SelectColumnOptions, "scope" | "catalog" | "aggregates">,
+): void {
+  if (aggregates || name === ALLOWED_AGGREGATE_NAME || scope.columns.has(name) || scope.computed.has(name)) return;
+  if (catalog.rowAggregates.has(name)) throw aggregatesNotAllowed();
 }
 
 function aggregatesNotAllowed(): ApiError {

@@ -74,6 +74,11 @@ export const nothingExtra: Area = {
         differs: "aggregates by name",
         ours: { status: 400, body: { code: "PGRST123" } },
       }),
+      get("/works?select=count&order=count"),
+      get("/works?select=count&order=array_agg", {
+        differs: "aggregates by name",
+        ours: { status: 400, body: { code: "PGRST123" } },
+      }),
       get("/artists?select=name,works(count)", { fails: "any" }),
     ]),
     group("plans", [
