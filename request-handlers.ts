@@ -193,8 +193,8 @@ function buildSignInRoutes(
 ) {
   const keySet = keySetRoutes(keys);
   if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySet };
-  const { siteUrl, limitExpensive } = shared;
-  const options = { accounts, federation, authenticator, config, siteUrl, limitExpensive };
+  const { siteUrl, limitExpensive, currentCatalog: catalog } = shared;
+  const options = { accounts, federation, authenticator, catalog, config, siteUrl, limitExpensive };
   return {
     signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },
     signInRoutes: { ...keySet, ...authRoutes(options) },

@@ -97,6 +97,19 @@ export function applicablePolicies(
   );
 }
 
+type CatalogOwners = CatalogAccess & {
+  readonly database: { readonly owner: string };
+  readonly schemas: ReadonlyMap<string, Pick<CatalogSchema, "tables">>;
+};
+
+/** Whether policies do not bind the role: it bypasses row-level security, or inherits an owner. */
+export function bypassesPolicies(catalog: CatalogOwners, name: string): boolean {
+  const role = catalog.roles.get(name);
+  if (role?.superuser || role?.bypassesRowSecurity || catalog.hasRole(name, catalog.database.owner)) return true;
+  const tables = [...catalog.schemas.values()].flatMap((schema) => [...schema.tables.values()]);
+  return tables.some((table) => table.rowSecurity !== "off" && !isSubjectToPolicies(catalog, table, name));
+}
+
 /** What a policy requires of existing rows. Without a condition a permissive policy permits none, and a restrictive one forbids none. */
 export function policyCondition({ using, permissive }: Policy): string {
   return using ?? (permissive ? "false" : "true");

@@ -466,6 +466,6 @@ export const STUDIO_SETTINGS = {
   studioSql: optional(
     "STUDIO_SQL",
     oneOf("on", "off"),
-    "Whether administrators may run SQL in Studio and at POST /admin/v1/sql, also as the owner of the database, and view rows as a role that bypasses row-level security. Unset: `on` where STUDIO is open by default, otherwise `off`.",
+    "Whether administrators may run SQL in Studio and at POST /admin/v1/sql, also as the owner of the database, view rows as a role that policies do not bind (one that bypasses row-level security, or inherits an owner), and make API keys of one. Unset: `on` where STUDIO is open by default, otherwise `off`.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;

@@ -1,4 +1,5 @@
 import { readUserId, SESSION_CLAIM } from "../../engine/accounts/validate-claims.ts";
+import { bypassesPolicies } from "../../engine/catalog/access.ts";
 import { type Config, isLoopbackHost } from "../../engine/config/config.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { type Caller, isActedAs, isAdministrator } from "../../engine/identity/caller.ts";
@@ -73,9 +74,8 @@ async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, ser
 
 /** A role that no policy restricts has the power of SQL as the owner, and needs its setting. */
 function refuseBypass(name: string, { catalog, config }: AdminServices): void {
-  const role = catalog().roles.get(name)!;
-  if (config.studioSql || !(role.superuser || role.bypassesRowSecurity)) return;
-  throw permissionDenied(`The role "${name}" bypasses row-level security: to view rows as it, set STUDIO_SQL=on.`);
+  if (config.studioSql || !bypassesPolicies(catalog(), name)) return;
+  throw permissionDenied(`The role "${name}" is not bound by policies: to view rows as it, set STUDIO_SQL=on.`);
 }
 
 /** Neither another machine nor another page: also none whose name was made to resolve to this machine (DNS rebinding). */

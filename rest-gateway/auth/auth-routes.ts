@@ -1,5 +1,6 @@
 import type { Accounts } from "../../engine/accounts/accounts.ts";
 import type { Federation } from "../../engine/accounts/federation/federation.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { makeCsrfProtection } from "../../http/csrf-protection.ts";
@@ -19,7 +20,8 @@ type AuthRouteOptions = {
   readonly accounts: Accounts;
   readonly federation: Federation;
   readonly authenticator: Authenticator;
-  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects">;
+  readonly catalog: () => Catalog;
+  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql">;
   /** The public URL of the service. */
   readonly siteUrl: () => string;
 };
@@ -55,13 +57,14 @@ export function authPathPrefixes({
   accounts,
   federation,
   authenticator,
+  catalog,
   config,
   siteUrl,
 }: AuthRouteOptions): Readonly<Record<string, GatewayHandler>> {
   const services = { accounts, authenticator, csrf: makeCsrfProtection(config) };
   return {
     ...federationHandlers({ ...services, federation, render: makePageRenderer(config), siteUrl }),
-    [API_KEYS_PATH]: apiKeyRoutes(services),
+    [API_KEYS_PATH]: apiKeyRoutes({ ...services, catalog, config }),
   };
 }
 

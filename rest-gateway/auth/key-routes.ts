@@ -1,5 +1,8 @@
 import { type ApiKey, parseExpiryDate } from "../../engine/accounts/api-keys.ts";
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
+import { bypassesPolicies } from "../../engine/catalog/access.ts";
+import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Config } from "../../engine/config/config.ts";
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
 import { HttpError, notFound } from "../../http/http-error.ts";
@@ -27,9 +30,15 @@ const NEW_KEY_FIELDS = {
   expires: OPTIONAL_TIMESTAMP,
 };
 
+type ApiKeyDependencies = AuthDependencies & {
+  readonly catalog: () => Catalog;
+  readonly config: Pick<Config, "studioSql">;
+};
+
 /** Handles /auth/keys and /auth/keys/{id}: API keys, for signed-in administrators. */
-export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
-  const { apiKeys } = services.accounts;
+export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
+  const { accounts, catalog, config } = services;
+  const { apiKeys } = accounts;
 
   /** The acting user; null for a token that names nobody, as the one of an open Studio. */
   const authenticateAdmin = async (request: GatewayRequest): Promise<string | null> => {
@@ -49,6 +58,7 @@ export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
       POST: async (request) => {
         const actor = await authenticateAdmin(request);
         const { role, name, owner, expires } = await readFields(request, NEW_KEY_FIELDS);
+        if (!config.studioSql && bypassesPolicies(catalog(), role)) throw bypassingKeyRefused(role);
         const { id, key } = await apiKeys.create(
           {
             role,
@@ -73,6 +83,13 @@ export function apiKeyRoutes(services: AuthDependencies): GatewayHandler {
 
   const [collectionMethods, memberMethods] = [collection!, member!].map((methods) => new Map(Object.entries(methods)));
   return (request) => dispatchMethod(request.path === API_KEYS_PATH ? collectionMethods! : memberMethods!, request);
+}
+
+/** Such a key has the power of SQL as the owner. */
+function bypassingKeyRefused(role: string): HttpError {
+  return new HttpError(403, "PERMISSION_DENIED", `Policies do not bind the role "${role}".`, {
+    hint: `Set STUDIO_SQL=on to let administrators make such keys, or use: npm run keys -- create --role ${role}`,
+  });
 }
 
 function readKeyId({ path }: GatewayRequest): string {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../until.ts";
 import { ADMIN_EMAIL, type OperatedService, openOperatedService, tokenFor, USER_EMAIL } from "./operated-service.ts";
@@ -273,6 +274,29 @@ describe("POST /admin/v1/view-as", () => {
     const refused = await viewAs({ role: "service_role" });
     expect(refused.status).toBe(403);
     expect(refused.body.error.message).toContain("set STUDIO_SQL=on");
+  });
+
+  test("so does a role that inherits the owner of tables", async () => {
+    const { owner } = operated;
+    const heir = `heir_${randomUUID().slice(0, 8)}`;
+    const role = `owner_${randomUUID().slice(0, 8)}`;
+    await owner.query(`create role ${role}; create role ${heir}; grant ${heir} to authenticator;
+      insert into auth.roles values ('${heir}', 'A role of a project.')`);
+    const statusesOf = async () => {
+      const body = { role: heir };
+      const key = await operated.send("/auth/keys", { token: operated.tokens.admin, body });
+      return [(await viewAs(body)).status, key.status];
+    };
+    try {
+      await owner.query("notify pgrst, 'reload schema'");
+      await until(async () => isDeepStrictEqual(await statusesOf(), [200, 201]));
+      await owner.query(`create table public.kept (id integer); alter table public.kept enable row level security;
+        alter table public.kept owner to ${role}; grant ${role} to ${heir}`);
+      await until(async () => isDeepStrictEqual(await statusesOf(), [403, 403]));
+    } finally {
+      await owner.query(`drop table if exists public.kept; delete from auth.api_keys where role = '${heir}';
+        delete from auth.roles where name = '${heir}'; drop role ${heir}; drop role ${role}`);
+    }
   });
 
   test.each([

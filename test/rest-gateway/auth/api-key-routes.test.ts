@@ -3,6 +3,7 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Wire } from "../../plugins/server/socket/wire.ts";
 import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { type Gateways, newPerson, newSession, openGateways } from "./gateways.ts";
 
@@ -26,8 +27,8 @@ const revoke = (id: number | string) => gateways.get(at(`/auth/keys/${id}`), { t
 describe("an API key that an administrator creates", () => {
   test("may be that of nobody in particular, as in an open Studio, but not of somebody who is acted as", async () => {
     const sign = (claims: object) => ({ token: jwt.sign({ role: "admin", ...claims }, SECRET) });
-    expect((await create({ role: "service_role" }, sign({ act: { sub: "operator" } }))).status).toBe(403);
-    const { status, body } = await create({ role: "service_role" }, sign({}));
+    expect((await create({ role: "admin" }, sign({ act: { sub: "operator" } }))).status).toBe(403);
+    const { status, body } = await create({ role: "admin" }, sign({}));
     expect(status).toBe(201);
     const { rows } = await gateways.owner.query(
       "select details ->> 'by' as by from auth.audit_log where details ->> 'api_key' = $1",
@@ -112,6 +113,19 @@ describe("an API key that an administrator creates", () => {
     const result = await create(key);
     expect(result).toMatchObject({ status: 400, body: { error: { code } } });
     expect(result.body.error.details[0].field).toBe(field);
+  });
+
+  test("in a role that policies do not bind needs STUDIO_SQL=on", async () => {
+    const refused = await create({ role: "service_role" });
+    expect(refused).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
+    const before = (await list()).length;
+    const permitting = await serve(gateways.database, { STUDIO_SQL: "on" });
+    try {
+      const made = await gateways.post(`${permitting.url}/auth/keys`, { role: "service_role" }, { token });
+      expect([made.status, (await list()).length]).toEqual([201, before + 1]);
+    } finally {
+      await permitting.stop();
+    }
   });
 
   test("for an unknown user is 404", async () => {

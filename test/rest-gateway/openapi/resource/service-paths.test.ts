@@ -104,6 +104,9 @@ function mountedAddresses(): string[] {
     accounts,
     federation: makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log: pino({ level: "silent" }) }),
     authenticator: makeAuthenticator({ ...config, keys }),
+    catalog: (): never => {
+      throw new Error("The routes are only listed.");
+    },
     config,
     siteUrl,
     limitExpensive: makeExpensiveRequestLimit(null),
