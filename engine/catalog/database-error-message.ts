@@ -34,9 +34,13 @@ export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): Da
   return { message: error.message, ...namedColumn(error.detail), ...(error.hint && { hint: error.hint }) };
 }
 
-/** The message for a value that is too large for an index (a third of a page) or a tsvector (1 MB); null for other errors. */
-export function valueTooLongMessage({ code }: DatabaseError): string | null {
-  return code === "54000" ? "A value is too long." : null;
+/** The message for a value whose error has a SQLSTATE that other faults have too; null for other errors. */
+export function invalidValueMessage({ code, message, position, internalPosition }: DatabaseError): string | null {
+  // An entry of an index has at most a third of a page, a tsvector 1 MB.
+  if (code === "54000") return "A value is too long.";
+  // For example a tsquery. Errors in SQL text have a position.
+  const isOfSql = position !== undefined || internalPosition !== undefined;
+  return code === "42601" && !isOfSql ? message : null;
 }
 
 /** Errors raised by functions, and Postgres's data exceptions (class 22). Postgres's own classes with letters are F0, HV, P0 and XX. */

@@ -4,7 +4,7 @@ import pg, { type DatabaseError } from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import {
   databaseErrorMessage as sentenceOfSql,
-  valueTooLongMessage,
+  invalidValueMessage,
 } from "../../engine/catalog/database-error-message.ts";
 import {
   ANONYMOUS_NOT_SERVED,
@@ -124,8 +124,8 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
     if (anonymous && isRoleRefused(error)) return { message: ANONYMOUS_NOT_SERVED, code: "AUTH_REQUIRED" };
     return { message: "This token's role is not allowed here.", code: "PERMISSION_DENIED" };
   }
-  const tooLong = valueTooLongMessage(error);
-  if (tooLong) return { message: tooLong, code: "VALIDATION_ERROR" };
+  const invalidValue = invalidValueMessage(error);
+  if (invalidValue) return { message: invalidValue, code: "VALIDATION_ERROR" };
   if (isSchemaOutdated(error)) return { message: SCHEMA_CHANGED_MESSAGE, code: "SERVICE_UNAVAILABLE" };
   const httpError = toHttpError(error, { anonymous });
   const code = CODE_OVERRIDES[error.code ?? ""] ?? toGraphQLBody(httpError).extensions.code;

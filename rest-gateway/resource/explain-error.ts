@@ -3,7 +3,7 @@ import type { Catalog } from "../../engine/catalog/catalog.ts";
 import {
   type DatabaseErrorMessage,
   databaseErrorMessage,
-  valueTooLongMessage,
+  invalidValueMessage,
 } from "../../engine/catalog/database-error-message.ts";
 import { baseTypeOf } from "../../engine/catalog/types.ts";
 import {
@@ -46,7 +46,7 @@ function toResourceError(thrown: unknown, context: ErrorContext): HttpError {
   if (!(thrown instanceof pg.DatabaseError)) return toHttpError(thrown);
   if (thrown.code === "42501") return permissionDenied(context);
   if (isSchemaOutdated(thrown)) return toHttpError(unavailable(SCHEMA_CHANGED_MESSAGE, thrown));
-  const valueMessage = valueFault(thrown);
+  const valueMessage = invalidValueMessage(thrown);
   const general = toHttpError(thrown, context);
   const sentence: DatabaseErrorMessage | null =
     valueMessage === null ? databaseErrorMessage(thrown, context.catalog) : { message: valueMessage };
@@ -87,14 +87,6 @@ function formatMessage({ code }: pg.DatabaseError, [first, ...others]: readonly 
 function fieldNamesOf(values: readonly SentValue[]): readonly string[] | null {
   const fields = [...new Set(values.map(({ field }) => field))];
   return fields.every((field) => field !== null) ? fields : null;
-}
-
-/** The message for a value with a SQLSTATE that statements can have too; null for other errors. */
-function valueFault(error: pg.DatabaseError): string | null {
-  const { code, message, position, internalPosition } = error;
-  // For example a tsquery. Errors in SQL text have a position.
-  const isOfSql = position !== undefined || internalPosition !== undefined;
-  return code === "42601" && !isOfSql ? message : valueTooLongMessage(error);
 }
 
 type ErrorDetails = { readonly status: number; readonly message: string; readonly faults: readonly FieldError[] };

@@ -37,6 +37,8 @@ type Field = GraphQLField<unknown, unknown>;
 
 const MAX_DEPTH = 5;
 const CURSORS: ReadonlySet<string> = new Set(["after", "before"]);
+/** A malformed one is an error only where Postgres evaluates it, which depends on the plan of the statement. */
+const TEXT_QUERIES = ["de & !summer", "one | su:*", ""];
 const LANGUAGES = ["simple", "english", "simple", "none such"];
 /** Inputs with a field per column, relation or operator. */
 const CONDITIONS = /(Where|Operators)Input_*$/;
@@ -206,7 +208,10 @@ class OperationWriter {
     if (!isNonNullType(type) && name !== "last" && this.#happens(5)) return null;
     if (COUNTS.has(name)) return this.#oneOf([1, 1, 2, 3, 5, 12, this.#happens(3) ? -1 : 0]);
     if (name === "language" && getNamedType(type).name === "String") return this.#oneOf(LANGUAGES);
-    return this.#inputValue(type, depth);
+    const value = this.#inputValue(type, depth);
+    return name === "fts" && isInputObjectType(type)
+      ? { ...(value as object), query: this.#oneOf(TEXT_QUERIES) }
+      : value;
   }
 
   #inputValue(type: GraphQLInputType, depth: number): unknown {

@@ -116,6 +116,15 @@ describe("an error", () => {
     expect(errors).toMatchObject([{ message: "A value is too long.", extensions: { code: "VALIDATION_ERROR" } }]);
   });
 
+  test("of a malformed query of a text search is a client error", async () => {
+    const { errors } = await graphql.ask(`{ parts(where: { place: { fts: { query: "'" } } }) { totalCount } }`, {
+      token: tokenFor(1),
+    });
+    expect(errors).toMatchObject([
+      { message: `syntax error in tsquery: "'"`, path: ["parts"], extensions: { code: "VALIDATION_ERROR" } },
+    ]);
+  });
+
   test("of a JSON value that is nested too deeply is a client error", async () => {
     const value = "[".repeat(20_000) + "]".repeat(20_000);
     const response = await fetch(graphql.url, {
