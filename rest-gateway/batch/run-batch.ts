@@ -52,6 +52,8 @@ export type BatchInterface<Parsed extends ParsedRequest> = {
   headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRequest["headers"];
   /** Whether no response to a result of the request can be an error, so that it may be committed before. */
   isDecided(parsed: Parsed, intent: Intent, prepared: PreparedRequest): boolean;
+  /** Whether the response to a successful request needs further statements. */
+  readsFurther(parsed: Parsed): boolean;
   respond(responses: readonly GatewayResponse[]): GatewayResponse;
 };
 
@@ -91,13 +93,21 @@ export async function handleBatch<Parsed extends ParsedRequest>(
   }
 }
 
+/** Thrown where a group has run too much for the response of one of its parts; see BatchRun. */
+class GroupTooLarge extends Error {}
+
 /** While the schema changes, the whole batch is run again: what failed has changed nothing. */
 async function runRepeatedly<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
   const { refreshCatalog } = received.batch.pipeline;
+  let grouping: Grouping = "largest";
   for (let attempt = 1; ; attempt++) {
     try {
-      return await runOnce(received);
+      return await runOnce(received, grouping);
     } catch (thrown) {
+      if (thrown instanceof GroupTooLarge && grouping === "largest") {
+        grouping = "decided";
+        continue;
+      }
       if (!(thrown instanceof PartFailure) || !thrown.parsed || !refreshCatalog || attempt === MAX_ATTEMPTS)
         throw thrown;
       if (!isSchemaOutdated(thrown.cause) || !(await refreshCatalog(thrown.parsed.catalog))) throw thrown;
@@ -105,7 +115,10 @@ async function runRepeatedly<Parsed extends ParsedRequest>(received: ReceivedBat
   }
 }
 
-async function runOnce<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
+async function runOnce<Parsed extends ParsedRequest>(
+  received: ReceivedBatch<Parsed>,
+  grouping: Grouping,
+): Promise<GatewayResponse> {
   const { request, caller, batch } = received;
   const { pipeline } = batch;
   const scope = batch.scopeOf(request);
@@ -118,7 +131,8 @@ async function runOnce<Parsed extends ParsedRequest>(received: ReceivedBatch<Par
     const end = scope.rollback ? "checked" : "commit";
     return pipeline.database.transaction(
       context,
-      async (_query, queryTogether) => batch.respond(await new BatchRun(received, queryTogether, budget).run(end)),
+      async (_query, queryTogether) =>
+        batch.respond(await new BatchRun(received, queryTogether, budget, grouping).run(end)),
       options,
     );
   }
@@ -133,7 +147,7 @@ async function runOnce<Parsed extends ParsedRequest>(received: ReceivedBatch<Par
       },
       options,
     );
-  const make = async () => batch.respond(await new BatchRun(received, queryTogether, budget).run(null));
+  const make = async () => batch.respond(await new BatchRun(received, queryTogether, budget, grouping).run(null));
   return pipeline.idempotency.run({ ...toKeyedRequest(received, key), make }, transact);
 }
 
@@ -165,6 +179,7 @@ type PendingPart<Parsed extends ParsedRequest> = {
   readonly intent: Intent;
   readonly prepared: PreparedRequest;
   readonly runIntent: RunIntent;
+  readonly isDecided: boolean;
   /** Headers besides those of the response. */
   readonly addedHeaders: Readonly<Record<string, string>>;
 };
@@ -175,19 +190,33 @@ const NOTHING = { text: "select", values: [] };
 /** What is known of a part while it is parsed and planned. */
 type PartProgress = { request: GatewayRequest; parsed: ParsedRequest | null };
 
-/** The parts of one attempt, in groups: what is known without a result of an earlier part is sent in one write. */
+/** Largest: a group ends where a result of it is needed. Decided: also after each part whose response can be an error. */
+type Grouping = "largest" | "decided";
+
+/**
+ * The parts of one attempt, in groups: what is known without a result of an earlier part is sent in one write. So later
+ * parts may have run when a part turns out to have failed. If the error depends on that, everything is rolled back and
+ * run again in smaller groups.
+ */
 class BatchRun<Parsed extends ParsedRequest> {
   readonly #received: ReceivedBatch<Parsed>;
   readonly #queryTogether: QueryTogether;
   readonly #budget: ResponseBudget;
+  readonly #grouping: Grouping;
   readonly #responses: GatewayResponse[] = [];
   readonly #parsedBodies = new Map<number, unknown>();
   #pending: PendingPart<Parsed>[] = [];
 
-  constructor(received: ReceivedBatch<Parsed>, queryTogether: QueryTogether, budget: ResponseBudget) {
+  constructor(
+    received: ReceivedBatch<Parsed>,
+    queryTogether: QueryTogether,
+    budget: ResponseBudget,
+    grouping: Grouping,
+  ) {
     this.#received = received;
     this.#queryTogether = queryTogether;
     this.#budget = budget;
+    this.#grouping = grouping;
   }
 
   /** Null leaves the transaction open. */
@@ -197,9 +226,7 @@ class BatchRun<Parsed extends ParsedRequest> {
       await this.#prepare(index, part);
     }
     if (end === "checked" && this.#pending.length === 0) await this.#queryTogether([NOTHING], { end });
-    const isDecided = this.#pending.every(({ executable: { parsed }, intent, prepared }) =>
-      this.#received.batch.isDecided(parsed, intent, prepared),
-    );
+    const isDecided = this.#pending.every((part) => part.isDecided);
     await this.#flush(end === "commit" && !isDecided ? null : end);
     return this.#responses;
   }
@@ -210,7 +237,7 @@ class BatchRun<Parsed extends ParsedRequest> {
       await this.#parseAndPlan(index, part, progress);
     } catch (error) {
       // The statements of earlier parts may be what failed.
-      if (error instanceof BatchFailure) throw error;
+      if (error instanceof BatchFailure || error instanceof GroupTooLarge) throw error;
       // Otherwise they are run now: the first failure is the one that is reported.
       await this.#flush(null);
       throw new PartFailure(index, error, progress.request, progress.parsed);
@@ -233,9 +260,10 @@ class BatchRun<Parsed extends ParsedRequest> {
     const runIntent: RunIntent = (intent, planKey) =>
       runFurther(executable, this.#runAlone(executable), intent, planKey);
     const { intent, prepared } = await prepareExecution(executable, runIntent);
-    this.#pending.push({ index, executable, intent, prepared, runIntent, addedHeaders });
+    const isDecided = batch.isDecided(found, intent, prepared);
+    this.#pending.push({ index, executable, intent, prepared, runIntent, isDecided, addedHeaders });
     // Its response reads further rows, which later parts may change.
-    if (found.needsTransaction) await this.#flush(null);
+    if (batch.readsFurther(found) || (this.#grouping === "decided" && !isDecided)) await this.#flush(null);
   }
 
   #requestOf(index: number, part: BatchPart, addedHeaders: Record<string, string>): GatewayRequest {
@@ -298,7 +326,8 @@ class BatchRun<Parsed extends ParsedRequest> {
     let at = 0;
     for (const [position, part] of group.entries()) {
       const { length } = requests[position]!;
-      this.#responses.push(await this.#respond(part, results.slice(at, at + length)));
+      const isLast = position === group.length - 1;
+      this.#responses.push(await this.#respond(part, results.slice(at, at + length), isLast));
       at += length;
     }
   }
@@ -306,34 +335,38 @@ class BatchRun<Parsed extends ParsedRequest> {
   async #respond(
     { index, executable, prepared, runIntent, addedHeaders }: PendingPart<Parsed>,
     results: Parameters<typeof readGroupResult>[1],
+    isLast: boolean,
   ): Promise<GatewayResponse> {
     const { parsed, pipeline, request } = executable;
     try {
       const result = readGroupResult(prepared, results);
-      const response = await pipeline.dialect.respond(parsed, prepared.plan, result, runIntent);
+      const runNext: RunIntent = isLast ? runIntent : () => Promise.reject(new GroupTooLarge());
+      const response = await pipeline.dialect.respond(parsed, prepared.plan, result, runNext);
       // In a transaction no result is streamed.
       return { ...(response as GatewayResponse), headers: { ...addedHeaders, ...response.headers } };
     } catch (error) {
-      throw error instanceof BatchFailure ? error : new PartFailure(index, error, request, parsed);
+      if (error instanceof BatchFailure || error instanceof GroupTooLarge) throw error;
+      throw new PartFailure(index, error, request, parsed);
     }
   }
 }
 
-/** The failure of the part that the failed statement belongs to. */
+/** The failure of the part that the failed statement belongs to, unless an earlier part may have failed too. */
 function failureOf<Parsed extends ParsedRequest>(
   error: unknown,
   group: readonly PendingPart<Parsed>[],
   requests: readonly (readonly unknown[])[],
-): BatchFailure {
+): BatchFailure | GroupTooLarge {
   let failed = failedStatementOf(error);
   if (failed === null) return new BatchFailure(null, error);
-  for (const [position, { index, executable, intent, prepared }] of group.entries()) {
+  for (const [position, { index, executable, intent, prepared, isDecided }] of group.entries()) {
     const { length } = requests[position]!;
     if (failed < length) {
       const explained = explainGroupError(prepared, error, failed);
       rememberIntent(explained, intent);
       return new PartFailure(index, explained, executable.request, executable.parsed);
     }
+    if (!isDecided) return new GroupTooLarge();
     failed -= length;
   }
   return new BatchFailure(null, error);

@@ -41,6 +41,7 @@ import {
   type ResourceRequest,
   type ResourceRows,
   readResourceBody,
+  requestsLinks,
 } from "./request.ts";
 import { makeResourceBatches } from "./resource-batch.ts";
 import { cacheHeaders } from "./respond.ts";
@@ -197,7 +198,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
   ): ParsedResourceRequest | ReadyResponse | null {
     const address = parseAddress(request.path);
     const resource = this.#findResource(request, address, caller, served);
-    const { catalog, collections, target, negotiated, parameters } = resource;
+    const { catalog, collections, target } = resource;
     if (address.canonical !== request.path) return { response: redirectToCanonical(resource) };
     const { method } = request;
     const methods = methodsOf(resource);
@@ -206,8 +207,6 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     const isWrite = !isReadMethod(method);
     const operation = operationOf(resource);
     const { intent, precheck } = operation;
-    // Links are read after the change, which must not be committed if it is tried again because of them.
-    const hasLinks = negotiated.links || parameters.has("links");
     const isNested = method === "POST" && target.nested !== null && !target.action;
     return {
       catalog,
@@ -219,7 +218,8 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       version: collections.version,
       body: isWrite ? () => readResourceBody(resource) : EMPTY_BYTES,
       rollback: false,
-      needsTransaction: isWrite && (hasLinks || isNested),
+      // A change must not be committed if it is tried again because of its links.
+      needsTransaction: isWrite && (requestsLinks(resource) || isNested),
       isQueueable: Boolean(target.action),
       resource,
       operation,

@@ -31,6 +31,11 @@ export type ResourceRequest = {
 /** The limits of bodies sent to a collection, and to a single row. */
 export type ResourceBodyLimits = { readonly rows: FindBodyLimit; readonly row: FindBodyLimit };
 
+/** Links are read after the rows. */
+export function requestsLinks({ negotiated, parameters }: ResourceRequest): boolean {
+  return negotiated.links || parameters.has("links");
+}
+
 export function readResourceBody({ request, target, caller, bodyLimits }: ResourceRequest): Promise<Buffer> {
   const limitOf = target.key === null ? bodyLimits.rows : bodyLimits.row;
   return request.readBody(limitOf(caller));

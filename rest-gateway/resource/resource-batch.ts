@@ -8,7 +8,8 @@ import { type BatchInterface, handleBatch } from "../batch/run-batch.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "../http/request.ts";
 import { dispatchMethod } from "../http/router.ts";
 import type { ParsedRequest, Pipeline } from "../pipeline.ts";
-import { parseAddress, type ResourceTarget } from "./parse/address.ts";
+import { parseAddress } from "./parse/address.ts";
+import { type ResourceRequest, requestsLinks } from "./request.ts";
 import { negotiateVersion, type ReadVersions } from "./versions.ts";
 
 export const BATCH_COLLECTION = "batch";
@@ -24,7 +25,7 @@ const CLOSING = Buffer.from("}");
 
 /** A parsed request, as far as a batch looks at it. */
 type ParsedPart = ParsedRequest & {
-  readonly resource: { readonly request: Pick<GatewayRequest, "method">; readonly target: ResourceTarget };
+  readonly resource: ResourceRequest;
 };
 
 type ResourceBatchOptions<Parsed extends ParsedPart> = {
@@ -79,6 +80,7 @@ function batchInterface<Parsed extends ParsedPart>(
     toFullPath: (path) => (isPathUnder("/api", path.split("?", 1)[0]!) ? path : `${base}${path}`),
     headersOf: inheritHeaders,
     isDecided: isPlainInsert,
+    readsFurther: ({ needsTransaction, resource }) => needsTransaction || requestsLinks(resource),
     respond: (responses) => ({
       status: 200,
       headers: { "Content-Type": "application/json; charset=utf-8" },

@@ -47,6 +47,7 @@ export function makeTableBatch<Parsed extends ParsedRequest>({
     toFullPath: (path) => (isPathUnder(TABLE_PREFIX, path.split("?", 1)[0]!) ? path : `${TABLE_PREFIX}${path}`),
     headersOf,
     isDecided,
+    readsFurther: () => false,
     respond: (responses) => ({
       status: 200,
       headers: { "Content-Type": BATCH_TYPE },

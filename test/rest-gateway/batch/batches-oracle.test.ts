@@ -162,9 +162,6 @@ function isGuarded({ verb, maxAffected }: Pick<Step, "verb" | "maxAffected">): b
 /** Thrown where SQL alone would not fail. */
 class Guard extends Error {}
 
-/** The same where the result is read first: a later statement that was sent with it may fail before. */
-class LateGuard extends Guard {}
-
 type Resolve = <T>(value: T) => T | string | number | null;
 
 function sqlOf({ verb, table, rows, id, returns }: Step, resolve: Resolve) {
@@ -195,7 +192,7 @@ function sqlOf({ verb, table, rows, id, returns }: Step, resolve: Resolve) {
 
 /** The rows of each statement, or which one has failed; null for the commit. */
 type Expected =
-  | { readonly failed: number | null; readonly isLate: boolean }
+  | { readonly failed: number | null }
   | { readonly failed: false; readonly results: readonly (readonly ResolvedRow[])[] };
 
 /** The same statements in one transaction of SQL. */
@@ -216,8 +213,7 @@ async function runBySql(owner: pg.Client, steps: readonly Step[], role: Role, su
       );
       const { rows, rowCount } = await owner.query(text, values);
       if (isGuarded(step) && rowCount! > step.maxAffected!) throw new Guard();
-      if (step.singular && rowCount !== 1)
-        throw step.verb === "select" || step.verb === "call" ? new LateGuard() : new Guard();
+      if (step.singular && rowCount !== 1) throw new Guard();
       results.push(rows);
     }
     current = null;
@@ -226,7 +222,7 @@ async function runBySql(owner: pg.Client, steps: readonly Step[], role: Role, su
   } catch (error) {
     await owner.query("rollback");
     if (!(error instanceof pg.DatabaseError) && !(error instanceof Guard)) throw error;
-    return { failed: current, isLate: error instanceof LateGuard };
+    return { failed: current };
   }
 }
 
@@ -327,7 +323,7 @@ async function compare(steps: readonly Step[], role: Role, sub: number | null, c
   else {
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(after).toEqual(before);
-    if (expected.failed !== null && !expected.isLate) expect(answer.body).toMatchObject({ index: expected.failed });
+    if (expected.failed !== null) expect(answer.body).toMatchObject({ index: expected.failed });
   }
   if (comparesEach) await compareEach(parts, headers, answer, expected);
   return expected.failed === false ? "committed" : expected.failed === null ? "failed at the commit" : "failed";
@@ -352,7 +348,6 @@ async function compareEach(
     return;
   }
   await restore();
-  if (expected.isLate && (answer.body as { index: number }).index !== expected.failed) return;
   if (REFERENCE_FAILED.test(JSON.stringify(answer.body))) return;
   const failed = responses!.at(-1)!;
   const own = { status: failed.status, body: { ...(failed.body as object), index: expected.failed } };

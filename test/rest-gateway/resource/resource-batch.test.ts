@@ -92,6 +92,43 @@ describe("a batch of the resource interface", () => {
     expect(await labels()).toEqual(["top"]);
   });
 
+  test("reports the first operation that fails, as it is before later operations", async () => {
+    const missing = (method: string): Operation => ({
+      method,
+      path: "/shelves/2",
+      ...(method === "PATCH" && { body: { label: "x" } }),
+    });
+    const other = { method: "GET", path: "/shelves/2/books" };
+    for (const first of [missing("PATCH"), missing("DELETE"), missing("GET"), other]) {
+      for (const later of [shelf(2, "middle"), shelf(3, "top")]) {
+        expect(await send([first, later])).toMatchObject({
+          status: 404,
+          body: { error: { code: "RESOURCE_NOT_FOUND" }, index: 0 },
+        });
+        expect(await send([shelf(4, "low"), first, later])).toMatchObject({ status: 404, body: { index: 1 } });
+      }
+    }
+    expect(
+      await send([missing("GET"), shelf(3, "top")], { headers: { "Idempotency-Key": randomUUID() } }),
+    ).toMatchObject({ status: 404, body: { index: 0 } });
+    expect(await labels()).toEqual(["top"]);
+  });
+
+  test("responds to a read as of its own place", async () => {
+    const created = { method: "POST", path: "/shelves/2/books", body: { title: "A" } };
+    const { status, body } = await send([
+      { method: "GET", path: "/shelves/1?links=true" },
+      { method: "GET", path: "/shelves/1/books" },
+      { method: "DELETE", path: "/shelves/1" },
+      shelf(2, "middle"),
+      created,
+    ]);
+    await resources.owner.query("insert into public.shelves values (1, 'top', null)");
+    expect(status).toBe(200);
+    expect(Object.keys(body.data[0].body._links)).toContain("delete");
+    expect(body.data[1].body.data).toEqual([]);
+  });
+
   test("fails with the error that the operation has by itself", async () => {
     const operation = { method: "POST", path: "/shelves", body: { id: 2, label: "top" } };
     const batch = await send([operation]);
