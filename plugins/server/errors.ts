@@ -3,8 +3,8 @@ import { GraphQLError, type GraphQLFormattedError, Kind } from "grafast/graphql"
 import pg, { type DatabaseError } from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import {
-  databaseErrorMessage as sentenceOfSql,
   invalidValueMessage,
+  databaseErrorMessage as sentenceOfSql,
 } from "../../engine/catalog/database-error-message.ts";
 import {
   ANONYMOUS_NOT_SERVED,
