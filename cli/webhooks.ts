@@ -4,6 +4,7 @@ import type { Config } from "../engine/config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../engine/database/owner-pool.ts";
 import type { Webhook } from "../rest-gateway/webhooks/delivery.ts";
 import { makeWebhookSender } from "../rest-gateway/webhooks/send-delivery.ts";
+import { readWebhookStates, type WebhookState } from "../rest-gateway/webhooks/webhook-store.ts";
 import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./command-context.ts";
 
@@ -19,25 +20,6 @@ const MAX_LISTED = 100;
 /** SQLSTATE of a text that is no time. */
 const INVALID_TIME = "22007";
 
-const LIST = `
-  select webhook.name, webhook.table_name as "table", array_to_string(webhook.events, ',') as events, webhook.url,
-    case when not webhook.is_enabled then 'disabled' when webhook.disabled_because is not null then 'stopped' else 'enabled' end
-      as state,
-    waiting.count as waiting, waiting.oldest, dead.count as dead,
-    coalesce(webhook.disabled_because, failed.last_error) as "last error"
-  from api.webhooks webhook,
-    lateral (
-      select count(*), min(recorded_at) as oldest from private.webhook_deliveries
-      where webhook_id = webhook.id and state = 'pending'
-    ) as waiting,
-    lateral (
-      select count(*) from private.webhook_deliveries where webhook_id = webhook.id and state = 'dead'
-    ) as dead
-    left join lateral (
-      select last_error from private.webhook_deliveries
-      where webhook_id = webhook.id and last_error is not null order by id desc limit 1
-    ) as failed on true
-  order by webhook.name`;
 const DEAD = `
   select delivery.delivery_id as id, webhook.name as webhook, delivery.type, delivery.key, delivery.recorded_at as recorded,
     delivery.attempts, delivery.last_error as "last error"
@@ -55,8 +37,8 @@ const KEEP_BOTH_SECRETS = "update api.webhooks set secret = secret || ' ' || $2 
 const ACTIONS: Readonly<Record<string, WebhooksAction>> = {
   async list({ client, args }) {
     if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
-    const { rows } = await client.query(LIST);
-    console.log(rows.length > 0 ? formatRecords(rows) : "No webhooks found.");
+    const webhooks = (await readWebhookStates(client, null)).map(toListedRecord);
+    console.log(webhooks.length > 0 ? formatRecords(webhooks) : "No webhooks found.");
   },
   async dead({ client, args: [name, ...others] }) {
     if (others.length > 0) throw new UsageError(`Unexpected argument "${others[0]}".`);
@@ -86,6 +68,22 @@ const ACTIONS: Readonly<Record<string, WebhooksAction>> = {
     console.log(await inOwnerTransaction(asOwner, async () => work(client, await findWebhook(client, args))));
   },
 };
+
+function toListedRecord({
+  events,
+  pending,
+  oldestAt,
+  deliveredAt,
+  disabledBecause,
+  lastError,
+  ...state
+}: WebhookState) {
+  const { name, table, url, dead } = state;
+  return {
+    ...{ name, table, events: events.join(), url, state: state.state, waiting: pending, oldest: oldestAt, dead },
+    ...{ "last delivery": deliveredAt, "last error": disabledBecause ?? lastError },
+  };
+}
 
 type FoundWebhook = Webhook & { readonly qualifiedTable: readonly string[] };
 
@@ -135,7 +133,7 @@ async function finishRotation(client: pg.ClientBase, { id, name, secret }: Webho
 
 await runCommand({
   usage: `${commandLine("webhooks")}
-  Lists the webhooks: their state, how many deliveries wait and since when, dead deliveries, and the last error.
+  Lists the webhooks: their state, how many deliveries wait and since when, dead deliveries, the last delivery, and the last error.
 ${commandLine("webhooks", "dead [NAME]")}
   Lists deliveries that have failed for good.
 ${commandLine("webhooks", "replay NAME [--since TIME] [--until TIME]")}

@@ -987,15 +987,17 @@ comment on table private.webhook_deliveries is 'Changes that have not been deliv
 -- table private.webhook_leases
 create table private.webhook_leases (
   webhook_id uuid not null,
-  holder uuid not null,
+  holder uuid,
   expires_at timestamp with time zone not null,
+  delivered_at timestamp with time zone,
   constraint webhook_leases_pkey PRIMARY KEY (webhook_id)
 );
 alter table private.webhook_leases enable row level security;
+comment on column private.webhook_leases.delivered_at is 'When a change was last delivered, to within five seconds.';
 comment on column private.webhook_leases.expires_at is 'When another process may take over.';
-comment on column private.webhook_leases.holder is 'The process.';
+comment on column private.webhook_leases.holder is 'The process; null if it has released the webhook.';
 comment on column private.webhook_leases.webhook_id is 'The webhook.';
-comment on table private.webhook_leases is 'Which process sends for a webhook.';
+comment on table private.webhook_leases is 'Which process sends for a webhook, and when it last delivered.';
 
 -- table public.article_translations
 create table public.article_translations (

@@ -204,3 +204,49 @@ export type SchedulesState = {
   /** The planned time of the last successful run in seconds, by schedule; null if none is known. */
   readonly lastSuccess: Readonly<Record<string, number | null>>;
 };
+
+const READ_ACTIVITY = `
+  select name, cron, time_zone, function, is_enabled, case when is_enabled then next_run_at end as next_run_at, last_run, current_run
+  from api.schedules
+    left join lateral (
+      select jsonb_build_object(
+        'planned_at', planned_at, 'status', status, 'milliseconds', extract(epoch from finished_at - started_at) * 1000, 'error', error
+      ) from api.schedule_runs
+      where schedule = name and status not in ('queued', 'running') order by planned_at desc limit 1
+    ) as last (last_run) on true
+    left join lateral (
+      select jsonb_build_object('planned_at', planned_at, 'status', status, 'started_at', started_at) from api.schedule_runs
+      where schedule = name and status in ('queued', 'running') order by planned_at desc limit 1
+    ) as current (current_run) on true
+  order by name limit $1`;
+
+/** What operators see of a schedule. */
+export type ScheduleActivity = {
+  readonly name: string;
+  readonly cron: string;
+  readonly time_zone: string;
+  readonly function: string;
+  readonly is_enabled: boolean;
+  readonly next_run_at: Date | null;
+  readonly last_run: {
+    readonly planned_at: string;
+    readonly status: string;
+    readonly milliseconds: number | null;
+    readonly error: unknown;
+  } | null;
+  /** Waits in the queue, or runs. */
+  readonly current_run: {
+    readonly planned_at: string;
+    readonly status: string;
+    readonly started_at: string | null;
+  } | null;
+};
+
+/** The first ones by name. Null if the database has no schedules that this login may process. */
+export async function readScheduleActivity(
+  asOwner: AsOwner,
+  limit: number,
+): Promise<readonly ScheduleActivity[] | null> {
+  if (!(await asOwner(hasSchedules))) return null;
+  return (await asOwner((client) => client.query<ScheduleActivity>(READ_ACTIVITY, [limit]))).rows;
+}

@@ -1,5 +1,6 @@
 import type { RunningStatement } from "../../engine/database/connection.ts";
 import type { SlowStatement } from "../../engine/database/observe-statements.ts";
+import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import {
   cancelStatement,
   type DatabaseActivity,
@@ -11,13 +12,18 @@ import type { ProcessActivity } from "../../engine/observability/process-activit
 import { addUp, INTERVAL_SECONDS, summarizeIntervals } from "../../engine/observability/request-history.ts";
 import { withoutSecrets } from "../../engine/script/without-secrets.ts";
 import { readTaskActivity } from "../../engine/tasks/job-runner.ts";
+import { readScheduleActivity } from "../../engine/tasks/schedules.ts";
 import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "../auth/read-body.ts";
 import { jsonResponse } from "../http/response.ts";
+import { hasWebhooks, readWebhookStates } from "../webhooks/webhook-store.ts";
 import { invalidRequest } from "./admin-errors.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 
-/** Statistics of statements and tasks are read at most so often, however many pages show them. */
+/** Statistics of statements, tasks, schedules and webhooks are read at most so often, however many pages show them. */
 const STATISTICS_MS = 5_000;
+const MAX_LISTED = 200;
+/** Counting more changes of a webhook would take long. */
+const MAX_COUNTED_CHANGES = 100_000;
 
 const isStartTime = (value: unknown): value is string =>
   OPTIONAL_TEXT.accepts(value) && !Number.isNaN(new Date(String(value)).getTime());
@@ -34,13 +40,18 @@ const CANCEL_FIELDS = {
 export function runningRoutes(services: AdminServices): AdminRoutes {
   const { asOwner, everywhere, config } = services;
   const readStatistics = cacheFor(STATISTICS_MS, async () => {
-    const [statements, tasks] = await Promise.all([readStatementStatistics(asOwner), readTaskActivity(asOwner)]);
-    return { statements, tasks };
+    const [statements, tasks, schedules, webhooks] = await Promise.all([
+      readStatementStatistics(asOwner),
+      readTaskActivity(asOwner),
+      readScheduleActivity(asOwner, MAX_LISTED),
+      readWebhooks(asOwner),
+    ]);
+    return { statements, tasks, schedules, webhooks };
   });
   return {
     "GET /running": async ({ request }) => {
       const since = readSince(request.query);
-      const [processes, database, { statements, tasks }] = await Promise.all([
+      const [processes, database, { statements, tasks, schedules, webhooks }] = await Promise.all([
         everywhere.activity(),
         readDatabaseActivity(asOwner),
         readStatistics(),
@@ -58,6 +69,8 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
               statements: mergeSlowStatements(processes.flatMap(({ slowStatements }) => slowStatements)),
             },
         tasks,
+        schedules,
+        webhooks,
       });
     },
     "POST /running/cancel": async ({ request, logEvent }) => {
@@ -68,6 +81,25 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
       return jsonResponse(200, { ...hideSecrets(statement), message: "Postgres was asked to cancel the statement." });
     },
   };
+}
+
+/** Null if the database has no webhooks that this login may process. */
+async function readWebhooks(asOwner: AsOwner): Promise<readonly object[] | null> {
+  if (!(await hasWebhooks(asOwner))) return null;
+  const states = await asOwner((client) => readWebhookStates(client, MAX_COUNTED_CHANGES));
+  return states.slice(0, MAX_LISTED).map(({ url, disabledBecause, oldestAt, deliveredAt, lastError, ...state }) => ({
+    ...state,
+    origin: originOf(url),
+    disabled_because: disabledBecause,
+    oldest_at: oldestAt,
+    delivered_at: deliveredAt,
+    last_error: lastError,
+  }));
+}
+
+/** Paths and queries of webhooks often contain secrets. */
+function originOf(url: string): string {
+  return url.replace(/^(https?:\/\/[^/?]*).*$/i, "$1");
 }
 
 function describeProcesses(processes: readonly ProcessActivity[], since: number) {

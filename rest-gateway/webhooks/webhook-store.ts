@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type pg from "pg";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Webhook } from "./delivery.ts";
 
@@ -47,11 +48,31 @@ export type FailedDelivery = {
   readonly reason: string;
 };
 
+/** What operators see of a webhook: no secret. */
+export type WebhookState = {
+  readonly name: string;
+  readonly table: string;
+  readonly events: readonly string[];
+  readonly url: string;
+  /** Changes for a stopped one are recorded. */
+  readonly state: "enabled" | "stopped" | "disabled";
+  readonly disabledBecause: string | null;
+  /** Changes that wait. */
+  readonly pending: number;
+  readonly oldestAt: Date | null;
+  readonly dead: number;
+  readonly deliveredAt: Date | null;
+  /** Of the newest change that waits or is dead. */
+  readonly lastError: string | null;
+};
+
 export type WebhookBacklog = { readonly pending: number; readonly dead: number; readonly oldestSeconds: number };
 
 type DeliveryResults = {
   /** Delivered, or not to be sent. */
   readonly doneIds: readonly string[];
+  /** Whether one of them was delivered. */
+  readonly hasDelivered: boolean;
   readonly failed: readonly FailedDelivery[];
 };
 
@@ -82,7 +103,9 @@ const LEASE = `
     (parse_ident(table_name))[1] as schema, (parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
   from webhooks left join leased on webhook_id = id`;
 
-const RELEASE = "delete from private.webhook_leases where holder = $1 and (webhook_id = $2 or $2 is null)";
+const RELEASE = `
+  update private.webhook_leases set holder = null, expires_at = '-infinity'
+  where holder = $1 and (webhook_id = $2 or $2 is null)`;
 
 const READ_DELAYED = `
   select key, moved_to as "movedTo", extract(epoch from due_at - clock_timestamp()) * 1000 as "delayMs"
@@ -117,10 +140,17 @@ const READ_PAGE = `
       where name = any ($4))::text as "sentNew"
   from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
 
-/** A process that has lost its lease meanwhile changes nothing. */
+/**
+ * A process that has lost its lease meanwhile changes nothing. The time of the last delivery is written rarely: versions of that row
+ * would pile up during a long transaction.
+ */
 const COMPLETE = `
   with lease as materialized (
     select from private.webhook_leases where webhook_id = $1 and holder = $2 for update
+  ), delivered as (
+    update private.webhook_leases set delivered_at = clock_timestamp()
+    where webhook_id = $1 and $8 and exists (select from lease)
+      and coalesce(delivered_at < clock_timestamp() - interval '5 seconds', true)
   ), done as (
     delete from private.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
   ), failed as (
@@ -143,6 +173,39 @@ const READ_BACKLOG = `
     where webhook_id = webhooks.id and state = 'pending' order by id limit 1
   ) as first on true`;
 
+const READ_STATES = `
+  select webhook.name, webhook.table_name as "table", webhook.events, webhook.url,
+    case when not webhook.is_enabled then 'disabled' when webhook.disabled_because is not null then 'stopped' else 'enabled' end
+      as state,
+    webhook.disabled_because as "disabledBecause", pending.count as pending, oldest.recorded_at as "oldestAt", dead.count as dead,
+    lease.delivered_at as "deliveredAt", failed.last_error as "lastError"
+  from api.webhooks as webhook
+    left join private.webhook_leases as lease on lease.webhook_id = webhook.id
+    cross join lateral (
+      select count(*)::int from (
+        select from private.webhook_deliveries where webhook_id = webhook.id and state = 'pending' limit $1
+      ) as counted
+    ) as pending
+    cross join lateral (
+      select count(*)::int from (
+        select from private.webhook_deliveries where webhook_id = webhook.id and state = 'dead' limit $1
+      ) as counted
+    ) as dead
+    left join lateral (
+      select recorded_at from private.webhook_deliveries
+      where webhook_id = webhook.id and state = 'pending' order by id limit 1
+    ) as oldest on true
+    left join lateral (
+      (
+        select id, last_error from private.webhook_deliveries
+        where webhook_id = webhook.id and due_at is not null order by due_at desc limit 1
+      ) union all (
+        select id, last_error from private.webhook_deliveries
+        where webhook_id = webhook.id and state = 'dead' order by recorded_at desc limit 1
+      ) order by id desc limit 1
+    ) as failed on true
+  order by webhook.name`;
+
 const DISABLE = `
   update api.webhooks set disabled_because = $3, is_enabled = is_enabled and not $4
   where id = $1 and exists (select from private.webhook_leases where webhook_id = $1 and holder = $2)`;
@@ -150,6 +213,14 @@ const DISABLE = `
 export async function hasWebhooks(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_WEBHOOKS));
   return rowCount === 1;
+}
+
+/** Of each webhook, at most `maxCounted` changes of each state are counted; null: all. */
+export async function readWebhookStates(
+  client: pg.ClientBase,
+  maxCounted: number | null,
+): Promise<readonly WebhookState[]> {
+  return (await client.query<WebhookState>(READ_STATES, [maxCounted])).rows;
 }
 
 /** The webhooks and their recorded changes in the database, for the process that has leased them. */
@@ -197,7 +268,7 @@ export class WebhookStore {
   }
 
   /** False: the lease is lost, and nothing was changed. */
-  async complete(webhookId: string, { doneIds, failed }: DeliveryResults): Promise<boolean> {
+  async complete(webhookId: string, { doneIds, hasDelivered, failed }: DeliveryResults): Promise<boolean> {
     const { rowCount } = await this.#query(COMPLETE, [
       webhookId,
       this.#holder,
@@ -206,6 +277,7 @@ export class WebhookStore {
       failed.map(({ attempts }) => attempts),
       failed.map(({ delayMs }) => delayMs),
       failed.map(({ reason }) => reason.slice(0, MAX_REASON_LENGTH)),
+      hasDelivered,
     ]);
     return rowCount === 1;
   }

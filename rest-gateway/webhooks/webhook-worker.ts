@@ -67,6 +67,7 @@ export class WebhookWorker {
   /** Resolves when nothing is sent any more, whatever the reason. */
   readonly finished: Promise<void>;
   #doneIds: string[] = [];
+  #hasDelivered = false;
   #failed: UnstoredFailure[] = [];
   /** When the next page may be read, while fewer changes than a page were found. */
   #nextReadAt = 0;
@@ -286,6 +287,7 @@ export class WebhookWorker {
     switch (outcome.kind) {
       case "delivered":
         this.#pausedUntil = 0;
+        this.#hasDelivered = true;
         this.#addDone(item.id, "delivered");
         this.#queues.complete(item);
         break;
@@ -342,12 +344,15 @@ export class WebhookWorker {
 
   async #storeResults(): Promise<void> {
     if (this.#results === 0) return;
-    const [doneIds, failed] = [this.#doneIds, this.#failed];
+    const [doneIds, hasDelivered, failed] = [this.#doneIds, this.#hasDelivered, this.#failed];
     this.#doneIds = [];
+    this.#hasDelivered = false;
     this.#failed = [];
     try {
-      if (!(await this.#options.store.complete(this.webhook.id, { doneIds, failed }))) this.#loseLease();
+      const results = { doneIds, hasDelivered, failed };
+      if (!(await this.#options.store.complete(this.webhook.id, results))) this.#loseLease();
     } catch (error) {
+      this.#hasDelivered ||= hasDelivered;
       this.#doneIds.unshift(...doneIds);
       this.#failed.unshift(...failed);
       throw error;

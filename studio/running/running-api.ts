@@ -58,6 +58,36 @@ export type ListedTask = {
   readonly error: { readonly message?: string } | null;
 };
 
+export type ListedSchedule = {
+  readonly name: string;
+  readonly cron: string;
+  readonly time_zone: string;
+  readonly function: string;
+  readonly is_enabled: boolean;
+  readonly next_run_at: string | null;
+  readonly last_run: {
+    readonly planned_at: string;
+    readonly status: string;
+    readonly milliseconds: number | null;
+    readonly error: { readonly message?: string } | null;
+  } | null;
+  readonly current_run: { readonly status: string; readonly started_at: string | null } | null;
+};
+
+export type ListedWebhook = {
+  readonly name: string;
+  readonly table: string;
+  readonly events: readonly string[];
+  readonly origin: string;
+  readonly state: "enabled" | "stopped" | "disabled";
+  readonly disabled_because: string | null;
+  readonly pending: number;
+  readonly oldest_at: string | null;
+  readonly dead: number;
+  readonly delivered_at: string | null;
+  readonly last_error: string | null;
+};
+
 /** The response of `GET /admin/v1/running`. */
 export type RunningState = {
   readonly at: string;
@@ -85,6 +115,9 @@ export type RunningState = {
     readonly failed: number;
     readonly tasks: readonly ListedTask[];
   } | null;
+  /** Null, as for webhooks and tasks, if the database has none of these tables. */
+  readonly schedules: readonly ListedSchedule[] | null;
+  readonly webhooks: readonly ListedWebhook[] | null;
 };
 
 type ConnectionPool = {

@@ -23,6 +23,9 @@ beforeAll(async () => {
   await client.query(`
     update private.webhook_deliveries set state = 'dead', attempts = 20, last_error = 'The response has the status 500'
     where key < '3' and webhook_id = (select id from api.webhooks where name = 'one')`);
+  await client.query(
+    "insert into private.webhook_leases (webhook_id, expires_at, delivered_at) select id, '-infinity', now() from api.webhooks",
+  );
 });
 afterAll(async () => {
   await client.end();
@@ -48,11 +51,12 @@ describe("npm run webhooks", () => {
       .trim()
       .split("\n")
       .map((line) => line.split(/ {3,}/));
-    expect(header).toEqual(["name", "table", "events", "url", "state", "waiting", "oldest", "dead", "last error"]);
+    expect(header!.slice(0, 8)).toEqual(["name", "table", "events", "url", "state", "waiting", "oldest", "dead"]);
+    expect(header!.slice(8)).toEqual(["last delivery", "last error"]);
     const common = ["public.orders", "INSERT,UPDATE,DELETE", receiver.url];
     const time = expect.stringMatching(/^\d{4}-.*Z$/);
-    expect(one).toEqual(["one", ...common, "enabled", "1", time, "2", "The response has the status 500"]);
-    expect(two).toEqual(["two", ...common, "stopped", "3", time, "0", "The response has the status 410"]);
+    expect(one).toEqual(["one", ...common, "enabled", "1", time, "2", time, "The response has the status 500"]);
+    expect(two).toEqual(["two", ...common, "stopped", "3", time, "0", time, "The response has the status 410"]);
     expect(stdout).not.toContain("whsec_");
     await client.query("update api.webhooks set is_enabled = true");
     expect((await run("list")).stdout).not.toContain("stopped");

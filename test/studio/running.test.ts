@@ -11,7 +11,11 @@ describeInBrowser("the page of what is running", () => {
   beforeAll(async () => {
     studio = await openStudio({
       path: "/studio/running",
-      schema: "create table public.counters (amount integer); insert into public.counters values (0)",
+      schema: `create table public.counters (amount integer);
+        insert into public.counters values (0);
+        create function public.tidy_up() returns void language sql as '';
+        grant execute on function public.tidy_up to service_role`,
+      settings: { SCHEDULES: "false", WEBHOOKS: "false" },
     });
     page = studio.page;
     await page.getByRole("img", { name: /^Requests per second\./ }).waitFor();
@@ -87,6 +91,32 @@ describeInBrowser("the page of what is running", () => {
     } finally {
       await client.end();
     }
+  });
+
+  test("shows schedules with their runs, and webhooks with what waits", async () => {
+    await studio.sql(`insert into api.schedules (name, cron, function, role)
+      values ('nightly', '30 3 * * *', 'public.tidy_up', 'service_role')`);
+    await studio.sql(`insert into api.schedule_runs (schedule, planned_at, status, started_at, finished_at, error)
+      values ('nightly', now(), 'failed', now() - interval '3 s', now(), '{"message": "No rows are left"}')`);
+    await studio.sql(`insert into api.webhooks (name, table_name, url, role)
+      values ('orders', 'public.counters', 'https://hooks.example.com/T0/hunter2', 'service_role')`);
+    await studio.sql("insert into public.counters select 1 from generate_series(1, 1200)");
+    await studio.sql(
+      "update api.webhooks set is_enabled = false, disabled_because = 'The response has the status 410'",
+    );
+    const cellsOf = (name: string, row: string) =>
+      region(name).getByRole("row").filter({ hasText: row }).locator("th, td").allTextContents();
+    await region("Webhooks").getByRole("rowheader", { name: "orders" }).waitFor();
+    expect(await cellsOf("Webhooks", "orders")).toEqual([
+      ...["orders", "public.counters INSERT, UPDATE, DELETE", "https://hooks.example.com", "disabled", "1,200"],
+      ...[expect.stringMatching(/^\d.* m?s$/), "never", "0", "The response has the status 410"],
+    ]);
+    const schedule = await cellsOf("Schedules", "nightly");
+    expect(schedule.slice(0, 2)).toEqual(["nightly", "30 3 * * * UTC"]);
+    expect(schedule[3]).toBe("waits");
+    expect(schedule[4]).toMatch(/^failed \d{4}-/);
+    expect(schedule.slice(5)).toEqual(["3 s", "No rows are left"]);
+    expect(await page.content()).not.toContain("hunter2");
   });
 
   test("keeps its history while other pages are shown, and asks no more when it is paused", async () => {

@@ -25,7 +25,12 @@ beforeAll(async () => {
     create function public.wait(seconds float8) returns text language sql volatile
       return (select 'waited' from pg_sleep(seconds));
     grant execute on function public.wait to anon;`);
-  service = await serve(database, { STUDIO: "administrators", SLOW_QUERY_MS: "200" });
+  service = await serve(database, {
+    STUDIO: "administrators",
+    SLOW_QUERY_MS: "200",
+    SCHEDULES: "false",
+    WEBHOOKS: "false",
+  });
 });
 afterAll(async () => {
   await owner.end();
@@ -112,6 +117,67 @@ describe("what the service does", () => {
     const waited = slow.statements.find(({ statement }: Json) => statement.includes("wait"));
     expect(waited).toMatchObject({ role: "anon", interface: "table", calls: 1 });
     expect(waited.max_ms).toBeGreaterThan(300);
+  });
+
+  test("has the schedules, with their next and last run and what runs now", async () => {
+    await owner.query(`
+      insert into api.schedules (name, cron, time_zone, function, arguments, role)
+        values ('nightly', '30 3 * * *', 'Europe/Berlin', 'public.wait', '{"seconds": 1}', 'anon');
+      insert into api.schedules (name, cron, function, arguments, role, is_enabled)
+        values ('paused', '@daily', 'public.wait', '{"seconds": 1}', 'anon', false);
+      update api.schedules set next_run_at = '2030-01-02T02:30Z';
+      insert into api.schedule_runs (schedule, planned_at, status, started_at, finished_at, error) values
+        ('nightly', now() - interval '2 days', 'done', now() - interval '2 days', now() - interval '2 days', null),
+        ('nightly', now() - interval '1 day', 'failed', now() - interval '10 s', now() - interval '8 s', '{"message": "No rows are left"}'),
+        ('nightly', now(), 'running', now(), null, null)`);
+    await until(async () => (await running()).schedules?.length === 2);
+    const [nightly, paused] = (await running()).schedules;
+    expect(nightly).toMatchObject({
+      ...{
+        name: "nightly",
+        cron: "30 3 * * *",
+        time_zone: "Europe/Berlin",
+        function: expect.stringContaining("public.wait"),
+      },
+      is_enabled: true,
+      next_run_at: "2030-01-02T02:30:00.000Z",
+      last_run: { status: "failed", milliseconds: 2000, error: { message: "No rows are left" } },
+      current_run: { status: "running", started_at: expect.any(String) },
+    });
+    expect(paused).toMatchObject({ name: "paused", is_enabled: false, next_run_at: null, last_run: null });
+    await owner.query("delete from api.schedules");
+  });
+
+  test("has the webhooks, with what waits and is dead, and without the secrets of their addresses", async () => {
+    await owner.query(`
+      insert into api.webhooks (name, table_name, url, role, is_enabled) values
+        ('idle', 'counters', 'https://hooks.example.com', 'service_role', true),
+        ('orders', 'counters', 'https://hooks.example.com:8443/T0/hunter2?token=hunter3', 'service_role', true);
+      update api.webhooks set disabled_because = 'The response has the status 410', is_enabled = false where name = 'orders';
+      insert into private.webhook_leases (webhook_id, expires_at, delivered_at)
+        select id, '-infinity', '2026-01-01T00:00Z' from api.webhooks where name = 'orders';
+      insert into private.webhook_deliveries (webhook_id, type, key, new, recorded_at, state, last_error)
+        select id, 'INSERT', '1', '{}', recorded_at::timestamptz, state, error
+        from api.webhooks, (values ('2026-01-02T00:00Z', 'pending', null), ('2026-01-03T00:00Z', 'pending', null),
+          ('2026-01-01T00:00Z', 'dead', 'The response has the status 500')) as change (recorded_at, state, error)
+        where name = 'orders'`);
+    await until(async () => (await running()).webhooks?.length === 2);
+    const { webhooks } = await running();
+    expect(webhooks).toEqual([
+      {
+        ...{ name: "idle", table: "public.counters", events: ["INSERT", "UPDATE", "DELETE"], state: "enabled" },
+        ...{ origin: "https://hooks.example.com", disabled_because: null, pending: 0, oldest_at: null, dead: 0 },
+        ...{ delivered_at: null, last_error: null },
+      },
+      {
+        ...{ name: "orders", table: "public.counters", events: ["INSERT", "UPDATE", "DELETE"], state: "disabled" },
+        ...{ origin: "https://hooks.example.com:8443", disabled_because: "The response has the status 410" },
+        ...{ pending: 2, oldest_at: "2026-01-02T00:00:00.000Z", dead: 1, delivered_at: "2026-01-01T00:00:00.000Z" },
+        last_error: "The response has the status 500",
+      },
+    ]);
+    expect(JSON.stringify(await running())).not.toMatch(/hunter|whsec/);
+    await owner.query("delete from api.webhooks");
   });
 
   test("refuses a time that is none", async () => {

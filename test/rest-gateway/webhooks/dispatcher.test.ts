@@ -283,13 +283,30 @@ describe("webhooks", () => {
     });
   });
 
+  test("have the time of their last delivery, which changes that are hidden or fail do not set", async () => {
+    const deliveredAt = async () =>
+      (await owner.query("select delivered_at from private.webhook_leases")).rows[0]?.delivered_at;
+    await start();
+    await addWebhook({ where: "total=gt.0", max_attempts: 1 });
+    receiver.respond = (response, { body }) => {
+      response.statusCode = JSON.parse(body).record.id === 1 ? 200 : 400;
+      response.end();
+    };
+    await owner.query("insert into orders (id, total) values (2, 1), (3, 0)");
+    await until(async () => (await waiting()).length === 1 && (await waiting())[0].state === "dead");
+    expect(await deliveredAt()).toBeNull();
+    await owner.query("insert into orders (id, total) values (1, 1)");
+    await until(async () => (await waiting()).length === 1 && (await deliveredAt()) !== null);
+  });
+
   test("are sent by a process that is started later, with what was recorded before", async () => {
     await addWebhook();
     await owner.query("insert into orders (id) values (1)");
     const first = await start();
     await until(() => receiver.requests.length === 1);
     await first.stop();
-    expect((await owner.query("select from private.webhook_leases")).rowCount).toBe(0);
+    const { rows } = await owner.query("select holder, delivered_at from private.webhook_leases");
+    expect(rows).toEqual([{ holder: null, delivered_at: expect.any(Date) }]);
     await owner.query("insert into orders (id) values (2)");
     await start();
     await until(() => receiver.requests.length === 2);

@@ -18,6 +18,8 @@ function stateAt(seconds: number, parts: Partial<RunningState> = {}): RunningSta
     database: { max_connections: 100, sees_all: true, connections: [], sessions: [] },
     slow_statements: { source: "service", statements: [] },
     tasks: null,
+    schedules: null,
+    webhooks: null,
     ...parts,
   };
 }
