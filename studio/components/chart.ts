@@ -1,6 +1,7 @@
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { linearScale, roundUp } from "./scales.ts";
+import { useWidth } from "./use-width.ts";
 
 export type ChartPoint = { readonly at: number; readonly value: number };
 
@@ -15,15 +16,15 @@ export type TimeChartProps = {
   readonly format: (value: number) => string;
 };
 
-const WIDTH = 400;
 const HEIGHT = 80;
 
 /** Lines over the last minutes. Each has its own dashes and its newest value in the legend; the summary is its text. */
 export function TimeChart({ title, series, from, to, format }: TimeChartProps) {
+  const { element, width } = useWidth<HTMLDivElement>();
   const shown = series.map(({ name, points }) => ({ name, points: points.filter(({ at }) => at >= from && at <= to) }));
   const highest = Math.max(0, ...shown.flatMap(({ points }) => points.map(({ value }) => value)));
   const top = roundUp(highest);
-  const x = linearScale(from, to, 0, WIDTH);
+  const x = linearScale(from, to, 0, width);
   const y = linearScale(0, top, HEIGHT, 1);
   const pathOf = (points: readonly ChartPoint[]) =>
     points
@@ -40,13 +41,15 @@ export function TimeChart({ title, series, from, to, format }: TimeChartProps) {
         <span class="chart-title">${title}</span>
         <span class="quiet">${texts.components.chartTop(format(top))}</span>
       </figcaption>
-      <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}. ${summary}`}>
-        <path class="chart-grid" d=${`M0 1H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT - 0.5}H${WIDTH}`} />
-        ${shown.map(
-          ({ name, points }, index) =>
-            html`<path key=${name} class=${`chart-line series-${index + 1}`} d=${pathOf(points)} />`,
-        )}
-      </svg>
+      <div ref=${element} class="chart-plot">
+        <svg width=${width} height=${HEIGHT} role="img" aria-label=${`${title}. ${summary}`}>
+          <path class="chart-grid" d=${`M0 1H${width}M0 ${HEIGHT / 2}H${width}M0 ${HEIGHT - 0.5}H${width}`} />
+          ${shown.map(
+            ({ name, points }, index) =>
+              html`<path key=${name} class=${`chart-line series-${index + 1}`} d=${pathOf(points)} />`,
+          )}
+        </svg>
+      </div>
       <ul class="chart-legend">
         ${shown.map(
           ({ name, points }, index) => html`

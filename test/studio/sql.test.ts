@@ -166,6 +166,33 @@ describeInBrowser("the SQL page", () => {
     expect(await page.locator("circle.chart-dot").count()).toBe(14);
   });
 
+  test("draws a chart as wide as there is room, with fewer names where it is narrow", async () => {
+    await run(page, "select 'film ' || n as film, n as number from generate_series(1, 30) n");
+    await page.getByRole("button", { name: "Chart", exact: true }).click();
+    const chart = page.getByRole("img", { name: "number by film" });
+    await chart.waitFor();
+    const widths = () =>
+      chart.evaluate((element) => {
+        const { width, height } = element.getBoundingClientRect();
+        const [, , drawn] = element.getAttribute("viewBox")!.split(" ");
+        return { drawn: Number(drawn), shown: width, room: element.parentElement!.clientWidth, height };
+      });
+    const names = () => chart.locator("text[text-anchor=middle]").count();
+    const seen: { width: number; names: number }[] = [];
+    for (const width of [1300, 1800, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      await until(async () => (await widths()).shown === (await widths()).room);
+      const { drawn, shown, height } = await widths();
+      expect([drawn, height]).toEqual([shown, 360]);
+      seen.push({ width: drawn, names: await names() });
+    }
+    const [usual, large, phone] = seen as [(typeof seen)[0], (typeof seen)[0], (typeof seen)[0]];
+    expect(large.width).toBeGreaterThan(usual.width + 400);
+    expect(phone.width).toBeLessThan(390);
+    expect([phone.names < usual.names, large.names >= usual.names]).toEqual([true, true]);
+    await page.setViewportSize({ width: 1300, height: 900 });
+  });
+
   test("saves results as CSV, with formulas as text only if it is chosen", async () => {
     await run(page, "select '=1+1' as formula");
     const save = async (item: string) => {

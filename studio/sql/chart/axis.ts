@@ -20,15 +20,20 @@ const TIME_STEPS = [
   ...[1, 2, 7, 14, 30, 91, 182, 365, 730, 1826, 3652].map((count) => count * DAY),
 ];
 
-const TICKS = 5;
+/** How many ticks an axis has, about. */
+export const TICKS = 5;
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
 /** Years have no comma. */
 const PLAIN = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, useGrouping: "min2" });
 
 /** It begins and ends with round numbers. */
-export function numberAxis(values: Iterable<number>, [start, end]: Range, { includesZero = false } = {}): Axis {
+export function numberAxis(
+  values: Iterable<number>,
+  [start, end]: Range,
+  { includesZero = false, wanted = TICKS } = {},
+): Axis {
   const [least, greatest] = extentOf(values, includesZero);
-  const step = roundUp((greatest - least) / TICKS);
+  const step = roundUp((greatest - least) / wanted);
   const from = Math.floor(least / step) * step;
   const count = Math.ceil((greatest - from) / step - 1e-9);
   const ticks = Array.from({ length: count + 1 }, (_, index) => Number((from + index * step).toPrecision(12)));
@@ -36,10 +41,10 @@ export function numberAxis(values: Iterable<number>, [start, end]: Range, { incl
 }
 
 /** For milliseconds since 1970: from the first to the last value, with ticks at round times of this machine. */
-export function timeAxis(values: Iterable<number>, [start, end]: Range): Axis {
+export function timeAxis(values: Iterable<number>, [start, end]: Range, wanted = TICKS): Axis {
   const [from, to] = extentOf(values, false);
-  const wanted = (to - from) / TICKS;
-  const step = TIME_STEPS.find((each) => each >= wanted) ?? roundUp(wanted / DAY) * DAY;
+  const least = (to - from) / wanted;
+  const step = TIME_STEPS.find((each) => each >= least) ?? roundUp(least / DAY) * DAY;
   const shift = new Date(from).getTimezoneOffset() * MINUTE;
   const first = Math.ceil((from - shift) / step) * step + shift;
   const ticks: number[] = [];

@@ -1,30 +1,34 @@
+import { useWidth } from "../../components/use-width.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import { type Axis, bandAxis, formatNumber, numberAxis, timeAxis } from "./axis.ts";
+import { type Axis, bandAxis, formatNumber, numberAxis, TICKS, timeAxis } from "./axis.ts";
 import type { ChartData, ResultSeries } from "./chart-data.ts";
 
-const WIDTH = 960;
-const HEIGHT = 400;
+const MIN_WIDTH = 260;
+const HEIGHT = 360;
 const LEFT = 72;
 const BOTTOM = 44;
 const TOP = 12;
 const RIGHT = 16;
 const CHARACTER = 7;
 const BAR_SHARE = 0.8;
-const SHOWN_NAMES = 16;
 const LONGEST_NAME = 14;
+/** What the text of a tick takes of the horizontal axis. */
+const TICK_WIDTH = 60;
 
 type ChartMark = { readonly x: number; readonly y: number; readonly title: string };
-type Axes = { readonly x: Axis; readonly y: Axis; readonly bandWidth: number };
+type Axes = { readonly x: Axis; readonly y: Axis; readonly bandWidth: number; readonly width: number };
 
-/** Rows as bars, lines, areas or points. */
+/** Rows as bars, lines, areas or points, as wide as there is room. */
 export function ResultChart({ data }: { readonly data: ChartData }) {
-  const axes = axesOf(data);
+  const { element, width: room } = useWidth<HTMLElement>();
+  const width = Math.max(MIN_WIDTH, room);
+  const axes = axesOf(data, width);
   const label = texts.sql.chartLabel(data.x.name, data.series.map(({ name }) => name).join(", "));
   return html`
-    <figure class="result-chart">
-      <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${label}>
-        ${yTicks(axes.y)}${xTicks(axes.x)}
+    <figure ref=${element} class="result-chart">
+      <svg width=${width} height=${HEIGHT} viewBox=${`0 0 ${width} ${HEIGHT}`} role="img" aria-label=${label}>
+        ${yTicks(axes)}${xTicks(axes)}
         ${data.series.map((series, index) => marks(data, axes, series, index))}
       </svg>
       <ul class="result-chart-legend">
@@ -36,32 +40,35 @@ export function ResultChart({ data }: { readonly data: ChartData }) {
   `;
 }
 
-function axesOf({ kind, x, series }: ChartData): Axes {
-  const horizontal = [LEFT, WIDTH - RIGHT] as const;
+function axesOf({ kind, x, series }: ChartData, width: number): Axes {
+  const horizontal = [LEFT, width - RIGHT] as const;
+  const shown = Math.floor((width - RIGHT - LEFT) / TICK_WIDTH);
   const numbers = series.flatMap(({ values }) => values.filter((value) => value !== null));
   const y = numberAxis(numbers, [HEIGHT - BOTTOM, TOP], { includesZero: kind === "bar" || kind === "area" });
   if (x.type === "name") {
-    const band = bandAxis(x.values, horizontal, SHOWN_NAMES);
-    return { x: band, y, bandWidth: band.width };
+    const band = bandAxis(x.values, horizontal, shown);
+    return { x: band, y, bandWidth: band.width, width };
   }
   const values = x.values.filter((value) => value !== null);
-  return { x: x.type === "time" ? timeAxis(values, horizontal) : numberAxis(values, horizontal), y, bandWidth: 0 };
+  const wanted = Math.min(TICKS, shown - 1);
+  const axis = x.type === "time" ? timeAxis(values, horizontal, wanted) : numberAxis(values, horizontal, { wanted });
+  return { x: axis, y, bandWidth: 0, width };
 }
 
-function yTicks({ ticks, place, format }: Axis) {
+function yTicks({ y: { ticks, place, format }, width }: Axes) {
   return ticks.map(
     (tick) => html`
-      <line key=${`line ${tick}`} class="chart-rule" x1=${LEFT} x2=${WIDTH - RIGHT} y1=${place(tick)} y2=${place(tick)} />
+      <line key=${`line ${tick}`} class="chart-rule" x1=${LEFT} x2=${width - RIGHT} y1=${place(tick)} y2=${place(tick)} />
       <text key=${`text ${tick}`} class="chart-tick" text-anchor="end" x=${LEFT - 8} y=${place(tick) + 4}>${format(tick)}</text>
     `,
   );
 }
 
-function xTicks({ ticks, place, format }: Axis) {
+function xTicks({ x: { ticks, place, format }, width }: Axes) {
   return ticks.map((tick) => {
     const text = format(tick);
     const shown = text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME - 1)}…` : text;
-    const x = Math.min(WIDTH - (shown.length * CHARACTER) / 2, place(tick));
+    const x = Math.min(width - (shown.length * CHARACTER) / 2, place(tick));
     return html`<text key=${tick} class="chart-tick" text-anchor="middle" x=${x} y=${HEIGHT - BOTTOM + 20}>${shown}</text>`;
   });
 }
