@@ -17,7 +17,7 @@ const COMMON_ACCEPT_HEADERS: ReadonlySet<string> = new Set([
 const JSON_RANGE = /^application\/json(;|$)/;
 const ANY_RANGE = /^(\*|application)\/\*(;|$)/;
 const HAL_RANGE = /^application\/hal\+json(;|$)/;
-const VENDOR_RANGE = /^application\/vnd\.[\w.-]*?(?:\.v(?<version>\d+(?:\.\d+)*(?:-[\w.]+)?))?\+json(;|$)/;
+const VENDOR_RANGE = /^application\/vnd(?=\.)[\w.-]*?(?:\.v(?<version>\d+(?:\.\d*)*(?:-[\w.]+)?))?\+json(;|$)/;
 
 type VersionDeployment = { readonly versions: readonly ApiVersion[]; readonly publicUrl: string | null };
 type NegotiatedVersion = {

@@ -14,6 +14,8 @@ test.each([
   ["application/vnd.acme.v2+json", "application/vnd.acme.v2+json; charset=utf-8", "2", false],
   ["application/vnd.acme.shop.v10+json", "application/vnd.acme.shop.v10+json; charset=utf-8", "10", false],
   ["application/vnd.acme.v2.1+json", "application/vnd.acme.v2.1+json; charset=utf-8", "2.1", false],
+  ["application/vnd.acme.v2.+json", "application/vnd.acme.v2.+json; charset=utf-8", "2.", false],
+  ["application/vnd.v2+json", "application/vnd.v2+json; charset=utf-8", "2", false],
   ["application/vnd.acme.v8engine+json", "application/vnd.acme.v8engine+json; charset=utf-8", null, false],
   ["", JSON_TYPE, null, false],
   [" ", JSON_TYPE, null, false],
