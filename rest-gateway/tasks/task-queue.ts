@@ -5,6 +5,7 @@ import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import {
   deriveStorageKey,
   fingerprintParts,
+  idempotencyScopeOf,
   keyReused,
   readIdempotencyKey,
   type StorageKey,
@@ -56,7 +57,8 @@ export function makeQueueTask({ asOwner, defaultVersion, publicUrl }: QueueTaskO
     const owner = taskOwnerOf(caller);
     const key = readIdempotencyKey(request.headers);
     const stored = toStoredRequest(request);
-    const retry = key === null ? null : retryIdentityOf(deriveStorageKey("task", owner, key), stored, body);
+    const retry =
+      key === null ? null : retryIdentityOf(deriveStorageKey("task", idempotencyScopeOf(caller), key), stored, body);
     const values = [
       retry?.id ?? null,
       owner,
@@ -107,7 +109,7 @@ function retryParts({ method, path, rawQuery, headers }: StoredRequest, body: Bu
 
 /**
  * The owner of a task: the user, with any credential. Callers without a user id, such as anonymous ones, share one owner
- * per role; the task's unguessable id protects it from the others.
+ * per role; the task's id, which is as hard to guess as their Idempotency-Key, protects it from the others.
  */
 function taskOwnerOf({ role, claims: { sub } }: Caller): string {
   return typeof sub === "string" && sub !== "" ? `user ${sub}` : `role ${role}`;

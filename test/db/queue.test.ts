@@ -220,6 +220,15 @@ describe("a key", () => {
     await owner.query("rollback");
   });
 
+  test("is refused for callers without a user, who would replace each other's tasks, except where no policy binds them", async () => {
+    const queue = ["add", { a: 1 }, new Date(), "sum"];
+    for (const claims of [null, { org: 1 }, { sub: 7 }, { sub: "" }]) {
+      await expect(enqueue("authenticated", queue, claims)).rejects.toMatchObject({ code: "WRONG", detail: "key" });
+    }
+    expect((await enqueue("service_role", queue)).owner).toBe("role service_role");
+    expect((await enqueue("authenticated", ["add", { a: 1 }])).owner).toBe("role authenticated");
+  });
+
   test("leaves a task that has begun, and the new one waits beside it", async () => {
     const { owner } = content;
     await owner.query("begin; set local role service_role");
@@ -244,7 +253,7 @@ async function asUser(role: string, sub: string | null, statement: string, value
   return rows;
 }
 
-const QUEUE_FOR_LATER = "select api.enqueue('add', '{\"a\": 1}', now() + interval '1 hour', 'later') as id";
+const QUEUE_FOR_LATER = "select api.enqueue('add', '{\"a\": 1}', now() + interval '1 hour') as id";
 
 describe("the tasks of a caller", () => {
   beforeEach(() => content.owner.query("begin"));

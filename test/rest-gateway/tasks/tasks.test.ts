@@ -210,6 +210,21 @@ describe("Prefer: respond-async on a function", () => {
     expect(await notesOf(note)).toHaveLength(1);
   });
 
+  test("with the same Idempotency-Key is a task for each tenant whose tokens name no user", async () => {
+    const note = randomUUID();
+    const tokens = ["9007199254740992", "9007199254740993"].map((org) =>
+      jwt.sign(`{"role":"authenticated","org":${org}}`, SECRET),
+    );
+    const send = (token: string) => call("budget", { note }, { token, headers: { ...later, "Idempotency-Key": note } });
+    const ids = await Promise.all(tokens.map(async (token) => (await send(token)).body.taskId));
+    for (const [index, org] of ["9007199254740992", "9007199254740993"].entries()) {
+      expect((await send(tokens[index]!)).body.taskId).toBe(ids[index]);
+      expect(await outcome(ids[index], tokens[index])).toMatchObject({ result: org });
+    }
+    const { rows } = await gateways.owner.query("select org from public.budgets where note = $1 order by org", [note]);
+    expect(rows).toEqual([{ org: "9007199254740992" }, { org: "9007199254740993" }]);
+  });
+
   test("with an Idempotency-Key of another request is refused", async () => {
     const note = randomUUID();
     const sent = { ...asAda(), headers: { ...later, "Idempotency-Key": note } };

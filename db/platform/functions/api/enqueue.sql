@@ -6,11 +6,19 @@ create or replace function api.enqueue(
 declare
   v_role text := auth.role();
   v_claims jsonb := auth.jwt();
+  v_owner text := private.task_owner(v_role, v_claims);
 begin
+  -- Callers without a user share an owner, so one would replace the tasks of the others.
+  if key is not null and v_owner not like 'user %'
+    and not exists (select from pg_roles where rolname = v_role and rolbypassrls)
+  then
+    raise exception 'A key needs a caller with a user' using errcode = 'WRONG', detail = 'key',
+      hint = 'Callers whose claims have no "sub" share their role, and would replace each other''s tasks.';
+  end if;
   if (
     select count(*) >= 1000 from (
       select from private.tasks
-      where tasks.owner = private.task_owner(v_role, v_claims) and tasks.finished_at is null limit 1000
+      where tasks.owner = v_owner and tasks.finished_at is null limit 1000
     ) as unfinished
   ) then
     raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
