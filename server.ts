@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { acceptsStartArguments, commandLine } from "./cli/command.ts";
+import { acceptsStartArguments } from "./cli/command.ts";
+import { commandLine } from "./engine/command-line.ts";
 import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/config.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { checkMailFolder } from "./engine/mail/mailer.ts";

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promotionCommand } from "./cli/command.ts";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
@@ -93,8 +92,6 @@ export type ServiceOptions = {
   readonly migrationWatch?: () => MigrationWatch | null;
   /** Absent in a single process. */
   readonly everywhere?: SharedActivity;
-  /** The command line that makes an account an administrator; a worker process does not know how the service was started. */
-  readonly promotionCommand?: string;
   /** How long the start waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
 };
@@ -290,13 +287,12 @@ async function warnOfMissingFunctions({ asOwner, log }: ServiceCore, config: Con
 async function openIdentification(
   { config, asOwner, log }: ServiceCore,
   state: ServiceState,
-  { report, promotionCommand: promotion = promotionCommand() }: ServiceOptions,
+  { report }: ServiceOptions,
   opened: AsyncDisposableStack,
 ): Promise<(config: Config) => Promise<SignInServices>> {
   const canSignIn = await hasAccounts(asOwner);
   if (!canSignIn) log.warn("nobody can sign in: the login owns no accounts (auth.users, with auth.find_account)");
-  else if (await createFirstAdministrator(asOwner, config, promotion))
-    report(`${config.adminEmail} is the first administrator`);
+  else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log, state.emails);
   const emailQueue = mailer && new EmailQueue({ mailer, log });

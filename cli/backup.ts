@@ -1,7 +1,8 @@
 import { writeArchive } from "../engine/archive/write-archive.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { isEmbedded } from "../engine/config/config.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 
 /** System calls on files; errors with others concern the connection. */
 const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];

@@ -1,6 +1,7 @@
+import { commandLine } from "../engine/command-line.ts";
 import { withDatabaseSettings } from "../engine/config/config.ts";
 import { describeSettings, writeSettingsDocument } from "../engine/config/settings-document.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings } from "./command-context.ts";
 
 await runCommand({

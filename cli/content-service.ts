@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
+import { setPackageProgram } from "../engine/command-line.ts";
 import { readProjectSettings } from "../engine/config/config.ts";
 import { findClosestName } from "../engine/edit-distance.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "./command.ts";
@@ -63,6 +64,7 @@ ${Object.entries(COMMANDS)
 
 In a clone, npm run <command> does the same.`;
 
+setPackageProgram(process.env.npm_command === undefined ? "content-service" : "npx content-service");
 // Removes the name of the command, so that it finds its own arguments.
 const [name] = process.argv.splice(2, 1);
 if (name !== undefined && Object.hasOwn(COMMANDS, name)) {

@@ -1,6 +1,7 @@
+import { commandLine } from "../engine/command-line.ts";
 import { isEmbedded } from "../engine/config/config.ts";
 import { joinPostgres, toClientUrl } from "../engine/postgres/served-postgres.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 
 await runCommand({
   usage: `${commandLine("database-url", "", { silent: true })}

@@ -1,10 +1,11 @@
 import type { Catalog } from "../engine/catalog/catalog.ts";
+import { commandLine } from "../engine/command-line.ts";
 import type { DoctorFinding } from "../engine/inspect/doctor/facts.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import type { GraphqlTableNames } from "../plugins/table.ts";
 import { collectFindings } from "../rest-gateway/doctor/collect-findings.ts";
 import { tableAddresses } from "../rest-gateway/resource/collections.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";
 
 function printFindings(findings: readonly DoctorFinding[]): void {

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { commandLine } from "../engine/command-line.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { type ImportedFile, importSupabase } from "./import-supabase.ts";
 
 /** The release's migrations that each template is built on. */

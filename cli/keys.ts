@@ -1,9 +1,10 @@
 import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "../engine/accounts/api-keys.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { type Config, withDatabaseSettings } from "../engine/config/config.ts";
 import { loadDeploymentKeys, requireIssuingKeys } from "../engine/identity/token-keys.ts";
 import { makeRoleKey } from "../engine/identity/tokens.ts";
 import { readSecrets } from "../engine/secrets.ts";
-import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 
 type KeysOptions = Readonly<Record<string, unknown>>;

@@ -11,11 +11,12 @@ import {
   type NewProvider,
   type Providers,
 } from "../engine/accounts/federation/providers.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { withDatabaseSettings } from "../engine/config/config.ts";
 import { loadDeploymentKeys, requireIssuingKeys } from "../engine/identity/token-keys.ts";
 import { isLoopback } from "../engine/safe-fetch.ts";
 import { readSecrets } from "../engine/secrets.ts";
-import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 
 /** The constraint of the column. */

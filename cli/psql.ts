@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { commandLine } from "../engine/command-line.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, runCommand } from "./command.ts";
+import { runCommand } from "./command.ts";
 
 /** Process lists show arguments to all users, but the environment only to the same user. */
 function splitPassword(url: string): { address: string; password: string | null } {

@@ -1,8 +1,9 @@
 import { text } from "node:stream/consumers";
 import pg from "pg";
+import { commandLine } from "../engine/command-line.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, formatCell, formatColumns, runCommand, UsageError } from "./command.ts";
+import { formatCell, formatColumns, runCommand, UsageError } from "./command.ts";
 
 /** Prints the rows of a statement, or the number of rows that it changed. */
 function printResult({ command, rowCount, rows, fields }: pg.QueryResult): void {

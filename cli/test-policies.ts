@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadCatalog } from "../engine/catalog/load-catalog.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
 import {
   type PolicyTestDependencies,
@@ -15,7 +16,7 @@ import { runMigrations } from "../engine/migrate/migrate.ts";
 import { withScratchDatabase } from "../engine/migrate/scratch-database.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { loginRoleOf, type PostgresUrls, reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, EXIT_FAILURE, formatColumns, runCommand, UsageError } from "./command.ts";
+import { EXIT_FAILURE, formatColumns, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts } from "./command-context.ts";
 
 const DEFAULT_FOLDER = "test/policies";

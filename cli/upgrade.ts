@@ -1,7 +1,8 @@
 import { upgradeCluster } from "../engine/archive/upgrade-cluster.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { isEmbedded } from "../engine/config/config.ts";
 import { EMBEDDED_DATABASE, reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 
 await runCommand({
   usage: `${commandLine("upgrade", "[--programs FOLDER]")}

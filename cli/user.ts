@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { Administration } from "../engine/accounts/administration.ts";
 import { readAccountRows } from "../engine/accounts/import-accounts.ts";
 import { generateSecret } from "../engine/accounts/random-secrets.ts";
-import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
+import { commandLine } from "../engine/command-line.ts";
+import { findAction, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./command-context.ts";
 
 type UserOptions = Readonly<Record<string, unknown>>;

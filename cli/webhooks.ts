@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
+import { commandLine } from "../engine/command-line.ts";
 import type { Config } from "../engine/config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../engine/database/owner-pool.ts";
 import type { Webhook } from "../rest-gateway/webhooks/delivery.ts";
 import { makeWebhookSender } from "../rest-gateway/webhooks/send-delivery.ts";
 import { readWebhookStates, type WebhookState } from "../rest-gateway/webhooks/webhook-store.ts";
-import { commandLine, findAction, formatRecords, runCommand, UsageError } from "./command.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./command-context.ts";
 
 type ActionContext = {

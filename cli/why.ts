@@ -2,6 +2,7 @@ import type pg from "pg";
 import { policyCondition } from "../engine/catalog/access.ts";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import type { CatalogTable, Policy } from "../engine/catalog/tables.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { REALTIME_PUBLICATION } from "../engine/replication/replication-slots.ts";
@@ -14,7 +15,7 @@ import {
   type ReadExplanation,
   readPoliciesOf,
 } from "../rest-gateway/why/explain-read.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 import type { ExplainedStatement } from "./explain-query.ts";
 

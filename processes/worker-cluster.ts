@@ -2,7 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promotionCommand } from "../cli/command.ts";
+import { packageProgram } from "../engine/command-line.ts";
 import type { PeerTopic } from "../engine/concurrency/peer-workers.ts";
 import { retryDelay } from "../engine/concurrency/retry-delay.ts";
 import { type Config, isEmbedded, MIN_POOL_SIZE } from "../engine/config/config.ts";
@@ -168,7 +168,7 @@ export class WorkerCluster {
     const worker = this.#waiting.shift() ?? this.#fork();
     this.#workers.add(worker);
     const { config } = this.#options;
-    worker.serve({ config, postgres: this.#postgres!, promotionCommand: promotionCommand(), ...options });
+    worker.serve({ config, postgres: this.#postgres!, packageProgram: packageProgram(), ...options });
     worker.serving
       .then(() => {
         this.#failedStarts = 0;
@@ -404,7 +404,8 @@ export type WorkerMessage =
 export type WorkerOptions = {
   readonly config: Config;
   readonly postgres: PostgresAccess;
-  readonly promotionCommand: string;
+  /** How the primary was called. */
+  readonly packageProgram: string | null;
   /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
   readonly schemaPatienceMs?: number;
 };

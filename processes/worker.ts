@@ -1,3 +1,4 @@
+import { setPackageProgram } from "../engine/command-line.ts";
 import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../engine/concurrency/peer-workers.ts";
 import type { SharedActivity } from "../engine/observability/process-activity.ts";
 import { makeLogger } from "../engine/output/log.ts";
@@ -78,7 +79,8 @@ process.on("SIGUSR2", () => {});
 process.on("SIGTERM", () => void stop({ othersStay: true }));
 
 async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> {
-  const { worker, config, postgres, promotionCommand, schemaPatienceMs } = message;
+  const { worker, config, postgres, schemaPatienceMs } = message;
+  setPackageProgram(message.packageProgram);
   drainTimeout = config.drainTimeout;
   const log = makeLogger(config, { worker });
   try {
@@ -90,7 +92,6 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
       workers: () => workers,
       peers,
       everywhere,
-      promotionCommand,
       ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
     });
     report({ kind: "serving", url: service.url });

@@ -1,7 +1,8 @@
 import pg from "pg";
+import { commandLine } from "../command-line.ts";
 import type { Config } from "../config/config.ts";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
-import { ApiError, fieldErrorsOf } from "../errors.ts";
+import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
 import { type AccountRows, type ImportReport, importAccounts } from "./import-accounts.ts";
 import type { UserJson } from "./own-account.ts";
@@ -286,21 +287,20 @@ type AdministratorSettings = Pick<Config, "adminEmail" | "adminPassword" | "pass
 export async function createFirstAdministrator(
   asOwner: AsOwner,
   { adminEmail: email, adminPassword: password, passwordPolicy: policy }: AdministratorSettings,
-  promotionCommand: string,
 ): Promise<boolean> {
   if (email === null || password === null) return false;
   const outcome = await new Administration({ asOwner, policy })
     .ensureAdministrator({ email, password })
-    .catch((error: unknown) => explainFailure(error, promotionCommand));
+    .catch(explainFailure);
   return outcome === "made";
 }
 
-function explainFailure(error: unknown, promotionCommand: string): never {
+function explainFailure(error: unknown): never {
   if (error instanceof pg.DatabaseError && error.code === "TAKEN") {
     throw new Error(
-      `An account with ADMIN_EMAIL exists already and is not an administrator. If it is yours, run: ${promotionCommand}`,
+      `An account with ADMIN_EMAIL exists already and is not an administrator. If it is yours, run: ${commandLine("user", "role <e-mail> admin")}`,
     );
   }
   if (!(error instanceof ApiError)) throw error;
-  throw new Error(["ADMIN_PASSWORD:", error.message, ...fieldErrorsOf(error).map((fault) => fault.message)].join(" "));
+  throw new Error(`ADMIN_PASSWORD: ${error.message}`);
 }

@@ -2,6 +2,7 @@ import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { commandLine } from "../command-line.ts";
 import {
   type CommittedMigration,
   committedMigrations,
@@ -134,7 +135,7 @@ function migrationsOfSingleHistory(
   if (end < 0) {
     throw new Error(
       "The backup was made by an early version. Update that database to the last version with a single history of migrations " +
-        "(npm run migrate), and back it up again.",
+        `(${commandLine("migrate")}), and back it up again.`,
     );
   }
   const added = migrations.slice(end + 1);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { commandLine } from "../command-line.ts";
 import { clusterFolders } from "./cluster-folders.ts";
 import { chownTo, removeDraft, type SystemAccount, spawnAs } from "./processes.ts";
 
@@ -15,7 +16,7 @@ export async function checkCluster(dataFolder: string, { major }: Binaries): Pro
   if (version) {
     throw new Error(
       `${dataFolder} contains a cluster of Postgres ${version}, but the embedded Postgres is ${major}. It was not changed. ` +
-        "Upgrade it with the command upgrade (content-service upgrade, or npm run upgrade), which keeps the original, " +
+        `Upgrade it with ${commandLine("upgrade")}, which keeps the original, ` +
         `or run your own Postgres ${version} on it and set DATABASE_URL.`,
     );
   }

@@ -4,6 +4,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
+import { commandLine } from "../command-line.ts";
 import { parseServers } from "../pg-client/connection-string.ts";
 import { findServer } from "../pg-client/server-finder.ts";
 import { withClient } from "../pg-client/with-client.ts";
@@ -196,8 +197,6 @@ export const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
 const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
 const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
 
-const COMMIT_COMMAND = 'npm run migrate -- commit "what it does"';
-
 export type ReportLine = (line: string) => void;
 
 /**
@@ -225,7 +224,7 @@ export async function applyCurrent(
       await applyFile(client, file);
       report(`${displayPath(file.file)}: applied in ${Math.round(performance.now() - begun)} ms`);
     }
-    if (changed.length > 0) report(`  When it is right: ${COMMIT_COMMAND}`);
+    if (changed.length > 0) report(`  When it is right: ${commandLine("migrate", 'commit "what it does"')}`);
     else if (current.length > 0) report("The migration in current/ is applied; nothing has changed.");
   });
 }
@@ -248,6 +247,29 @@ async function applyFile(client: pg.ClientBase, file: CurrentFile): Promise<void
 
 export async function readCurrentFiles(histories: readonly MigrationHistory[]): Promise<CurrentFile[]> {
   return (await Promise.all(histories.map(currentFiles))).flat();
+}
+
+export type CurrentState = {
+  /** As the database has applied them. */
+  readonly applied: readonly CurrentFile[];
+  /** Paths of the files that the database has not applied, or not as they are. */
+  readonly pending: readonly string[];
+};
+
+/** Compares the files of `current/` with those that the database has applied. */
+export async function readCurrentState({ url, histories }: Required<MigrateSettings>): Promise<CurrentState> {
+  const files = await readCurrentFiles(histories);
+  const contents = await withClient(url, appliedContents);
+  const appliedSql = (file: CurrentFile) => contents.get(recordKeyOf(file));
+  return {
+    applied: files.flatMap((file) => {
+      const sql = appliedSql(file);
+      return sql === undefined ? [] : [{ ...file, sql }];
+    }),
+    pending: files
+      .filter((file) => statementsKey(appliedSql(file)) !== statementsKey(file.sql))
+      .map(({ file }) => displayPath(file)),
+  };
 }
 
 async function appliedContents(client: pg.ClientBase): Promise<Map<string, string>> {

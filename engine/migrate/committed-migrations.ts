@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, resolve } from "node:path";
+import { commandLine } from "../command-line.ts";
 
 /** The folder `db` of the clone, or of `dist` in the package. */
 const DB_FOLDER = join(import.meta.dirname, "../../db");
@@ -38,7 +39,7 @@ export async function committedMigrations({ name: history, folder }: MigrationHi
       const hash = headers.get("Hash");
       if (!hash) {
         throw new Error(
-          `${displayPath(file)} has no "--! Hash" line; committed migrations are made by npm run migrate -- commit`,
+          `${displayPath(file)} has no "--! Hash" line; committed migrations are made by ${commandLine("migrate", "commit")}`,
         );
       }
       const before = headers.get("Previous") ?? "-";
@@ -96,7 +97,7 @@ function requireUniqueNumbers(history: string, names: readonly string[]): void {
   if (duplicate < 0) return;
   throw new Error(
     `${names[duplicate - 1]} and ${names[duplicate]} of history "${history}" have the same number. Take yours back in your branch ` +
-      "(npm run migrate -- uncommit), merge the other, and commit yours again, after it.",
+      `(${commandLine("migrate", "uncommit")}), merge the other, and commit yours again, after it.`,
   );
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
+import { commandLine } from "../command-line.ts";
 import { requireSupportedServer } from "../pg-client/supported-server.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
@@ -14,12 +15,7 @@ import {
   type MigrationHistory,
   releaseHistories,
 } from "./committed-migrations.ts";
-import {
-  explainDivergence,
-  type MigrationState,
-  readMigrationState,
-  SINGLE_HISTORY_ADVICE,
-} from "./migration-state.ts";
+import { explainDivergence, type MigrationState, readMigrationState, singleHistoryError } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 
 export type MigrateCommand =
@@ -154,7 +150,7 @@ async function migrateIfNeeded(
   { settings, isOwnDatabase, report }: UpToDateOptions,
 ): Promise<MigrationState> {
   if (state.kind === "current") return state;
-  if (state.kind === "single history") throw new Error(SINGLE_HISTORY_ADVICE);
+  if (state.kind === "single history") throw singleHistoryError();
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
   if (state.kind === "ahead") {
     report(
@@ -170,10 +166,10 @@ async function migrateIfNeeded(
   if (state.kind === "behind") {
     throw new Error(
       `The database is half migrated: ${state.applied} migrations are applied, ${state.missing.length} are missing ` +
-        `(${state.missing.join(", ")}). Run npm run migrate against it, then start again.`,
+        `(${state.missing.join(", ")}). Run ${commandLine("migrate")} against it, then start again.`,
     );
   }
-  report("the database has none of our schemas and is served as it is; npm run migrate would add them");
+  report(`the database has none of our schemas and is served as it is; ${commandLine("migrate")} would add them`);
   return state;
 }
 

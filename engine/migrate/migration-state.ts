@@ -1,12 +1,16 @@
 import type pg from "pg";
+import { commandLine } from "../command-line.ts";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
 
 /** The first migration of the single history. */
 const SINGLE_HISTORY = "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1";
 
-export const SINGLE_HISTORY_ADVICE =
-  "The database was made by an earlier version, which had one history of migrations. Back it up " +
-  "(npm run backup), start on a new DATA_DIR or an empty database, and restore the backup there (npm run restore).";
+export function singleHistoryError(): Error {
+  return new Error(
+    "The database was made by an earlier version, which had one history of migrations. Back it up " +
+      `(${commandLine("backup")}), start on a new DATA_DIR or an empty database, and restore the backup there (${commandLine("restore")}).`,
+  );
+}
 
 /** The setting that selects the history whose migrations graphile-migrate sees. */
 export const HISTORY_SETTING = "content_service.history";
@@ -111,7 +115,7 @@ export async function createRecord(client: pg.ClientBase): Promise<void> {
   const { histories, migrations } = await findRecordTables(client);
   if (histories) return;
   if (migrations) {
-    if (await hasSingleHistory(client)) throw new Error(SINGLE_HISTORY_ADVICE);
+    if (await hasSingleHistory(client)) throw singleHistoryError();
     throw new Error(
       "graphile_migrate.migrations belongs to another application that migrates this database. Nothing was changed. " +
         "Use another database, or serve this one as it is, without migrating it.",

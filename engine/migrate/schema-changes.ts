@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { commandLine } from "../command-line.ts";
 import { ApiError } from "../errors.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { MigrationError, readCurrentFiles } from "./apply-migrations.ts";
@@ -133,7 +134,7 @@ function chooseMode({ files, found, isMigrated }: Migrations, isWatched: boolean
       found === null
         ? "The database has migrations of a project that is not here, and a change without a migration would be lost."
         : `The schema has migrations in ${found}, and a change without one would be missing in other databases.`,
-    how: "Run the service with npm run dev, or copy the SQL into a migration.",
+    how: `Run the service with ${commandLine("dev")}, or copy the SQL into a migration.`,
   };
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CacheHits } from "../../engine/cache/recent-map.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
+import { commandLine } from "../../engine/command-line.ts";
 import { Coalescer } from "../../engine/concurrency/coalescer.ts";
 import { unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/output/log.ts";
@@ -141,7 +142,7 @@ export class SchemaKeeper {
     const objects = omitted.map(({ object, reason }) => `${object}: ${reason}`);
     this.#options.log.warn(
       { leftOut: objects },
-      "GraphQL is served without some objects of the database: see npm run doctor",
+      `GraphQL is served without some objects of the database: see ${commandLine("doctor")}`,
     );
   }
 

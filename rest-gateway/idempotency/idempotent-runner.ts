@@ -2,6 +2,7 @@ import { createHash, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { commandLine } from "../../engine/command-line.ts";
 import { type AbortLike, toSignal } from "../../engine/concurrency/abort.ts";
 import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -238,7 +239,7 @@ function isNotInstalled(error: unknown): boolean {
 function idempotencyUnavailable(cause: unknown): HttpError {
   return new HttpError(501, "IDEMPOTENCY_UNAVAILABLE", "This database cannot store responses for an Idempotency-Key.", {
     details: "Nothing was changed.",
-    hint: "Send the request without the key, or ask the operator to run npm run migrate and to grant the login the rights that authenticator has in schema private.",
+    hint: `Send the request without the key, or ask the operator to run ${commandLine("migrate")} and to grant the login the rights that authenticator has in schema private.`,
     cause,
   });
 }

@@ -59,6 +59,22 @@ describe("content-service", () => {
     for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Exit codes: 0 success");
   });
 
+  test("names itself where a message names a command", async () => {
+    const empty = await cloneDatabase("empty");
+    try {
+      const env = {
+        PATH: process.env.PATH,
+        DATABASE_URL: empty.ownerUrl,
+        MIGRATIONS_DIR: NO_PROJECT,
+        JWT_SECRET: SECRET,
+      };
+      const { stderr } = await run(process.execPath, [BIN, "types"], { env: { ...env, npm_command: "exec" } });
+      expect(stderr).toContain("is served as it is; npx content-service migrate would add them\n");
+    } finally {
+      await empty.drop();
+    }
+  });
+
   test("prints its version, and that start takes settings and no arguments", async () => {
     const { version } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
     expect((await inClone("--version")).stdout.trim()).toBe(version);

@@ -29,8 +29,8 @@ describe("the first administrator", () => {
   test("is not an account that was registered with that address before", async () => {
     const { email } = await newPerson(opened);
     const settings = { adminEmail: email, adminPassword: "Quartz-Bird-8", passwordPolicy: "standard" as const };
-    await expect(createFirstAdministrator(opened.asOwner, settings, "promote <e-mail>")).rejects.toThrow(
-      /exists already .* run: promote <e-mail>$/,
+    await expect(createFirstAdministrator(opened.asOwner, settings)).rejects.toThrow(
+      /exists already .* run: npm run user -- role <e-mail> admin$/,
     );
     expect(await roleOf(email)).toBe("authenticated");
   });
