@@ -1,14 +1,15 @@
 import { extname } from "node:path";
 import type pg from "pg";
 import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../engine/catalog/catalog-watch.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
-import { driftFindings, readDrift } from "../engine/inspect/doctor/server-checks.ts";
+import { driftFindings, readDrift } from "../engine/inspect/doctor/drift-checks.ts";
 import type { MigrationHistory } from "../engine/migrate/committed-migrations.ts";
 import { runMigrations } from "../engine/migrate/migrate.ts";
-import { explainDivergence, readMigrationState, SINGLE_HISTORY_ADVICE } from "../engine/migrate/migration-state.ts";
+import { explainDivergence, readMigrationState, singleHistoryError } from "../engine/migrate/migration-state.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { joinPostgres, type PostgresUrls, reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, findAction, runCommand, UsageError } from "./command.ts";
+import { findAction, runCommand, UsageError } from "./command.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
 const isClone = extname(import.meta.filename) === ".ts";
@@ -83,7 +84,7 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
       console.log("None of the service's migrations is applied to this database.");
       break;
     case "single history":
-      throw new Error(SINGLE_HISTORY_ADVICE);
+      throw singleHistoryError();
     case "diverged":
       throw new Error(explainDivergence(state));
     case "current":

@@ -7,7 +7,7 @@ import {
   singleGrants,
   tableLines,
 } from "../schema-dump/dump-schema.ts";
-import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
+import { applyCommitted, applyCurrent, readCurrentState } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
@@ -79,15 +79,16 @@ const SERVICE_OBJECTS =
 export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 /**
- * Compares a database with its migrations: creates a scratch database, applies all migrations including `current/`, and compares
- * the schemas of both.
+ * Compares a database with its migrations: creates a scratch database, applies all migrations, including what the database has applied of
+ * `current/`, and compares the schemas of both.
  */
 export async function findDrift(settings: Required<MigrateSettings>): Promise<SchemaDifference[]> {
   const { url, shadowUrl, rootUrl, histories } = settings;
   return withMigrationLock(url, () =>
     withScratchDatabase(shadowUrl, rootUrl, async () => {
+      const { applied } = await readCurrentState(settings);
       await applyCommitted(shadowUrl, rootUrl, histories);
-      await applyCurrent({ ...settings, url: shadowUrl }, () => {});
+      await applyCurrent({ ...settings, url: shadowUrl }, () => {}, applied);
       const access = await withClient(url, readUsersAccess);
       if (access) await withClient(shadowUrl, (client) => setUsersAccess(client, access));
       const database = await readDumpedSchema(url);

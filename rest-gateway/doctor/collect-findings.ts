@@ -4,6 +4,7 @@ import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../../engine/cat
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { runChecks, sortBySeverity } from "../../engine/inspect/doctor/doctor.ts";
+import { driftFindings, readDrift } from "../../engine/inspect/doctor/drift-checks.ts";
 import {
   type DoctorFinding,
   readHostFacts,
@@ -13,7 +14,6 @@ import {
   readServerFacts,
 } from "../../engine/inspect/doctor/facts.ts";
 import { readScheduleFindings } from "../../engine/inspect/doctor/schedule-checks.ts";
-import { driftFindings, readDrift } from "../../engine/inspect/doctor/server-checks.ts";
 import { readWebhookFindings } from "../../engine/inspect/doctor/webhook-checks.ts";
 import { toPgConnectionString } from "../../engine/pg-client/connection-string.ts";
 import { quotedName } from "../../engine/pg-client/quoted-name.ts";

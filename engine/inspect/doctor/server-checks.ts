@@ -1,13 +1,10 @@
 import { exposedTables } from "../../catalog/catalog.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import { commandLine } from "../../command-line.ts";
 import { isEmbedded } from "../../config/config.ts";
 import type { SessionTraits } from "../../database/session-traits.ts";
-import { findDrift, type SchemaDifference } from "../../migrate/drift.ts";
-import { readMigrationState } from "../../migrate/migration-state.ts";
 import { parseServers } from "../../pg-client/connection-string.ts";
 import { quotedName } from "../../pg-client/quoted-name.ts";
-import { withClient } from "../../pg-client/with-client.ts";
-import type { PostgresUrls } from "../../postgres/served-postgres.ts";
 import { REALTIME_PUBLICATION } from "../../replication/replication-slots.ts";
 import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
@@ -126,7 +123,7 @@ function triggerFinding(sql: string): DoctorFinding {
   return {
     kind: "advice",
     problem: "Schema changes are detected by polling every few seconds: there is no event trigger that reports them.",
-    fix: `npm run migrate -- --watch-only, or as a superuser:\n\n${sql}`,
+    fix: `${commandLine("migrate", "--watch-only")}, or as a superuser:\n\n${sql}`,
   };
 }
 
@@ -404,40 +401,4 @@ function publishedPart(
   if (missing.length === 0) return "whole";
   const areStored = missing.every(({ generated }) => generated?.kind === "stored");
   return areStored && !hasGenerated ? "without generated columns" : "in part";
-}
-
-type SchemaDrift =
-  | { readonly differences: readonly SchemaDifference[] }
-  /** Why the schema could not be compared. */
-  | { readonly unknown: string };
-
-/** Compares the database with its migrations, if all are applied. */
-export async function readDrift({
-  directUrl,
-  migrate,
-}: Pick<PostgresUrls, "directUrl" | "migrate">): Promise<SchemaDrift> {
-  const { kind } = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
-  if (kind !== "current") return { differences: [] };
-  try {
-    return { differences: await findDrift(migrate) };
-  } catch (error) {
-    return { unknown: `The schema could not be compared with the migrations: ${(error as Error).message}` };
-  }
-}
-
-export function driftFindings(drift: SchemaDrift): DoctorFinding[] {
-  if ("unknown" in drift) {
-    const fix =
-      "Allow the owner to create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
-    return [{ kind: "advice", problem: drift.unknown, fix }];
-  }
-  return drift.differences.map(({ description, keepSql, undoSql }) => ({
-    kind: "advice",
-    problem: `The schema differs from the migrations: ${description}.`,
-    fix: `To keep it, add to a migration:\n${indent(keepSql)}\n        To undo it:\n${indent(undoSql)}`,
-  }));
-}
-
-function indent(sql: string): string {
-  return sql.replace(/^/gm, "          ");
 }

@@ -10,6 +10,8 @@ const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
 
 const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
 const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
+/** True for the rows of this very transaction: an index could find no others. */
+const TRANSACTION_TIME = /= (?:now\(\)|CURRENT_TIMESTAMP)|(?:now\(\)|CURRENT_TIMESTAMP) = /g;
 /** A length with an upper limit, as Postgres prints it; group 1 is the measured expression. */
 const LIMITED_LENGTH =
   /\b(?:length|char_length|character_length|octet_length|bit_length|pg_column_size)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\) <=? /g;
@@ -32,7 +34,7 @@ function foreignKeyFindings(table: CatalogTable): DoctorFinding[] {
 }
 
 function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
-  const expressions = table.policies.flatMap(({ using }) => using ?? []);
+  const expressions = table.policies.flatMap(({ using }) => using?.replaceAll(TRANSACTION_TIME, "") ?? []);
   const compared = [...table.columns.keys()].filter((column) => expressions.some((text) => isComparedBy(column, text)));
   const keys = new Set(table.foreignKeys.flatMap(({ columns }) => (columns.length === 1 ? columns : [])));
   return compared

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { driftFindings, readDrift } from "../../../engine/inspect/doctor/drift-checks.ts";
 import { compareSchemas, findDrift, readDumpedSchema } from "../../../engine/migrate/drift.ts";
 import { runMigrations } from "../../../engine/migrate/migrate.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
@@ -94,11 +96,21 @@ describe("findDrift", () => {
     ]);
   });
 
-  test("includes the files of current/ in the migrations", async () => {
+  test("compares with the files of current/ as the database has applied them, and names those that it has not", async () => {
     await using own = await ownHistories(["platform"]);
+    const found = async () => {
+      const { directUrl, migrate } = { directUrl: own.settings.url, migrate: own.settings };
+      return driftFindings(await readDrift({ directUrl, migrate })).map(({ problem, fix }) => [problem, fix]);
+    };
+    await runMigrations({ name: "migrate" }, own.settings);
     await own.write("project", "0010-notes.sql", NOTES);
+    const file = join(own.history("project").folder, "current/0010-notes.sql");
+    const pending = [[`${file} is not applied to this database.`, "npm run dev applies it."]];
+    expect(await found()).toEqual(pending);
     await runMigrations({ name: "current" }, own.settings);
-    expect(await findDrift(own.settings)).toEqual([]);
+    expect(await found()).toEqual([]);
+    await own.write("project", "0010-notes.sql", `drop table if exists public.notes cascade;${NOTES}`);
+    expect(await found()).toEqual(pending);
   });
 });
 

@@ -49,12 +49,13 @@ const ILL = `
 const WELL = `
   create schema shop;
   grant usage on schema shop to anon, authenticated;
-  create table shop.orders (id int primary key, buyer text not null, parent int references shop.orders);
+  create table shop.orders (id int primary key, buyer text not null, parent int references shop.orders, made_at timestamptz);
   create index on shop.orders (parent);
   create index on shop.orders (buyer);
   alter table shop.orders enable row level security;
   alter table shop.orders replica identity full;
   create policy own on shop.orders using (buyer = (select current_setting('request.jwt.claims', true)));
+  create policy just_made on shop.orders using (made_at = now() or current_timestamp = made_at);
   grant select on shop.orders to authenticated;
   create view shop.seen with (security_invoker = true) as select * from shop.orders;
   grant select on shop.seen to authenticated;
