@@ -1,6 +1,7 @@
 import pg from "pg";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import { loadCatalog } from "../engine/catalog/load-catalog.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { type Config, type DatabaseSettings, isEmbedded, withDatabaseSettings } from "../engine/config/config.ts";
 import type { AsOwner } from "../engine/database/owner-pool.ts";
 import { readDatabaseSettings } from "../engine/database-config/config-keeper.ts";
@@ -17,7 +18,7 @@ import {
   reachPostgres,
 } from "../engine/postgres/served-postgres.ts";
 import { makeAssumedContexts } from "../rest-gateway/statement-context.ts";
-import { commandLine, UsageError } from "./command.ts";
+import { UsageError } from "./command.ts";
 
 /** Undefined function, undefined table, invalid schema name. */
 const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
@@ -75,8 +76,7 @@ export async function withOwner<T>(config: Config, work: (asOwner: AsOwner) => P
 }
 
 function toReadableError(error: unknown): unknown {
-  if (error instanceof ApiError)
-    return new Error([error.message, ...detailMessages(error)].join("\n  "), { cause: error });
+  if (error instanceof ApiError) return new Error(error.message, { cause: error });
   if (!(error instanceof pg.DatabaseError) || !error.code) return error;
   if (NOT_MIGRATED.includes(error.code)) {
     return new Error(`This database has no accounts. Run ${commandLine("migrate")}; BASE_SCHEMA=platform adds them.`, {
@@ -87,11 +87,6 @@ function toReadableError(error: unknown): unknown {
     return new Error(`${error.message}: set OWNER_DATABASE_URL to the same database as its owner.`, { cause: error });
   }
   return OWN_SQLSTATE.test(error.code) ? new Error(error.message, { cause: error }) : error;
-}
-
-function detailMessages({ details }: ApiError): string[] {
-  const faults: readonly object[] = Array.isArray(details) ? details : [];
-  return faults.flatMap((fault) => ("message" in fault ? [String(fault.message)] : []));
 }
 
 /** The settings in the database; empty, with a warning, if they cannot be read. */

@@ -1,5 +1,5 @@
-import { basename } from "node:path";
 import { parseArgs } from "node:util";
+import { commandLine } from "../engine/command-line.ts";
 import { type Config, ConfigError, readConfig } from "../engine/config/config.ts";
 
 /** A usage error: printed as a message, without a stack. */
@@ -33,7 +33,7 @@ export async function runCommand({ usage, options = {}, passThrough = false, run
     for (const warning of warnings) console.error(`warning: ${warning}`);
     await run(config, positionals, values);
   } catch (error) {
-    console.error(isExpectedError(error) ? `${error.message}` : error);
+    console.error(isExpectedError(error) ? messageOf(error) : error);
     const isUsageError = error instanceof UsageError;
     if (isUsageError) console.error(`\n${usage}`);
     process.exitCode = isUsageError ? EXIT_USAGE : EXIT_FAILURE;
@@ -67,6 +67,13 @@ function passArguments(): { values: Record<string, unknown>; positionals: string
   return { values: { help: positionals.length === 1 && positionals[0] === "--help" }, positionals };
 }
 
+/** Node names the system call and its error code, which are for programmers. */
+function messageOf(error: NodeJS.ErrnoException): string {
+  const { code, syscall, path } = error;
+  if (!["open", "access"].includes(syscall ?? "") || path === undefined) return error.message;
+  return code === "ENOENT" ? `File not found: ${path}.` : `${path} cannot be read: ${code}.`;
+}
+
 /** Errors with a message for users; others are defects, and printed with their stack. */
 function isExpectedError(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
@@ -77,42 +84,12 @@ function isOptionError(error: unknown): error is Error {
   return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS");
 }
 
-type CommandLineOptions = {
-  /** Suppresses npm's own output, for output that a program reads. */
-  readonly silent?: boolean;
-};
-
-/** The command line for one of the commands, as an npm script or by `content-service`, whichever was used for this process. */
-export function commandLine(name: string, args = "", { silent = false }: CommandLineOptions = {}): string {
-  const program = packageCommand();
-  if (program !== null) return joinParts(program, name, args);
-  if (name === "start") return joinParts("npm start", args);
-  // Redirections and pipes are for the shell, so no dashes are needed.
-  const dashes = args === "" || /^[<>|]/.test(args) ? "" : "--";
-  return joinParts(silent ? "npm run --silent" : "npm run", name, dashes, args);
-}
-
-/** The command line that makes an account an administrator. */
-export function promotionCommand(): string {
-  return commandLine("user", "role <e-mail> admin");
-}
-
-/** `content-service`, with npx if npm runs it; null for an npm script of a clone. */
-function packageCommand(): string | null {
-  const program = basename(process.argv[1] ?? "", ".js");
-  if (program !== "content-service") return null;
-  return process.env.npm_command === undefined ? program : `npx ${program}`;
-}
-
-function joinParts(...parts: readonly string[]): string {
-  return parts.filter((part) => part !== "").join(" ");
-}
-
 /** Whether the service should start: `--dev` is the only argument. For others, prints the usage or an error. */
 export function acceptsStartArguments(args: readonly string[]): boolean {
   const [arg] = args.filter((each) => each !== "--dev");
   if (arg === undefined) return true;
-  const usage = `${commandLine("start")} takes no arguments. Settings are environment variables, such as PORT=8080; ${commandLine("config")} shows all of them.`;
+  const command = commandLine(args.includes("--dev") ? "dev" : "start");
+  const usage = `${command} takes no arguments. Settings are environment variables, such as PORT=8080; ${commandLine("config")} shows all of them.`;
   if (arg === "--help" || arg === "-h") {
     console.log(usage);
     return false;

@@ -1,4 +1,5 @@
-import type { Catalog } from "../engine/catalog/catalog.ts";
+import { type Catalog, exposedSchemas } from "../engine/catalog/catalog.ts";
+import { commandLine } from "../engine/command-line.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
 import { INTERFACE_NAMES, type InterfaceName } from "../engine/identity/caller-settings.ts";
@@ -11,7 +12,7 @@ import {
 } from "../engine/inspect/policy-matrix.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { loginRoleOf } from "../engine/postgres/served-postgres.ts";
-import { commandLine, formatColumns, runCommand, UsageError } from "./command.ts";
+import { formatColumns, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 
 const PROGRESS_MS = 1_000;
@@ -23,7 +24,15 @@ type MatrixRequest = {
   readonly interfaceName: InterfaceName;
 };
 
-function printMatrix(rows: readonly PolicyMatrixRow[], contexts: readonly StatementContext[]): void {
+function printMatrix(
+  rows: readonly PolicyMatrixRow[],
+  contexts: readonly StatementContext[],
+  schemas: readonly string[],
+): void {
+  if (rows.length === 0) {
+    console.log(`No tables in the exposed schemas: ${schemas.join(", ")}.`);
+    return;
+  }
   const head = ["", "", ...contexts.map(({ role }) => role)];
   const body = rows.map(({ table, verb, total, outcomes }) => {
     const isEmpty = table.kind === "materialized view" && total === null;
@@ -77,9 +86,10 @@ function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest):
 }
 
 await runCommand({
-  usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface table|resource|graphql|realtime]")}
+  usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface NAME]")}
   Runs each command on each exposed table as each role (or as those given), rolls it back, and prints
   the number of rows, "yes" for an insert that privileges and policies allow, or "-" if permission is denied.
+  --interface   of the requests: ${INTERFACE_NAMES.join(", ")} (default: table)
 
 Examples:
   ${commandLine("policies", "--sub 7")}
@@ -108,7 +118,11 @@ Examples:
           readPolicyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() }),
         ),
       );
-      printMatrix(rows, contexts);
+      printMatrix(
+        rows,
+        contexts,
+        exposedSchemas(catalog).map(({ name }) => name),
+      );
     });
   },
 });

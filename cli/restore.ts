@@ -1,11 +1,12 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { access, chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkArchive, type RestoreResult, restoreArchive } from "../engine/archive/restore-archive.ts";
+import { commandLine } from "../engine/command-line.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
 import { withScratchDatabase } from "../engine/migrate/scratch-database.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 
 await runCommand({
   usage: `${commandLine("restore", "[--check] FILE")}
@@ -18,6 +19,8 @@ Examples:
   options: { check: { type: "boolean" } },
   async run(config, [file, ...others], { check }) {
     if (!file || others.length > 0) throw new UsageError("Specify a file.");
+    // Before a cluster is created for it.
+    await access(file);
     const { rows, tables, header, warnings } = await (check ? checkFile(file, config) : restoreFile(file, config));
     for (const warning of warnings) console.error(`warning: ${warning}`);
     const verb = check ? "can be restored" : "are restored";

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
+import { commandLine } from "../engine/command-line.ts";
 import { toClientTypes } from "../rest-gateway/client-types/client-types.ts";
-import { commandLine, runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";
 
 await runCommand({
@@ -13,7 +14,12 @@ Example:
   async run(config, args, { output }) {
     if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     const types = await withCatalog(config, async ({ catalog }) => toClientTypes(catalog));
-    if (typeof output === "string") await writeFile(output, types);
-    else process.stdout.write(types);
+    if (typeof output !== "string") {
+      process.stdout.write(types);
+      return;
+    }
+    await writeFile(output, types).catch((error) => {
+      throw new Error(`${output} cannot be written: ${error.code}.`);
+    });
   },
 });

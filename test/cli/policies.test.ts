@@ -94,6 +94,16 @@ describe("npm run policies", () => {
     expect(stderr).toMatch(/^\d+ of 41 tables\n/);
   });
 
+  test("says so if there are no tables", async () => {
+    const empty = await cloneDatabase("empty");
+    try {
+      const { code, stdout } = await runCommand("policies", [], empty);
+      expect([code, stdout]).toEqual([0, "No tables in the exposed schemas: public.\n"]);
+    } finally {
+      await empty.drop();
+    }
+  });
+
   test.each([
     [["--interface", "door"], "--interface must be one of"],
     [["--claims", "7"], "--claims must be a JSON object"],

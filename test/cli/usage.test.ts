@@ -34,6 +34,18 @@ describe("a mistyped DATA_DIR", () => {
   });
 });
 
+describe("a file that does not exist", () => {
+  const run = (name: string, ...words: string[]) =>
+    runCommandWith(name, words, { DATA_DIR: join(folder, "none"), JWT_SECRET: SECRET });
+
+  test.each([["restore"], ["restore", "--check"]])("is named by %s %s, which creates no database", async (...words) => {
+    const [name, ...options] = words as [string];
+    const { code, stdout, stderr } = await run(name, ...options, "none.gz");
+    expect([code, stdout, stderr]).toEqual([1, "", "File not found: none.gz.\n"]);
+    expect(existsSync(join(folder, "none"))).toBe(false);
+  });
+});
+
 describe("keys that do not exist yet", () => {
   const print = (settings: NodeJS.ProcessEnv) => runCommandWith("keys", [], settings);
 
@@ -62,7 +74,8 @@ describe("the service itself", () => {
   ])("does not start with unknown arguments: %s %s %s", async (program, ...words) => {
     const { code, stdout, stderr } = await runCommandWith(program, words, { DATA_DIR: join(folder, "none") });
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(/^Unknown option --port\.\n\n.* takes no arguments/);
+    const usage = words.includes("--dev") ? "npm run dev" : program === "content-service" ? "start" : "npm start";
+    expect(stderr).toMatch(new RegExp(`^Unknown option --port\\.\\n\\n.*${usage} takes no arguments`));
     expect(existsSync(join(folder, "none"))).toBe(false);
   });
 });
