@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { findClosestName } from "../edit-distance.ts";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
@@ -118,7 +119,25 @@ export function findInEnvironment(
 
 function readSetting(setting: SettingDefinition<unknown>, environment: NodeJS.ProcessEnv, problems: string[]): unknown {
   const name = findInEnvironment(setting, environment);
-  return parseSetting(setting, name ?? setting.names[0], name === null ? "" : environment[name]!, problems);
+  if (name === null) return parseSetting(setting, setting.names[0], "", problems);
+  const value = environment[name]!;
+  const file = mayBeInFile(setting) && value.startsWith("@") ? value.slice(1) : null;
+  try {
+    return parseSetting(setting, name, file === null ? value : readSecretFile(file), problems);
+  } catch (error) {
+    problems.push(`${name} must be @ and the path of a file that can be read: ${(error as Error).message}`);
+    return null;
+  }
+}
+
+/** The secrets that PostgREST knows. Others may begin with an @. */
+function mayBeInFile({ names, secret }: SettingDefinition<unknown>): boolean {
+  return secret && names.some((name) => name.startsWith("PGRST_"));
+}
+
+/** As in PostgREST, without the line break at the end. */
+function readSecretFile(file: string): string {
+  return readFileSync(file, "utf8").replace(/\r?\n$/, "");
 }
 
 /** An empty string counts as unset. */

@@ -33,7 +33,7 @@ export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "Secret that signs and verifies tokens (HS256), at least 32 characters; or a JWK or JWKS as JSON, with the keys of other issuers too ([more](sign-in.md#tokens-of-other-issuers)). Generated for the embedded database; with DATABASE_URL, it, JWT_PRIVATE_KEY or JWT_JWKS_URL is required.",
+    "Secret that signs and verifies tokens (HS256), at least 32 characters; or a JWK or JWKS as JSON, with the keys of other issuers too ([more](sign-in.md#tokens-of-other-issuers)); or `@` and the path of a file that contains it. Generated for the embedded database; with DATABASE_URL, it, JWT_PRIVATE_KEY or JWT_JWKS_URL is required.",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",

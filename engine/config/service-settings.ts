@@ -75,7 +75,7 @@ export const POSTGRES_SETTINGS = {
   databaseUrl: secret(
     ["DATABASE_URL", "PGRST_DB_URI"],
     postgresUrl,
-    "The Postgres database, with the login for requests. With several hosts (`postgresql://login@a:5432,b:5432/database`), connections go to the primary, or to what `target_session_attrs` says. Unset: an embedded Postgres in DATA_DIR.",
+    "The Postgres database, with the login for requests. With several hosts (`postgresql://login@a:5432,b:5432/database`), connections go to the primary, or to what `target_session_attrs` says. `@` and a path: the content of that file. Unset: an embedded Postgres in DATA_DIR.",
   ),
   ownerDatabaseUrl: secret(
     "OWNER_DATABASE_URL",

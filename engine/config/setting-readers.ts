@@ -154,7 +154,7 @@ export const jwtSecret: SettingReader<string> = (value) => {
 /** HS256 requires at least 256 bits; a shorter secret can be found by brute force from one token. */
 const plainSecret: SettingReader<string> = (value) => {
   if (value.length < 32) throw new Error("at least 32 characters");
-  // PostgREST accepts a file name here; these would be guessable secrets.
+  // Guessable secrets. The name of a file is replaced with its content in the environment, but not in the database.
   if (isKeySetText(value) || /^\s*(@|-----BEGIN)/.test(value)) {
     throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY)");
   }

@@ -1,4 +1,6 @@
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   ConfigError,
@@ -114,8 +116,36 @@ describe("readConfig", () => {
     },
   );
 
+  test("a secret of PostgREST is read from the file that is named after an @, without the line break at its end", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "content-service-config-"));
+    try {
+      const [secret, url, missing] = ["secret", "url", "missing"].map((name) => join(folder, name)) as [
+        string,
+        string,
+        string,
+      ];
+      await writeFile(secret, `${SECRET}\n`);
+      await writeFile(url, "postgres://me@db/app");
+      const read = { databaseUrl: "postgres://me@db/app", jwtSecret: SECRET };
+      expect(readConfig({ PGRST_DB_URI: `@${url}`, PGRST_JWT_SECRET: `@${secret}` }).config).toMatchObject(read);
+      expect(readConfig({ DATABASE_URL: `@${url}`, JWT_SECRET: `@${secret}` }).config).toMatchObject(read);
+      expect(problemsOf({ JWT_SECRET: `@${missing}` })).toContain(
+        `JWT_SECRET must be @ and the path of a file that can be read: ENOENT: no such file or directory, open '${missing}'`,
+      );
+      const { config } = readConfig({ ADMIN_EMAIL: "ada@example.org", ADMIN_PASSWORD: `@${secret}` });
+      expect(config.adminPassword).toBe(`@${secret}`);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("the database does not name files", () => {
+    const settings = new Map([["pgrst.jwt_secret", "@/run/secrets/postgrest/jwt_secret"]]);
+    expect(() => withDatabaseSettings(readConfig({}).config, settings)).toThrow("must be the secret itself");
+  });
+
   test.each([
-    "@/run/secrets/postgrest/jwt_secret",
+    " @/run/secrets/postgrest/jwt_secret",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQ\n-----END PUBLIC KEY-----",
   ])("a publicly known secret, such as a PEM key or a file's name, is refused: %.20s", (secret) => {
     expect(problemsOf({ PGRST_JWT_SECRET: secret })).toContain("PGRST_JWT_SECRET must be the secret itself");
