@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
@@ -477,6 +478,7 @@ function openRequestDatabase(
     preparedStatements: config.preparedStatements,
     transactionMode: config.transactionMode,
     pipelineDepth: config.pipelineDepth,
+    ...(isEmbedded(config) && { sharedProcessors: availableParallelism() * config.workerShare }),
     statementTimeout: config.statementTimeout * 1000,
     lockTimeout: config.lockTimeout * 1000,
     anonymous: { role: config.anonRole, statementTimeout: config.anonStatementTimeout * 1000 },

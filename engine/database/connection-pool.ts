@@ -33,7 +33,7 @@ export type ConnectionPoolOptions = {
   readonly counters?: ConnectionCounters;
   /** The limits of the shares, by the maximum number of connections. Without it, shares are not limited. */
   readonly limitsFor?: (max: number) => ShareLimits;
-  /** How many milliseconds a read may run while other requests wait; longer reads are interrupted. */
+  /** How many milliseconds a read may run before it counts as long, or is interrupted. */
   readonly slice?: number;
   /** Called when a request starts, so that the owner schedules `interruptLongReads`. */
   readonly onStart?: () => void;
@@ -92,6 +92,11 @@ export class ConnectionPool {
     }
   }
 
+  /** Whether a request would not wait for others. */
+  accepts(holder: ShareHolder): boolean {
+    return this.inFlight + this.waiting < this.#maxConnections && (this.#shares?.admits(holder) ?? true);
+  }
+
   /** Removes a request from the queue. */
   withdraw(request: ConnectionRequest): void {
     this.#waiting.remove(request);
@@ -140,9 +145,10 @@ export class ConnectionPool {
   }
 
   /**
-   * Called every few milliseconds while statements run. Marks shares of long statements as long. If other requests
-   * wait, or if the caller is gone, interrupts the longest-running reads; they continue in the slow pool. At most a
-   * quarter of the connections at a time, since every read is slow when the server is.
+   * Called every few milliseconds while statements run. Marks shares of long statements as long. Reads that have run for
+   * a slice go on if their caller has a share left. The longest-running others are interrupted, and continue in the slow
+   * pool, if other requests wait or the caller is anonymous or gone. At most a quarter of the connections at a time,
+   * since every read is slow when the server is.
    */
   interruptLongReads(now: number): void {
     for (const connection of this.#connections) {
@@ -154,24 +160,30 @@ export class ConnectionPool {
   }
 
   #interruptReads(now: number, slice: number): void {
+    const overdue = this.#connections
+      .filter((connection) => connection.busyFor(now) > slice && connection.interruptible && !connection.shareHolder)
+      .toSorted((one, other) => other.busyFor(now) - one.busyFor(now))
+      .filter((connection) => !this.#takeShareOfLong(connection, now));
     const isCrowded = !this.#hasRoom && this.#waiting.find(this.#mayStart) !== null;
     // While draining, the slow pool accepts no more requests.
     const mayMove = !this.#draining;
+    const isUnlimited = (connection: PostgresConnection) =>
+      connection.interruptible!.isAnonymous && connection.busyFor(now) >= LONG_MS;
     const isInTheWay = (connection: PostgresConnection) =>
-      connection.isAbandoned || (mayMove && (isCrowded || connection.load > 1));
-    this.#connections
-      .filter(
-        (connection) =>
-          connection.busyFor(now) > slice &&
-          connection.isInterruptible &&
-          isInTheWay(connection) &&
-          !connection.shareHolder,
-      )
-      .toSorted((one, other) => other.busyFor(now) - one.busyFor(now))
-      .slice(0, Math.ceil(this.#connections.length / 4))
-      .forEach((connection) => {
-        connection.interrupt();
-      });
+      connection.isAbandoned || (mayMove && (isCrowded || connection.load > 1 || isUnlimited(connection)));
+    for (const connection of overdue.filter(isInTheWay).slice(0, Math.ceil(this.#connections.length / 4)))
+      connection.interrupt();
+  }
+
+  /** A running read that turns out to be long counts from now on. Returns false if no share is left. */
+  #takeShareOfLong(connection: PostgresConnection, now: number): boolean {
+    const { caller, isAnonymous, relations } = connection.interruptible!;
+    const holder = { caller, isAnonymous, relations, isLong: true };
+    if (!this.#shares?.admits(holder)) return false;
+    this.#shares.take(holder);
+    connection.shareHolder = holder;
+    connection.shareTakenAt = now;
+    return true;
   }
 
   /** Refuses new requests, waits for the running ones and closes the connections. */

@@ -8,7 +8,7 @@ import { findServer, NoServerError, type ServerFinder } from "../pg-client/serve
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
-import { type ShareLimits, sharesForReads, sharesForWrites } from "./fair-sharing.ts";
+import { type ShareLimits, sharesForReads, sharesForStreams, sharesForWrites } from "./fair-sharing.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
 import { findSessionTraits, type SessionSettings, type SessionTraits } from "./session-traits.ts";
@@ -27,9 +27,9 @@ const MAX_PREPARED_STATEMENTS = 250;
 const TICK_INTERVAL_MS = 25;
 
 type PoolTerms = {
-  /** How many milliseconds a read may run while other requests wait. */
+  /** How many milliseconds a read may run before it counts as long, or is interrupted. */
   readonly slice?: number;
-  readonly limitsFor?: (connections: number) => ShareLimits;
+  readonly limitsFor?: (connections: number, processors: number) => ShareLimits;
 };
 
 /** Only the read pool pipelines: its statements are known to be fast. In the other pools each statement has a connection to itself. */
@@ -37,7 +37,7 @@ const TERMS_BY_POOL: Readonly<Record<PoolName, PoolTerms>> = {
   read: { slice: 50 },
   write: { limitsFor: sharesForWrites },
   slow: { slice: 200, limitsFor: sharesForReads },
-  stream: {},
+  stream: { limitsFor: sharesForStreams },
 };
 
 export type ConnectionPoolsOptions = SessionSettings & {
@@ -48,6 +48,8 @@ export type ConnectionPoolsOptions = SessionSettings & {
   readonly size: number;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth: number;
+  /** The processors that Postgres shares with the service, as far as this process may use them; infinite if it has others. */
+  readonly sharedProcessors: number;
 };
 
 type OpenSession = { readonly socket: PostgresSocket; readonly traits: SessionTraits };
@@ -144,10 +146,13 @@ export class ConnectionPools {
   }
 
   #makePool(name: PoolName): ConnectionPool {
-    const depth = name === "read" ? this.#options.pipelineDepth : 1;
+    const { pipelineDepth, sharedProcessors } = this.#options;
+    const depth = name === "read" ? pipelineDepth : 1;
+    const { slice, limitsFor } = TERMS_BY_POOL[name];
     const counters = makeConnectionCounters();
     return new ConnectionPool({
-      ...TERMS_BY_POOL[name],
+      ...(slice !== undefined && { slice }),
+      ...(limitsFor && { limitsFor: (connections) => limitsFor(connections, sharedProcessors) }),
       depth,
       counters,
       // One connection stays open, so that the availability of the database is known.

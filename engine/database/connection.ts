@@ -206,8 +206,9 @@ export class PostgresConnection {
     return this.#unsent < this.#inFlight.length ? now - this.#headSince : 0;
   }
 
-  get isInterruptible(): boolean {
-    return !this.#cancelling && (this.#inFlight.first()?.exchange.isInterruptible ?? false);
+  /** Whose share the running batch takes if it runs long; null if it cannot be interrupted now. */
+  get interruptible(): ShareHolder | null {
+    return this.#cancelling ? null : (this.#inFlight.first()?.exchange.interruptible ?? null);
   }
 
   /**

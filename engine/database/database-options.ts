@@ -18,6 +18,8 @@ export type DatabaseOptions = Partial<SessionSettings> & {
   readonly poolSize?: number;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth?: number;
+  /** The processors that Postgres shares with the service, as far as this process may use them; infinite if it has others. */
+  readonly sharedProcessors?: number;
   /** Statement timeout in milliseconds; 0 is no limit. */
   readonly statementTimeout?: number;
   /** Lock timeout in milliseconds; 0 is no limit. */

@@ -30,6 +30,7 @@ import type {
   SharedRunOptions,
   StreamRowsOptions,
 } from "./database-options.ts";
+import { callerKeyOf } from "./fair-sharing.ts";
 import { StatementObservation, type StatementObserver } from "./observe-statements.ts";
 import { OwnerPool } from "./owner-pool.ts";
 import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
@@ -81,6 +82,7 @@ export class Database {
     preparedStatements = null,
     transactionMode = null,
     pipelineDepth = 64,
+    sharedProcessors = Number.POSITIVE_INFINITY,
     statementTimeout = 30_000,
     lockTimeout = 3_000,
     anonymous = null,
@@ -101,7 +103,8 @@ export class Database {
     this.#acquireTimeout = acquireTimeout;
     this.#maxResponseBytes = maxAnswerBytes;
     this.#totalBudget = new ResponseBudget(answerMemory);
-    const poolOptions = { applicationName, log, size, preparedStatements, transactionMode, pipelineDepth };
+    const sessionOptions = { applicationName, log, preparedStatements, transactionMode };
+    const poolOptions = { ...sessionOptions, size, pipelineDepth, sharedProcessors };
     this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
     const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read, peers };
@@ -316,6 +319,17 @@ export class Database {
           this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, callbacks.reject);
         return new StatementExecution(chosen.pool, request, collector, { ...callbacks, reject });
       },
+    });
+  }
+
+  /** Whether a stream of this caller would start at once. */
+  hasFreeStream(context: StatementContext): boolean {
+    const isAnonymous = this.#isAnonymous(context);
+    return this.#pools.pools.stream.accepts({
+      caller: callerKeyOf(context),
+      isAnonymous,
+      relations: [],
+      isLong: false,
     });
   }
 

@@ -20,27 +20,41 @@ export type ShareLimits = {
   readonly all: number;
   /** By anonymous callers. */
   readonly anonymous: number;
-  /** By one caller with statements that run long. */
+  /** By one caller. */
   readonly caller: number;
   /** The same for an anonymous caller. */
   readonly anonymousCaller: number;
-  /** By statements that name a relation with long-running statements: if it is locked, all of them wait. */
+  /** By statements that name one relation: if it is locked, all of them wait. */
   readonly relation: number;
-  /** Whether only statements that are known to run long count. */
-  readonly longOnly: boolean;
+  /**
+   * Which statements count: those that are known to run long, all, or all while some run long, except that a caller or
+   * a relation is limited only if its own do.
+   */
+  readonly counted: "long" | "all" | "all while congested";
 };
 
 /**
  * Long statements leave at least one connection to the others. A relation's share is smaller than a caller's, so that a
- * caller who waits for a locked table can still read other tables.
+ * caller who waits for a locked table can still read other tables. Each may use a whole processor, so those of anonymous
+ * callers occupy at most half of the processors that Postgres shares with the service; pass infinity for others.
  */
-export function sharesForReads(connections: number): ShareLimits {
-  return { ...fractionsOf(connections), all: atLeastOne(connections - 1), longOnly: true };
+export function sharesForReads(connections: number, processors: number): ShareLimits {
+  const fractions = fractionsOf(connections);
+  const anonymous = Math.min(fractions.anonymous, atLeastOne(Math.floor(processors / 2)));
+  const anonymousCaller = Math.min(fractions.anonymousCaller, anonymous);
+  return { ...fractions, anonymous, anonymousCaller, all: atLeastOne(connections - 1), counted: "long" };
 }
 
 /** A write cannot be interrupted, so each write counts as soon as one runs long. */
 export function sharesForWrites(connections: number): ShareLimits {
-  return { ...fractionsOf(connections), all: connections, longOnly: false };
+  return { ...fractionsOf(connections), all: connections, counted: "all while congested" };
+}
+
+/** A stream takes as long as its client likes, so anonymous callers leave one to others. */
+export function sharesForStreams(connections: number): ShareLimits {
+  const anonymous = atLeastOne(connections - 1);
+  const all = connections;
+  return { all, anonymous, anonymousCaller: anonymous, caller: all, relation: all, counted: "all" };
 }
 
 function fractionsOf(connections: number): Pick<ShareLimits, "anonymous" | "caller" | "anonymousCaller" | "relation"> {
@@ -75,11 +89,11 @@ export class ConnectionShares {
   }
 
   admits(holder: ShareHolder): boolean {
-    const { longOnly, all, anonymous, caller, anonymousCaller, relation } = this.limits;
-    if (longOnly && !holder.isLong) return true;
+    const { counted, all, anonymous, caller, anonymousCaller, relation } = this.limits;
+    if (counted === "long" && !holder.isLong) return true;
     if (this.#all >= all) return false;
     const { isAnonymous, relations } = holder;
-    if (!longOnly && this.#congested.size === 0) return true;
+    if (counted === "all while congested" && !this.isCongested) return true;
     if (isAnonymous && this.#anonymous >= anonymous) return false;
     if (relations.some((name) => this.#isUsedUp(name, relation))) return false;
     return !this.#isUsedUp(holder.caller, isAnonymous ? anonymousCaller : caller);
@@ -87,7 +101,7 @@ export class ConnectionShares {
 
   /** Returns whether a share was taken; it must then be given back in every case. */
   take(holder: ShareHolder): boolean {
-    if (this.limits.longOnly && !holder.isLong) return false;
+    if (this.limits.counted === "long" && !holder.isLong) return false;
     this.#count(holder, 1);
     return true;
   }
@@ -124,7 +138,7 @@ export class ConnectionShares {
 
   #isUsedUp(key: string, max: number): boolean {
     if ((this.#occupied.get(key) ?? 0) < max) return false;
-    return this.limits.longOnly || this.#congested.has(key);
+    return this.limits.counted !== "all while congested" || this.#congested.has(key);
   }
 
   #count({ caller, isAnonymous, relations }: ShareHolder, more: 1 | -1): void {

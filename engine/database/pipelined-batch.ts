@@ -10,6 +10,7 @@ import {
   type StatementLimits,
   type StepSequence,
 } from "./batch-steps.ts";
+import type { ShareHolder } from "./fair-sharing.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
 import type { StatementContext } from "./statement.ts";
 
@@ -60,8 +61,8 @@ export type PipelinedBatch = StepSequence & {
   readonly responseTimeoutMs: number;
   /** Milliseconds that it is likely to take. */
   readonly expected: number;
-  /** Whether it may be cancelled in favor of others, and run again. */
-  readonly isInterruptible: boolean;
+  /** Whose share it takes if it runs long; null if it must not be cancelled in favor of others and run again. */
+  readonly interruptible: ShareHolder | null;
   /** Whether the caller is gone. */
   readonly isAbandoned: boolean;
   /** Called with the length of each row of a main step; rejected rows are dropped. */
@@ -82,7 +83,7 @@ export function makeRollback(end: PipelinedBatch["end"]): PipelinedBatch {
     keepsTransaction: false,
     responseTimeoutMs: NETWORK_ALLOWANCE_MS,
     expected: 0,
-    isInterruptible: false,
+    interruptible: null,
     isAbandoned: false,
     admits: () => true,
     end,

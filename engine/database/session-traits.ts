@@ -213,7 +213,7 @@ class ProbeSession {
         keepsTransaction: false,
         responseTimeoutMs: PROBE_TIMEOUT_MS,
         expected: 0,
-        isInterruptible: false,
+        interruptible: null,
         isAbandoned: false,
         admits: () => true,
         end,

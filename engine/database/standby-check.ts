@@ -50,7 +50,7 @@ export function isOnStandby(connection: PostgresConnection): Promise<boolean> {
       keepsTransaction: false,
       responseTimeoutMs: TIMEOUT_MS,
       expected: 0,
-      isInterruptible: false,
+      interruptible: null,
       isAbandoned: false,
       admits: () => true,
       end: ({ kind }) => resolve(kind === "done" ? answer === "t" : connection.isClosed),

@@ -5,7 +5,7 @@ import type { BatchStep } from "./batch-steps.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool, ConnectionRequest } from "./connection-pool.ts";
 import { changedButResponseTooLarge, connectionLost, isQueryCanceled, outcomeUnknown } from "./database-errors.ts";
-import { callerKeyOf } from "./fair-sharing.ts";
+import { callerKeyOf, type ShareHolder } from "./fair-sharing.ts";
 import type { StatementObservation } from "./observe-statements.ts";
 import type { BatchOutcome, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
 import type { MemoryAllowance } from "./response-budget.ts";
@@ -146,8 +146,8 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     return this.#pace.relations;
   }
 
-  get isInterruptible(): boolean {
-    return this.#readOnly && this.#slowPool !== undefined;
+  get interruptible(): ShareHolder | null {
+    return this.#readOnly && this.#slowPool !== undefined ? this : null;
   }
 
   get isAbandoned(): boolean {

@@ -393,7 +393,7 @@ class OpenTransaction {
         keepsTransaction,
         responseTimeoutMs,
         expected: 0,
-        isInterruptible: false,
+        interruptible: null,
         isAbandoned: false,
         admits,
         end,

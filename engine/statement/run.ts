@@ -178,7 +178,8 @@ async function runStreamable(
 ): Promise<RunResult> {
   const { probe, history } = stream;
   // While all streams are taken by slow readers, the response may still turn out to be short.
-  if (history.wasTooLong && hasFreeStream(database)) return streamRows(plan, stream, context, database, options);
+  if (history.wasTooLong && database.hasFreeStream(context))
+    return streamRows(plan, stream, context, database, options);
   const { before, signal } = options;
   let row: ResultRow<string | Buffer | null>;
   try {
@@ -192,11 +193,6 @@ async function runStreamable(
   const result = readResponseRow(row, plan);
   history.wasTooLong = isTooLong({ rows: result.rowCount, bytes: result.body?.length ?? 0 });
   return result.rowCount > MAX_BUFFERED_ROWS ? streamRows(plan, stream, context, database, options) : result;
-}
-
-function hasFreeStream(database: Database): boolean {
-  const { inFlight, waiting, max } = database.state().pools.stream;
-  return inFlight + waiting < max;
 }
 
 async function streamRows(

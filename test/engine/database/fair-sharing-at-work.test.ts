@@ -49,6 +49,15 @@ const running = async (text: string): Promise<number> => {
 describe("slow statements", () => {
   const NAP = "select pg_sleep(600)";
 
+  /** Opens all connections of the slow pool. */
+  async function openSlowPool({ database }: Pick<OpenDatabase, "database">): Promise<number> {
+    const slow = () => database.state().pools.slow;
+    await until(() => slow().max >= 4);
+    const nap = () => database.run(alice, sql("select pg_sleep(0.1)"), { readOnly: true, pool: "slow" });
+    while (slow().connections < slow().max) await Promise.all(Array.from({ length: slow().max }, nap));
+    return slow().max;
+  }
+
   test("of one anonymous caller leave connections to others, anonymous ones too, and to her own new statements", async () => {
     const anonymous = by(anon, "address 192.0.2.1");
     for (let index = 0; index < 12; index++) occupy(anonymous, NAP);
@@ -82,6 +91,65 @@ describe("slow statements", () => {
     await naps;
     expect((await nap).rows).toEqual([["slept"]]);
   });
+
+  test("of anonymous callers occupy no more than their share, even if nobody else waits", async () => {
+    const slow = () => opened.database.state().pools.slow;
+    const max = await openSlowPool(opened);
+    const share = Math.floor(0.6 * max);
+    for (let index = 0; index < max; index++) occupy(by(anon, `address 192.0.2.${index}`), `${NAP}, ${index}`);
+    expect(slow().inFlight).toBe(max);
+    await until(() => slow().inFlight === share && slow().waiting === max - share);
+  });
+
+  test("of anonymous callers occupy at most half of the processors that Postgres shares with the service", async () => {
+    const anonymous = { role: "anon", statementTimeout: 0 };
+    await using beside = await open(SCHEMA, { statementTimeout: 0, anonymous, sharedProcessors: 4 });
+    await openSlowPool(beside);
+    const ended = new AbortController();
+    const { signal } = ended;
+    for (let index = 0; index < 12; index++) {
+      const context = by(anon, `address 192.0.2.${index}`);
+      beside.database.run(context, sql(`${NAP}, ${index}`), { readOnly: true, signal }).catch(() => {});
+    }
+    const stateOf = () => beside.database.state().pools.slow;
+    await until(() => stateOf().inFlight === 2 && stateOf().waiting === 10);
+    ended.abort();
+  });
+
+  test("that are within the share of their caller run on while others wait, and are not cancelled", async () => {
+    const started = async () => {
+      const request =
+        "select pid, query_start from pg_stat_activity where state = 'active' and query = $1 order by pid";
+      return (await opened.owner.query(request, [NAP])).rows;
+    };
+    for (let index = 0; index < 3; index++) occupy(by(alice, "ada"), NAP);
+    await until(async () => (await started()).length === 3);
+    const before = await started();
+    const bob = by(alice, "bob");
+    const others = Array.from({ length: 12 }, (_, index) =>
+      opened.database.run(bob, sql(`select pg_sleep(0.15), ${index}`), { readOnly: true }),
+    );
+    await Promise.all(others);
+    expect(await started()).toEqual(before);
+  });
+});
+
+describe("streams that anonymous callers do not read", () => {
+  const ROWS = sql("select repeat('x', 1000) from generate_series(1, 100000)");
+  const firstOf = async (context: StatementContext) => {
+    const rows = opened.database.stream(context, ROWS, { separator: "", signal: ended.signal });
+    return (await rows.next()).value;
+  };
+
+  test("leave one to others", async () => {
+    await until(() => opened.database.state().pools.stream.max >= 2);
+    const { max } = opened.database.state().pools.stream;
+    const strangers = Array.from({ length: max }, (_, index) => firstOf(by(anon, `address 192.0.2.${index}`)));
+    for (const stranger of strangers) stranger.catch(() => {});
+    await Promise.all(strangers.slice(0, -1));
+    expect(opened.database.hasFreeStream(by(anon, "address 192.0.2.9"))).toBe(false);
+    expect((await firstOf(alice))?.rows).toBeGreaterThan(0);
+  });
 });
 
 describe("a statement that was fast and is slow this time", () => {
@@ -90,9 +158,9 @@ describe("a statement that was fast and is slow this time", () => {
     opened.database.run(context, nap(seconds), { readOnly: true, signal: ended.signal });
 
   /** Runs it until it is trusted to share its connection. */
-  async function trust(): Promise<void> {
+  async function trust(context = alice): Promise<void> {
     for (let isTrusted = false; !isTrusted; ) {
-      const answer = read(0);
+      const answer = read(0, context);
       isTrusted = opened.database.state().pools.read.inFlight > 0;
       await answer;
     }
@@ -106,6 +174,16 @@ describe("a statement that was fast and is slow this time", () => {
     await newReads(alice);
     ended.abort();
     await Promise.all(long);
+  });
+
+  test("takes a share of anonymous callers like other long ones, even if nobody waits", async () => {
+    const stranger = by(anon, "address 192.0.2.1");
+    await trust(stranger);
+    const { inFlight } = opened.database.state().pools.read;
+    expect(inFlight).toBe(0);
+    read(600, stranger).catch(() => {});
+    await until(() => opened.database.state().pools.slow.inFlight === 1);
+    expect(opened.database.state().pools.read.inFlight).toBe(0);
   });
 
   test("finishes, as do statements that a cancel request has hit by mistake", async () => {

@@ -3,6 +3,7 @@ import {
   ConnectionShares,
   type ShareHolder,
   sharesForReads,
+  sharesForStreams,
   sharesForWrites,
 } from "../../../engine/database/fair-sharing.ts";
 
@@ -25,7 +26,7 @@ function mostOf(shares: ConnectionShares, claimantOf: (index: number) => ShareHo
 }
 
 describe("the shares of five connections for slow reads", () => {
-  const shares = new ConnectionShares(sharesForReads(5));
+  const shares = new ConnectionShares(sharesForReads(5, Number.POSITIVE_INFINITY));
 
   test.each([
     ["a user", 3, () => claimant()],
@@ -37,6 +38,18 @@ describe("the shares of five connections for slow reads", () => {
     expect(mostOf(shares, claimantOf)).toBe(most);
     // What was given back can be taken again.
     expect(mostOf(shares, claimantOf)).toBe(most);
+  });
+
+  test.each([
+    [1, 1],
+    [2, 1],
+    [4, 2],
+    [64, 3],
+  ])("of anonymous callers, beside a service with %i processors in common, are %i", (processors, most) => {
+    const limited = new ConnectionShares(sharesForReads(5, processors));
+    expect(mostOf(limited, (index) => each(index, { isAnonymous: true }))).toBe(most);
+    expect(mostOf(limited, () => claimant({ isAnonymous: true }))).toBe(Math.min(2, most));
+    expect(mostOf(limited, (index) => each(index))).toBe(4);
   });
 
   test("statements that are not known to be slow have all of them", () => {
@@ -54,6 +67,14 @@ describe("the shares of five connections for slow reads", () => {
     expect(shares.admits(claimant({ relations: ["c"] }))).toBe(true);
     for (const _ of [0, 1]) shares.giveBack(both);
   });
+});
+
+test("anonymous callers leave one of the connections for streams to others, who may have all", () => {
+  const shares = new ConnectionShares(sharesForStreams(3));
+  const stream = (index: number, claims: Partial<ShareHolder> = {}) => each(index, { isLong: false, ...claims });
+  expect(mostOf(shares, (index) => stream(index, { isAnonymous: true }))).toBe(2);
+  expect(mostOf(shares, () => stream(0, { isAnonymous: true }))).toBe(2);
+  expect(mostOf(shares, () => stream(0, { relations: ["a"] }))).toBe(3);
 });
 
 describe("the shares of ten connections for writes", () => {
@@ -98,7 +119,7 @@ describe("the shares of ten connections for writes", () => {
 test.each(SIZES)(
   "of %i connections each share is at least one, and leaves some to others if there are enough",
   (size) => {
-    for (const limits of [sharesForReads(size), sharesForWrites(size)]) {
+    for (const limits of [sharesForReads(size, Number.POSITIVE_INFINITY), sharesForWrites(size)]) {
       const { all, caller, anonymousCaller, anonymous, relation } = limits;
       for (const share of [all, caller, anonymousCaller, anonymous, relation]) expect(share).toBeGreaterThanOrEqual(1);
       if (size < 5) continue;
