@@ -1,5 +1,7 @@
+import { loadavg } from "node:os";
 import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
+import type { MeasuredServer } from "../comparison/program.ts";
 import { TOKENS } from "../comparison/tokens.ts";
 import { median } from "../median.ts";
 import { ITEMS, OWNERS } from "../schema.ts";
@@ -25,43 +27,61 @@ const SLOW_READS = [
   { title: `${SLOW} calls that take a second`, path: "rpc/nap?seconds=1" },
 ] as const;
 
-/** The latency of brief reads alone and beside slow ones, in turns, by how many reads may be in flight on one connection. */
+type Round = { readonly alone: number; readonly beside: number; readonly slowAnswers: number };
+
+/**
+ * The latency of brief reads alone and beside slow ones, by how many reads may be in flight on one connection. In each
+ * round the services take turns, so that what else the machine does meets all of them.
+ */
 export async function compareBesideSlow(scratch: Scratch, { rounds, seconds, print }: BenchOptions) {
-  const results = [];
+  const servers: MeasuredServer[] = [];
   for (const depth of DEPTHS) {
     const env = { DB_PIPELINE_DEPTH: String(depth) };
-    const ours = await startOurs(scratch, scratch.url("authenticator"), { env });
-    const p99Of = async () => (await runClients(ours.base, [BRIEF], Math.max(seconds, LEAST_SECONDS)))[0]!.p99;
-    await p99Of();
-    for (const { title, path } of SLOW_READS) {
-      const alone: number[] = [];
-      const beside: number[] = [];
-      for (let round = 0; round < rounds; round++) {
-        alone.push(await p99Of());
-        const stop = keepAsking(ours, path);
-        beside.push(await p99Of());
-        await stop();
+    servers.push(await startOurs(scratch, scratch.url("authenticator"), { env }));
+  }
+  const p99Of = async ({ base }: MeasuredServer) => {
+    const [brief] = await runClients(base, [BRIEF], Math.max(seconds, LEAST_SECONDS));
+    const { failures, p99 } = brief!;
+    if (Object.keys(failures).length > 0) throw new Error(`Brief reads failed: ${JSON.stringify(failures)}`);
+    return p99;
+  };
+  for (const server of servers) await p99Of(server);
+  const results = [];
+  for (const { title, path } of SLOW_READS) {
+    const byDepth = servers.map((): Round[] => []);
+    for (let round = 0; round < rounds; round++) {
+      for (const [index, server] of servers.entries()) {
+        const alone = await p99Of(server);
+        const stop = keepAsking(server, path);
+        const beside = await p99Of(server);
+        byDepth[index]!.push({ alone, beside, slowAnswers: await stop() });
       }
-      const ratio = median(beside.map((p99, round) => p99 / alone[round]!));
-      const result = { depth, title, alone: median(alone), beside: median(beside), ratio };
+    }
+    for (const [index, measured] of byDepth.entries()) {
+      const result = { depth: DEPTHS[index]!, title, ...summary(measured) };
       results.push(result);
       print(describe(result));
     }
-    await ours.stop();
   }
+  for (const server of servers) await server.stop();
   print("");
   return results;
 }
 
-type Result = {
-  readonly depth: number;
-  readonly title: string;
-  readonly alone: number;
-  readonly beside: number;
-  readonly ratio: number;
-};
+function summary(rounds: readonly Round[]) {
+  const middle = (of: (round: Round) => number) => median(rounds.map(of));
+  return {
+    alone: middle(({ alone }) => alone),
+    beside: middle(({ beside }) => beside),
+    ratio: middle(({ alone, beside }) => beside / alone),
+    slowAnswers: middle(({ slowAnswers }) => slowAnswers),
+  };
+}
 
-function describe({ depth, title, alone, beside, ratio }: Result): string {
+type Result = ReturnType<typeof summary> & { readonly depth: number; readonly title: string };
+
+function describe({ depth, title, alone, beside, ratio, slowAnswers }: Result): string {
   const figures = `p99 ${alone.toFixed(1).padStart(5)} ms alone, ${beside.toFixed(1).padStart(5)} ms beside them, x ${ratio.toFixed(2)}`;
-  return `    depth ${String(depth).padStart(2)}   ${title.padEnd(32)}${figures}`;
+  const slow = `${slowAnswers} slow answers in a round, load ${loadavg()[0]!.toFixed(1)}`;
+  return `    depth ${String(depth).padStart(2)}   ${title.padEnd(32)}${figures}; ${slow}`;
 }

@@ -1,3 +1,4 @@
+import { loadavg } from "node:os";
 import type { BenchOptions } from "../bench.ts";
 import { startLoadGenerator } from "../comparison/load.ts";
 import { type Sample, sampleOf } from "../comparison/measure.ts";
@@ -13,13 +14,23 @@ const CONNECTIONS = [64, 256] as const;
 
 const ONE_ROW: Work = { ...READ, name: "one row by key", path: { tables: "/items?id=eq.{n}", handlers: "" } };
 const SHORT_NAP: Work = { ...READ, name: "a short call", path: { tables: "/rpc/nap?seconds=0", handlers: "" } };
+/** Not pipelined, so the depth should make no difference. */
+const INSERT: Work = {
+  ...READ,
+  name: "insert one row",
+  method: "POST",
+  path: { tables: "/events", handlers: "" },
+  body: JSON.stringify({ kind: "bench", payload: {} }),
+};
 
 type Scene = { readonly work: Work; readonly slow: string | null; readonly title: string };
 
 const SCENES: readonly Scene[] = [
   { work: ONE_ROW, slow: null, title: "one row by key" },
-  { work: ONE_ROW, slow: "items?body=like.*nothing*", title: `one row by key, beside ${SLOW} slow reads` },
+  { work: ONE_ROW, slow: "items?body=like.*nothing*", title: `one row by key, beside ${SLOW} reads of a whole table` },
+  { work: ONE_ROW, slow: "rpc/nap?seconds=1", title: `one row by key, beside ${SLOW} calls that take a second` },
   { work: SHORT_NAP, slow: "rpc/nap?seconds=1", title: `a short call, beside ${SLOW} long ones of the same shape` },
+  { work: INSERT, slow: null, title: "insert one row" },
 ];
 
 /** Requests per second and latency by how many reads may be in flight on one connection, in turns. */
@@ -39,7 +50,7 @@ export async function compareDepths(scratch: Scratch, { rounds, seconds, print }
       for (let round = 0; round < rounds; round++) {
         const each: Sample[] = [];
         for (const server of started) {
-          const stop = slow === null ? async () => {} : keepAsking(server, slow);
+          const stop = slow === null ? async () => 0 : keepAsking(server, slow);
           each.push(await sampleOf(server, { ...work, connections }, seconds, means));
           await stop();
         }
@@ -77,9 +88,8 @@ function describe({ title, connections, eachDepth, rateRatio, p99Ratio }: Result
     ({ depth, rate, p50, p99, serverTime }) =>
       `    depth ${String(depth).padStart(2)}   ${String(Math.round(rate)).padStart(6)}/s   p50 ${p50.toFixed(1).padStart(6)} ms   p99 ${p99.toFixed(1).padStart(6)} ms   service ${serverTime.toFixed(1)} µs per request`,
   );
-  return [
-    `  ${title}, ${connections} connections: rate x ${rateRatio.toFixed(2)}, p99 x ${p99Ratio.toFixed(2)}`,
-    ...lines,
-    "",
-  ].join("\n");
+  const ratios = `rate x ${rateRatio.toFixed(2)}, p99 x ${p99Ratio.toFixed(2)} (medians of the rounds)`;
+  return [`  ${title}, ${connections} connections: ${ratios}, load ${loadavg()[0]!.toFixed(1)}`, ...lines, ""].join(
+    "\n",
+  );
 }
