@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import { ApiError, type ErrorKind } from "../errors.ts";
-import { isJsonObject } from "../json/json-values.ts";
+import { isJsonObject, toJavaScriptNumber } from "../json/json-values.ts";
 import { quotedName } from "../pg-client/quoted-name.ts";
 
 type JsonClaims = Readonly<Record<string, unknown>>;
@@ -81,7 +81,8 @@ function findFault(before: JsonClaims, after: JsonClaims): string | null {
   const missing = REQUIRED.find((name) => before[name] !== undefined && typeof after[name] !== typeof before[name]);
   if (missing !== undefined) return `it lacks the claim ${missing}`;
   if (typeof after.role !== "string" || after.role === "") return "the claim role is not the name of a role";
-  if (!Number.isInteger(after.exp) || Number(after.exp) > Number(before.exp)) return "it extends the claim exp";
+  const expiresAt = toJavaScriptNumber(after.exp);
+  if (!Number.isInteger(expiresAt) || expiresAt! > Number(before.exp)) return "it extends the claim exp";
   return JSON.stringify(after).length > MAX_CLAIMS_LENGTH ? `it has more than ${MAX_CLAIMS_LENGTH} characters` : null;
 }
 

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
+import { parseJsonExactly } from "../json/json-values.ts";
 
 type ImportedRow = Readonly<Record<string, unknown>>;
 
@@ -82,7 +83,7 @@ function readJsonRows(text: string): AccountRows {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonExactly(text);
   } catch (error) {
     throw new Error(`The file is no valid JSON: ${error instanceof Error ? error.message : error}`);
   }
@@ -107,7 +108,7 @@ function readCopyLine(columns: readonly string[], line: string): ImportedRow {
   return Object.fromEntries(
     columns.map((column, index) => {
       const field = fields[index] ?? null;
-      return [column, field !== null && JSON_COLUMNS.has(column) ? JSON.parse(field) : field];
+      return [column, field !== null && JSON_COLUMNS.has(column) ? parseJsonExactly(field) : field];
     }),
   );
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { awaitedRetryDelay } from "../concurrency/retry-delay.ts";
 import type { ApiError } from "../errors.ts";
+import { parseJsonExactly } from "../json/json-values.ts";
 import type { Logger } from "../output/log.ts";
 import { findServer, isClientOnStandby, NoServerError, type ServerFinder } from "../pg-client/server-finder.ts";
 import { isFatal } from "../pg-client/server-messages.ts";
@@ -15,6 +16,12 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 const MAX_CLIENTS = 4;
 /** pg-pool's message when all clients were busy for too long. */
 const POOL_EXHAUSTED_MESSAGE = "timeout exceeded when trying to connect";
+
+/** Claims and metadata keep all digits of their numbers: a rounded one may be that of another tenant. */
+const EXACT_TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (type, format) =>
+    type === pg.types.builtins.JSONB && format !== "binary" ? parseJsonExactly : pg.types.getTypeParser(type, format),
+};
 
 type PooledClient = pg.PoolClient & { readonly connection: pg.Connection; readonly serverName: string };
 
@@ -51,6 +58,7 @@ export class OwnerPool {
       connectionTimeoutMillis: acquireTimeout,
       idleTimeoutMillis: 30_000,
       keepAlive: true,
+      types: EXACT_TYPES,
     });
     // An idle client was lost; the pool opens another one when needed.
     this.#pool.on("error", () => {});

@@ -187,7 +187,7 @@ const READ_STATE = `
       ) as counted
     ) as runs,
     (
-      select coalesce(jsonb_object_agg(name, extract(epoch from planned_at)), '{}') from (
+      select coalesce(jsonb_object_agg(name, extract(epoch from planned_at)::float8), '{}') from (
         select name, (
           select planned_at from api.schedule_runs
           where schedule = name and status = 'done' order by planned_at desc limit 1

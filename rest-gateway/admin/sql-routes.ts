@@ -3,7 +3,7 @@ import { shorterLimit } from "../../engine/database/pipelined-batch.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
 import { serializeClaims } from "../../engine/identity/claims.ts";
-import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
+import { isJsonObject } from "../../engine/json/json-values.ts";
 import {
   runScript,
   type ScriptMessage,
@@ -112,7 +112,7 @@ function makeContextReader(config: Config, catalog: AdminServices["catalog"]) {
 }
 
 async function readSqlRequest(request: AdminRequest["request"]): Promise<SqlRequest> {
-  const body = await readJsonObject(request, SQL_BODY, parseJsonExactly);
+  const body = await readJsonObject(request, SQL_BODY);
   const { sql, as = "owner", limit = DEFAULT_ROWS, read_only: readOnly = false, explain = false } = body;
   const faults = [
     ...(isText(sql) && sql.trim() !== "" ? [] : [{ field: "sql", message: "Send one or several statements." }]),

@@ -5,7 +5,7 @@ import type { Config } from "../../engine/config/config.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { type Caller, isActedAs } from "../../engine/identity/caller.ts";
 import { CredentialError } from "../../engine/identity/credential-error.ts";
-import { isJsonObject } from "../../engine/json/json-values.ts";
+import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { MatchedRequest, MatchedRequestHandler, PatternRoutes } from "../http/route-patterns.ts";
@@ -108,7 +108,7 @@ export async function readJsonBody(request: AuthRequest): Promise<JsonBody> {
 /** The parser's message is omitted, because it quotes the body, which may contain a password. */
 function parseJson(bytes: Buffer): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parseJsonExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw authError(400, "bad_json", "Could not parse request body as JSON");
   }

@@ -1,5 +1,5 @@
 import type { FieldError } from "../../engine/errors.ts";
-import { isJsonObject } from "../../engine/json/json-values.ts";
+import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
@@ -89,7 +89,6 @@ function fieldsError(isMissingOnly: boolean, faults: readonly FieldError[], othe
 export async function readJsonObject(
   request: GatewayRequest,
   limit = SIGN_IN_BODY,
-  parse: (text: string) => unknown = JSON.parse,
 ): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await request.readBody(limit);
   if (bytes.length === 0) return {};
@@ -100,15 +99,15 @@ export async function readJsonObject(
       headers: { Accept: "application/json" },
     });
   }
-  const body = parseJsonBody(bytes, parse);
+  const body = parseJsonBody(bytes);
   if (isJsonObject(body)) return body;
   throw new HttpError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
 /** The parser's message is omitted, because it quotes the body, which may contain a password. */
-function parseJsonBody(bytes: Buffer, parse: (text: string) => unknown): unknown {
+function parseJsonBody(bytes: Buffer): unknown {
   try {
-    return parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parseJsonExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw new HttpError(400, "INVALID_JSON", "The body is not valid JSON.");
   }
