@@ -6,9 +6,11 @@ import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/confi
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { checkMailFolder } from "./engine/mail/mailer.ts";
 import { displayPath } from "./engine/migrate/committed-migrations.ts";
+import { readUsersAccess } from "./engine/migrate/migrate.ts";
 import { type MigrationWatch, watchMigrations } from "./engine/migrate/watch-migrations.ts";
 import { makeLogger } from "./engine/output/log.ts";
 import { standardOutput } from "./engine/output/standard-streams.ts";
+import { withClient } from "./engine/pg-client/with-client.ts";
 import {
   CLOSE_TIMEOUT_MS,
   cacheCompiledCode,
@@ -66,7 +68,7 @@ try {
   }
   const onFatalError = (reason: Error) => void shutDown(1, reason.message);
   service = await start(config, { log, report, onFatalError, migrationWatch: () => migrationWatch });
-  printBanner(service);
+  await printBanner(service);
   if (isDevelopment) migrationWatch = watchMigrations(service.postgres.migrate, print);
 } catch (error) {
   reportFailure(error);
@@ -94,8 +96,8 @@ function hasHome(): boolean {
   }
 }
 
-function printBanner(running: RunningService): void {
-  const { url } = running;
+async function printBanner({ url, postgres }: RunningService): Promise<void> {
+  const hasUsers = (await withClient(postgres.migrate.url, readUsersAccess)) !== null;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
   print(`
@@ -103,16 +105,15 @@ function printBanner(running: RunningService): void {
 ${config.studio === "off" ? "" : `  studio     ${url}/studio\n`}  health     ${url}/health
   graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
 ${isSingleProcess ? "" : `  workers    ${config.workers}\n`}${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
-  users      ${config.usersAccess} (${config.usersAccessReason})
-  keys       ${commandLine("keys")}
+${hasUsers ? `  users      ${config.usersAccess} (${config.usersAccessReason})\n` : ""}  keys       ${commandLine("keys")}
   psql       ${commandLine("psql")}
-${isDevelopment ? `  migration  ${currentFolder(running)}, applied on every save\n` : ""}
+${isDevelopment ? `  migration  ${currentFolder(postgres)}, applied on every save\n` : ""}
   ready in ${seconds} s`);
 }
 
 /** The folder of the project's current migration. */
-function currentFolder({ postgres }: RunningService): string {
-  return displayPath(join(postgres.migrate.histories.at(-1)!.folder, "current"));
+function currentFolder({ migrate }: RunningService["postgres"]): string {
+  return displayPath(join(migrate.histories.at(-1)!.folder, "current"));
 }
 
 async function reload(): Promise<void> {

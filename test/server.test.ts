@@ -218,6 +218,7 @@ describe("npm start with DATABASE_URL", () => {
       const program = await serve({ ...settings, DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl });
       expect(await health(program.url)).toEqual({ status: 200, body: { status: "ok" } });
       expect(await readdir(folder)).toEqual([]);
+      expect(program.printed()).toMatch(/^ {2}users {6}owner/m);
       expect(await stopped(program, "SIGTERM")).toBe(0);
     } finally {
       await database.drop();
@@ -248,6 +249,7 @@ describe("npm start with DATABASE_URL", () => {
     try {
       const program = await serve({ ...settings, DATABASE_URL: database.ownerUrl });
       expect(program.printed()).toContain("served as it is");
+      expect(program.printed()).not.toMatch(/^ {2}users/m);
       expect((await health(program.url)).status).toBe(200);
       await stopped(program, "SIGTERM");
     } finally {

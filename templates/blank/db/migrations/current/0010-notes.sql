@@ -23,7 +23,8 @@ grant select on public.notes to anon, authenticated;
 grant insert (words, is_public), update (words, is_public), delete on public.notes to authenticated;
 grant select, insert, update, delete on public.notes to service_role;
 
--- Comments are documentation for clients; the comment on a constraint is the message when it is violated.
+-- Comments are documentation for clients; the comment on a constraint is the message when it is violated, except in /rest/v1, which sends
+-- that of Postgres, as PostgREST does.
 comment on table public.notes is 'A note.';
 comment on column public.notes.id is 'Assigned by the service.';
 comment on column public.notes.author_id is 'The user who wrote it.';
