@@ -19,8 +19,8 @@ export type HealthState = {
   schemaFault(): string | null;
   /** Whether the first GraphQL schema is still being built. */
   isSchemaAwaited(): boolean;
-  /** Database objects that the GraphQL schema cannot be built with and leaves out. */
-  leftOut(): readonly string[];
+  /** The number of database objects that the GraphQL schema cannot be built with and leaves out. Anybody may read it, but not their names. */
+  leftOut(): number;
   /** The scheduled backups; null if there is no schedule. */
   backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
   /** How many processes serve, and why there are fewer than configured; null in a single process. */
@@ -29,8 +29,6 @@ export type HealthState = {
   acceptsWork(): boolean;
 };
 
-/** The most objects to list; the log and `npm run doctor` list all. */
-const MAX_LEFT_OUT_NAMED = 20;
 /** Long enough that many probes cost one query, short enough that the result is current. */
 const CACHE_MS = 250;
 
@@ -64,7 +62,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
           (backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
           ...(workers && { workers: workers.serving }),
-          ...(leftOut.length > 0 && { leftOut: leftOut.slice(0, MAX_LEFT_OUT_NAMED) }),
+          ...(leftOut > 0 && { leftOut }),
           ...(backups && { lastBackup: backups.lastSuccess }),
           ...(replicas().length > 0 && { replicas: replicas() }),
         };
@@ -93,9 +91,9 @@ function schemaReason({ schemaFault, isSchemaAwaited }: HealthState): string | n
   return isSchemaAwaited() ? "The GraphQL schema is still being built." : null;
 }
 
-function leftOutReason({ length }: readonly string[]): string | null {
-  if (length === 0) return null;
-  const objects = length === 1 ? "an object of the database" : `${length} objects of the database`;
+function leftOutReason(leftOut: number): string | null {
+  if (leftOut === 0) return null;
+  const objects = leftOut === 1 ? "an object of the database" : `${leftOut} objects of the database`;
   return `GraphQL is served without ${objects} that its schema cannot be built with.`;
 }
 

@@ -99,7 +99,7 @@ describe("the schema", () => {
       .toEqual({
         status: "degraded",
         reason: "GraphQL is served without an object of the database that its schema cannot be built with.",
-        leftOut: [OBJECT],
+        leftOut: 1,
       });
     const result = () =>
       lines.filter(({ msg, leftOut }) => String(msg).includes("served without") && String(leftOut).startsWith(OBJECT));
@@ -117,8 +117,7 @@ describe("the schema", () => {
     await graphql.sql(`create table public.parts (id int primary key, n int); grant select on public.parts to anon;
       create function public.bump(x int, part parts) returns int language sql stable as 'select x';
       grant execute on function public.bump(int, parts) to anon`);
-    const object = "function public.bump(int4, public.parts)";
-    await expect.poll(() => health()).toMatchObject({ status: "degraded", leftOut: [object] });
+    await expect.poll(() => health()).toMatchObject({ status: "degraded", leftOut: 1 });
     await answers("{ parts { totalCount } }").toEqual({ parts: { totalCount: 0 } });
     await graphql.sql("grant insert on public.parts to anon");
     await answers("{ bump(x: 1, part: { id: 1 }) }").toEqual({ bump: 1 });
@@ -136,7 +135,7 @@ describe("at the start", () => {
     try {
       expect(heard.map(({ leftOut }) => leftOut).filter(Boolean)).toEqual([[expect.stringContaining(OBJECT)]]);
       expect((await service.ask("{ users { name } }")).data).toEqual({ users: [] });
-      expect(await health(service)).toMatchObject({ status: "degraded", leftOut: [OBJECT] });
+      expect(await health(service)).toMatchObject({ status: "degraded", leftOut: 1 });
     } finally {
       await service.stop();
       await database.drop();

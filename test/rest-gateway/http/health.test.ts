@@ -9,7 +9,7 @@ const WELL: HealthState = {
   replicas: () => [],
   schemaFault: () => null,
   isSchemaAwaited: () => false,
-  leftOut: () => [],
+  leftOut: () => 0,
   backups: () => null,
   workers: () => null,
   acceptsWork: () => true,
@@ -58,18 +58,17 @@ test("a service that is stopping is not ready, but still live", async () => {
 });
 
 test("parts that are missing in the GraphQL schema are reported as degraded", async () => {
-  const leftOut = Array.from({ length: 30 }, (_, index) => `function public.f${index}()`);
-  const routes = healthRoutes({ ...WELL, leftOut: () => leftOut });
+  const routes = healthRoutes({ ...WELL, leftOut: () => 30 });
   const { status, body } = await routes["/health"]!.GET!({} as GatewayRequest);
   expect([status, JSON.parse(String(body))]).toEqual([
     200,
     {
       status: "degraded",
       reason: "GraphQL is served without 30 objects of the database that its schema cannot be built with.",
-      leftOut: leftOut.slice(0, 20),
+      leftOut: 30,
     },
   ]);
-  expect(await probe({ leftOut: () => leftOut })()).toEqual([200, 200, 200]);
+  expect(await probe({ leftOut: () => 30 })()).toEqual([200, 200, 200]);
 });
 
 test("a schema that could not be reloaded is degraded, and still served", async () => {
