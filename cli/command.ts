@@ -108,7 +108,7 @@ export function formatRecords(records: readonly Readonly<Record<string, unknown>
   ]);
 }
 
-export function formatCell(value: unknown): string {
+function formatCell(value: unknown): string {
   if (value === null) return "";
   if (value instanceof Date) return value.toISOString();
   return typeof value === "object" ? JSON.stringify(value) : String(value);

@@ -3,12 +3,16 @@ import pg from "pg";
 import { commandLine } from "../engine/command-line.ts";
 import { withClient } from "../engine/pg-client/with-client.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
-import { formatCell, formatColumns, runCommand, UsageError } from "./command.ts";
+import { formatColumns, runCommand, UsageError } from "./command.ts";
+
+/** Values as Postgres writes them: those of JavaScript lose digits and time zones. */
+const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
 /** Prints the rows of a statement, or the number of rows that it changed. */
-function printResult({ command, rowCount, rows, fields }: pg.QueryResult): void {
+function printResult({ command, rowCount, rows, fields }: pg.QueryResult<(string | null)[]>): void {
   if (fields.length > 0) {
-    console.log(formatColumns([fields.map(({ name }) => name), ...rows.map((row: unknown[]) => row.map(formatCell))]));
+    const cells = rows.map((row) => row.map((value) => value ?? ""));
+    console.log(formatColumns([fields.map(({ name }) => name), ...cells]));
     console.log(`(${rows.length} ${rows.length === 1 ? "row" : "rows"})`);
   } else console.log(rowCount === null ? command : `${command} ${rowCount}`);
 }
@@ -38,7 +42,11 @@ Example:
     try {
       const results = await withClient(postgres.directUrl, async (client) => {
         client.on("notice", ({ severity, message }) => console.error(`${severity}: ${message}`));
-        const result = await client.query({ text: statements, rowMode: "array" });
+        const result = await client.query<(string | null)[]>({
+          text: statements,
+          rowMode: "array",
+          types: AS_TEXT,
+        });
         if (client.getTransactionStatus() === "T") throw new Error(OPEN_TRANSACTION);
         return result;
       });

@@ -25,6 +25,24 @@ id   content   again
 `);
   });
 
+  test("prints values as Postgres writes them", async () => {
+    const { stdout } = await sql(`
+      select true, date '2026-01-31', time '12:00', timestamp '2026-01-31 12:00:00.123456', interval '1 day 2 hours', '{1,2}'::int[],
+        '\\x78'::bytea, 1.10, point(1, 2), '{"a":1.10}'::json`);
+    expect(stdout.split("\n")[1]!.split(/ {3,}/)).toEqual([
+      "t",
+      "2026-01-31",
+      "12:00:00",
+      "2026-01-31 12:00:00.123456",
+      "1 day 02:00:00",
+      "{1,2}",
+      "\\x78",
+      "1.10",
+      "(1,2)",
+      '{"a":1.10}',
+    ]);
+  });
+
   test("runs all statements or none, and prints the error of Postgres with its hint", async () => {
     const { stderr, code } = await sql("create table public.half (); select nam from public.users");
     expect(stderr).toContain('column "nam" does not exist\nPerhaps you meant to reference the column "users.name".');
