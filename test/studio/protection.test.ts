@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, type OpenStudio, openStudio, readDocumentedRoutes } from "./studio.ts";
 
 describeInBrowser("pages of other sites", () => {
   let studio: OpenStudio;
@@ -86,5 +86,22 @@ describeInBrowser("pages of other sites", () => {
     );
     expect(kept).not.toContain("eyJ");
     await own.close();
+  });
+
+  test.each([
+    ["GET", "/admin/v1/running", true],
+    ["DELETE", "/admin/v1/sessions/s.7", true],
+    ["POST", "/admin/v1/session", true],
+    ["GET", "/csrf-token", true],
+    ["POST", "/admin/v1/running", false],
+    ["GET", "/admin/v1/session", false],
+    ["GET", "/admin/v1/running/", false],
+    ["DELETE", "/admin/v1/running", false],
+    ["DELETE", "/admin/v1/sessions/s/7", false],
+    ["GET", "/admin/v1/secrets", false],
+    ["GET", "/admin/v10/running", false],
+  ])("are told from Studio by the document of its requests: %s %s is in it: %s", async (method, path, expected) => {
+    const isDocumented = await readDocumentedRoutes(studio.service.url);
+    expect(isDocumented(method, path)).toBe(expected);
   });
 });

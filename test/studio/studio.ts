@@ -47,8 +47,10 @@ export type OpenStudio = {
   close(): Promise<void>;
 };
 
-const DOCUMENTED =
-  /^\/(studio|csrf-token|admin\/v1|rest\/v1|graphql|realtime\/v1|auth\/v1|auth\/keys|users|api\/v\d+)(\/|$)/;
+/** Interfaces whose paths depend on the schema, or that have a document of their own. */
+const INTERFACES = /^\/(studio|rest\/v1|graphql|realtime\/v1|auth\/v1|users|api\/v\d+)(\/|$)/;
+/** Asked for to find out whether the service has accounts. */
+const CSRF_TOKEN = "GET /csrf-token";
 const ISSUES_TOKENS = /^\/admin\/v1\/(session|view-as)$/;
 const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|admin\/v1\/session$)/;
 /** Browsers report each response with a status of an error, which a page may expect and show. */
@@ -65,7 +67,7 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
   const service = await serve(database, { STUDIO: "open", STUDIO_SQL: "on", ...settings }, { migrationWatch });
   if (isDevelopment) watch = watchMigrations(service.postgres.migrate, () => {});
   const browser = await launchBrowser();
-  const observed = new ObservedPages(service.url);
+  const observed = new ObservedPages(service.url, await readDocumentedRoutes(service.url));
   const open: OpenStudio["open"] = async (at, view = {}) => {
     const viewport = { width: view.width ?? 1300, height: 900 };
     const page = await browser.newPage({ viewport, colorScheme: view.scheme ?? "light" });
@@ -107,6 +109,20 @@ async function signIn(page: Page, observed: ObservedPages): Promise<void> {
   await page.locator(".frame").waitFor();
 }
 
+/** Finds out whether a method and path are in the service's OpenAPI document. */
+export type DocumentedRoutes = (method: string, path: string) => boolean;
+
+export async function readDocumentedRoutes(url: string): Promise<DocumentedRoutes> {
+  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };
+  const routes = Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => {
+      const pattern = path.split("/").map((segment) => (segment.startsWith("{") ? "[^/]+" : RegExp.escape(segment)));
+      return { method: method.toUpperCase(), pattern: new RegExp(`^${pattern.join("/")}$`) };
+    }),
+  );
+  return (method, path) => routes.some((route) => route.method === method && route.pattern.test(path));
+}
+
 /** Records what pages send, and what browsers complain about. */
 class ObservedPages {
   readonly requests: SentRequest[] = [];
@@ -114,9 +130,11 @@ class ObservedPages {
   readonly #complaints: string[] = [];
   readonly #issued: Promise<void>[] = [];
   readonly #origin: string;
+  readonly #isDocumentedRoute: DocumentedRoutes;
 
-  constructor(origin: string) {
+  constructor(origin: string, isDocumentedRoute: DocumentedRoutes) {
     this.#origin = origin;
+    this.#isDocumentedRoute = isDocumentedRoute;
   }
 
   add(page: Page): void {
@@ -132,7 +150,7 @@ class ObservedPages {
   async check(): Promise<void> {
     await Promise.all(this.#issued);
     const foreign = this.requests
-      .filter(({ url }) => !this.#isDocumented(url))
+      .filter((request) => !this.#isDocumented(request))
       .map(({ method, url }) => `${method} ${url}`);
     const unauthorized = this.requests
       .filter(({ url, headers }) => !NEEDS_NO_TOKEN.test(new URL(url).pathname) && !this.#hasIssuedToken(headers))
@@ -150,9 +168,11 @@ class ObservedPages {
     this.requests.push({ method: request.method(), url, headers: request.headers(), body: request.postData() });
   }
 
-  #isDocumented(url: string): boolean {
+  #isDocumented({ method, url }: SentRequest): boolean {
     const { origin, pathname } = new URL(url);
-    return origin === this.#origin && DOCUMENTED.test(pathname);
+    if (origin !== this.#origin) return false;
+    if (INTERFACES.test(pathname) || `${method} ${pathname}` === CSRF_TOKEN) return true;
+    return this.#isDocumentedRoute(method, pathname);
   }
 
   #hasIssuedToken(headers: SentRequest["headers"]): boolean {
