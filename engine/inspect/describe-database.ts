@@ -23,6 +23,8 @@ import { readDescriptionRows, readSchemaNames, type TableDetails } from "./descr
 const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
   ...["auth", "content_service", "extensions", "graphile_migrate", "graphile_worker", "realtime"],
 ]);
+/** Databases of others have schemas of these names, too: those of the service have these tables. */
+const PLATFORM_TABLES: Readonly<Record<string, string>> = { api: "versions", private: "tasks" };
 
 /** Definitions cannot be read while a migration has locked their table. */
 const LOCK_TIMEOUT = "select set_config('lock_timeout', '2s', true)";
@@ -77,9 +79,9 @@ async function toDescription(
   const grantsOf = makeGrantsParser();
   return {
     database: { name: database.name, owner: database.owner, comment: database.comment, version: server.release },
-    schemas: schemas.map(({ name, owner, comment, grants }) => ({
+    schemas: schemas.map(({ name, owner, comment, grants, tables }) => ({
       ...{ name, owner, comment, exposed: exposed.has(name) },
-      internal: INTERNAL_SCHEMAS.has(name) && !exposed.has(name),
+      internal: !exposed.has(name) && (INTERNAL_SCHEMAS.has(name) || tables.has(PLATFORM_TABLES[name] ?? "")),
       grants: toGrants(grants),
     })),
     roles: details.roles.map((role) => ({ ...role, settable: served.roles.has(role.name) })),

@@ -60,7 +60,7 @@ export function namedTables({ tables }: CompletedCatalog, statement: string): De
 function functionCompletions({ functions, schemas }: CompletedCatalog): Completion[] {
   const internal = new Set(schemas.filter((schema) => schema.internal).map(({ name }) => name));
   return functions
-    .filter(({ schema }) => !internal.has(schema))
+    .filter(({ schema }) => schema === "api" || !internal.has(schema))
     .map(({ schema, name, signature, returns }) => {
       const quoted = [...(schema === DEFAULT_SCHEMA ? [] : [schema]), name].map(identifier).join(".");
       return { label: `${quoted}()`, apply: `${quoted}(`, type: "function", detail: returns ?? "", info: signature };

@@ -66,10 +66,19 @@ describeInBrowser("the schema page", () => {
 
   test("objects of the service are listed only when they are asked for", async () => {
     await show("/studio/schema");
-    const users = page.locator('a[href="/studio/schema/table/auth/users"]');
-    expect(await users.count()).toBe(0);
+    const tables = ["auth/users", "api/webhooks", "private/tasks"].map((name) =>
+      page.locator(`a[href="/studio/schema/table/${name}"]`),
+    );
+    const find = (text: string) => page.getByLabel("Search all objects").fill(text);
+    await find("flights");
+    await page.locator('a[href="/studio/schema/table/odd/flights"]').waitFor();
+    for (const text of ["users", "webhooks", "tasks"]) {
+      await find(text);
+      for (const table of tables) expect(await table.count()).toBe(0);
+    }
+    await find("");
     await page.getByLabel("Schemas of the service").check();
-    await users.waitFor();
+    for (const table of tables) await table.waitFor();
   });
 
   test("a table has its columns, constraints, indexes, policies, triggers, privileges and references", async () => {
