@@ -235,6 +235,7 @@ export const texts = {
     why: "Why?",
     noKey: "Rows of this table cannot be edited: it has no primary key.",
     notUpdatable: "This view cannot be changed.",
+    grant: "Grant…",
     notAllowed: (privilege: string) => `You may not ${privilege} rows of this table.`,
     insertedUnseen: "The row was inserted. You may not read it.",
     inserted: "Row inserted.",

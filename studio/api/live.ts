@@ -1,5 +1,5 @@
 import { RealtimeClient } from "./realtime.ts";
-import { sessionState, viewedToken } from "./session.ts";
+import { sessionState, viewedCaller, viewedToken } from "./session.ts";
 
 let client: RealtimeClient | null = null;
 
@@ -11,19 +11,12 @@ export function liveChanges(): RealtimeClient {
 
 function openClient(): RealtimeClient {
   const opened = new RealtimeClient({ address: location.origin.replace(/^http/, "ws"), token: viewedToken });
-  let [caller, token] = [callerText(), viewedToken()];
+  let [caller, token] = [viewedCaller(sessionState.get()), viewedToken()];
   sessionState.subscribe(() => {
-    const [nextCaller, nextToken] = [callerText(), viewedToken()];
+    const [nextCaller, nextToken] = [viewedCaller(sessionState.get()), viewedToken()];
     if (nextCaller !== caller) opened.changeCaller();
     else if (nextToken !== token) opened.renewToken();
     [caller, token] = [nextCaller, nextToken];
   });
   return opened;
-}
-
-/** The same text as long as the rows are those of the same caller. */
-function callerText(): string {
-  const state = sessionState.get();
-  if (state.status !== "signed-in") return "";
-  return JSON.stringify(state.viewAs ? [state.viewAs.role, state.viewAs.label] : [state.session.role]);
 }

@@ -87,6 +87,15 @@ export function viewedRole(): string | null {
   return state.status === "signed-in" ? (state.viewAs ?? state.session).role : null;
 }
 
+/** A text that is the same as long as rows are those of the same caller, whose token is renewed. */
+export function viewedCaller(state: SessionState): string {
+  if (state.status !== "signed-in") return "";
+  if (!state.viewAs) return JSON.stringify([state.session.role]);
+  const { role, label, claims } = state.viewAs;
+  const { iat: _issued, exp: _expires, jti: _id, ...lasting } = claims;
+  return JSON.stringify([role, label, lasting]);
+}
+
 /** Null shows everything as the administrator again. */
 export function setViewAs(viewAs: ViewedCaller | null): void {
   const state = sessionState.get();

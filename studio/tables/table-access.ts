@@ -52,11 +52,23 @@ export function isNumeric(column: DescribedColumn): boolean {
   return filterKind(column) === "number";
 }
 
-/** The statements that let the role read the table. */
-export function grantStatements(catalog: DatabaseDescription, role: string, table: DescribedTable): string {
+/** What a request needs of a table; of all columns where none are named. */
+export type NeededPrivilege = {
+  readonly privilege: "select" | "insert" | "update" | "delete";
+  readonly columns?: readonly string[];
+};
+
+/** The statements that give the role what it lacks. */
+export function grantStatements(
+  catalog: DatabaseDescription,
+  role: string,
+  table: DescribedTable,
+  { privilege, columns }: NeededPrivilege,
+): string {
   const to = identifierOfRole(role);
+  const list = columns ? ` (${columns.map(identifier).join(", ")})` : "";
   return [
     ...(hasUsage(catalog, role, table.schema) ? [] : [`grant usage on schema ${identifier(table.schema)} to ${to};`]),
-    `grant select on ${identifierOf(table)} to ${to};`,
+    `grant ${privilege}${list} on ${identifierOf(table)} to ${to};`,
   ].join("\n");
 }

@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
-import { whyLink } from "../access/access-api.ts";
+import { explainRequest, whyLink } from "../access/access-api.ts";
 import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
 import { ServiceError } from "../api/http.ts";
 import { tablePath } from "../api/rest-query.ts";
+import { sessionState } from "../api/session.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { lazy } from "../components/lazy.ts";
 import { Notice } from "../components/notice.ts";
+import { useLoaded } from "../components/use-loaded.ts";
 import { location } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
@@ -31,20 +33,54 @@ export function TableErrors({ catalog, windows, role, table }: TableErrorsProps)
   const isHidden = !error && isExact && rowCount === 0 && table.row_security !== "off";
   if (isHidden) return html`<${Notice}><p>${texts.tables.maybeHidden(role)} <${WhyLink} table=${table} /></p><//>`;
   if (!(error instanceof Error)) return null;
+  const isForbidden = error instanceof ServiceError && error.code === "42501";
   return html`
     <${Notice} kind="error" error=${error} onRetry=${() => windows.retry()}>
-      ${error instanceof ServiceError && error.code === "42501" && html`<${MissingGrant} catalog=${catalog} role=${role} table=${table} onGranted=${() => windows.retry()} />`}
+      ${isForbidden && html`<${RefusedRead} catalog=${catalog} message=${error.message} role=${role} table=${table} onGranted=${() => windows.retry()} />`}
     <//>
   `;
 }
 
-export type MissingGrantProps = Omit<TableErrorsProps, "windows"> & { readonly onGranted: () => void };
+type RefusedReadProps = Omit<MissingGrantProps, "sql"> & {
+  readonly catalog: DatabaseDescription;
+  readonly message: string;
+};
 
-/** The SQL that lets the role read the table, which can be applied. */
-export function MissingGrant({ catalog, role, table, onGranted }: MissingGrantProps) {
+/** The privileges may be missing at another table, which a view or a policy reads. */
+function RefusedRead({ catalog, message, ...props }: RefusedReadProps) {
+  const { role, table } = props;
+  const isOfTable = message.endsWith(` ${table.name}`);
+  return isOfTable
+    ? html`<${MissingGrant} ...${props} sql=${grantStatements(catalog, role, table, { privilege: "select" })} />`
+    : html`<${RefusedElsewhere} ...${props} />`;
+}
+
+function RefusedElsewhere(props: Omit<MissingGrantProps, "sql">) {
+  const { role, table } = props;
+  const path = useShownPath(table);
+  const { value } = useLoaded(
+    (signal) => explainRequest({ path, schema: table.schema, as: { role, ...claimsOfViewed() } }, signal),
+    [path, role],
+  );
+  const sql = value?.missing_grants.join("\n") ?? "";
+  return sql === "" ? html`<${WhyLink} table=${table} />` : html`<${MissingGrant} ...${props} sql=${sql} />`;
+}
+
+function claimsOfViewed(): { readonly claims?: object } {
+  const state = sessionState.get();
+  return state.status === "signed-in" && state.viewAs ? { claims: state.viewAs.claims } : {};
+}
+
+export type MissingGrantProps = {
+  readonly role: string;
+  readonly table: DescribedTable;
+  readonly sql: string;
+  readonly onGranted: () => void;
+};
+
+/** SQL that gives the role what it lacks, which can be applied. */
+export function MissingGrant({ role, table, sql, onGranted }: MissingGrantProps) {
   const [isApplying, setApplying] = useState(false);
-  const sql = grantStatements(catalog, role, table);
-  const title = texts.tables.grantTitle(table.name);
   return html`
     <p>${texts.tables.missingGrant(role)}</p>
     <${CodeBlock} wrap text=${sql} label=${texts.tables.grantLabel} />
@@ -52,13 +88,27 @@ export function MissingGrant({ catalog, role, table, onGranted }: MissingGrantPr
       <${Button} onClick=${() => setApplying(true)}>${texts.tables.applyGrant}<//>
       <${WhyLink} table=${table} />
     </div>
-    ${isApplying && html`<${ApplySqlDialog} title=${title} sql=${sql} name=${title} onClose=${() => setApplying(false)} onApplied=${onGranted} />`}
+    ${isApplying && html`<${GrantDialog} table=${table.name} sql=${sql} onClose=${() => setApplying(false)} onGranted=${onGranted} />`}
   `;
+}
+
+type GrantDialogProps = Pick<MissingGrantProps, "sql" | "onGranted"> & {
+  readonly table: string;
+  readonly onClose: () => void;
+};
+
+export function GrantDialog({ table, sql, onClose, onGranted }: GrantDialogProps) {
+  const title = texts.tables.grantTitle(table);
+  return html`<${ApplySqlDialog} title=${title} sql=${sql} name=${title} onClose=${onClose} onApplied=${onGranted} />`;
 }
 
 /** Leads to the explanation of the request for these rows. */
 function WhyLink({ table }: Pick<TableErrorsProps, "table">) {
+  return html`<a href=${whyLink(useShownPath(table), table.schema)}>${texts.tables.why}</a>`;
+}
+
+/** The request for the rows that the page shows. */
+function useShownPath({ name }: DescribedTable): string {
   const { query } = useStore(location);
-  const path = tablePath(table.name) + (query && `?${query}`);
-  return html`<a href=${whyLink(path, table.schema)}>${texts.tables.why}</a>`;
+  return tablePath(name) + (query && `?${query}`);
 }

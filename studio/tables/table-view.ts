@@ -29,19 +29,21 @@ export type TableViewProps = {
   readonly catalog: DatabaseDescription;
   readonly role: string;
   readonly table: DescribedTable;
-  readonly viewAs: object | null;
+  /** Another one's rows are read anew. */
+  readonly caller: string;
+  readonly onGranted: () => void;
 };
 
 type OpenMenu = { readonly column: string; readonly anchor: Element };
 
 /** The rows of one table. Its filters and order are the address of the page. */
-export function TableView({ catalog, role, table, viewAs }: TableViewProps) {
+export function TableView({ catalog, role, table, caller, onGranted }: TableViewProps) {
   const { query } = useStore(location);
   const state = useMemo(() => parseRowsState(query), [query]);
   const columns = useColumns(catalog, role, table);
-  const windows = useTableRows({ catalog, role, table, state, viewAs });
+  const windows = useTableRows({ catalog, role, table, state, caller });
   const control = useRef<GridControl | null>(null);
-  const editing = useEditing({ catalog, role, table, windows, columns, state, control });
+  const editing = useEditing({ catalog, role, table, windows, columns, state, control, onGranted });
   const { editor, dialogs } = useEditingView(editing);
   const [cell, setCell] = useState<GridCell | null>(null);
   const [showsDetails, setShowsDetails] = useState(false);

@@ -1,6 +1,6 @@
 import { adminCall } from "../api/admin.ts";
 import { type DatabaseDescription, findTable } from "../api/catalog.ts";
-import { sessionState } from "../api/session.ts";
+import { sessionState, viewedCaller } from "../api/session.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
 import { useLoaded } from "../components/use-loaded.ts";
@@ -8,7 +8,7 @@ import { pathTo, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import { findObstacle } from "./table-access.ts";
+import { findObstacle, grantStatements } from "./table-access.ts";
 import { MissingGrant } from "./table-errors.ts";
 import { TableList } from "./table-list.ts";
 import { TableView } from "./table-view.ts";
@@ -31,7 +31,7 @@ export function TablesPage() {
           chosen
             ? html`
                 <a class="back-to-tables" href=${pathTo("tables")}>${texts.tables.allTables}</a>
-                <${ChosenTable} catalog=${catalog.value} role=${role} ...${chosen} viewAs=${state.viewAs} onGranted=${catalog.reload} />
+                <${ChosenTable} catalog=${catalog.value} role=${role} ...${chosen} caller=${viewedCaller(state)} onGranted=${catalog.reload} />
               `
             : html`<${Empty}>${texts.tables.choose}<//>`
         }
@@ -45,11 +45,12 @@ type ChosenTableProps = {
   readonly role: string;
   readonly schema: string;
   readonly name: string;
-  readonly viewAs: object | null;
+  /** Another one's rows are read anew. */
+  readonly caller: string;
   readonly onGranted: () => void;
 };
 
-function ChosenTable({ catalog, role, schema, name, viewAs, onGranted }: ChosenTableProps) {
+function ChosenTable({ catalog, role, schema, name, caller, onGranted }: ChosenTableProps) {
   const table = findTable(catalog, { schema, name });
   if (!table) {
     return html`
@@ -59,12 +60,13 @@ function ChosenTable({ catalog, role, schema, name, viewAs, onGranted }: ChosenT
   }
   const obstacle = findObstacle(catalog, role, table);
   if (obstacle === null) {
-    return html`<${TableView} key=${`${schema}.${name}`} catalog=${catalog} role=${role} table=${table} viewAs=${viewAs} />`;
+    return html`<${TableView} key=${`${schema}.${name}`} catalog=${catalog} role=${role} table=${table} caller=${caller} onGranted=${onGranted} />`;
   }
+  const sql = grantStatements(catalog, role, table, { privilege: "select" });
   return html`
     <${PageHeader} title=${name} />
     <${Notice} kind="warning" title=${texts.tables.obstacles[obstacle](role)}>
-      ${obstacle === "no privilege" ? html`<${MissingGrant} catalog=${catalog} role=${role} table=${table} onGranted=${onGranted} />` : html`<p>${texts.tables.exposeSchema(schema)}</p>`}
+      ${obstacle === "no privilege" ? html`<${MissingGrant} role=${role} table=${table} sql=${sql} onGranted=${onGranted} />` : html`<p>${texts.tables.exposeSchema(schema)}</p>`}
     <//>
   `;
 }

@@ -12,15 +12,15 @@ export type TableRowsOptions = {
   readonly table: DescribedTable;
   readonly state: RowsState;
   /** Another one's rows are read anew. */
-  readonly viewAs: object | null;
+  readonly caller: string;
 };
 
 /** The rows of a table with the filters and the order of the page's address. */
-export function useTableRows({ catalog, role, table, state, viewAs }: TableRowsOptions): RowWindows {
+export function useTableRows({ catalog, role, table, state, caller }: TableRowsOptions): RowWindows {
   const { filters, sort } = state;
   const windows = useMemo(
     () => openWindows(catalog, role, table, state),
-    [catalog, role, table, viewAs, ...keysOf(filters, sort)],
+    [catalog, role, table, caller, ...keysOf(filters, sort)],
   );
   useEffect(() => {
     const isHuge = filters.length === 0 && (table.estimated_rows ?? 0) > MAX_COUNTED;

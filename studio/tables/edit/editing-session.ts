@@ -5,6 +5,7 @@ import { showToast } from "../../components/toast.ts";
 import { makeStore } from "../../store.ts";
 import { texts } from "../../texts.ts";
 import type { RowWindows } from "../row-windows.ts";
+import type { NeededPrivilege } from "../table-access.ts";
 import { type CascadeStep, countAffected, findCascade } from "./cascade.ts";
 import type { CellMove } from "./cell-editor.ts";
 import { columnOf, type EditedColumn, type EditedTable, isWritable, keyText } from "./edited-table.ts";
@@ -14,13 +15,17 @@ import { type RowChangeRecord, undoChange, undoObstacle } from "./undo.ts";
 import { findValueProblem } from "./value-kind.ts";
 import { errorText, problemText } from "./value-texts.ts";
 
-/** A privilege of the caller, or why a change is impossible for all. */
+export type TableChange = "insert" | "update" | "delete";
+
+/** What the caller may change. */
 export type EditingRights = {
+  /** Why nobody can change rows in this way; null: it is a matter of privileges. */
+  readonly obstacle: (command: TableChange) => string | null;
   readonly canInsert: boolean;
   readonly canDelete: boolean;
   readonly canWrite: (column: string, command: "insert" | "update") => boolean;
-  /** Why no row can be edited; null: rows can. */
-  readonly obstacle: string | null;
+  /** The SQL that gives the caller what is missing. */
+  readonly grantsFor: (needed: NeededPrivilege) => string;
 };
 
 export type EditingContext = {
@@ -60,6 +65,7 @@ export type EditConflict = {
 export type EditingDialog =
   | { readonly kind: "form"; readonly row: TableRow | null }
   | { readonly kind: "delete"; readonly rows: readonly TableRow[] }
+  | { readonly kind: "grant"; readonly sql: string }
   | { readonly kind: "export" }
   | { readonly kind: "import" };
 
@@ -73,6 +79,12 @@ export type EditingState = {
 };
 
 const MAX_CHANGES = 50;
+
+/** Why the column can be written by nobody. */
+function columnObstacle(column: EditedColumn): string | null {
+  if (column.generated) return texts.editing.isGenerated(column.generated.expression);
+  return isWritable(column) ? null : texts.editing.isIdentity;
+}
 
 /** A row that is visible, but that no policy lets the caller change. */
 class ForbiddenChange extends Error {
@@ -106,8 +118,10 @@ export class EditingSession {
     const name = columns[at.column];
     if (!row || name === undefined) return;
     const column = columnOf(changer.table, name);
-    const obstacle = rights.obstacle ?? this.#columnObstacle(column);
+    const obstacle = rights.obstacle("update") ?? columnObstacle(column);
     if (obstacle) showToast({ text: obstacle });
+    else if (!rights.canWrite(name, "update"))
+      this.#refuse(texts.editing.notWritable, { privilege: "update", columns: [name] });
     else
       this.#set({
         cell: { at, column, row, value: row[name] ?? null, error: null, isForbidden: false, isSaving: false },
@@ -190,10 +204,20 @@ export class EditingSession {
     this.#set({ conflict: null, dialog: null });
   }
 
+  askInsert(): void {
+    const { rights, changer } = this.context;
+    const obstacle = rights.obstacle("insert");
+    const columns = changer.table.columns.filter(isWritable).map(({ name }) => name);
+    if (obstacle) showToast({ text: obstacle });
+    else if (rights.canInsert) this.#set({ dialog: { kind: "form", row: null } });
+    else this.#refuse(texts.editing.notAllowed("insert"), { privilege: "insert", columns });
+  }
+
   askDelete(rows: readonly TableRow[]): void {
-    const { obstacle, canDelete } = this.context.rights;
-    const reason = obstacle ?? (canDelete ? null : texts.editing.notAllowed("delete"));
-    if (reason) showToast({ text: reason });
+    const { rights } = this.context;
+    const obstacle = rights.obstacle("delete");
+    if (obstacle) showToast({ text: obstacle });
+    else if (!rights.canDelete) this.#refuse(texts.editing.notAllowed("delete"), { privilege: "delete" });
     else if (rows.length > 0) this.#set({ dialog: { kind: "delete", rows } });
   }
 
@@ -288,10 +312,11 @@ export class EditingSession {
     return whyLink(tablePath(table.name) + (filter ? `?${formatQuery([filter])}` : ""), table.schema);
   }
 
-  #columnObstacle(column: EditedColumn): string | null {
-    if (column.generated) return texts.editing.isGenerated(column.generated.expression);
-    if (!isWritable(column)) return texts.editing.isIdentity;
-    return this.context.rights.canWrite(column.name, "update") ? null : texts.editing.notWritable;
+  /** Says what the caller may not do, and offers to grant it. */
+  #refuse(text: string, needed: NeededPrivilege): void {
+    const sql = this.context.rights.grantsFor(needed);
+    const onSelect = () => this.#set({ dialog: { kind: "grant", sql } });
+    showToast({ text, action: { label: texts.editing.grant, onSelect } });
   }
 
   #leaveCell({ at }: EditedCell, move: CellMove): void {

@@ -6,6 +6,7 @@ import { lazy } from "../../components/lazy.ts";
 import { Menu } from "../../components/menu.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
+import { GrantDialog } from "../table-errors.ts";
 import { CellEditor, type CellMove } from "./cell-editor.ts";
 import type { EditedTable } from "./edited-table.ts";
 import type { RowValues } from "./row-requests.ts";
@@ -54,7 +55,7 @@ export function EditingToolbar({ editing }: { readonly editing: Editing }) {
     />
     ${
       rights.canInsert &&
-      html`<${Button} kind="primary" icon="plus" onClick=${() => session.show({ kind: "form", row: null })}>${texts.editing.insertRow}<//>`
+      html`<${Button} kind="primary" icon="plus" onClick=${() => session.askInsert()}>${texts.editing.insertRow}<//>`
     }
   `;
 }
@@ -207,6 +208,8 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
       onClose=${close}
     />`;
   }
+  if (dialog.kind === "grant")
+    return html`<${GrantDialog} table=${changer.table.name} sql=${dialog.sql} onClose=${close} onGranted=${editing.onGranted} />`;
   if (dialog.kind === "export") return html`<${ExportDialog} context=${session.context} onClose=${close} />`;
   return html`<${ImportDialog} changer=${changer} rights=${rights} onDone=${() => session.refresh()} onClose=${close} />`;
 }

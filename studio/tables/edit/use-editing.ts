@@ -9,10 +9,10 @@ import { texts } from "../../texts.ts";
 import { formatFilter, type RowsState } from "../filters.ts";
 import { completeOrder, formatOrder } from "../keyset.ts";
 import type { RowWindows } from "../row-windows.ts";
-import { findRowKey, readableColumns } from "../table-access.ts";
+import { findRowKey, grantStatements, readableColumns } from "../table-access.ts";
 import type { TableColumns } from "../use-columns.ts";
 import { columnOf, type EditedTable, keyText } from "./edited-table.ts";
-import { type EditingRights, EditingSession, type EditingState } from "./editing-session.ts";
+import { type EditingRights, EditingSession, type EditingState, type TableChange } from "./editing-session.ts";
 import type { RowChanger } from "./row-changes.ts";
 import { type LiveRows, useLiveRows } from "./use-live-rows.ts";
 
@@ -24,6 +24,8 @@ export type EditingOptions = {
   readonly columns: TableColumns;
   readonly state: RowsState;
   readonly control: { readonly current: GridControl | null };
+  /** Privileges were granted: the catalogue is read again. */
+  readonly onGranted: () => void;
 };
 
 /** What a table's page shows of editing. */
@@ -33,6 +35,7 @@ export type Editing = {
   readonly live: LiveRows;
   readonly catalog: DatabaseDescription;
   readonly role: string;
+  readonly onGranted: () => void;
   readonly rowClass: (row: TableRow | undefined) => string;
   readonly isRowSelected: (row: TableRow) => boolean;
   /** True: the key is handled. */
@@ -40,7 +43,7 @@ export type Editing = {
 };
 
 export function useEditing(options: EditingOptions): Editing {
-  const { catalog, role, table, windows, columns, state, control } = options;
+  const { catalog, role, table, windows, columns, state, control, onGranted } = options;
   const subject = useMemo(() => findSubject(catalog, role, table), [catalog, role, table]);
   const context = {
     ...subject,
@@ -68,6 +71,7 @@ export function useEditing(options: EditingOptions): Editing {
     live,
     catalog,
     role,
+    onGranted,
     rowClass: (row) =>
       row && live.marks.has(keyText(changer.key, row)) ? `editing-${live.marks.get(keyText(changer.key, row))}` : "",
     isRowSelected: (row) => editing.selected.has(keyText(changer.key, row)),
@@ -100,7 +104,7 @@ function handleKey(session: EditingSession, event: KeyboardEvent, cell: GridCell
   if (ctrlKey || metaKey || altKey || cell.row < 0) return false;
   if (key === "F2" || (key === "Enter" && !shiftKey)) session.startCell(cell);
   else if (key === "Enter" && row) session.show({ kind: "form", row });
-  else if (key === "Insert") session.show({ kind: "form", row: null });
+  else if (key === "Insert") session.askInsert();
   else if (key === "Delete" && row) session.askDelete(chosenRows(session, row));
   else return false;
   return true;
@@ -138,18 +142,15 @@ function findRights(
   table: DescribedTable,
   key: readonly string[],
 ): EditingRights {
-  const canUpdate = hasPrivilegeOnAny(catalog, role, "update", table);
-  const obstacle = !table.changes.includes("update")
-    ? texts.editing.notUpdatable
-    : key.length === 0
-      ? texts.editing.noKey
-      : canUpdate
-        ? null
-        : texts.editing.notAllowed("update");
+  const canChange = (command: TableChange) => table.changes.includes(command);
   return {
-    canInsert: table.changes.includes("insert") && hasPrivilegeOnAny(catalog, role, "insert", table),
-    canDelete: table.changes.includes("delete") && key.length > 0 && hasPrivilege(catalog, role, "delete", table),
+    obstacle: (command) => {
+      if (!canChange(command)) return texts.editing.notUpdatable;
+      return command !== "insert" && key.length === 0 ? texts.editing.noKey : null;
+    },
+    canInsert: canChange("insert") && hasPrivilegeOnAny(catalog, role, "insert", table),
+    canDelete: hasPrivilege(catalog, role, "delete", table),
     canWrite: (column, command) => hasPrivilege(catalog, role, command, table, column),
-    obstacle,
+    grantsFor: (needed) => grantStatements(catalog, role, table, needed),
   };
 }

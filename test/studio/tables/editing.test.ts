@@ -203,6 +203,45 @@ describeInBrowser("editing rows", () => {
     await view.close();
   });
 
+  test("a refused change offers the privilege that it needs, after which it is possible", async () => {
+    const view = await studio.open("/studio/tables/public/films?order=id.asc");
+    await view.getByRole("button", { name: "View as…" }).click();
+    await view.getByRole("dialog").getByRole("button", { name: "anon", exact: true }).click();
+    await view.getByRole("button", { name: "Insert row" }).waitFor({ state: "detached" });
+    const title = view.locator(`[data-row="0"] [data-column="${COLUMNS.indexOf("title")}"]`);
+    const refusedBy = async (key: string, text: string) => {
+      await title.click();
+      await view.keyboard.press(key);
+      const toast = view.locator(".toast", { hasText: text });
+      await toast.getByRole("button", { name: "Grant…" }).click();
+      return view.getByRole("dialog", { name: "Grant access to films" });
+    };
+    const grantsIn = (dialog: ReturnType<Page["locator"]>) =>
+      dialog.locator(".cm-content").evaluate((element) => element.textContent);
+    const close = (dialog: ReturnType<Page["locator"]>) =>
+      dialog.getByRole("button", { name: "Close", exact: true }).click();
+    try {
+      const deletion = await refusedBy("Delete", "You may not delete rows of this table.");
+      await until(async () => (await grantsIn(deletion)) === "grant delete on public.films to anon;");
+      await close(deletion);
+      const insertion = await refusedBy("Insert", "You may not insert rows of this table.");
+      await until(async () => (await grantsIn(insertion))!.startsWith("grant insert (id, title, price, "));
+      await close(insertion);
+      const update = await refusedBy("F2", "You may not write this column.");
+      await until(async () => (await grantsIn(update)) === "grant update (title) on public.films to anon;");
+      await update.getByRole("button", { name: "Run", exact: true }).click();
+      await update.waitFor({ state: "detached" });
+      await title.click();
+      await view.keyboard.press("F2");
+      await view.getByLabel("Value of title").fill("Granted");
+      await view.keyboard.press("Enter");
+      await until(async () => (await stored("title")) === "Granted");
+    } finally {
+      await studio.sql("revoke update (title) on public.films from anon");
+      await view.close();
+    }
+  });
+
   test("a row that somebody else changed shows both values, and keeps the one that is chosen", async () => {
     await page.locator(".badge.good").waitFor();
     for (const [choice, expected] of [

@@ -25,11 +25,18 @@ const SCHEMA = `
   create table public.diaries (id int primary key);
   alter table public.diaries enable row level security;
   insert into public.diaries values (1);
+  create table public.behind (id int primary key);
+  insert into public.behind values (7);
+  create view public.front with (security_invoker) as select * from public.behind;
+  create table public.numbers (id int primary key);
+  insert into public.numbers select generate_series(1, 1000);
   create schema hidden;
   create table hidden.thing (id int);
   grant usage on schema public to anon, admin;
   grant select on public.people, public.notes, public.glad_people, public.diaries to admin;
   grant select on public.glad_people to anon;
+  grant select on public.front, public.numbers to admin;
+  grant select on public.numbers to anon;
   analyze`;
 
 const names = (page: Page) => page.locator(".grid-row [data-column='1']").allTextContents();
@@ -241,6 +248,15 @@ describeInBrowser("the tables of Studio", () => {
     }
   });
 
+  test("are refused with the privilege that is missing, at the table that it is missing at", async () => {
+    await visit("/studio/tables/public/front");
+    await page.getByText('grant select on "public"."behind" to "admin";').waitFor();
+    expect(await page.getByText("grant select").count()).toBe(1);
+    await page.getByRole("button", { name: "Apply…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).click();
+    await showsIds(page, ["7"]);
+  });
+
   test("say why no row is seen", async () => {
     await visit("/studio/tables/public/diaries?id=gt.0");
     await page.getByRole("note").getByRole("link", { name: "See why" }).click();
@@ -263,6 +279,35 @@ describeInBrowser("the tables of Studio", () => {
       ),
     );
     await showsIds(page, ["9007199254740993"]);
+  });
+
+  test("stay, with the place, when the token of the viewed role is renewed", async () => {
+    const viewAs = (role: string) =>
+      page.evaluate(`(async () => {
+        const { requestJson } = await import("/studio/app/api/client.ts");
+        const { currentToken, setViewAs } = await import("/studio/app/api/session.ts");
+        const headers = { Authorization: "Bearer " + currentToken() };
+        const viewed = await requestJson("/admin/v1/view-as", { method: "POST", headers, body: { role: "${role}" } });
+        setViewAs({ ...viewed, label: "${role}" });
+        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      })()`);
+    const reads = () => studio.requests.filter(({ url }) => url.includes("/rest/v1/numbers")).length;
+    await visit("/studio/tables/public/numbers?order=id.asc");
+    await viewAs("anon");
+    await page.locator(".grid-row [data-column='0']").first().click();
+    await page.keyboard.press("ControlOrMeta+End");
+    await page.locator(".grid-row", { hasText: "1000" }).waitFor();
+    // Until all is read that is near.
+    for (let before = -1; before !== reads(); ) {
+      before = reads();
+      await page.waitForTimeout(300);
+    }
+    const before = { reads: reads(), ids: await ids(page) };
+    await viewAs("anon");
+    await page.waitForTimeout(300);
+    expect({ reads: reads(), ids: await ids(page) }).toEqual(before);
+    await viewAs("admin");
+    await until(async () => reads() > before.reads);
   });
 
   test("are accessible on a phone and on a large screen, light and dark", async () => {
