@@ -6,11 +6,12 @@ import { type BatchPart, isJsonType } from "./batch-parts.ts";
 /** Headers of the batch that say something of its own body or response. */
 const OWN_HEADERS =
   /^(?:accept|content-(?:type|length|encoding)|transfer-encoding|expect|prefer|range|range-unit|if-.*|idempotency-key)$/;
-const BATCH_TYPE = /^application\/vnd\.batch\+json\s*(?:;|$)/i;
+/** The media type of a list of requests, and of a list of responses. */
+export const BATCH_TYPE = "application/vnd.batch+json";
 const PROFILE_HEADERS = ["accept-profile", "content-profile"] as const;
 
 export function hasBatchType({ headers }: Pick<GatewayRequest, "headers">): boolean {
-  return BATCH_TYPE.test(headers["content-type"] ?? "");
+  return (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase() === BATCH_TYPE;
 }
 
 /** The headers of a part. What SQL reads of the request, such as its address, is the batch's; the profile is inherited. */

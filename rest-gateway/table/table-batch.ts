@@ -3,14 +3,13 @@ import type { Config } from "../../engine/config/config.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { PreparedRequest } from "../../engine/statement/prepare.ts";
 import type { BatchPart } from "../batch/batch-parts.ts";
-import { hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
+import { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
 import type { BatchInterface, BatchScope } from "../batch/run-batch.ts";
 import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "../http/request.ts";
 import type { ParsedRequest, Pipeline } from "../pipeline.ts";
 import { type Preferences, parsePreferences } from "./parse/headers.ts";
 import { parseProfile, type TableParseSettings } from "./parse/request.ts";
 
-const BATCH_TYPE = "application/vnd.batch+json";
 const TIME_ZONE = /(?:^|,)\s*(timezone\s*=[^,]*)/i;
 
 /** `POST /rest/v1/` with a body of the media type of batches. */

@@ -5,6 +5,7 @@ import type { Caller } from "../../../engine/identity/caller.ts";
 import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { matchesTag } from "../../../http/tagged-content.ts";
+import { BATCH_TYPE } from "../../batch/part-messages.ts";
 import { type GatewayRequest, isPathUnder, publicBaseUrl } from "../../http/request.ts";
 import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
 import type { GatewayRoutes } from "../../http/router.ts";
@@ -158,34 +159,40 @@ function taskPath(version: number): [string, PathItem] {
 
 /** Several requests in one transaction; every version has it. */
 function batchPath(version: number): [string, PathItem] {
-  return [`/api/v${version}/${BATCH_COLLECTION}`, toPathItem(described.batchPath as ServicePathItem)];
+  return [
+    `/api/v${version}/${BATCH_COLLECTION}`,
+    toPathItem(described.batchPath as ServicePathItem, [JSON_TYPE, BATCH_TYPE]),
+  ];
 }
 
-function toPathItem(item: ServicePathItem): PathItem {
-  return Object.fromEntries(Object.entries(item).map(([method, operation]) => [method, toOperation(operation)]));
+const JSON_TYPE = "application/json";
+
+function toPathItem(item: ServicePathItem, bodyTypes: readonly string[] = [JSON_TYPE]): PathItem {
+  const operations = Object.entries(item).map(([method, operation]) => [method, toOperation(operation, bodyTypes)]);
+  return Object.fromEntries(operations);
 }
 
-function toOperation(operation: ServiceOperation): PathOperation {
+function toOperation(operation: ServiceOperation, bodyTypes: readonly string[]): PathOperation {
   const { operationId, tag, summary, parameters, body, responses, errors = [] } = operation;
   const described = Object.entries(responses).map(([status, { description, schema }]) => {
-    return [status, { description, ...(schema && jsonContent(schema)) }];
+    return [status, { description, ...(schema && contentOf(schema, [JSON_TYPE])) }];
   });
   return {
     operationId,
     tags: [tag],
     summary,
     ...(parameters && { parameters: parameters.map((name) => PARAMETERS[name]!) }),
-    ...(body && { requestBody: { required: hasRequiredField(body), ...jsonContent(body) } }),
+    ...(body && { requestBody: { required: isRequired(body), ...contentOf(body, bodyTypes) } }),
     responses: { ...Object.fromEntries(described), ...resourceErrorRefs(...errors) },
   };
 }
 
-function jsonContent(schema: JsonSchema) {
-  return { content: { "application/json": { schema } } };
+function contentOf(schema: JsonSchema, types: readonly string[]) {
+  return { content: Object.fromEntries(types.map((type) => [type, { schema }])) };
 }
 
-function hasRequiredField({ required }: JsonSchema): boolean {
-  return Array.isArray(required) && required.length > 0;
+function isRequired({ required, oneOf }: JsonSchema): boolean {
+  return Array.isArray(oneOf) || (Array.isArray(required) && required.length > 0);
 }
 
 type ResourceOpenApiOptions = {

@@ -1,4 +1,5 @@
 import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import { BATCH_TYPE } from "../../batch/part-messages.ts";
 import { readComment } from "../comments.ts";
 import { type ComponentReference, componentKey } from "../components.ts";
 import { makeSchemaOfType } from "../json-schema.ts";
@@ -112,12 +113,12 @@ function batchOperation(): TablePathOperation {
     parameters: sharedRefs("idempotencyKey"),
     requestBody: {
       required: true,
-      content: { "application/vnd.batch+json": { schema: { type: "array", items: BATCH_REQUEST } } },
+      content: { [BATCH_TYPE]: { schema: { type: "array", items: BATCH_REQUEST } } },
     },
     responses: {
       200: {
         description: "The response of each request",
-        content: { "application/vnd.batch+json": { schema: { type: "array", items: BATCH_RESPONSE } } },
+        content: { [BATCH_TYPE]: { schema: { type: "array", items: BATCH_RESPONSE } } },
       },
       ...ERRORS.insert,
     },

@@ -221,9 +221,28 @@ describe("a batch of the resource interface", () => {
     expect([get.status, get.headers.get("allow")]).toEqual([405, "OPTIONS, POST"]);
   });
 
-  test("is in the OpenAPI document", async () => {
+  test("is accepted as the list itself, and with the media type of lists", async () => {
+    const list = [{ method: "GET", path: "/shelves/1?fields=id" }];
+    for (const body of [list, { operations: list }]) {
+      for (const type of ["application/json", "Application/vnd.Batch+json; charset=utf-8"]) {
+        const sent = { method: "POST", body, as: ann, headers: { "Content-Type": type } };
+        const answer = await resources.ask("/api/v1/batch", sent);
+        expect([answer.status, answer.body.data[0].body]).toEqual([200, { id: 1 }]);
+      }
+    }
+  });
+
+  test("is in the OpenAPI document, with both media types and both forms of the body", async () => {
     const { body } = await resources.ask("/openapi.json", { as: ann });
     expect(Object.keys(body.paths["/api/v1/batch"])).toEqual(["post"]);
+    const { required, content } = body.paths["/api/v1/batch"].post.requestBody;
+    expect([required, Object.keys(content)]).toEqual([true, ["application/json", "application/vnd.batch+json"]]);
+    const list = { $ref: "#/components/schemas/batchOperations" };
+    expect(content["application/json"].schema.oneOf).toEqual([
+      { type: "object", required: ["operations"], properties: { operations: list } },
+      list,
+    ]);
+    expect(body.components.schemas.batchOperations.items.required).toEqual(["method", "path"]);
   });
 });
 

@@ -231,9 +231,14 @@ describeInBrowser("editing rows", () => {
       await until(async () => (await grantsIn(update)) === "grant update (title) on public.films to anon;");
       await update.getByRole("button", { name: "Run", exact: true }).click();
       await update.waitFor({ state: "detached" });
-      await title.click();
-      await view.keyboard.press("F2");
-      await view.getByLabel("Value of title").fill("Granted");
+      // The page reads the catalogue again.
+      const editor = view.getByLabel("Value of title");
+      await until(async () => {
+        await title.click();
+        await view.keyboard.press("F2");
+        return (await editor.count()) === 1;
+      });
+      await editor.fill("Granted");
       await view.keyboard.press("Enter");
       await until(async () => (await stored("title")) === "Granted");
     } finally {
