@@ -74,6 +74,8 @@ const MEANINGS_BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, me
   // The token's role was dropped, or never was.
   "22023": [/^role .* does not exist$/s, [401, "AUTH_REQUIRED"]],
   "42883": [/^function xmlagg\(/, [406, "VALIDATION_ERROR"]],
+  // The language of a text search is the number of none.
+  XX000: [/^cache lookup failed for text search configuration \d+$/, [400, "VALIDATION_ERROR"]],
 };
 
 /** For an unknown SQLSTATE: the request is at fault. */

@@ -5,6 +5,8 @@ import type { CatalogTable } from "./tables.ts";
 /** The message of a Postgres error for users, and the input column that it is about. */
 export type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
 
+const INVALID_VALUE = "A value is not acceptable.";
+
 /** By SQLSTATE, or by its class: where Postgres's own words would name tables, roles or SQL. */
 const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
   "21": "What was asked cannot be done in one statement.",
@@ -12,12 +14,12 @@ const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
   "23502": "A required value is missing.",
   "23503": "This refers to something that does not exist, or something else still refers to it.",
   "23505": "There is one with this value already.",
-  "23514": "A value is not acceptable.",
+  "23514": INVALID_VALUE,
   "23P01": "This is in conflict with another one.",
   "25006": "Nothing can be changed: you, or the database, may only read.",
   "40": "Somebody else changed the same thing at the same moment; try again.",
   "42501": "You may not do this.",
-  "44": "A value is not acceptable.",
+  "44": INVALID_VALUE,
   "55P03": "Somebody else is changing the same thing; try again.",
   "57014": "This took too long and was given up.",
 };
@@ -35,12 +37,23 @@ export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): Da
 }
 
 /** The message for a value whose error has a SQLSTATE that other faults have too; null for other errors. */
-export function invalidValueMessage({ code, message, position, internalPosition }: DatabaseError): string | null {
+export function invalidValueMessage(error: DatabaseError): string | null {
+  const { code, message, where = "" } = error;
   // An entry of an index has at most a third of a page, a tsvector 1 MB.
   if (code === "54000") return "A value is too long.";
-  // For example a tsquery. Errors in SQL text have a position.
-  const isOfSql = position !== undefined || internalPosition !== undefined;
-  return code === "42601" && !isOfSql ? message : null;
+  if (TYPE_NAME_CONTEXT.test(where) || UNKNOWN_TEXT_SEARCH.test(message)) return INVALID_VALUE;
+  // For example a tsquery.
+  return code === "42601" && !isOfSqlText(error) ? message : null;
+}
+
+/** A regconfig may be a number, which Postgres does not check when it reads it. */
+const UNKNOWN_TEXT_SEARCH = /^cache lookup failed for text search configuration \d+$/;
+/** Postgres parses the name of a type as it parses SQL. */
+const TYPE_NAME_CONTEXT = /^invalid type name "/;
+
+/** Errors in SQL text have a position; errors in values do not. */
+export function isOfSqlText({ position, internalPosition, where = "" }: DatabaseError): boolean {
+  return (position !== undefined || internalPosition !== undefined) && !TYPE_NAME_CONTEXT.test(where);
 }
 
 /** Errors raised by functions, and Postgres's data exceptions (class 22). Postgres's own classes with letters are F0, HV, P0 and XX. */
@@ -55,7 +68,7 @@ function constraintMessage(
 ): DatabaseErrorMessage {
   const broken = schema && table ? catalog.findTable({ schema, name: table }) : undefined;
   const found = broken && constraint ? findConstraint(broken, constraint) : undefined;
-  const message = publicComment(found?.comment ?? null) ?? MESSAGES_BY_SQLSTATE[code] ?? "A value is not acceptable.";
+  const message = publicComment(found?.comment ?? null) ?? MESSAGES_BY_SQLSTATE[code] ?? INVALID_VALUE;
   const columns = column ? [column] : found ? constraintColumns(found) : [];
   return { message, ...(columns.length === 1 && namedColumn(columns[0])) };
 }

@@ -82,6 +82,9 @@ type ErrorMeaning = GraphqlErrorMessage & {
 /** GraphQL's numbers are finite, and a Postgres array may be multidimensional, whatever its declaration. */
 const UNREPRESENTABLE_VALUE = /^(Int|Float|String|Boolean|ID) cannot represent /;
 
+/** How graphql-js prints an ExactNumber. */
+const PRINTED_EXACT_NUMBER = /\{ rawJSON: "([^"]*)" \}/g;
+
 /** Null for unexpected errors. */
 function meaningOf(error: GraphQLError): ErrorMeaning | null {
   const original = error.originalError;
@@ -98,7 +101,8 @@ function meaningOf(error: GraphQLError): ErrorMeaning | null {
   if (typeof code === "string") return { message: error.message, code };
   if (original && isSafeError(original)) return { message: error.message, code: "VALIDATION_ERROR" };
   // The value of a variable was refused; nothing was executed.
-  if (error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION) return { message: error.message, code: "VALIDATION_ERROR" };
+  if (error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
+    return { message: error.message.replaceAll(PRINTED_EXACT_NUMBER, "$1"), code: "VALIDATION_ERROR" };
   if (UNREPRESENTABLE_VALUE.test(error.message)) return { message: error.message, code: "VALIDATION_ERROR" };
   if (/^Cannot return null for non-nullable field /.test(error.message) && !original) {
     return { message: error.message, code: "RESOURCE_NOT_FOUND" };
@@ -115,7 +119,7 @@ function isStringifyOverflow({ name, stack = "" }: Error): boolean {
 const CODE_OVERRIDES: Readonly<Record<string, string>> = { "25006": "PERMISSION_DENIED", "55P03": "RESOURCE_CONFLICT" };
 
 /** An unknown table name as a regclass value has the SQLSTATE of an invalid statement. */
-const PARAMETER_CONTEXT = /^(unnamed portal|portal ".*") parameter /;
+const PARAMETER_CONTEXT = /^(unnamed portal|portal ".*") parameter /m;
 
 type ErrorViewer = { readonly anonymous: boolean; readonly catalog: Catalog };
 

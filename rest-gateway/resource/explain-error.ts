@@ -1,11 +1,7 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import {
-  type DatabaseErrorMessage,
-  databaseErrorMessage,
-  invalidValueMessage,
-} from "../../engine/catalog/database-error-message.ts";
-import { baseTypeOf } from "../../engine/catalog/types.ts";
+import { databaseErrorMessage, invalidValueMessage, isOfSqlText } from "../../engine/catalog/database-error-message.ts";
+import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
@@ -46,24 +42,54 @@ function toResourceError(thrown: unknown, context: ErrorContext): HttpError {
   if (!(thrown instanceof pg.DatabaseError)) return toHttpError(thrown);
   if (thrown.code === "42501") return permissionDenied(context);
   if (isSchemaOutdated(thrown)) return toHttpError(unavailable(SCHEMA_CHANGED_MESSAGE, thrown));
-  const valueMessage = invalidValueMessage(thrown);
   const general = toHttpError(thrown, context);
-  const sentence: DatabaseErrorMessage | null =
-    valueMessage === null ? databaseErrorMessage(thrown, context.catalog) : { message: valueMessage };
+  const names = isNameError(thrown) ? context.sent().filter(isName) : [];
+  if (names.length > 0) return invalidValuesError(thrown, names, context);
+  if (invalidValueMessage(thrown) !== null || (isValueError(thrown) && general.status === 400)) {
+    return invalidValuesError(thrown, findUnreadableValues(thrown, context.sent()), context);
+  }
+  const sentence = databaseErrorMessage(thrown, context.catalog);
   if (!sentence) return general.status >= 500 ? general : hideDetails(thrown);
   const values = sentence.column ? [] : findUnreadableValues(thrown, context.sent());
-  const text = formatMessage(thrown, values) ?? sentence.message;
-  const message = sentence.hint ? `${text} ${sentence.hint}` : text;
+  const message = sentence.hint ? `${sentence.message} ${sentence.hint}` : sentence.message;
   const fields = sentence.column ? [fieldNameOf(sentence.column, context)] : fieldNamesOf(values);
   if (fields === null) return invalidIdError(context.version, message, thrown);
-  const faults = fields.map((field) => ({ field, message: text }));
-  if (valueMessage !== null)
-    return new HttpError(400, "VALIDATION_ERROR", valueMessage, { details: faults, cause: thrown });
+  const faults = fields.map((field) => ({ field, message: sentence.message }));
   return toSqlStateError(thrown, { status: general.status, message, faults }, context);
 }
 
-/** SQLSTATEs of values that Postgres cannot parse; its own message is used unless the type has a known format. */
-const UNREADABLE_VALUE_CODES: readonly (string | undefined)[] = ["22007", "22P02"];
+/** SQLSTATEs of names that Postgres cannot read, or finds nothing for; in statements they have a position. */
+const NAME_ERROR_CODES: readonly (string | undefined)[] = "0A000 3F000 42601 42602 42704 42725 42883 42P01".split(" ");
+
+function isNameError(error: pg.DatabaseError): boolean {
+  return NAME_ERROR_CODES.includes(error.code) && !isOfSqlText(error);
+}
+
+/** A value of regclass, regtype, … */
+function isName({ type: declared, value }: Pick<SentValue, "type" | "value">): boolean {
+  const type = baseTypeOf(declared);
+  if (type.kind === "array") return isName({ type: type.element, value });
+  return value !== null && type.schema === "pg_catalog" && type.name.startsWith("reg");
+}
+
+/** Data exceptions that Postgres itself raises: its words are about its types and functions. */
+function isValueError({ code = "", routine }: pg.DatabaseError): boolean {
+  return code.startsWith("22") && routine !== "exec_stmt_raise";
+}
+
+function invalidValuesError(
+  cause: pg.DatabaseError,
+  values: readonly SentValue[],
+  { version }: ErrorContext,
+): HttpError {
+  const message = explainValueError(cause, values);
+  const fields = fieldNamesOf(values);
+  if (fields === null) return invalidIdError(version, message, cause);
+  const details = fields.map((field) => ({ field, message }));
+  return new HttpError(400, "VALIDATION_ERROR", message, { ...(details.length > 0 && { details }), cause });
+}
+
+/** Valid values of Postgres's types, by their names. */
 const FORMATS: Readonly<Record<string, string>> = {
   timestamptz: "a date and time such as 2026-01-31T12:00:00Z",
   timestamp: "a date and time such as 2026-01-31T12:00:00",
@@ -73,14 +99,38 @@ const FORMATS: Readonly<Record<string, string>> = {
   interval: "an interval such as P1DT2H",
   inet: "an IP address such as 192.0.2.1",
   cidr: "a network such as 192.0.2.0/24",
+  macaddr: "a MAC address such as 08:00:2b:01:02:03",
+  json: "JSON",
+  jsonb: "JSON",
+  xml: "XML",
+  bytea: "bytes such as \\x01ff",
+  point: "a point such as (1,2)",
+  money: "an amount such as 12.34",
+  tsquery: "a query such as fat & rat",
+};
+/** What is wrong with a value whose format is right, by SQLSTATE. */
+const VALUE_FAULTS: Readonly<Record<string, string>> = {
+  "22001": "A text is too long.",
+  "22003": "A number is out of range.",
+  "22008": "There is no such day or time.",
+  "22021": "A text has a character that cannot be stored.",
+  "22P05": "A text has a character that cannot be stored.",
+  "54000": "A value is too long.",
 };
 
-function formatMessage({ code }: pg.DatabaseError, [first, ...others]: readonly SentValue[]): string | null {
-  if (!first || !UNREADABLE_VALUE_CODES.includes(code)) return null;
-  const type = baseTypeOf(first.type);
-  const isSame = others.every((other) => baseTypeOf(other.type).oid === type.oid);
-  const format = isSame && type.schema === "pg_catalog" ? FORMATS[type.name] : undefined;
-  return format ? `This must be ${format}.` : null;
+function explainValueError({ code = "" }: pg.DatabaseError, [first, ...others]: readonly SentValue[]): string {
+  const fault = VALUE_FAULTS[code];
+  if (fault) return fault;
+  const format = first && formatOf(first.type);
+  const isSame = others.every(({ type }) => formatOf(type) === format);
+  return format && isSame ? `This must be ${format}.` : "A value is not acceptable.";
+}
+
+function formatOf(declaredType: DataType): string {
+  const type = baseTypeOf(declaredType);
+  if (type.kind === "array") return `a list, each item ${formatOf(type.element)}`;
+  if (type.kind === "range") return "a range such as [a,b) whose bounds are in order";
+  return (type.schema === "pg_catalog" ? FORMATS[type.name] : undefined) ?? `a valid ${type.name}`;
 }
 
 /** Null if one of the values is part of the path. */

@@ -7,8 +7,10 @@ import { filterFieldOf } from "./parse/parameters.ts";
 import { isCheckedByPostgres } from "./parse/values.ts";
 import type { ResourceRequest } from "./request.ts";
 
-/** Out-of-range numbers, dates and times, unknown time zones, bounds of ranges. */
-const VALUE_ERROR_CODES: readonly string[] = ["22000", "22003", "22007", "22008", "22023", "22P02"];
+/** Out-of-range numbers, dates and times, unknown time zones, bounds of ranges, lengths of bit strings, XML. */
+const VALUE_ERROR_CODES: readonly string[] = "22000 22003 22007 22008 22009 22015 22023 22026 2200M 2200N 22P02".split(
+  " ",
+);
 
 /** The context of a statement parameter; errors inside database functions have another one. */
 const STATEMENT_CONTEXT = /^(unnamed )?portal |^JSON data/;

@@ -53,7 +53,7 @@ const TABLE = `
   grant select, insert on public.makers to anon;
   create table public.oddities (
     id int primary key, ratio float8 default 'NaN', ratios float8[] default '{1,Infinity}', grid int[][] default '{{1,2},{3,4}}',
-    source regclass);
+    source regclass, kind regtype);
   insert into public.oddities values (1);
   grant select, update on public.oddities to authenticated;
   create table public.counted (id int primary key default nextval('no_such_sequence'::text), note text);
@@ -123,6 +123,25 @@ describe("an error", () => {
     expect(errors).toMatchObject([
       { message: `syntax error in tsquery: "'"`, path: ["parts"], extensions: { code: "VALIDATION_ERROR" } },
     ]);
+  });
+
+  test.each([
+    [`mutation { updateOddity(id: 1, input: { kind: "(1" }) { id } }`],
+    [`{ parts(where: { place: { plfts: { query: "x", language: "101" } } }) { totalCount } }`],
+    [`{ parts(where: { place: { plfts: { query: "x", language: "-" } } }) { totalCount } }`],
+  ])("of a name that Postgres cannot read is a client error: %s", async (query) => {
+    const { errors } = await graphql.ask(query, { token: tokenFor(1) });
+    expect(errors).toMatchObject([{ message: "A value is not acceptable.", extensions: { code: "VALIDATION_ERROR" } }]);
+  });
+
+  test("of a variable shows numbers as they were sent", async () => {
+    const response = await fetch(graphql.url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${tokenFor(1)}` },
+      body: `{ "query": "query ($at: Time) { articles(filter: { createdAfter: $at }) { totalCount } }", "variables": { "at": 1.50 } }`,
+    });
+    const { errors } = (await response.json()) as { readonly errors: readonly { readonly message: string }[] };
+    expect(errors[0]!.message).toContain("value 1.50;");
   });
 
   test("of a JSON value that is nested too deeply is a client error", async () => {

@@ -6,7 +6,7 @@ const SCHEMA = `
   create domain even as int check (value % 2 = 0);
   create table visits (id int primary key generated always as identity, words text, day date, due_at timestamptz, at time,
     span interval, net inet, period tstzrange, days date[], price numeric(5,2), code varchar(5), pair even, found tsquery,
-    half int generated always as (10 / nullif(length(words), 3)) stored, kept jsonb);
+    kin regclass, kinds regtype[], shape point, mask bit(3), half int generated always as (10 / nullif(length(words), 3)) stored, kept jsonb);
   insert into visits (day, due_at) values ('2026-02-03', '2026-02-03T04:05:06Z');
   create table calendar (day date primary key, note text);
   create table entries (id int primary key, day date references calendar);
@@ -15,6 +15,8 @@ const SCHEMA = `
     as $$ update visits set day = until_day where id = $1.id returning * $$;
   create function stumble(visits, at date) returns date language plpgsql volatile
     as $$ begin return 'the ' || at || 'th'; end $$;
+  create function object(visits) returns visits language plpgsql volatile
+    as $$ begin raise exception 'Not on Sundays.' using errcode = 'invalid_datetime_format'; end $$;
   create table socks (id even primary key, pairs even, more_pairs even);
   insert into socks values (2);
   grant select, insert, update, delete on all tables in schema public to anon;
@@ -54,6 +56,10 @@ describe("the error for a value that Postgres cannot parse names its field", () 
     [{ found: "tea &" }, "found"],
     [{ pair: 3 }, "pair"],
     [{ kept: { day: "soon" }, day: "soon" }, "day"],
+    [{ kin: "no_such_table", shape: "(1,2)" }, "kin"],
+    [{ kin: "a..b" }, "kin"],
+    [{ kinds: ["int", "(1,2)"] }, "kinds"],
+    [{ kinds: ["int", "no_such_type"] }, "kinds"],
   ])("in a body: %j", async (body, field) => {
     const [status, code, ...fields] = await refused("/api/v1/visits", { method: "POST", body });
     expect([status, code, fields]).toEqual(["pair" in body ? 422 : 400, "VALIDATION_ERROR", [field]]);
@@ -78,8 +84,31 @@ describe("the error for a value that Postgres cannot parse names its field", () 
     ["period=x", "period"],
     ["kept={", "kept"],
     ["found=tea%20%26", "found"],
+    ["kin=no_such_table", "kin"],
+    ["kinds={-}", "kinds"],
   ])("in a filter: %s", async (query, field) => {
     expect(await refused(`/api/v1/visits?${query}`)).toEqual([400, "VALIDATION_ERROR", field]);
+  });
+
+  test.each([
+    [{ period: "x" }, "This must be a range such as [a,b) whose bounds are in order."],
+    [{ found: "tea &" }, "This must be a query such as fat & rat."],
+    [{ days: ["x"] }, "This must be a list, each item a date such as 2026-01-31."],
+    [{ shape: "x" }, "This must be a point such as (1,2)."],
+    [{ kin: "x" }, "This must be a valid regclass."],
+    [{ mask: "10" }, "This must be a valid bit."],
+    [{ price: 1000 }, "A number is out of range."],
+    [{ day: "2026-13-45" }, "There is no such day or time."],
+    [{ day: "soon", days: ["soon"] }, "A value is not acceptable."],
+    [{ kept: { a: "\0" } }, "A text has a character that cannot be stored."],
+  ])("in plain words: %j", async (sent, message) => {
+    const { status, body } = await ask("/api/v1/visits", { method: "POST", body: sent });
+    expect([status, body.error.code, body.error.message]).toEqual([400, "VALIDATION_ERROR", message]);
+  });
+
+  test("and the words of a function are kept", async () => {
+    const { status, body } = await ask("/api/v1/visits/1/object", { method: "POST", body: {} });
+    expect([status, body.error.code, body.error.message]).toEqual([400, "VALIDATION_ERROR", "Not on Sundays."]);
   });
 
   test("in an argument of an action", async () => {
