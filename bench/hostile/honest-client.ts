@@ -49,6 +49,8 @@ process.on("message", async ({ url, seconds }: { readonly url: string; readonly 
   process.send!(await measure(url, seconds));
 });
 
+process.on("disconnect", () => process.exit());
+
 async function measure(url: string, seconds: number): Promise<HonestResult> {
   const until = performance.now() + seconds * 1_000;
   await using deliveries = new Deliveries(url);

@@ -19,9 +19,9 @@ export type HonestResult = Readonly<Record<HonestKind, Measured>>;
 
 export type HonestCallers = Disposable & { run(url: string, seconds: number): Promise<HonestResult> };
 
-/** In a process of their own, so that neither attackers nor the service keep them from looking at the clock. */
+/** In a process and session of their own, so that neither attackers nor the service keep them from looking at the clock. */
 export function startHonestCallers(): HonestCallers {
-  const child = fork(join(import.meta.dirname, "honest-client.ts"), { serialization: "advanced" });
+  const child = fork(join(import.meta.dirname, "honest-client.ts"), { serialization: "advanced", detached: true });
   return {
     async run(url, seconds) {
       child.send({ url, seconds });

@@ -14,7 +14,10 @@ export type Attacker = Disposable & {
 
 /** Resolves when it is ready, in a process of its own. */
 export async function startAttacker(name: AttackName): Promise<Attacker> {
-  const child = fork(join(import.meta.dirname, "attack-client.ts"), [name], { serialization: "advanced" });
+  const child = fork(join(import.meta.dirname, "attack-client.ts"), [name], {
+    serialization: "advanced",
+    detached: true,
+  });
   const ended = once(child, "exit");
   const started = await Promise.race([once(child, "message"), ended.then(() => null)]);
   if (!started) throw new Error(`The attack "${name}" cannot be started`);
