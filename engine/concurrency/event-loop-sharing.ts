@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { afterEventLoopTurns } from "./stepwise.ts";
+import type { AbortLike } from "./abort.ts";
+import { afterEventLoopTurns, runStepwise, type Stepwise } from "./stepwise.ts";
 
 /** The number of bytes that all connections together may read in a few turns of the event loop. */
 const BYTES_PER_INTERVAL = 256 * 1024;
@@ -81,6 +82,22 @@ export class FairWorkQueue {
 
 /** One queue, since there is one event loop. */
 const largeWorkQueue = new FairWorkQueue(1);
+
+const longWorkQueue = new FairWorkQueue(1);
+
+/**
+ * Runs long work in slices between turns of the event loop. One runs at a time, and the owners are served in rotation. Work that never
+ * yields is done at once.
+ */
+export function runLongWork<T>(
+  owner: object | string,
+  steps: Stepwise<T>,
+  signal: AbortLike | null = null,
+): T | Promise<T> {
+  const first = steps.next();
+  if (first.done) return first.value;
+  return longWorkQueue.run(owner, async () => runStepwise(steps, signal));
+}
 
 /** A source of chunks that can be paused, such as a socket. */
 export type PausableSource = { pause(): void; resume(): void };

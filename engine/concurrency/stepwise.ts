@@ -6,6 +6,11 @@ import type { AbortLike } from "./abort.ts";
  */
 const TURNS_BETWEEN_WORK = 8;
 
+/** Turns that accept a connection do not count as such, up to this number: many new connections wait for none of the work. */
+const MAX_ACCEPTING_TURNS = 1_000;
+
+let acceptedConnections = 0;
+
 /** A computation that yields where requests may run. A short one never yields. */
 export type Stepwise<T> = Generator<undefined, T, undefined>;
 
@@ -68,10 +73,21 @@ function runSlice({ steps, signal, resolve, reject }: QueuedComputation): boolea
   }
 }
 
+/** Called for each connection that is accepted. */
+export function noteAcceptedConnection(): void {
+  acceptedConnections++;
+}
+
 /** Calls back after some turns of the event loop. */
-export function afterEventLoopTurns(callback: () => void, turns = TURNS_BETWEEN_WORK): void {
-  setImmediate(() => {
-    if (turns <= 1) callback();
-    else afterEventLoopTurns(callback, turns - 1);
-  });
+export function afterEventLoopTurns(callback: () => void): void {
+  let turns = TURNS_BETWEEN_WORK;
+  let acceptingTurns = MAX_ACCEPTING_TURNS;
+  let accepted = acceptedConnections;
+  const takeTurn = () => {
+    if (accepted === acceptedConnections || --acceptingTurns < 0) turns--;
+    accepted = acceptedConnections;
+    if (turns > 0) setImmediate(takeTurn);
+    else callback();
+  };
+  setImmediate(takeTurn);
 }

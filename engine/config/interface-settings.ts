@@ -351,8 +351,8 @@ export const GRAPHQL_SETTINGS = {
   graphqlMaxAnonymousPlanned: withDefault(
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
-    "750",
-    "Maximum number of fields with subfields in an operation of an anonymous caller. Planning one takes up to half a millisecond.",
+    "100",
+    "Maximum number of fields with subfields in an operation of an anonymous caller that is not compiled to one statement. Planning one takes up to half a millisecond.",
   ),
   graphqlStatementTimeout: withDefault(
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",

@@ -5,6 +5,7 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from "grafast/graphql";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import type { ParameterValue } from "../../engine/database/statement.ts";
 import { toPgText } from "../server/pg-client.ts";
 import { isTransaction } from "../TransactionPlugin.ts";
@@ -50,8 +51,15 @@ type CompileOptions = {
 };
 
 /** Throws NotCompiled for an operation that has a field without a source, or a value that SQL cannot spell. */
-export function compileOperation({ schema, document, operation, variables, fixed }: CompileOptions): CompiledOperation {
+export function* compileOperation({
+  schema,
+  document,
+  operation,
+  variables,
+  fixed,
+}: CompileOptions): Stepwise<CompiledOperation> {
   if (operation.operation === OperationTypeNode.SUBSCRIPTION) throw new NotCompiled("subscription", "");
+  yield;
   const type = schema.getRootType(operation.operation)!;
   const values = new OperationValues(variables, fixed);
   const selections = new SelectionReader(schema, document, values);
@@ -59,21 +67,22 @@ export function compileOperation({ schema, document, operation, variables, fixed
   if (fields.every(([, nodes]) => isTypename(nodes))) {
     throw new NotCompiled("introspection", "It reads nothing of the database.");
   }
-  const compileStep = (own: readonly SelectedField[], whole: DocumentNode): CompiledStep => {
+  function* compileStep(own: readonly SelectedField[], whole: DocumentNode): Stepwise<CompiledStep> {
     const compiler = new OperationCompiler(selections, values);
     const rootFields: RootField[] = [];
-    const data = compiler.root(type, own, rootFields);
+    const data = yield* compiler.root(type, own, rootFields);
     const { call, write, holdsJson } = compiler;
     const failureText = isTransaction(operation) ? compiler.failureText : null;
     const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
     const before = write ? write.before : call;
     const compiledBefore = before && toStatement(before);
     return { ...statement, document: whole, before: compiledBefore, failureText, write, holdsJson, rootFields };
-  };
-  if (type !== schema.getMutationType()) return [compileStep(fields, document)];
-  const groups = oneFieldEach(fields);
-  if (groups.length === 1) return [compileStep(fields, document)];
-  return groups.map((own) => compileStep(own, withFields(document, operation, own)));
+  }
+  const groups = type === schema.getMutationType() ? oneFieldEach(fields) : [fields];
+  if (groups.length === 1) return [yield* compileStep(fields, document)];
+  const steps: CompiledStep[] = [];
+  for (const own of groups) steps.push(yield* compileStep(own, withFields(document, operation, own)));
+  return steps;
 }
 
 function toStatement(whole: SQL): CompiledStatement {

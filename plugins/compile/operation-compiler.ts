@@ -7,10 +7,11 @@ import {
   GraphQLString,
   type SelectionSetNode,
 } from "grafast/graphql";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { type FieldSource, type PagePart, sourceOf } from "../field-sources.ts";
 import { failureTextOf, keepResult, resultRows } from "../function-call.ts";
 import { orderExpressionsOf, readLimit, readOffset, readPage } from "../PaginationPlugin.ts";
-import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
+import type { PgTable, SchemaResource } from "../table.ts";
 import {
   aliasOf,
   beyondCursor,
@@ -59,7 +60,10 @@ const MAX_ROWS = 10_000_000;
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
-/** Writes the SQL of an operation. Throws NotCompiled for a field that it does not know. */
+/** The text of a field's value; in steps where it has fields of its own. */
+type SpellField = (this: OperationCompiler, field: Field, nodes: readonly FieldNode[]) => SQL | Stepwise<SQL>;
+
+/** Writes the SQL of an operation, in steps since large operations take tens of milliseconds. Throws NotCompiled for a field that it does not know. */
 export class OperationCompiler {
   readonly #selections: SelectionReader;
   readonly #values: OperationValues;
@@ -82,7 +86,7 @@ export class OperationCompiler {
     this.#values = values;
   }
 
-  root(type: GraphQLObjectType, selected: readonly SelectedField[], fields: RootField[]): SQL {
+  root(type: GraphQLObjectType, selected: readonly SelectedField[], fields: RootField[]): Stepwise<SQL> {
     for (const [key, nodes] of selected) {
       const field = type.getFields()[nodes[0]!.name.value];
       if (field) fields.push({ key, nodes, type: field.type });
@@ -92,54 +96,54 @@ export class OperationCompiler {
   }
 
   /** A JSON object with the selected fields, as text; never null. */
-  #object(type: GraphQLObjectType, selections: readonly SelectionSetNode[], row: SQL): SQL {
+  #object(type: GraphQLObjectType, selections: readonly SelectionSetNode[], row: SQL): Stepwise<SQL> {
     return this.#objectOf(type, selections, (field, nodes) => this.#field(type, field, nodes, row));
   }
 
-  #objectOf(
-    type: GraphQLObjectType,
-    selections: readonly SelectionSetNode[],
-    spell: (field: Field, nodes: readonly FieldNode[]) => SQL,
-  ): SQL {
+  #objectOf(type: GraphQLObjectType, selections: readonly SelectionSetNode[], spell: SpellField): Stepwise<SQL> {
     return this.#objectOfFields(type, [...this.#selections.fieldsOf(type, selections)], spell);
   }
 
-  #objectOfFields(
-    type: GraphQLObjectType,
-    fields: readonly SelectedField[],
-    spell: (field: Field, nodes: readonly FieldNode[]) => SQL,
-  ): SQL {
-    const pieces = fields.flatMap(([key, nodes], index) => {
+  *#objectOfFields(type: GraphQLObjectType, fields: readonly SelectedField[], spell: SpellField): Stepwise<SQL> {
+    const pieces: SQL[] = [];
+    for (const [key, nodes] of fields) {
+      yield;
       const name = nodes[0]!.name.value;
-      const opening = `${index === 0 ? "{" : ","}"${key}":`;
-      if (isTypename(nodes)) return [textLiteral(`${opening}"${type.name}"`)];
+      const opening = `${pieces.length === 0 ? "{" : ","}"${key}":`;
+      if (isTypename(nodes)) {
+        pieces.push(textLiteral(`${opening}"${type.name}"`));
+        continue;
+      }
       if (name.startsWith("__")) throw new NotCompiled("introspection", name);
-      return [textLiteral(opening), spell(type.getFields()[name]!, nodes)];
-    });
+      const spelled = spell.call(this, type.getFields()[name]!, nodes);
+      pieces.push(textLiteral(opening), sql.isSQL(spelled) ? spelled : yield* spelled);
+    }
     if (pieces.length === 0) return textLiteral("{}");
     return concatenate([...pieces, textLiteral("}")]);
   }
 
-  #field(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): SQL {
+  *#field(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): Stepwise<SQL> {
     const source = sourceOf(field);
     if (!source) throw new NotCompiled("field", `${parent.name}.${field.name}`);
     switch (source.kind) {
       case "column":
-        return this.#column(sql`${row!}.${sql.identifier(source.column)}`, source, field, nodes);
+        return yield* this.#column(sql`${row!}.${sql.identifier(source.column)}`, source, field, nodes);
       case "row":
-        return orNull(this.#rowByKey(source, field, nodes), field.type);
+        return orNull(yield* this.#rowByKey(source, field, nodes), field.type);
       case "related row":
-        return orNull(this.#relatedRow(source, field, nodes, row!), field.type);
+        return orNull(yield* this.#relatedRow(source, field, nodes, row!), field.type);
       case "rows":
-        return source.isConnection ? this.#connection(source, field, nodes) : this.#list(source, field, nodes, row);
+        return source.isConnection
+          ? yield* this.#connection(source, field, nodes)
+          : yield* this.#list(source, field, nodes, row);
       case "call":
-        return this.#call(source, field, nodes, row);
+        return yield* this.#call(source, field, nodes, row);
       case "mutation":
-        return this.#mutation(source, field, nodes);
+        return yield* this.#mutation(source, field, nodes);
       case "write":
-        return this.#write(source, field, nodes);
+        return yield* this.#write(source, field, nodes);
       case "aggregates part":
-        return this.#item(field.type, nodes, row!);
+        return yield* this.#item(field.type, nodes, row!);
       case "aggregate":
         return this.#aggregate(source, field, row!);
       case "member":
@@ -150,18 +154,18 @@ export class OperationCompiler {
   }
 
   /** A scalar, a row of a table, a composite value, or a list of these values. */
-  #column(value: SQL, { codec, table }: Source<"column">, field: Field, nodes: readonly FieldNode[]): SQL {
+  *#column(value: SQL, { codec, table }: Source<"column">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     if (table) {
       const row = sql.identifier(Symbol(table.name));
-      const item = this.#item(field.type, nodes, row);
+      const item = yield* this.#item(field.type, nodes, row);
       return orNull(
         sql`(select ${item} from unnest(array[${value}]) as ${row} where ${presence(table, row)})`,
         field.type,
       );
     }
-    if (codec.attributes) return orNull(this.#composite(value, field.type, nodes), field.type);
+    if (codec.attributes) return orNull(yield* this.#composite(value, field.type, nodes), field.type);
     const object = objectValueOf(value, codec);
-    if (object) return this.#objectValue(object, field.type, nodes);
+    if (object) return yield* this.#objectValue(object, field.type, nodes);
     const items = sql.identifier(Symbol("items"));
     const itemValue = sql`${items}."item"`;
     const itemObject = codec.arrayOfCodec && objectValueOf(itemValue, codec.arrayOfCodec);
@@ -169,8 +173,8 @@ export class OperationCompiler {
       return this.#leaf(value, { codec }, field);
     const type = itemTypeOf(field.type);
     const item = itemObject
-      ? this.#objectValue(itemObject, type, nodes)
-      : orNull(this.#composite(itemValue, type, nodes), type);
+      ? yield* this.#objectValue(itemObject, type, nodes)
+      : orNull(yield* this.#composite(itemValue, type, nodes), type);
     const list = sql`(select concat('[', string_agg(${item}, ','), ']') from (select unnest(${value}) as "item") as ${items})`;
     return orNull(
       sql`case when array_ndims(${value}) > 1 then ${REFUSE} when ${value} is not null then ${list} end`,
@@ -178,18 +182,18 @@ export class OperationCompiler {
     );
   }
 
-  #objectValue({ isNull, members }: ObjectValue, type: GraphQLOutputType, nodes: readonly FieldNode[]): SQL {
+  *#objectValue({ isNull, members }: ObjectValue, type: GraphQLOutputType, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const ofType = objectTypeOf(type);
-    const text = this.#objectOf(ofType, selectionsOf(nodes), (field, own) => {
+    const text = yield* this.#objectOf(ofType, selectionsOf(nodes), function* (field, own) {
       const source = sourceOf(field);
       const member = source?.kind === "member" ? members[source.member] : undefined;
       switch (member?.kind) {
         case "leaf":
           return this.#leaf(member.value, member, field);
         case "object":
-          return this.#objectValue(member.object, field.type, own);
+          return yield* this.#objectValue(member.object, field.type, own);
         case "objects": {
-          const item = this.#objectValue(member.item, itemTypeOf(field.type), own);
+          const item = yield* this.#objectValue(member.item, itemTypeOf(field.type), own);
           return sql`(select concat('[', string_agg(${item}, ',' order by ${member.position}), ']') from ${member.from})`;
         }
         default:
@@ -199,8 +203,8 @@ export class OperationCompiler {
     return isNull ? orNull(sql`case when not (${isNull}) then ${text} end`, type) : text;
   }
 
-  #composite(value: SQL, type: GraphQLOutputType, nodes: readonly FieldNode[]): SQL {
-    return sql`case when ${value} is distinct from null then ${this.#item(type, nodes, sql`(${value})`)} end`;
+  *#composite(value: SQL, type: GraphQLOutputType, nodes: readonly FieldNode[]): Stepwise<SQL> {
+    return sql`case when ${value} is distinct from null then ${yield* this.#item(type, nodes, sql`(${value})`)} end`;
   }
 
   #leaf(value: SQL, { codec }: Pick<Source<"column">, "codec">, { type }: Pick<Field, "type">): SQL {
@@ -210,38 +214,38 @@ export class OperationCompiler {
   }
 
   /** The selected fields of a row that the field returns. */
-  #item(type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): SQL {
+  #item(type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): Stepwise<SQL> {
     return this.#object(objectTypeOf(type), selectionsOf(nodes), row);
   }
 
   /** Null where the row is null. */
-  #tableItem(table: PgTable, type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): SQL {
-    const item = this.#item(type, nodes, row);
+  *#tableItem(table: PgTable, type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): Stepwise<SQL> {
+    const item = yield* this.#item(type, nodes, row);
     return mayBeNullRow(table) ? sql`case when ${presence(table, row)} then ${item} end` : item;
   }
 
-  #rowByKey({ table, key }: Source<"row">, field: Field, nodes: readonly FieldNode[]): SQL {
+  *#rowByKey({ table, key }: Source<"row">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const args = this.#values.argumentsOf(field, nodes[0]!, isOneOf(key));
     const row = aliasOf(table);
     const conditions = key.map(({ column, argument }) => {
       const value = parameterSql(args.get(argument)!, table.codec.attributes[column]!.codec);
       return sql`${row}.${sql.identifier(column)} = ${value}`;
     });
-    return sql`(${selectRows(rowsOf(table, row, conditions), this.#tableItem(table, field.type, nodes, row))})`;
+    return sql`(${selectRows(rowsOf(table, row, conditions), yield* this.#tableItem(table, field.type, nodes, row))})`;
   }
 
-  #relatedRow({ path }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): SQL {
+  *#relatedRow({ path }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): Stepwise<SQL> {
     this.#values.argumentsOf(field, nodes[0]!, () => false);
-    const select = ([relation, ...further]: readonly PgRelation[], from: SQL): SQL => {
-      const table = tableOf(relation!);
-      const row = aliasOf(table);
-      const item = further.length > 0 ? select(further, row) : this.#tableItem(table, field.type, nodes, row);
-      return sql`(${selectRows(rowsOf(table, row, joinConditions(relation!, from, row)), item)})`;
-    };
-    return select(path, parent);
+    const rows = path.map((relation) => aliasOf(tableOf(relation)));
+    let item = yield* this.#tableItem(tableOf(path.at(-1)!), field.type, nodes, rows.at(-1)!);
+    for (const [index, relation] of [...path.entries()].reverse()) {
+      const conditions = joinConditions(relation, rows[index - 1] ?? parent, rows[index]!);
+      item = sql`(${selectRows(rowsOf(tableOf(relation), rows[index]!, conditions), item)})`;
+    }
+    return item;
   }
 
-  #list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): SQL {
+  *#list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): Stepwise<SQL> {
     const { table, relation, maxPageSize } = source;
     const node = nodes[0]!;
     const isKnown = (argument: GraphQLArgument) => LIST_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
@@ -255,22 +259,22 @@ export class OperationCompiler {
       limit: readLimit(count("limit"), maxPageSize),
       offset: readOffset(count("offset")),
     };
-    const item = this.#eachOf(query.limit, () => this.#tableItem(table, itemTypeOf(field.type), nodes, row));
+    const item = yield* this.#eachOf(query.limit, () => this.#tableItem(table, itemTypeOf(field.type), nodes, row));
     return jsonArrayOf(query, orNull(item, itemTypeOf(field.type)));
   }
 
   /** The fields of each row of a list. */
-  #eachOf(limit: number | null, compile: () => SQL): SQL {
+  *#eachOf(limit: number | null, compile: () => Stepwise<SQL>): Stepwise<SQL> {
     const around = this.#rowsAround;
     this.#rowsAround *= limit ?? 1;
     this.#rowsAtMost += this.#rowsAround;
     if (this.#rowsAtMost > MAX_ROWS) throw new NotCompiled("size", `Its limits allow more than ${MAX_ROWS} rows.`);
-    const fields = compile();
+    const fields = yield* compile();
     this.#rowsAround = around;
     return fields;
   }
 
-  #connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): SQL {
+  *#connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const { table, maxPageSize } = source;
     const node = nodes[0]!;
     const isKnown = (argument: GraphQLArgument) => PAGE_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
@@ -293,14 +297,14 @@ export class OperationCompiler {
       hasAfter,
       hasBefore,
     };
-    return this.#eachOf(page.size, () => this.#page(page, objectTypeOf(field.type), selectionsOf(nodes)));
+    return yield* this.#eachOf(page.size, () => this.#page(page, objectTypeOf(field.type), selectionsOf(nodes)));
   }
 
   /**
    * The rows of the page are read once, as arrays of the texts that its parts are made of: an array per `edges`, and one of cursors for
    * `pageInfo`.
    */
-  #page(page: PageQuery, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): SQL {
+  *#page(page: PageQuery, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): Stepwise<SQL> {
     const { table, row, conditions, cursor, isReverse, size } = page;
     const rows = sql.identifier(Symbol("page"));
     const outputs: SQL[] = [];
@@ -310,14 +314,14 @@ export class OperationCompiler {
     };
     const parts = new PageParts(page, arrayOf);
     let countsRead = false;
-    const object = this.#objectOf(type, selections, (field, nodes) => {
+    const object = yield* this.#objectOf(type, selections, function* (field, nodes) {
       const source = sourceOf(field);
-      if (source?.kind === "aggregates") return this.#aggregates(page, source, field, nodes);
+      if (source?.kind === "aggregates") return yield* this.#aggregates(page, source, field, nodes);
       switch (partOf(type, field)) {
         case "edges":
-          return parts.items(this.#edge(page, objectTypeOf(field.type), selectionsOf(nodes)));
+          return parts.items(yield* this.#edge(page, objectTypeOf(field.type), selectionsOf(nodes)));
         case "pageInfo":
-          return this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
+          return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {
           const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`count(*)::text`)})`;
           if (cursor || size === 0) return count;
@@ -352,15 +356,15 @@ export class OperationCompiler {
   }
 
   /** Of all rows, grouped by the columns that are selected for that. */
-  #aggregates(
+  *#aggregates(
     { table, row, conditions }: PageQuery,
     { maxPageSize }: Source<"aggregates">,
     field: Field,
     nodes: readonly FieldNode[],
-  ): SQL {
+  ): Stepwise<SQL> {
     const groups = this.#groups;
     this.#groups = [];
-    const item = this.#item(itemTypeOf(field.type), nodes, row);
+    const item = yield* this.#item(itemTypeOf(field.type), nodes, row);
     const query = { ...rowsOf(table, row, conditions), groups: this.#groups, limit: maxPageSize };
     this.#groups = groups;
     return jsonArrayOf(query, item);
@@ -372,11 +376,15 @@ export class OperationCompiler {
     return this.#leaf(aggregate, { codec }, field);
   }
 
-  #edge({ table, order, row }: PageQuery, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): SQL {
-    return this.#objectOf(type, selections, (field, nodes) => {
+  *#edge(
+    { table, order, row }: PageQuery,
+    type: GraphQLObjectType,
+    selections: readonly SelectionSetNode[],
+  ): Stepwise<SQL> {
+    return yield* this.#objectOf(type, selections, function* (field, nodes) {
       switch (partOf(type, field)) {
         case "node":
-          return orNull(this.#tableItem(table, field.type, nodes, row), field.type);
+          return orNull(yield* this.#tableItem(table, field.type, nodes, row), field.type);
         case "cursor":
           return cursorSql(table, order, row);
         default:
@@ -385,7 +393,7 @@ export class OperationCompiler {
     });
   }
 
-  #pageInfo(parts: PageParts, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): SQL {
+  #pageInfo(parts: PageParts, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): Stepwise<SQL> {
     return this.#objectOf(type, selections, (field) => {
       const value = parts.info(partOf(type, field));
       if (value === null) throw new NotCompiled("field", `${type.name}.${field.name}`);
@@ -393,16 +401,16 @@ export class OperationCompiler {
     });
   }
 
-  #call(source: Source<"call">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): SQL {
+  *#call(source: Source<"call">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): Stepwise<SQL> {
     const { resource, maxPageSize, args, ofRow } = source;
     const given = this.#values.argumentsOf(field, nodes[0]!, isOneOf(args));
     const called = callSql(resource, args, given, ofRow ? parent : null);
     if (!resource.codec.attributes && resource.isUnique) return this.#leaf(called, resource, field);
-    return this.#result(resource, called, maxPageSize, field, nodes);
+    return yield* this.#result(resource, called, maxPageSize, field, nodes);
   }
 
   /** The function is called by a statement before, whose changes this one sees. */
-  #mutation({ resource, args }: Source<"mutation">, field: Field, nodes: readonly FieldNode[]): SQL {
+  *#mutation({ resource, args }: Source<"mutation">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const isKnown = isOneOf([...args, { argument: "input" }]);
     const given = this.#values.argumentsOf(field, nodes[0]!, isKnown);
     const input = given.get("input");
@@ -412,14 +420,14 @@ export class OperationCompiler {
     this.failureText = failureTextOf(resource);
     const row = sql.identifier(Symbol(resource.name));
     const rows = resultRows(resource);
-    if (resource.codec.attributes || !resource.isUnique) return this.#result(resource, rows, null, field, nodes);
+    if (resource.codec.attributes || !resource.isUnique) return yield* this.#result(resource, rows, null, field, nodes);
     const text = this.#leaf(sql`${row}.v`, resource, field);
     return orNull(sql`(select ${text} from ${rows} as ${row}(v))`, field.type);
   }
 
-  #write(source: Source<"write">, field: Field, nodes: readonly FieldNode[]): SQL {
+  *#write(source: Source<"write">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const values = this.#values.argumentsOf(field, nodes[0]!, isOneOf([...source.key, { argument: "input" }]));
-    const { write, value } = compileRowWrite({
+    const { write, value } = yield* compileRowWrite({
       source,
       field,
       values,
@@ -435,7 +443,13 @@ export class OperationCompiler {
   }
 
   /** What a function has returned: a row, rows or a list of values. */
-  #result(resource: SchemaResource, from: SQL, limit: number | null, field: Field, nodes: readonly FieldNode[]): SQL {
+  *#result(
+    resource: SchemaResource,
+    from: SQL,
+    limit: number | null,
+    field: Field,
+    nodes: readonly FieldNode[],
+  ): Stepwise<SQL> {
     const row = sql.identifier(Symbol(resource.name));
     const isRow = Boolean(resource.codec.attributes);
     const alias = isRow ? row : sql`${row}(v)`;
@@ -449,11 +463,11 @@ export class OperationCompiler {
     };
     if (resource.isUnique) {
       const present = { ...query, conditions: [presence(resource, row)] };
-      return orNull(sql`(${selectRows(present, this.#item(field.type, nodes, row))})`, field.type);
+      return orNull(sql`(${selectRows(present, yield* this.#item(field.type, nodes, row))})`, field.type);
     }
     const type = itemTypeOf(field.type);
     if (!isRow) return jsonArrayOf(query, this.#leaf(sql`${row}.v`, resource, { type }));
-    const fields = this.#eachOf(limit, () => this.#item(type, nodes, row));
+    const fields = yield* this.#eachOf(limit, () => this.#item(type, nodes, row));
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
     return jsonArrayOf(query, orNull(item, type));
   }

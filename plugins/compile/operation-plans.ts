@@ -8,6 +8,7 @@ import {
   typeFromAST,
 } from "grafast/graphql";
 import { RecentMap } from "../../engine/cache/recent-map.ts";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import type { Statement } from "../../engine/database/statement.ts";
 import type { RowInput } from "../nested-inputs.ts";
 import {
@@ -83,12 +84,15 @@ export class OperationPlans {
     });
   }
 
-  /** Throws NotCompiled when Grafast must run the operation, which also explains values that are not acceptable. */
-  bind(inputs: CoercedVariables): BoundOperation {
+  /**
+   * Throws NotCompiled when Grafast must run the operation, which also explains values that are not acceptable. Where Grafast may not,
+   * the statement is tried even if it has exceeded a limit.
+   */
+  *bind(inputs: CoercedVariables, mayPlan: boolean): Stepwise<BoundOperation> {
     const variables = this.#coerce(inputs);
-    const plan = this.#find(variables);
+    const plan = yield* this.#find(variables);
     if (plan instanceof NotCompiled) throw plan;
-    plan.checkLimit();
+    if (mayPlan) plan.checkLimit();
     try {
       return { plan, steps: plan.compiled.map((step) => bindStep(step, variables)) };
     } catch (error) {
@@ -106,21 +110,22 @@ export class OperationPlans {
     return coerced;
   }
 
-  #find(variables: CoercedVariables): OperationPlan | NotCompiled {
+  *#find(variables: CoercedVariables): Stepwise<OperationPlan | NotCompiled> {
     const found = this.#plans.get(this.#keyOf(variables));
     if (found) return found;
-    const known = this.#fixed.size;
-    const plan = this.#compile(variables);
+    const fixed = new Set<string>();
+    const plan = yield* this.#compile(variables, fixed);
     // Keys of fewer values do not tell statements apart.
-    if (this.#fixed.size > known) this.#plans.clear();
+    if (!fixed.isSubsetOf(this.#fixed)) this.#plans.clear();
+    for (const name of fixed) this.#fixed.add(name);
     this.#plans.set(this.#keyOf(variables), plan);
     return plan;
   }
 
-  #compile(variables: CoercedVariables): OperationPlan | NotCompiled {
+  *#compile(variables: CoercedVariables, fixed: Set<string>): Stepwise<OperationPlan | NotCompiled> {
     const { schema, document, operation, reserve } = this.#options;
     try {
-      const compiled = compileOperation({ schema, document, operation, variables, fixed: this.#fixed });
+      const compiled = yield* compileOperation({ schema, document, operation, variables, fixed });
       for (const { text, before } of compiled) reserve(text.length + (before?.text.length ?? 0));
       return new OperationPlan(compiled);
     } catch (error) {

@@ -8,6 +8,7 @@ import {
   getNullableType,
   isInputObjectType,
 } from "grafast/graphql";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { type FieldSource, sourceOf, writtenColumnOf } from "../field-sources.ts";
 import { keepRow, keptRow } from "../function-call.ts";
 import { isIdCodec } from "../IdScalarPlugin.ts";
@@ -45,17 +46,17 @@ type RowWriteOptions = {
   /** The selected fields of the row. */
   readonly selected: () => { readonly type: GraphQLObjectType; readonly fields: Iterable<readonly FieldNode[]> };
   /** The text of the row's selected fields. */
-  readonly item: (row: SQL) => SQL;
+  readonly item: (row: SQL) => Stepwise<SQL>;
 };
 
 /**
  * Writes and returns columns of the row in one statement. Related rows are read by a statement after it, which sees the effects of
  * triggers; the row itself has the values that the first one returned.
  */
-export function compileRowWrite(options: RowWriteOptions): CompiledWrite {
+export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWrite> {
   const { source, field, values, selected, item } = options;
   const { table, verb } = source;
-  if (verb === "create" && hasNestedFields(inputOf(field).type)) return compileNestedInsert(options);
+  if (verb === "create" && hasNestedFields(inputOf(field).type)) return yield* compileNestedInsert(options);
   const target = aliasOf(table);
   const statement = writeSql(source, field, values, target);
   if (verb === "delete") {
@@ -71,19 +72,19 @@ export function compileRowWrite(options: RowWriteOptions): CompiledWrite {
   const write: RowWrite = { before: null, statementOf, nested: null, noRowError };
   if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
   const { columns, readsTables } = columnsOf(table, selected());
-  if (!readsTables) return { write, value: item(target) };
+  if (!readsTables) return { write, value: yield* item(target) };
   const row = aliasOf(table);
   const kept = columns.map((name) => ({ name, codec: codecOf(table, name) }));
   const read = (data: SQL) => sql`select ${data} from ${keptRow(kept)} as ${row}`;
   const texts = columns.map((name) => sql`${target}.${sql.identifier(name)}`);
   return {
     write: { before: keepRow(statement, texts), statementOf: read, nested: null, noRowError },
-    value: item(row),
+    value: yield* item(row),
   };
 }
 
 /** The row is read as it is after all rows were inserted. */
-function compileNestedInsert({ source, field, values, schema, item }: RowWriteOptions): CompiledWrite {
+function* compileNestedInsert({ source, field, values, schema, item }: RowWriteOptions): Stepwise<CompiledWrite> {
   const { table } = source;
   const row = aliasOf(table);
   const { type } = inputOf(field);
@@ -94,7 +95,7 @@ function compileNestedInsert({ source, field, values, schema, item }: RowWriteOp
     return readRowInput(schema, type, table, value as object);
   };
   const noRowError = () => source.noRowError!(table);
-  return { write: { before: null, statementOf, nested, noRowError }, value: item(row) };
+  return { write: { before: null, statementOf, nested, noRowError }, value: yield* item(row) };
 }
 
 function inputOf({ args }: Field): GraphQLArgument {

@@ -16,11 +16,11 @@ import {
   type SelectionSetNode,
   TypeInfo,
   ValidationContext,
-  validate,
   visit,
 } from "grafast/graphql";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
+import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
 import { OperationPlans } from "../compile/operation-plans.ts";
 import {
   type DocumentLimits,
@@ -32,6 +32,7 @@ import {
   tooDeepError,
 } from "./document-size.ts";
 import { keepLiteralDigits, makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
+import { validateInSteps } from "./stepwise-validation.ts";
 
 /** 200 MB, in units of 40 kB. */
 const MAX_PLAN_WEIGHT = 5_000;
@@ -80,8 +81,6 @@ const BYTES_PER_WEIGHT = 40_000;
 const CHARACTERS_PER_WEIGHT = 500;
 /** The text of a statement is held once here, and once per connection that has prepared it. */
 const STATEMENT_CHARACTERS_PER_WEIGHT = 5_000;
-/** Documents up to this length are parsed and planned in a few milliseconds. */
-const SHORT_DOCUMENT_LENGTH = 1_000;
 /** Longer documents are not cached. */
 const MAX_CACHED_LENGTH = 100_000;
 const PAGE_SIZE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "limit", "offset"]);
@@ -100,9 +99,7 @@ type DocumentReaderOptions = {
 
 export type DocumentReader = {
   /** Parses and validates a document, or throws a GraphqlRefusal. */
-  read(text: string): CheckedDocument;
-  /** Whether the document is long and not cached, so that parsing and planning take long. */
-  isLongWork(text: string): boolean;
+  read(text: string): Stepwise<CheckedDocument>;
 };
 
 /** Parses and validates documents against one schema and caches them; refused ones are not cached. */
@@ -111,10 +108,14 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
   const hasPrototypeNames = hasPrototypeFieldNames(schema);
   memory.onFull(() => cache.clear());
   const reserve = (characters: number) => memory.reserve(characters / STATEMENT_CHARACTERS_PER_WEIGHT);
-  const read = (text: string): CheckedDocument => {
+  function* read(text: string): Stepwise<CheckedDocument> {
     const cached = cache.get(text);
     if (cached) return cached;
-    const { document, weight, planned, conditions } = parseAndValidate(text, schema, limits, onInvalid);
+    yield;
+    // Others may have read it since.
+    if (cache.has(text)) return cache.get(text)!;
+    const { document, weight, planned, conditions } = yield* parseAndValidate(text, schema, limits, onInvalid);
+    yield;
     memory.reserve(weight);
     const checkRequired = makeVariableCheck(document, schema);
     const checkConditions: CheckedDocument["checkVariables"] = (operation, variables) => {
@@ -146,11 +147,11 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
     };
     if (text.length <= MAX_CACHED_LENGTH) cache.set(text, checked);
     return checked;
-  };
-  return { read, isLongWork: (text) => text.length > SHORT_DOCUMENT_LENGTH && !cache.has(text) };
+  }
+  return { read };
 }
 
-function parseAndValidate(
+function* parseAndValidate(
   text: string,
   schema: GraphQLSchema,
   limits: DocumentLimits,
@@ -158,10 +159,11 @@ function parseAndValidate(
 ) {
   try {
     const document = parseWithinLimits(text, limits);
+    yield;
     const { errors, weight, plannedFields: planned, conditions } = measureDocument(document, limits);
     refuseIfAny(errors);
     refuseIfAny(findSubscriptionFaults(document));
-    const faults = validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS });
+    const faults = yield* validateInSteps(schema, document, MAX_VALIDATION_ERRORS);
     if (faults.length > 0) {
       onInvalid?.();
       throw new GraphqlRefusal(faults.map(makeValidationError(document)));

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "grafast";
-import type { ExecutionArgs, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
+import type { ExecutionArgs, GraphQLError, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
-import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
+import { runLongWork, waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
+import { runToCompletion, type Stepwise } from "../../engine/concurrency/stepwise.ts";
 import type { Database } from "../../engine/database/database.ts";
 import { changedButResponseTooLarge } from "../../engine/database/database-errors.ts";
 import { ResponseBudget } from "../../engine/database/response-budget.ts";
@@ -121,11 +122,9 @@ export function makePrepareOperation(dependencies: OperationDependencies): Prepa
     parameters: OperationParameters,
     requestInfo: OperationRequestInfo,
   ): PreparedOperation | Promise<PreparedOperation> => {
-    if (!served.documents.isLongWork(parameters.query)) {
-      return prepareOperation(dependencies, shared, served, parameters, requestInfo);
-    }
-    const slot = waitForLargeWorkSlot(callerKey(requestInfo.authentication.caller.claims, requestInfo.address));
-    return slot.then(() => prepareOperation(dependencies, shared, served, parameters, requestInfo));
+    const steps = prepareOperation(dependencies, shared, served, parameters, requestInfo);
+    if (parameters.query.length <= SHORT_DOCUMENT_LENGTH) return runToCompletion(steps);
+    return runLongWork(ownerOf(requestInfo), steps, requestInfo.signal);
   };
   return (parameters, requestInfo) => {
     const served = schemaOf(requestInfo.authentication.caller.role);
@@ -134,19 +133,26 @@ export function makePrepareOperation(dependencies: OperationDependencies): Prepa
   };
 }
 
-function prepareOperation(
+/** Documents up to this length are parsed and compiled in a few milliseconds. */
+const SHORT_DOCUMENT_LENGTH = 1_000;
+
+function ownerOf({ authentication, address }: OperationRequestInfo): string {
+  return callerKey(authentication.caller.claims, address);
+}
+
+function* prepareOperation(
   dependencies: OperationDependencies,
   shared: SharedBudgets,
   served: ServedSchema,
   { query, operationName, variables: sentVariables, parseExactVariables }: OperationParameters,
   requestInfo: OperationRequestInfo,
-): PreparedOperation {
+): Stepwise<PreparedOperation> {
   const { introspection, contextOf, byteLimits, anonymous, tracing = null } = dependencies;
-  const { role, claims } = requestInfo.authentication.caller;
-  const checked = served.documents.read(query);
+  const { role } = requestInfo.authentication.caller;
+  const checked = yield* served.documents.read(query);
   if (checked.isIntrospection) introspection.check(role);
   const isAnonymous = role === anonymous.role;
-  if (isAnonymous) refuseLargePlan(checked.plannedFields, anonymous.maxPlannedFields);
+  const planRefusal = isAnonymous ? refusalToPlan(checked.plannedFields, anonymous.maxPlannedFields) : null;
   const selected = checked.operation(operationName);
   const kind = selected.operation;
   const variables = checked.restoreDigits(selected)?.(sentVariables, parseExactVariables) ?? sentVariables;
@@ -159,13 +165,16 @@ function prepareOperation(
     maxRowBytes: byteLimits.operation,
     maxResponseBytes: isAnonymous ? anonymous.maxResponseBytes : byteLimits.operation,
     amplification: () => checked.amplification(selected),
-    waitForSlot: () => waitForLargeWorkSlot(callerKey(claims, requestInfo.address)),
+    waitForSlot: () => waitForLargeWorkSlot(ownerOf(requestInfo)),
   });
   const { schema } = served;
   const args = { schema, document: checked.document, variableValues: variables, operationName };
   const context = contextOf(requestInfo, kind);
-  const request = { served, args, kind, isOneTransaction, memory, requestInfo, context };
-  const bound = bindOperation(dependencies.compilation, requestInfo, () => checked.plans(selected).bind(variables));
+  const isLong = query.length > SHORT_DOCUMENT_LENGTH;
+  const request = { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong, planRefusal };
+  const binding = checked.plans(selected).bind(variables, planRefusal === null);
+  const bound = yield* bindOperation(dependencies.compilation, requestInfo, binding);
+  if (!bound && planRefusal) throw new GraphqlRefusal([planRefusal]);
   const runInside = (own: RunDependencies) => (bound ? runBound(own, request, bound) : runByGrafast(own, request));
   const run = isOneTransaction ? () => runTransaction(dependencies, request, runInside) : () => runInside(dependencies);
   return {
@@ -187,6 +196,9 @@ type OperationRequest = {
   readonly memory: OperationMemory;
   readonly requestInfo: OperationRequestInfo;
   readonly context: StatementContext;
+  readonly isLong: boolean;
+  /** Why Grafast may not plan it, which cannot be interrupted; null if it may. */
+  readonly planRefusal: GraphQLError | null;
 };
 
 /** The database may be an open transaction. */
@@ -223,14 +235,14 @@ function resultOf(outcome: OperationOutcome): OperationResult {
 }
 
 /** Null when Grafast runs it. */
-function bindOperation(
+function* bindOperation(
   compilation: CompilationOptions,
   { requestId }: OperationRequestInfo,
-  bind: () => BoundOperation,
-): BoundOperation | null {
+  binding: Stepwise<BoundOperation>,
+): Stepwise<BoundOperation | null> {
   if (!compilation.isOn) return null;
   try {
-    const bound = bind();
+    const bound = yield* binding;
     compilation.ways.add("compiled");
     return bound;
   } catch (error) {
@@ -251,7 +263,7 @@ async function runBound(
   request: OperationRequest,
   bound: BoundOperation,
 ): Promise<OperationOutcome> {
-  const { memory, context, requestInfo, isOneTransaction } = request;
+  const { memory, context, requestInfo, isOneTransaction, planRefusal } = request;
   const { signal, asText = false, requestId } = requestInfo;
   const options: CompiledRunOptions = {
     database: dependencies.database,
@@ -262,6 +274,7 @@ async function runBound(
     asText,
     insertNested: dependencies.makeInsertNested(dependencies.database, context),
     stopsAtError: isOneTransaction,
+    planRefusal,
   };
   try {
     const result = await runCompiled(bound, options, async ({ document }, reason) => {
@@ -277,10 +290,17 @@ async function runBound(
   }
 }
 
-function runByGrafast(
+/** Documents that Grafast has planned. */
+const plannedDocuments = new WeakSet<object>();
+
+async function runByGrafast(
   { database, events, makeInsertNested, anonymous: { role, limitSignUps } }: RunDependencies,
-  { served, args, kind, isOneTransaction, memory, requestInfo, context }: OperationRequest,
+  { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: OperationRequest,
 ): Promise<OperationOutcome> {
+  if (isLong && !plannedDocuments.has(args.document)) {
+    await waitForLargeWorkSlot(ownerOf(requestInfo));
+    plannedDocuments.add(args.document);
+  }
   const { signal, asText = false } = requestInfo;
   const withPgClient = makeWithPgClient(database, context, {
     readOnly: kind !== "mutation",
@@ -328,10 +348,10 @@ function traceAttributes({ operation, name }: OperationDefinitionNode): Record<s
   return { "graphql.operation.type": operation, ...(name && { "graphql.operation.name": name.value }) };
 }
 
-function refuseLargePlan(planned: number, max: number): void {
-  if (planned <= max) return;
-  const fact = `The operation of an anonymous caller has ${planned} fields with subselections`;
-  throw new GraphqlRefusal([tooComplexError(fact, max)]);
+function refusalToPlan(planned: number, max: number): GraphQLError | null {
+  if (planned <= max) return null;
+  const fact = `An operation of an anonymous caller that cannot run as one statement has ${planned} fields with subselections`;
+  return tooComplexError(fact, max);
 }
 
 /** What all operations together may hold. */

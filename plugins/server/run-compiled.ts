@@ -30,6 +30,8 @@ export type CompiledRunOptions = {
   readonly insertNested: InsertNested;
   /** Whether no step runs after one that has failed. */
   readonly stopsAtError: boolean;
+  /** Null: Grafast may repeat a step. Otherwise, why it may not. */
+  readonly planRefusal: GraphQLError | null;
 };
 
 /** `data` is absent when nothing was executed. */
@@ -84,7 +86,7 @@ function mergeResults(results: readonly OperationResult[], asText: boolean): Ope
 /** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */
 async function runStep(
   { step, statement, before, nested }: BoundStep,
-  { database, context, signal, budget, admit, asText, insertNested }: CompiledRunOptions,
+  { database, context, signal, budget, admit, asText, insertNested, planRefusal }: CompiledRunOptions,
 ): Promise<OperationResult> {
   const readOnly = before === undefined && step.write === null;
   try {
@@ -102,6 +104,7 @@ async function runStep(
     return { data: step.holdsJson ? JSON.stringify(parseJsonExactly(String(data))) : data };
   } catch (error) {
     if (mayBeRepeated(error, step)) {
+      if (planRefusal) return failedResult(step.rootFields, exceedsLimit(error) ? (error as Error) : planRefusal);
       const reason = exceedsLimit(error) ? "limit" : "refused";
       throw new NotCompiled(reason, error instanceof Error ? error.message : String(error));
     }

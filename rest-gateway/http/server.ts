@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
 import { NO_PEERS, type PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
+import { noteAcceptedConnection } from "../../engine/concurrency/stepwise.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { type ErrorBodyShape, toEnvelope } from "../../http/error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "../../http/http-error.ts";
@@ -51,6 +52,7 @@ export async function openServer(
   };
   const server = certificate ? createSecureServer({ ...options, ...certificate }) : createServer(options);
   if (upgrade) server.on("upgrade", rejectUpgradeOfSeveralHosts(upgrade, errorBody));
+  server.on("connection", noteAcceptedConnection);
   trackConnections(server);
   server.on("request", rejectSeveralHosts(handler, errorBody));
   server.requestTimeout = requestTimeout * 1000;
@@ -82,8 +84,8 @@ export async function reloadCertificate(server: Server, files: Parameters<typeof
 }
 
 /**
- * Node accepts one connection per turn of the event loop; others wait in the kernel, up to `somaxconn`. A client beyond
- * that retries after one second, then after three.
+ * Node accepts one connection per turn of the event loop; others wait in the kernel, up to `somaxconn`, and long work waits for
+ * them. A client beyond that retries after one second, then after three.
  */
 const LISTEN_BACKLOG = 4_096;
 

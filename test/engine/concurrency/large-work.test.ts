@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, test } from "vitest";
-import { waitForLargeWorkSlot } from "../../../engine/concurrency/event-loop-sharing.ts";
+import { describe, expect, test } from "vitest";
+import { runLongWork, waitForLargeWorkSlot } from "../../../engine/concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../../../engine/concurrency/stepwise.ts";
 
 const WORK_MS = 10;
 
@@ -35,4 +36,33 @@ test("large work of one owner runs before the second piece of another one", asyn
   };
   await Promise.all([...Array.from({ length: 4 }, () => work("many")), work("one")]);
   expect(order.indexOf("one")).toBeLessThanOrEqual(2);
+});
+
+describe("long work in slices", () => {
+  const notes: string[] = [];
+  function* work(name: string, steps: number): Stepwise<string> {
+    for (let step = 0; step < steps; step++) {
+      notes.push(name);
+      const end = performance.now() + 3;
+      while (performance.now() < end);
+      yield;
+    }
+    return name;
+  }
+
+  test("is done at once if it does not yield", () => {
+    expect(runLongWork("one", work("short", 0))).toBe("short");
+  });
+
+  test("is one piece at a time, of the owners in rotation", async () => {
+    const all = [
+      runLongWork("one", work("a", 3)),
+      runLongWork("one", work("b", 3)),
+      runLongWork("one", work("c", 3)),
+      runLongWork("other", work("d", 3)),
+    ];
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "d"]);
+    // Each has done its first step at once.
+    expect(notes.join("")).toBe("aabcdabbddcc");
+  });
 });

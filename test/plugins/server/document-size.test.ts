@@ -1,5 +1,6 @@
 import { buildSchema, getIntrospectionQuery, parse } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
+import { runToCompletion } from "../../../engine/concurrency/stepwise.ts";
 import { type DocumentLimits, measureDocument } from "../../../plugins/server/document-size.ts";
 import { GraphqlRefusal, makeDocumentReader, PlanBudget } from "../../../plugins/server/documents.ts";
 
@@ -50,7 +51,7 @@ describe("a where or orderBy", () => {
     makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory: new PlanBudget() });
 
   function codesOf(text: string, variables: Record<string, unknown>, limits?: Partial<DocumentLimits>): unknown[] {
-    const checked = reader(limits).read(text);
+    const checked = runToCompletion(reader(limits).read(text));
     try {
       const operation = checked.operation(null);
       checked.restoreDigits(operation)?.(variables, () => variables);
@@ -176,8 +177,10 @@ describe("a document", () => {
     type Query { a: Query b(x: Int, first: Int): String c(x: Int!): String d(list: [Int!]): String }
     type Subscription { e: String }
   `);
-  const readerWith = (limits: Partial<DocumentLimits> = {}, memory = new PlanBudget()) =>
-    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory }).read;
+  const readerWith = (limits: Partial<DocumentLimits> = {}, memory = new PlanBudget(), onInvalid = () => {}) => {
+    const documents = makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory, onInvalid });
+    return (text: string) => runToCompletion(documents.read(text));
+  };
   const read = (text: string, limits?: Partial<DocumentLimits>) => readerWith(limits)(text);
   const refused = (text: string, limits?: Partial<DocumentLimits>) => {
     try {
@@ -192,6 +195,14 @@ describe("a document", () => {
   test("is read once", () => {
     const reader = readerWith();
     expect(reader("{ b }")).toBe(reader("{ b }"));
+  });
+
+  test("is read once by those who read it at the same time", () => {
+    const { read: readInSteps } = makeDocumentReader({ schema, limits: DEFAULTS, memory: new PlanBudget() });
+    const [one, other] = [readInSteps("{ b }"), readInSteps("{ b }")];
+    one.next();
+    other.next();
+    expect(runToCompletion(one)).toBe(runToCompletion(other));
   });
 
   test("is evicted from the cache with its plans, by weight", () => {
@@ -212,12 +223,7 @@ describe("a document", () => {
     expect(refused("{")).toEqual(["GRAPHQL_PARSE_FAILED"]);
     expect(refused("{ z }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
     let invalid = 0;
-    const reader = makeDocumentReader({
-      schema,
-      limits: DEFAULTS,
-      memory: new PlanBudget(),
-      onInvalid: () => invalid++,
-    }).read;
+    const reader = readerWith({}, new PlanBudget(), () => invalid++);
     expect(() => reader("{")).toThrow(GraphqlRefusal);
     reader("{ b }");
     expect(invalid).toBe(0);

@@ -8,10 +8,17 @@ import { Wire } from "./socket/wire.ts";
 const MOST_ANSWER_BYTES = 1_048_576;
 const CONTENT = "x".repeat(1_000);
 
+/** A computed column. */
+const FAILING = `
+  create function public.failing(article public.articles) returns text language plpgsql stable
+    as $$ begin raise exception 'no value' using errcode = '22023'; end $$;
+  grant execute on function public.failing to anon`;
+
 let graphql: GraphQLService;
 beforeAll(async () => {
   graphql = await serveGraphQL({
-    settings: { MAX_ANSWER_BYTES: String(MOST_ANSWER_BYTES), GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS: "100" },
+    settings: { MAX_ANSWER_BYTES: String(MOST_ANSWER_BYTES) },
+    before: FAILING,
   });
   await graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
   await graphql.sql(
@@ -40,14 +47,27 @@ test("a response may have the row limit of an operation, half of it for an anony
   expect(tooLong[0].message).toContain(String(MOST_ANSWER_BYTES / 4));
 });
 
-test("an anonymous caller may plan fewer fields at once than a signed-in one", async () => {
-  const documentOf = (roots: number) =>
-    `{ ${Array.from({ length: roots }, (_, index) => `a${index}: articles(first: 1) { edges { node { id } } }`).join(" ")} }`;
-  expect((await graphql.ask(documentOf(33))).errors).toBeUndefined();
-  const { errors } = await graphql.ask(documentOf(34));
-  expect(errors[0].extensions.code).toBe("QUERY_TOO_COMPLEX");
-  expect(errors[0].message).toContain("102 fields with subselections; 100 are allowed");
-  expect((await graphql.ask(documentOf(34), { token: token() })).errors).toBeUndefined();
+describe("an operation of an anonymous caller that is not compiled", () => {
+  const documentOf = (roots: number, page = "first: 1") =>
+    `{ ${Array.from({ length: roots }, (_, index) => `a${index}: articles(${page}) { edges { node { id } } }`).join(" ")} }`;
+  const notCursor = 'first: 1, after: "no cursor"';
+
+  test("may have fewer fields to plan than one of a signed-in caller", async () => {
+    expect((await graphql.ask(documentOf(33, notCursor))).errors[0].message).toContain("cursor");
+    const { errors } = await graphql.ask(documentOf(34, notCursor));
+    expect(errors[0].extensions.code).toBe("QUERY_TOO_COMPLEX");
+    expect(errors[0].message).toContain("102 fields with subselections; 100 are allowed");
+    const signedIn = await graphql.ask(documentOf(34, notCursor), { token: token() });
+    expect(signedIn.errors[0].message).toContain("cursor");
+    expect((await graphql.ask(documentOf(34))).errors).toBeUndefined();
+  });
+
+  test("is not planned after its statement has failed, either", async () => {
+    const ask = (roots: number) => graphql.ask(documentOf(roots).replaceAll("node { id }", "node { failing }"));
+    const [few, many] = [await ask(33), await ask(34)];
+    expect(few.errors[0].message).toContain("no value");
+    expect([many.data, many.errors[0].extensions.code]).toEqual([null, "QUERY_TOO_COMPLEX"]);
+  });
 });
 
 describe.each(["graphql-transport-ws", "graphql-ws"] as const)("on a socket with %s", (protocol) => {
