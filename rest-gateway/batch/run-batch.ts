@@ -1,24 +1,19 @@
 import type { Config } from "../../engine/config/config.ts";
 import type { TransactionEnd } from "../../engine/database/batch-steps.ts";
-import { failedStatementOf, isSchemaOutdated } from "../../engine/database/database-errors.ts";
-import { ResponseBudget } from "../../engine/database/response-budget.ts";
+import { failedStatementOf } from "../../engine/database/database-errors.ts";
+import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import { type StatementContext, withTextCells } from "../../engine/database/statement.ts";
 import type { QueryTogether, RunStatement } from "../../engine/database/transaction.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { PreparedRequest } from "../../engine/statement/prepare.ts";
 import { explainGroupError, readGroupResult, statementsOf } from "../../engine/statement/run.ts";
-import { makeBodyLimits } from "../../http/body-limit.ts";
-import { withMembers } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import { bodyTooLarge } from "../http/request-body.ts";
 import type { GatewayResponse } from "../http/response.ts";
-import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import {
   contextOf,
   type ExecutableRequest,
-  explainError,
-  MAX_ATTEMPTS,
   type ParsedRequest,
   type Pipeline,
   prepareExecution,
@@ -26,17 +21,7 @@ import {
   rememberIntent,
   runFurther,
 } from "../pipeline.ts";
-import { requestedIsolation } from "../statement-context.ts";
-import { prefersAsync } from "../tasks/task-queue.ts";
-import {
-  BatchFailure,
-  type BatchPart,
-  invalidBatch,
-  parsePartBody,
-  readBatchParts,
-  resolveBody,
-  resolvePath,
-} from "./batch-parts.ts";
+import { BatchFailure, type BatchPart, invalidBatch, parsePartBody, resolveBody, resolvePath } from "./batch-parts.ts";
 
 /** How an interface writes batches; the rest is that of its pipeline. */
 export type BatchInterface<Parsed extends ParsedRequest> = {
@@ -60,7 +45,7 @@ export type BatchInterface<Parsed extends ParsedRequest> = {
 export type BatchScope = Pick<ParsedRequest, "catalog" | "schema" | "timezone" | "rollback">;
 
 /** A batch whose caller is known. */
-type ReceivedBatch<Parsed extends ParsedRequest> = {
+export type ReceivedBatch<Parsed extends ParsedRequest> = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
   readonly body: Buffer;
@@ -68,100 +53,11 @@ type ReceivedBatch<Parsed extends ParsedRequest> = {
   readonly batch: BatchInterface<Parsed>;
 };
 
-/** Several requests in one transaction: authenticate, then parse, plan and query of each part, and run of groups of them. */
-export async function handleBatch<Parsed extends ParsedRequest>(
-  request: GatewayRequest,
-  batch: BatchInterface<Parsed>,
-): Promise<GatewayResponse> {
-  const { pipeline, config } = batch;
-  request.stages.enter("authenticate");
-  const caller = await pipeline.authenticate(request);
-  request.admit(caller);
-  request.stages.enter("parse");
-  try {
-    if (prefersAsync(request)) throw invalidBatch("A batch cannot be queued.", "Remove Prefer: respond-async.");
-    const body = await request.readBody(makeBodyLimits(config)(caller));
-    const parts = await readBatchParts(await batch.readList(body, request), config.maxBatchParts, request);
-    request.admit(caller, parts.length);
-    return await runRepeatedly({ request, caller, body, parts, batch });
-  } catch (thrown) {
-    const failure = thrown instanceof BatchFailure ? thrown : new BatchFailure(null, thrown);
-    const failed = failure instanceof PartFailure ? failure : null;
-    const parsed = (failed?.parsed ?? null) as Parsed | null;
-    const error = await explainError(failure.cause, caller, parsed, failed?.request ?? request, pipeline);
-    throw failure.index === null ? error : withMembers(error, { index: failure.index });
-  }
-}
-
 /** Thrown where a group has run too much for the response of one of its parts; see BatchRun. */
-class GroupTooLarge extends Error {}
-
-/** While the schema changes, the whole batch is run again: what failed has changed nothing. */
-async function runRepeatedly<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
-  const { refreshCatalog } = received.batch.pipeline;
-  let grouping: Grouping = "largest";
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await runOnce(received, grouping);
-    } catch (thrown) {
-      if (thrown instanceof GroupTooLarge && grouping === "largest") {
-        grouping = "decided";
-        continue;
-      }
-      if (!(thrown instanceof PartFailure) || !thrown.parsed || !refreshCatalog || attempt === MAX_ATTEMPTS)
-        throw thrown;
-      if (!isSchemaOutdated(thrown.cause) || !(await refreshCatalog(thrown.parsed.catalog))) throw thrown;
-    }
-  }
-}
-
-async function runOnce<Parsed extends ParsedRequest>(
-  received: ReceivedBatch<Parsed>,
-  grouping: Grouping,
-): Promise<GatewayResponse> {
-  const { request, caller, batch } = received;
-  const { pipeline } = batch;
-  const scope = batch.scopeOf(request);
-  const context = pipeline.contextOf({ ...scope, request, caller, plan: null });
-  const isolation = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
-  const budget = new ResponseBudget(batch.config.maxAnswerBytes);
-  const options = { isTimedAsOne: true, ...(isolation !== null && { isolation }) };
-  const key = scope.rollback ? null : readIdempotencyKey(request.headers);
-  if (key === null) {
-    const end = scope.rollback ? "checked" : "commit";
-    return pipeline.database.transaction(
-      context,
-      async (_query, queryTogether) =>
-        batch.respond(await new BatchRun(received, queryTogether, budget, grouping).run(end)),
-      options,
-    );
-  }
-  // The response is stored in the transaction, so nothing is committed with the last group.
-  let queryTogether: QueryTogether;
-  const transact = (work: (run: RunStatement) => Promise<GatewayResponse>) =>
-    pipeline.database.transaction(
-      context,
-      (query, together) => {
-        queryTogether = together;
-        return work(query);
-      },
-      options,
-    );
-  const make = async () => batch.respond(await new BatchRun(received, queryTogether, budget, grouping).run(null));
-  return pipeline.idempotency.run({ ...toKeyedRequest(received, key), make }, transact);
-}
-
-function toKeyedRequest<Parsed extends ParsedRequest>(
-  { request, caller, body, batch: { pipeline } }: ReceivedBatch<Parsed>,
-  key: string,
-): Omit<KeyedRequest, "make"> {
-  const { method, path } = request;
-  const parts = [method, path, pipeline.queryWithoutApiKey(request), body];
-  return { key, scope: pipeline.name, caller, request, parts, shaping: pipeline.shapingHeaders };
-}
+export class GroupTooLarge extends Error {}
 
 /** Thrown with what is known of the part that failed. */
-class PartFailure extends BatchFailure {
+export class PartFailure extends BatchFailure {
   readonly request: GatewayRequest;
   readonly parsed: ParsedRequest | null;
 
@@ -191,14 +87,14 @@ const NOTHING = { text: "select", values: [] };
 type PartProgress = { request: GatewayRequest; parsed: ParsedRequest | null };
 
 /** Largest: a group ends where a result of it is needed. Decided: also after each part whose response can be an error. */
-type Grouping = "largest" | "decided";
+export type Grouping = "largest" | "decided";
 
 /**
  * The parts of one attempt, in groups: what is known without a result of an earlier part is sent in one write. So later
  * parts may have run when a part turns out to have failed. If the error depends on that, everything is rolled back and
  * run again in smaller groups.
  */
-class BatchRun<Parsed extends ParsedRequest> {
+export class BatchRun<Parsed extends ParsedRequest> {
   readonly #received: ReceivedBatch<Parsed>;
   readonly #queryTogether: QueryTogether;
   readonly #budget: ResponseBudget;

@@ -13,7 +13,7 @@ import type { Plan } from "../../engine/statement/plan/plan.ts";
 import { makeRequestPlanner, type PlannedRequest, type PlanRequest } from "../../engine/statement/prepare.ts";
 import type { RunResult } from "../../engine/statement/run.ts";
 import { type FindBodyLimit, makeBodyLimits } from "../../http/body-limit.ts";
-import { handleBatch } from "../batch/run-batch.ts";
+import { handleBatch } from "../batch/handle-batch.ts";
 import { type GatewayHandler, type GatewayRequest, TABLE_PREFIX } from "../http/request.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import {

@@ -1,0 +1,109 @@
+import { isSchemaOutdated } from "../../engine/database/database-errors.ts";
+import { ResponseBudget } from "../../engine/database/response-budget.ts";
+import type { QueryTogether, RunStatement } from "../../engine/database/transaction.ts";
+import { makeBodyLimits } from "../../http/body-limit.ts";
+import { withMembers } from "../../http/http-error.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import type { GatewayResponse } from "../http/response.ts";
+import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
+import { explainError, MAX_ATTEMPTS, type ParsedRequest } from "../pipeline.ts";
+import { requestedIsolation } from "../statement-context.ts";
+import { prefersAsync } from "../tasks/task-queue.ts";
+import { BatchFailure, invalidBatch, readBatchParts } from "./batch-parts.ts";
+import {
+  type BatchInterface,
+  BatchRun,
+  type Grouping,
+  GroupTooLarge,
+  PartFailure,
+  type ReceivedBatch,
+} from "./run-batch.ts";
+
+/** Several requests in one transaction: authenticate, then parse, plan and query of each part, and run of groups of them. */
+export async function handleBatch<Parsed extends ParsedRequest>(
+  request: GatewayRequest,
+  batch: BatchInterface<Parsed>,
+): Promise<GatewayResponse> {
+  const { pipeline, config } = batch;
+  request.stages.enter("authenticate");
+  const caller = await pipeline.authenticate(request);
+  request.admit(caller);
+  request.stages.enter("parse");
+  try {
+    if (prefersAsync(request)) throw invalidBatch("A batch cannot be queued.", "Remove Prefer: respond-async.");
+    const body = await request.readBody(makeBodyLimits(config)(caller));
+    const parts = await readBatchParts(await batch.readList(body, request), config.maxBatchParts, request);
+    request.admit(caller, parts.length);
+    return await runRepeatedly({ request, caller, body, parts, batch });
+  } catch (thrown) {
+    const failure = thrown instanceof BatchFailure ? thrown : new BatchFailure(null, thrown);
+    const failed = failure instanceof PartFailure ? failure : null;
+    const parsed = (failed?.parsed ?? null) as Parsed | null;
+    const error = await explainError(failure.cause, caller, parsed, failed?.request ?? request, pipeline);
+    throw failure.index === null ? error : withMembers(error, { index: failure.index });
+  }
+}
+
+/** While the schema changes, the whole batch is run again: what failed has changed nothing. */
+async function runRepeatedly<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
+  const { refreshCatalog } = received.batch.pipeline;
+  let grouping: Grouping = "largest";
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runOnce(received, grouping);
+    } catch (thrown) {
+      if (thrown instanceof GroupTooLarge && grouping === "largest") {
+        grouping = "decided";
+        continue;
+      }
+      if (!(thrown instanceof PartFailure) || !thrown.parsed || !refreshCatalog || attempt === MAX_ATTEMPTS)
+        throw thrown;
+      if (!isSchemaOutdated(thrown.cause) || !(await refreshCatalog(thrown.parsed.catalog))) throw thrown;
+    }
+  }
+}
+
+async function runOnce<Parsed extends ParsedRequest>(
+  received: ReceivedBatch<Parsed>,
+  grouping: Grouping,
+): Promise<GatewayResponse> {
+  const { request, caller, batch } = received;
+  const { pipeline } = batch;
+  const scope = batch.scopeOf(request);
+  const context = pipeline.contextOf({ ...scope, request, caller, plan: null });
+  const isolation = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
+  const budget = new ResponseBudget(batch.config.maxAnswerBytes);
+  const options = { isTimedAsOne: true, ...(isolation !== null && { isolation }) };
+  const key = scope.rollback ? null : readIdempotencyKey(request.headers);
+  if (key === null) {
+    const end = scope.rollback ? "checked" : "commit";
+    return pipeline.database.transaction(
+      context,
+      async (_query, queryTogether) =>
+        batch.respond(await new BatchRun(received, queryTogether, budget, grouping).run(end)),
+      options,
+    );
+  }
+  // The response is stored in the transaction, so nothing is committed with the last group.
+  let queryTogether: QueryTogether;
+  const transact = (work: (run: RunStatement) => Promise<GatewayResponse>) =>
+    pipeline.database.transaction(
+      context,
+      (query, together) => {
+        queryTogether = together;
+        return work(query);
+      },
+      options,
+    );
+  const make = async () => batch.respond(await new BatchRun(received, queryTogether, budget, grouping).run(null));
+  return pipeline.idempotency.run({ ...toKeyedRequest(received, key), make }, transact);
+}
+
+function toKeyedRequest<Parsed extends ParsedRequest>(
+  { request, caller, body, batch: { pipeline } }: ReceivedBatch<Parsed>,
+  key: string,
+): Omit<KeyedRequest, "make"> {
+  const { method, path } = request;
+  const parts = [method, path, pipeline.queryWithoutApiKey(request), body];
+  return { key, scope: pipeline.name, caller, request, parts, shaping: pipeline.shapingHeaders };
+}
