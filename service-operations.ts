@@ -23,7 +23,7 @@ export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthSta
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     isSchemaAwaited: () => graphql.state().isBuildingFirst,
-    leftOut: () => graphql.state().leftOut.length,
+    leftOut: () => graphql.state().leftOut,
     backups: () => backups?.state ?? null,
     workers: () => workers?.() ?? null,
     acceptsWork,

@@ -1,5 +1,6 @@
 import { type GraphQLSchema, isObjectType } from "grafast/graphql";
 import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
+import type { Catalog } from "../engine/catalog/catalog.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
 import type { SchemaResource } from "./table.ts";
 
@@ -15,7 +16,35 @@ export type OmittedObject = {
   readonly fix: string;
   /** True when the schema cannot be built with it; false when a documented rule omits it. */
   readonly isBuildFault: boolean;
+  /** The table or function that it is or belongs to; null for those of documented rules, types and schemas. */
+  readonly holder?: ObjectHolder | null;
 };
+
+export type ObjectHolder = {
+  readonly kind: "table" | "function";
+  readonly schema: string;
+  readonly name: string;
+  readonly column?: string;
+};
+
+const TABLE_PRIVILEGES = ["select", "insert", "update", "delete"] as const;
+
+/** Whether the role may use the object in some way, so that its name is no secret. */
+export function isKnownTo(role: string, { holder }: OmittedObject, catalog: Catalog): boolean {
+  const schema = holder && catalog.schemas.get(holder.schema);
+  if (!schema || !catalog.hasPrivilege(role, "usage", schema)) return false;
+  if (holder.kind === "function") {
+    return (schema.routines.get(holder.name) ?? []).some((routine) => catalog.hasPrivilege(role, "execute", routine));
+  }
+  const table = catalog.findTable(holder);
+  if (!table) return false;
+  const columns = holder.column === undefined ? [...table.columns.keys()] : [holder.column];
+  return TABLE_PRIVILEGES.some(
+    (privilege) =>
+      catalog.hasPrivilege(role, privilege, table) ||
+      columns.some((column) => catalog.hasPrivilege(role, privilege, table, column)),
+  );
+}
 
 /** Functions without a field, because GraphQL has no type for a parameter or the result. */
 export function findFunctionsWithoutField(build: GraphileBuild.Build, schema: GraphQLSchema): OmittedObject[] {

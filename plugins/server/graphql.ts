@@ -22,7 +22,7 @@ import { readSessionCookie } from "../../http/credentials.ts";
 import { makeCsrfProtection } from "../../http/csrf-protection.ts";
 import { makeReadYourWrites } from "../../http/read-your-writes.ts";
 import { requestInfoOf } from "../../http/request-info.ts";
-import type { OmittedObject } from "../omitted-objects.ts";
+import { isKnownTo, type OmittedObject } from "../omitted-objects.ts";
 import { makePreset } from "../preset.ts";
 import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
@@ -81,13 +81,20 @@ export type GraphqlInterface = {
   close(): Promise<void>;
 };
 
+export type LeftOutObject = {
+  /** As in SQL: `table public.items` */
+  readonly object: string;
+  /** Whether the anonymous role may use it. */
+  readonly isPublic: boolean;
+};
+
 export type GraphqlState = {
   /** Why the served schema may be outdated, or why there is none. */
   readonly fault: string | null;
   /** The first schema is still being built. */
   readonly isBuildingFirst: boolean;
   /** Objects that the schema was built without because the build failed with them. */
-  readonly leftOut: readonly string[];
+  readonly leftOut: readonly LeftOutObject[];
   readonly sockets: number;
   readonly operations: number;
   readonly subscriptions: number;
@@ -136,7 +143,12 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
     state: () => ({
       fault: keeper.fault,
       isBuildingFirst: keeper.isBuildingFirst,
-      leftOut: keeper.omitted.filter(({ isBuildFault }) => isBuildFault).map(({ object }) => object),
+      leftOut: keeper.omitted
+        .filter(({ isBuildFault }) => isBuildFault)
+        .map((omitted) => ({
+          object: omitted.object,
+          isPublic: isKnownTo(config.anonRole, omitted, catalog.current()),
+        })),
       ...sockets.state(),
       ...events.state(),
     }),

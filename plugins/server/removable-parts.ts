@@ -8,7 +8,7 @@ import type {
   PgSmartTagsDict,
   PgType,
 } from "graphile-build-pg/pg-introspection";
-import { functionSignature, inputTypesOf, quoteSqlName, sqlTypeName } from "../omitted-objects.ts";
+import { functionSignature, inputTypesOf, type ObjectHolder, quoteSqlName, sqlTypeName } from "../omitted-objects.ts";
 
 /** A database object that can be left out of a schema build. */
 export type SchemaPart = {
@@ -18,6 +18,7 @@ export type SchemaPart = {
   /** Names by which an error message may refer to it, the most specific first. */
   readonly searchTerms: readonly string[];
   readonly fix: string;
+  readonly holder: ObjectHolder | null;
   /** Removes it from the introspection. */
   readonly remove: () => void;
 };
@@ -54,13 +55,15 @@ export function listSchemaParts(introspection: Introspection, schemas: readonly 
 function tablePart(table: PgClass): SchemaPart {
   const object = describeRelation(table);
   const fix = `comment on ${object} is '@behavior -*';`;
-  return { kind: "table", object, searchTerms: [table.relname], fix, remove: () => hideEntity(table) };
+  const holder = tableHolder(table);
+  return { kind: "table", object, searchTerms: [table.relname], fix, holder, remove: () => hideEntity(table) };
 }
 
 function columnPart(column: PgAttribute): SchemaPart {
   const object = describeColumn(column);
   const fix = `comment on ${object} is '@behavior -*';`;
-  return { kind: "column", object, searchTerms: [column.attname], fix, remove: () => hideEntity(column) };
+  const holder = tableHolder(column.getClass(), column.attname);
+  return { kind: "column", object, searchTerms: [column.attname], fix, holder, remove: () => hideEntity(column) };
 }
 
 function functionPart(proc: PgProc, { procs }: Introspection): SchemaPart {
@@ -72,6 +75,7 @@ function functionPart(proc: PgProc, { procs }: Introspection): SchemaPart {
     object: `function ${signature}`,
     searchTerms: [proc.proname, ...rows.map(({ typname }) => typname)],
     fix: `comment on function ${signature} is '@behavior -*';`,
+    holder: holderOf(proc),
     remove: () => {
       // In place: core holds a reference to this array.
       const at = procs.indexOf(proc);
@@ -90,12 +94,35 @@ function commentParts(object: string, entities: readonly CommentedEntity[]): Sch
         object: `"${line}" in the comment on ${object}`,
         searchTerms: [line, tag, ...(value === true ? [] : [value])],
         fix: `comment on ${object} is '…';  -- without that line`,
+        holder: holderOf(entities[0]!),
         remove: () => {
           for (const entity of entities) changeTags(entity, (tags) => withoutTagValue(tags, tag, value));
         },
       };
     }),
   );
+}
+
+function holderOf(entity: CommentedEntity): ObjectHolder | null {
+  switch (entity._type) {
+    case "PgProc":
+      return { kind: "function", schema: entity.getNamespace()?.nspname ?? "", name: entity.proname };
+    case "PgClass":
+      return tableHolder(entity);
+    case "PgAttribute":
+      return tableHolder(entity.getClass(), entity.attname);
+    case "PgConstraint":
+      return tableHolder(entity.getClass());
+    default:
+      return null;
+  }
+}
+
+function tableHolder(table: PgClass | undefined, column?: string): ObjectHolder | null {
+  const schema = table?.getNamespace()?.nspname;
+  return schema === undefined
+    ? null
+    : { kind: "table", schema, name: table!.relname, ...(column !== undefined && { column }) };
 }
 
 function compositeClasses(type: PgType): PgClass[] {

@@ -10,7 +10,7 @@ export type KnownBuildFaults = Map<string, string>;
 
 type BuildAttempt = { readonly built: BuiltSchema } | { readonly error: Error; readonly parts: readonly SchemaPart[] };
 
-type FaultyPart = Pick<SchemaPart, "object" | "fix"> & { readonly error: Error };
+type FaultyPart = Pick<SchemaPart, "object" | "fix" | "holder"> & { readonly error: Error };
 
 /** How many parts named by an error are tried before the binary search over all. */
 const MAX_SUSPECTS = 8;
@@ -195,7 +195,7 @@ function errorTextOf(error: unknown): string {
   return texts.join("\n").replace(/\u001b\[[\d;]*m/g, "");
 }
 
-function toOmittedObject({ object, fix, error }: FaultyPart): OmittedObject {
+function toOmittedObject({ object, fix, holder, error }: FaultyPart): OmittedObject {
   const [line = ""] = errorTextOf(error).split("\n");
-  return { object, reason: `the schema cannot be built with it: ${line}`, fix, isBuildFault: true };
+  return { object, reason: `the schema cannot be built with it: ${line}`, fix, holder, isBuildFault: true };
 }

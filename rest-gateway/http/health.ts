@@ -19,8 +19,8 @@ export type HealthState = {
   schemaFault(): string | null;
   /** Whether the first GraphQL schema is still being built. */
   isSchemaAwaited(): boolean;
-  /** The number of database objects that the GraphQL schema cannot be built with and leaves out. Anybody may read it, but not their names. */
-  leftOut(): number;
+  /** Database objects that the GraphQL schema cannot be built with and leaves out. Only public ones are named, since anybody may read `/health`. */
+  leftOut(): readonly { readonly object: string; readonly isPublic: boolean }[];
   /** The scheduled backups; null if there is no schedule. */
   backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
   /** How many processes serve, and why there are fewer than configured; null in a single process. */
@@ -29,6 +29,8 @@ export type HealthState = {
   acceptsWork(): boolean;
 };
 
+/** The most objects to list; the log and `npm run doctor` list all. */
+const MAX_LEFT_OUT_NAMED = 20;
 /** Long enough that many probes cost one query, short enough that the result is current. */
 const CACHE_MS = 250;
 
@@ -53,16 +55,17 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
       GET: async () => {
         if (!(await databaseAnswers())) return unavailable(databaseReason(state));
         const leftOut = state.leftOut();
+        const named = leftOut.filter(({ isPublic }) => isPublic).slice(0, MAX_LEFT_OUT_NAMED);
         const backups = state.backups();
         const workers = state.workers();
         const reason =
           schemaReason(state) ??
           workers?.fault ??
-          leftOutReason(leftOut) ??
+          leftOutReason(leftOut.length) ??
           (backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
           ...(workers && { workers: workers.serving }),
-          ...(leftOut > 0 && { leftOut }),
+          ...(named.length > 0 && { leftOut: named.map(({ object }) => object) }),
           ...(backups && { lastBackup: backups.lastSuccess }),
           ...(replicas().length > 0 && { replicas: replicas() }),
         };

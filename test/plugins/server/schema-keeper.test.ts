@@ -99,7 +99,7 @@ describe("the schema", () => {
       .toEqual({
         status: "degraded",
         reason: "GraphQL is served without an object of the database that its schema cannot be built with.",
-        leftOut: 1,
+        leftOut: [OBJECT],
       });
     const result = () =>
       lines.filter(({ msg, leftOut }) => String(msg).includes("served without") && String(leftOut).startsWith(OBJECT));
@@ -113,11 +113,29 @@ describe("the schema", () => {
     await expect.poll(() => health()).toEqual({ status: "ok" });
   });
 
+  test("health counts omitted objects that the anonymous role may not use, without their names", async () => {
+    await graphql.sql(`create table public.payroll (id int primary key); grant select on public.payroll to authenticated;
+      comment on table public.payroll is '@order size'`);
+    await expect
+      .poll(() => health())
+      .toEqual({
+        status: "degraded",
+        reason: "GraphQL is served without an object of the database that its schema cannot be built with.",
+      });
+    await graphql.sql("grant select (id) on public.payroll to anon");
+    await expect
+      .poll(() => health())
+      .toMatchObject({ leftOut: ['"@order size" in the comment on table public.payroll'] });
+    await graphql.sql("drop table public.payroll");
+    await expect.poll(() => health()).toEqual({ status: "ok" });
+  });
+
   test("omits a function that cannot be built, without changing the others, and has it when it can", async () => {
     await graphql.sql(`create table public.parts (id int primary key, n int); grant select on public.parts to anon;
       create function public.bump(x int, part parts) returns int language sql stable as 'select x';
       grant execute on function public.bump(int, parts) to anon`);
-    await expect.poll(() => health()).toMatchObject({ status: "degraded", leftOut: 1 });
+    const object = "function public.bump(int4, public.parts)";
+    await expect.poll(() => health()).toMatchObject({ status: "degraded", leftOut: [object] });
     await answers("{ parts { totalCount } }").toEqual({ parts: { totalCount: 0 } });
     await graphql.sql("grant insert on public.parts to anon");
     await answers("{ bump(x: 1, part: { id: 1 }) }").toEqual({ bump: 1 });
@@ -135,7 +153,7 @@ describe("at the start", () => {
     try {
       expect(heard.map(({ leftOut }) => leftOut).filter(Boolean)).toEqual([[expect.stringContaining(OBJECT)]]);
       expect((await service.ask("{ users { name } }")).data).toEqual({ users: [] });
-      expect(await health(service)).toMatchObject({ status: "degraded", leftOut: 1 });
+      expect(await health(service)).toMatchObject({ status: "degraded", leftOut: [OBJECT] });
     } finally {
       await service.stop();
       await database.drop();

@@ -9,7 +9,7 @@ const WELL: HealthState = {
   replicas: () => [],
   schemaFault: () => null,
   isSchemaAwaited: () => false,
-  leftOut: () => 0,
+  leftOut: () => [],
   backups: () => null,
   workers: () => null,
   acceptsWork: () => true,
@@ -58,17 +58,19 @@ test("a service that is stopping is not ready, but still live", async () => {
 });
 
 test("parts that are missing in the GraphQL schema are reported as degraded", async () => {
-  const routes = healthRoutes({ ...WELL, leftOut: () => 30 });
+  const hidden = { object: "table public.payroll", isPublic: false };
+  const leftOut = Array.from({ length: 29 }, (_, index) => ({ object: `function public.f${index}()`, isPublic: true }));
+  const routes = healthRoutes({ ...WELL, leftOut: () => [hidden, ...leftOut] });
   const { status, body } = await routes["/health"]!.GET!({} as GatewayRequest);
   expect([status, JSON.parse(String(body))]).toEqual([
     200,
     {
       status: "degraded",
       reason: "GraphQL is served without 30 objects of the database that its schema cannot be built with.",
-      leftOut: 30,
+      leftOut: leftOut.slice(0, 20).map(({ object }) => object),
     },
   ]);
-  expect(await probe({ leftOut: () => 30 })()).toEqual([200, 200, 200]);
+  expect(await probe({ leftOut: () => leftOut })()).toEqual([200, 200, 200]);
 });
 
 test("a schema that could not be reloaded is degraded, and still served", async () => {
