@@ -14,7 +14,7 @@ import {
   readText,
   requireSecondFactor,
 } from "./auth-v1-request.ts";
-import { readCodeRequest, requireCodeEmails } from "./code-request.ts";
+import { readCodeRequest, readPhone, requireCodeEmails } from "./code-request.ts";
 import { type AuthErrorCode, authError, validationFailed } from "./errors.ts";
 import { signUpHandler } from "./sign-up.ts";
 
@@ -82,7 +82,8 @@ function userUpdateHandler(services: AuthV1Services): AuthRouteHandler {
     if (body.app_metadata !== undefined) {
       throw authError(403, "not_admin", "Updating app_metadata requires admin privileges");
     }
-    if (readText(body, "phone") !== "") {
+    const phone = readPhone(body);
+    if (phone !== "" && phone !== (await accounts.own.readJson(user.userId)).phone) {
       throw authError(400, "phone_provider_disabled", "Phone numbers cannot be changed");
     }
     const changes = {

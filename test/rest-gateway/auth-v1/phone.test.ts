@@ -106,6 +106,18 @@ describe("with a gateway for text messages, a phone number", () => {
     expect(quiet.data.user!.phone).toBe(phone);
   });
 
+  test("cannot be changed, but sent along as it is", async () => {
+    const [client, phone] = [newClient(lenient), newPhone()];
+    await client.auth.signUp({ phone, password: PASSWORD });
+    const same = await client.auth.updateUser({ phone: `+${phone}`, data: { color: "blue" } });
+    expect(same).toMatchObject({ error: null, data: { user: { phone, user_metadata: { color: "blue" } } } });
+    const other = await client.auth.updateUser({ phone: newPhone(), data: { color: "red" } });
+    expect(other.error).toMatchObject({ code: "phone_provider_disabled" });
+    const malformed = await client.auth.updateUser({ phone: "0555" });
+    expect(malformed.error).toMatchObject({ code: "validation_failed" });
+    expect((await client.auth.getUser()).data.user).toMatchObject({ phone, user_metadata: { color: "blue" } });
+  });
+
   test("receives requests with a signature that the gateway can check", async () => {
     const phone = newPhone();
     await newClient().auth.signInWithOtp({ phone });
