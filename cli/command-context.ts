@@ -108,9 +108,15 @@ export async function tryReadDatabaseSettings(config: Config): Promise<DatabaseS
 export function makeCallerContexts(catalog: Catalog, config: Config): ReturnType<typeof makeAssumedContexts> {
   const contextOf = makeAssumedContexts(catalog, config);
   return (caller, request) => {
-    if (!catalog.roles.has(caller.role)) throw new UsageError(`Requests cannot use the role "${caller.role}".`);
+    if (!catalog.roles.has(caller.role)) throw unusableRole(caller.role, config);
     return contextOf(caller, request);
   };
+}
+
+function unusableRole(role: string, { anonRole }: Config): Error {
+  const message = `Requests cannot use the role "${role}"`;
+  if (role !== anonRole) return new UsageError(`${message}.`);
+  return new Error(`${message} of anonymous callers: create it and grant it to the login, or set PGRST_DB_ANON_ROLE.`);
 }
 
 /** Parses `--claims` (JSON) and `--sub` (the claim that is used most). */

@@ -104,6 +104,12 @@ describe("npm run policies", () => {
     }
   });
 
+  test("names the setting of an anonymous role that does not exist", async () => {
+    const { code, stderr } = await runCommand("policies", [], database, { PGRST_DB_ANON_ROLE: "nobody_here" });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Requests cannot use the role "nobody_here" .*PGRST_DB_ANON_ROLE\.\n$/);
+  });
+
   test.each([
     [["--interface", "door"], "--interface must be one of"],
     [["--claims", "7"], "--claims must be a JSON object"],
