@@ -38,7 +38,13 @@ export async function startWorkerCluster(
   let closePostgres = async () => {};
   resources.defer(() => closePostgres());
   report(`starting ${config.workers} processes`);
-  const cluster = new WorkerCluster({ config, log, report });
+  const setupSteps = new Set<string>();
+  // Workers find the same database as the primary.
+  const reportOnce = (step: string) => {
+    if (!setupSteps.has(step)) report(step);
+    setupSteps.add(step);
+  };
+  const cluster = new WorkerCluster({ config, log, report: reportOnce });
   resources.defer(() => cluster.stop());
   const { close, ...postgres } = await startPostgres(config, report, onFatalError);
   closePostgres = close;
@@ -46,7 +52,7 @@ export async function startWorkerCluster(
     settings: postgres.migrate,
     requestUrl: postgres.requestUrl,
     isOwnDatabase: isEmbedded(config),
-    report,
+    report: reportOnce,
   });
   const url = await cluster.start(postgres);
 
