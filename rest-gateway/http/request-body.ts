@@ -214,6 +214,7 @@ export function discardBody(request: IncomingMessage): Promise<void> | null {
   let bytes = 0;
   request.on("data", (piece: Buffer) => {
     bytes += piece.length;
+    releaseMemory(piece);
     if (bytes < DISCARDED_BYTES) return;
     bytes = 0;
     discardLater(entry);

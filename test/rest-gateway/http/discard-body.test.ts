@@ -39,6 +39,27 @@ test("refused bodies are read to their ends, and few of them in a turn of the ev
   server.close().closeAllConnections();
 });
 
+test("a piece of a refused body is released when it is read", async () => {
+  const pieces: Buffer[] = [];
+  const ended = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    request.on("data", (piece) => pieces.push(piece));
+    response.writeHead(413, { "Content-Length": 0 }).end();
+    await discardBody(request);
+    ended.resolve();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").resume();
+  client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${EACH_SENDS}\r\n\r\n`);
+  client.write(Buffer.alloc(EACH_SENDS));
+  await ended.promise;
+  expect(pieces.length).toBeGreaterThan(1);
+  expect(pieces.reduce((sum, { buffer }) => sum + buffer.byteLength, 0)).toBe(0);
+  client.destroy();
+  server.close().closeAllConnections();
+});
+
 test("no more than 256 connections are kept to discard refused bodies: the oldest is closed", async () => {
   const server = createServer((request, response) => {
     response.writeHead(413, { "Content-Length": 0 }).end();
