@@ -217,7 +217,8 @@ function parameterList(parameters: readonly string[]): string {
   return `(${parameters.toSorted().join(", ")})`;
 }
 
-const TABLE_PRIVILEGES = ["select", "insert", "update", "delete"] as const;
+const COLUMN_PRIVILEGES = ["select", "insert", "update"] as const;
+const TABLE_PRIVILEGES = [...COLUMN_PRIVILEGES, "delete"] as const;
 
 const MIN_PIECE_LENGTH = 2;
 const MAX_PIECE_LENGTH = 3;
@@ -294,6 +295,11 @@ export function mayNameTable(catalog: Catalog, role: string, table: CatalogTable
       (privilege !== "delete" &&
         [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, privilege, table, column))),
   );
+}
+
+/** Whether an error may name the column to the role: only if the role has a privilege on it. */
+export function mayNameColumn(catalog: Catalog, role: string, table: CatalogTable, column: string): boolean {
+  return COLUMN_PRIVILEGES.some((privilege) => catalog.hasPrivilege(role, privilege, table, column));
 }
 
 function mayCallRoutine(catalog: Catalog, role: string, routine: Routine): boolean {

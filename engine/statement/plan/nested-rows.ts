@@ -4,6 +4,7 @@ import type { CatalogTable } from "../../catalog/tables.ts";
 import { ApiError } from "../../errors.ts";
 import { isJsonObject, type JsonObject } from "../../json/json-values.ts";
 import type { NestedRows } from "../intent.ts";
+import { mayNameTable } from "./find-target.ts";
 import { columnNotFound, findJsonReader } from "./plan-write.ts";
 import { findRelationship, isToOne } from "./relationship.ts";
 
@@ -158,11 +159,17 @@ class NestedRowReader {
     if (this.#nested.relations?.has(key)) return false;
     const column = table.columns.get(key);
     if (!column || !isJsonObject(value)) return column !== undefined;
-    const { catalog } = this.#context;
+    const { catalog, role } = this.#context;
     const { kind, name } = column.baseType;
     const takesObjects = kind === "composite" || name === "json" || name === "jsonb";
     if (takesObjects || findJsonReader(column, catalog)) return true;
-    return !catalog.referencesFrom(table).some(({ columns }) => columns.length === 1 && columns[0]!.source === key);
+    // Errors name the table of the relation, so one that the role may not see is not looked up by a column.
+    return !catalog
+      .referencesFrom(table)
+      .some(
+        ({ columns, target }) =>
+          columns.length === 1 && columns[0]!.source === key && mayNameTable(catalog, role, catalog.findTable(target)!),
+      );
   }
 
   #findRelationship(table: CatalogTable, key: string, path: string): InsertableRelationship {

@@ -1,8 +1,9 @@
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { ColumnPair, Relationship } from "../../catalog/relationships.ts";
 import type { CatalogTable } from "../../catalog/tables.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
-import { mayNameTable, suggestName } from "./find-target.ts";
+import { mayNameColumn, mayNameTable, suggestName } from "./find-target.ts";
 import { chooseAlias, operatorSchemaOf, type SelectScope, tableScope, typeOfField, useColumn } from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";
 
@@ -107,13 +108,34 @@ function relationshipSchema(relationship: Relationship): string {
   return relationship.kind === "computed" ? relationship.routine.schema : relationship.target.schema;
 }
 
-/** Whether errors may name it to the role: its target and its junction table are visible. */
+/** Whether errors may name it to the role: its target, its junction table and their columns are visible. */
 function isVisibleRelationship(relationship: Relationship, catalog: Catalog, role: string): boolean {
-  const tables = [relationship.target, ...(relationship.kind === "many-to-many" ? [relationship.junction] : [])];
-  return tables.every((name) => {
+  return namedColumns(relationship).every(([name, columns]) => {
     const table = catalog.findTable(name);
-    return table !== undefined && mayNameTable(catalog, role, table);
+    return (
+      table !== undefined &&
+      mayNameTable(catalog, role, table) &&
+      columns.every((column) => mayNameColumn(catalog, role, table, column))
+    );
   });
+}
+
+/** The tables and columns that a message about the relationship names, besides the table of the request. */
+function namedColumns(relationship: Relationship): (readonly [QualifiedName, readonly string[]])[] {
+  const { kind, source, target } = relationship;
+  if (kind === "computed") return [[target, []]];
+  if (kind === "many-to-many") {
+    const { junction, sourceColumns, targetColumns } = relationship;
+    return [
+      [target, []],
+      [junction, [...sourceColumns, ...targetColumns].map((pair) => pair.junction)],
+    ];
+  }
+  const { columns } = relationship;
+  return [
+    [source, columns.map((pair) => pair.source)],
+    [target, columns.map((pair) => pair.target)],
+  ];
 }
 
 function relationshipNotFound(relation: RelationName, catalog: Catalog, role: string): ApiError {
