@@ -13,6 +13,9 @@ const LONG_CLOSE_GRACE_MS = 2_000;
 /** How long new connections get 503 before they are refused. */
 const REFUSING_MS = 500;
 
+/** More connections than a listen queue usually holds. */
+const MAX_WAITING = 4_096;
+
 /** How long WebSockets may outlive HTTP connections, since they send a close message first. */
 const WEBSOCKET_GRACE_MS = 1_000;
 
@@ -83,8 +86,7 @@ export async function drain(
   if (server.listening) {
     refuseRequests();
     await waitForResponses(server, hasNewConnections ? REFUSING_MS : 0, end);
-    // The kernel would reset connections in the listen queue; they are all accepted after one turn of the event loop.
-    await turn();
+    await acceptWaiting(server);
     stopListening(server);
   }
   await ended;
@@ -98,6 +100,21 @@ async function waitForResponses(server: Server, leastMilliseconds: number, end: 
   const least = performance.now() + leastMilliseconds;
   const isDue = () => performance.now() >= end || (performance.now() >= least && !isInFlight(server));
   while (!isDue()) await sleep(Math.min(SWEEP_MS, Math.max(1, end - performance.now())));
+}
+
+/** The kernel would reset connections in the listen queue. Each turn of the event loop accepts one, until none is left. */
+export async function acceptWaiting(server: Server): Promise<void> {
+  let accepted = 0;
+  const count = () => {
+    accepted++;
+  };
+  server.on("connection", count);
+  let before: number;
+  do {
+    before = accepted;
+    await turn();
+  } while (accepted > before && accepted < MAX_WAITING);
+  server.off("connection", count);
 }
 
 function isInFlight(server: Server): boolean {

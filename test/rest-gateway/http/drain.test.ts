@@ -1,8 +1,9 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { drain } from "../../../rest-gateway/http/drain.ts";
+import { acceptWaiting, drain } from "../../../rest-gateway/http/drain.ts";
 import { serverUrl } from "../../../rest-gateway/http/server.ts";
 import { until } from "../../until.ts";
 import { useServers } from "../servers.ts";
@@ -52,6 +53,19 @@ describe("drain", () => {
     await until(() => answered >= 500);
     await Promise.all([drain(server, 60_000), ...clients]);
     expect(faults).toEqual([]);
+  });
+
+  test("connections that wait in the listen queue are all accepted before it is closed", async () => {
+    const server = await start((_request, response) => void response.end("ok"));
+    const { port } = server.address() as AddressInfo;
+    let accepted = 0;
+    server.on("connection", () => accepted++);
+    // This process accepts none of them meanwhile.
+    const connect = `for (let n = 0; n < 50; n++) require("net").connect(${port}, "127.0.0.1").unref();
+      setTimeout(() => process.exit(), 500)`;
+    expect(spawnSync(process.execPath, ["-e", connect]).status).toBe(0);
+    await acceptWaiting(server);
+    expect(accepted).toBe(50);
   });
 
   test("a response that started before draining closes its connection too", async () => {
