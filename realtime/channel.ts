@@ -225,8 +225,7 @@ export class Channel implements TopicMember {
     const { event, payload = {} } = isJsonObject(message) ? message : {};
     switch (stringifyValue(event ?? null).toLowerCase()) {
       case "track":
-        if (!isJsonObject(payload))
-          throw new ChannelError("InvalidPresencePayload", "The payload of track must be an object");
+        if (!isJsonObject(payload)) throw new ChannelError(null, "Presence track payload must be a map");
         if (!(await this.#mayWrite("presence"))) throw topicUnauthorized("write to", this.channelTopic);
         if (this.#isClosed) break;
         // From now on it receives differences, which require the state before them.

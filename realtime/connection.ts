@@ -1,4 +1,5 @@
 import type { Caller } from "../engine/identity/caller.ts";
+import { CredentialError } from "../engine/identity/credential-error.ts";
 import { isJsonObject } from "../engine/json/json-values.ts";
 import type { ByteQuota } from "../engine/memory/byte-quota.ts";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
@@ -243,6 +244,8 @@ export class ChannelConnection {
     try {
       return requireUnexpired(await this.#authenticate(token));
     } catch (error) {
+      // Not the key of the socket, which could have been revoked.
+      if (token !== null && token !== this.#apiKey && isUnknownKey(error)) throw malformedToken();
       throw toTokenError(error, token ?? this.#apiKey ?? "");
     }
   }
@@ -285,6 +288,10 @@ export class ChannelConnection {
       encodeSocketFrame("text", encodeMessage(version, { joinRef, ref, topic, event: "phx_reply" }, payload)),
     );
   }
+}
+
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof CredentialError && error.reason === "apiKeyInvalid";
 }
 
 function requireUnexpired(caller: Caller): Caller {

@@ -261,12 +261,12 @@ function parseBoolean(value: unknown): boolean {
   return value === true || (typeof value === "string" && value.toLowerCase() === "true");
 }
 
-/** Why a join is rejected or a channel is closed, as Supabase words it: `Code: text` in a reply, the text alone when a channel closes. */
+/** Why a join is rejected or a channel is closed, as Supabase words it: `Code: text` in a reply (some have no code), the text alone when a channel closes. */
 export class ChannelError extends Error {
   readonly text: string;
 
-  constructor(code: string, text: string) {
-    super(`${code}: ${text}`);
+  constructor(code: string | null, text: string) {
+    super(code === null ? text : `${code}: ${text}`);
     this.name = "Refusal";
     this.text = text;
   }

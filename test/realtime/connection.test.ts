@@ -103,6 +103,9 @@ describe("a join", () => {
     const older = { user_token: forged.access_token };
     expect((await client.join("realtime:x", {}, older)).payload).toEqual(refused("JwtSignatureError: "));
     expect((await client.join("realtime:x", {}, { access_token: "" })).payload).toEqual(refused("MalformedJWT: "));
+    expect((await client.join("realtime:x", {}, { access_token: "neither" })).payload).toEqual(
+      refused("MalformedJWT: The token provided is not a valid JWT"),
+    );
     const key = { access_token: "sb_publishable_something" };
     for (const name of ["a", "b", "c"])
       expect((await client.join(`realtime:${name}`, {}, key)).payload.status).toBe("ok");
@@ -191,7 +194,10 @@ describe("a channel", () => {
     const track = (payload: Payload) =>
       client.reply(client.say("realtime:x", "presence", { type: "presence", event: "track", payload }));
     expect((await track({ name: "A" })).payload).toEqual(ok());
-    expect((await track("A")).payload.status).toBe("error");
+    expect((await track("A")).payload).toEqual({
+      status: "error",
+      response: { reason: "Presence track payload must be a map" },
+    });
     const came = await client.until(({ event }) => event === "presence_diff");
     expect(came.payload).toEqual({
       joins: { me: { metas: [{ name: "A", phx_ref: expect.any(String) }] } },
