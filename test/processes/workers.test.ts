@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -283,6 +284,31 @@ describe("two workers at one address", () => {
     for (const pid of before) process.kill(pid, "SIGUSR2");
     expect((await workersOfRequests(8)).size).toBe(2);
     expect(await childrenOf(program.child.pid!)).toEqual(before);
+  });
+
+  test("serve the connections that were being passed to one that is killed", async () => {
+    const [victim] = await childrenOf(program.child.pid!);
+    process.kill(victim!, "SIGSTOP");
+    let answered = 0;
+    const answers = Array.from({ length: 8 }, async () => {
+      const { status } = await ask(at("/health/live"));
+      answered++;
+      return status;
+    });
+    await until(() => answered === answers.length - 1);
+    process.kill(victim!, "SIGKILL");
+    expect(await Promise.all(answers)).toEqual(answers.map(() => 200));
+  });
+
+  test("leave no connection unanswered when all of them are killed", async () => {
+    const victims = await childrenOf(program.child.pid!);
+    expect(victims.length).toBeGreaterThan(0);
+    for (const victim of victims) process.kill(victim, "SIGSTOP");
+    const answers = victims.map(() => ask(at("/health/live")));
+    // Both have been passed on.
+    await sleep(100);
+    for (const victim of victims) process.kill(victim, "SIGKILL");
+    for (const { status } of await Promise.allSettled(answers)) expect(status).toBe("rejected");
   });
 
   test("the service is ready when the first worker serves, and none is missing while the others start", async () => {
