@@ -195,16 +195,34 @@ declare global {
   }
 }
 
-/** The same rule as to_json: only casts by a function count. */
-const JSON_CAST_TYPES = `
-  select castsource::text as oid from pg_catalog.pg_cast join pg_catalog.pg_type on pg_type.oid = castsource
-  where casttarget = 'json'::regtype and castmethod = 'f' and typtype = 'b'`;
+/** For a cast to json the same rule as to_json: only casts by a function count. */
+const TYPE_TRAITS = `
+  with comparison as (
+    select opcintype as oid, bool_or(amname = 'btree') as "isOrdered"
+      from pg_catalog.pg_opclass join pg_catalog.pg_am on pg_am.oid = opcmethod
+      where opcdefault and amname in ('btree', 'hash')
+      group by opcintype
+  )
+  select type.oid::text as oid,
+      min(casttarget::regtype::text) filter (where casttarget = 'json'::regtype and castmethod = 'f') as "functionCast",
+      case when type.typtype = 'm' or bool_or("isOrdered") then 'order' when count(comparison) > 0 then 'equality' end as comparison
+    from pg_catalog.pg_type as type
+    left join pg_catalog.pg_cast on castsource = type.oid
+    left join comparison on comparison.oid = type.oid or (comparison.oid = casttarget and castmethod = 'b' and castcontext = 'i')
+    where type.typtype in ('b', 'm') and type.typcategory <> 'A'
+    group by type.oid`;
+
+type TypeTraits = {
+  readonly oid: string;
+  readonly functionCast: "json" | null;
+  readonly comparison: "order" | "equality" | null;
+};
 
 /** Base types and multiranges. */
 const TEXT_TYPE_KINDS: ReadonlySet<string | null> = new Set(["b", "m"]);
 
-/** By service: the oids of types that have a cast to json. */
-type ExtensionTypesState = { readonly castToJson: Map<string, ReadonlySet<string>> };
+/** By service, and by the oids of types. */
+type ExtensionTypesState = { readonly traits: Map<string, ReadonlyMap<string, TypeTraits>> };
 
 const jsonCodecs = new WeakSet<Codec>();
 const textCodecs = new WeakSet<Codec>();
@@ -218,23 +236,26 @@ export const ExtensionTypesPlugin: GraphileConfig.Plugin = {
   gather: gatherConfig({
     namespace: "extensionTypes",
     helpers: {},
-    initialState: (): ExtensionTypesState => ({ castToJson: new Map() }),
+    initialState: (): ExtensionTypesState => ({ traits: new Map() }),
     hooks: {
       async pgIntrospection_introspection({ state, resolvedPreset }, { serviceName }) {
         const pgService = pgServiceOf(resolvedPreset, serviceName);
-        const rows = await queryWhileGathering<{ oid: string }>(pgService, JSON_CAST_TYPES);
-        state.castToJson.set(serviceName, new Set(rows.map(({ oid }) => oid)));
+        const rows = await queryWhileGathering<TypeTraits>(pgService, TYPE_TRAITS);
+        state.traits.set(serviceName, new Map(rows.map((traits) => [traits.oid, traits])));
       },
       pgCodecs_findPgCodec({ state, inflection }, event) {
         const { pgType, serviceName } = event;
         const schemaName = pgType.getNamespace()?.nspname;
         if (event.pgCodec || schemaName === undefined) return;
+        const traits = state.traits.get(serviceName)?.get(pgType._id);
         const identity = {
+          hasNaturalEquality: Boolean(traits?.comparison),
+          hasNaturalOrdering: traits?.comparison === "order",
           name: inflection.typeCodecName({ pgType, serviceName }),
           sqlType: sql.identifier(schemaName, pgType.typname),
           extensions: { oid: pgType._id, pg: { serviceName, schemaName, name: pgType.typname } },
         };
-        if (state.castToJson.get(serviceName)?.has(pgType._id)) {
+        if (traits?.functionCast) {
           event.pgCodec = { ...TYPES.json, ...JSON_CONVERSIONS, ...identity };
           jsonCodecs.add(event.pgCodec);
         } else if (isShownAsText(pgType)) {

@@ -134,7 +134,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   }
 
   get kind(): object {
-    return this.#pace;
+    return this.#isLong ? this.#pace.longKind : this.#pace;
   }
 
   get caller(): string {

@@ -15,6 +15,8 @@ const BRIEF_AVERAGE_MS = 1;
 const RUNS_TO_TRUST = 3;
 /** Weight of the newest run in the moving average. */
 const NEWEST_RUN_WEIGHT = 1 / 8;
+/** Weight of a caller's newest run in the share of its runs that are long. */
+const NEWEST_LENGTH_WEIGHT = 1 / 4;
 /** For how long a statement that failed is expected to fail again. */
 const FAILURE_MEMORY_MS = 10_000;
 const MAX_TEXTS = 2_000;
@@ -27,8 +29,10 @@ export class StatementShape {
   #fastRuns = 0;
   #relations: readonly string[] | null = null;
   #failedAt = 0;
-  /** The callers for whom the last run was long: with other parameter values it may be fast. */
-  #longFor: Set<string> | null = null;
+  /** Statements that turned out to be long queue apart from those of unknown duration. */
+  readonly longKind = {};
+  /** By caller, which share of its last runs was long: with other parameter values it may be fast. */
+  #longShares: Map<string, number> | null = null;
 
   constructor(text: string) {
     // The protocol ends strings with a zero byte, so the server would read the rest as another field.
@@ -51,9 +55,9 @@ export class StatementShape {
     return this.#average;
   }
 
-  /** Whether the caller's last run was long: then it is limited to a share of the pool. Unknown statements are not long. */
+  /** Whether most of the caller's last runs were long: then it is limited to a share of the pool. Unknown statements are not long. */
   isLongFor(by: Pick<ShareHolder, "caller">): boolean {
-    return this.#longFor?.has(by.caller) ?? false;
+    return (this.#longShares?.get(by.caller) ?? 0) > 1 / 2;
   }
 
   get relations(): readonly string[] {
@@ -78,27 +82,37 @@ export class StatementShape {
   }
 
   ran(milliseconds: number, by: Pick<ShareHolder, "caller">): void {
+    this.#recordLength(milliseconds >= LONG_MS, by.caller);
     this.#average += (milliseconds - this.#average) * NEWEST_RUN_WEIGHT;
     if (milliseconds > SLOW_RUN_MS) this.#fastRuns = 0;
     else if (milliseconds < SLOW_AVERAGE_MS && this.#fastRuns < RUNS_TO_TRUST) this.#fastRuns++;
-    if (milliseconds >= LONG_MS) this.#recordLongRun(by.caller);
-    else this.#longFor?.delete(by.caller);
   }
 
-  #recordLongRun(caller: string): void {
-    if (!this.#longFor || this.#longFor.size >= MAX_CALLERS) this.#longFor = new Set();
-    this.#longFor.add(caller);
+  #recordLength(isLong: boolean, caller: string): void {
+    const share = this.#longShares?.get(caller);
+    if (!isLong && share === undefined) return;
+    if (!this.#longShares || this.#longShares.size >= MAX_CALLERS) this.#longShares = new Map();
+    // Callers without long runs are not in the map.
+    const isUsuallyShort = this.#average > 0 && this.#average < LONG_MS;
+    const before = share ?? (isUsuallyShort ? 0 : 1);
+    const after = before + (Number(isLong) - before) * NEWEST_LENGTH_WEIGHT;
+    if (after < NEWEST_LENGTH_WEIGHT / 4) this.#longShares.delete(caller);
+    else this.#longShares.set(caller, after);
   }
 }
 
 /** The learned duration of a statement, and the relations it may wait for. */
-export type StatementPace = Pick<StatementShape, "expected" | "isBrief" | "isLongFor" | "relations" | "ran">;
+export type StatementPace = Pick<
+  StatementShape,
+  "expected" | "isBrief" | "isLongFor" | "longKind" | "relations" | "ran"
+>;
 
 /** The pace of several statements in one transaction. */
 export function combinedPace(shapes: readonly StatementShape[]): StatementPace {
   return {
     expected: shapes.reduce((sum, { expected }) => sum + expected, 0),
     isBrief: false,
+    longKind: {},
     isLongFor: (by) => shapes.some((shape) => shape.isLongFor(by)),
     relations: [...new Set(shapes.flatMap(({ relations }) => relations))],
     ran(milliseconds, by) {

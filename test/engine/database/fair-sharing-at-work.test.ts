@@ -116,6 +116,24 @@ describe("slow statements", () => {
     ended.abort();
   });
 
+  test("delay no short ones of the same caller and text", async () => {
+    const share = Math.floor(0.6 * (await openSlowPool(opened)));
+    const nap = (seconds: number) =>
+      opened.database.run(alice, sql("select pg_sleep($1)", String(seconds)), {
+        readOnly: true,
+        pool: "slow",
+        signal: ended.signal,
+      });
+    for (let index = 0; index < 5; index++) await nap(0);
+    for (let index = 0; index <= share; index++) nap(600).catch(() => {});
+    const slow = () => opened.database.state().pools.slow;
+    await until(async () => {
+      await Promise.all([nap(0), nap(0), nap(0)]);
+      return slow().inFlight === share && slow().waiting === 1;
+    });
+    for (let index = 0; index < 20; index++) await nap(0);
+  });
+
   test("that are within the share of their caller run on while others wait, and are not cancelled", async () => {
     const started = async () => {
       const request =

@@ -23,13 +23,27 @@ describe("a statement shape", () => {
     expect(shapeAfter(...(runs as number[])).isFast).toBe(isFast);
   });
 
-  test("is slow for callers for whom it was slow the last time, and for no others", () => {
+  test("is slow for callers for whom most of its last runs were slow, and for no others", () => {
     const shape = shapeAfter(100);
     expect([shape.isLongFor(ADA), shape.isLongFor(BOB)]).toEqual([true, false]);
     shape.ran(1, BOB);
     expect(shape.isLongFor(ADA)).toBe(true);
-    shape.ran(99, ADA);
-    expect(shape.isLongFor(ADA)).toBe(false);
+    for (const isLong of [true, true, false]) {
+      shape.ran(99, ADA);
+      expect(shape.isLongFor(ADA)).toBe(isLong);
+    }
+    shape.ran(100, ADA);
+    expect(shape.isLongFor(ADA)).toBe(true);
+  });
+
+  test("that is usually fast is slow for a caller after several slow runs", () => {
+    const shape = shapeAfter(1, 1, 1);
+    const isLongAfter = (milliseconds: number) => {
+      shape.ran(milliseconds, ADA);
+      return shape.isLongFor(ADA);
+    };
+    expect([100, 100, 100].map(isLongAfter)).toEqual([false, false, true]);
+    expect([1, 1].map(isLongAfter)).toEqual([false, false]);
   });
 
   test("remembers a limited number of callers for whom it was slow", () => {
