@@ -67,7 +67,7 @@ export function buildRowsQuery(plan: StreamedPlan): StatementTemplate {
   const before = plan.kind === "call" ? resultCte(plan) : NO_CTES;
   const sqlResponse = ["response.headers", "response.status"].map((name) => sql`(select ${readSetting(name)})`);
   const columns = join([rowText(body), totalColumn(total, rows), ...sqlResponse], ", ");
-  return compile(withCtes(before, sql`select ${columns} from (${buildSelect(rows)}) "_"`));
+  return compile(withCtes(before, sql`select ${columns} from (${buildBodyRows(plan)}) "_"`));
 }
 
 /** Builds the EXPLAIN of the rows without their range; the estimate is `Plan Rows` in its JSON. */
@@ -88,11 +88,11 @@ function buildStatement(plan: Plan): Sql {
 
 function buildReadStatement(plan: ReadPlan): Sql {
   const keptRows = plan.keyset ? [sql`${RESULT_CTE} as (${keptPageRows(plan.keptPages)})`] : NO_CTES;
-  return buildResponseRow(plan, buildSelect(plan.rows), keptRows, positionColumns(plan));
+  return buildResponseRow(plan, buildBodyRows(plan), keptRows, positionColumns(plan));
 }
 
 function buildCallStatement(plan: CallPlan): Sql {
-  return buildResponseRow(plan, buildSelect(plan.rows), resultCte(plan), positionColumns(plan));
+  return buildResponseRow(plan, buildBodyRows(plan), resultCte(plan), positionColumns(plan));
 }
 
 function resultCte({ call, result }: CallPlan): Sql[] {
@@ -100,16 +100,26 @@ function resultCte({ call, result }: CallPlan): Sql[] {
 }
 
 function buildWriteStatement(plan: WritePlan): Sql {
-  const { change, result, location, body, rows } = plan;
+  const { change, result, location, body } = plan;
   const written = change.kind === "nested insert" ? buildSavedRows(change, result) : buildChange(change, result);
   const merges = change.kind === "insert" && change.conflict?.resolution === "merge";
   const locationValues = location && location.length > 0 ? locationColumn(location) : sql`null`;
   const inserted = merges ? readSetting("pgrst.inserted") : sql`null`;
-  const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildSelect(rows);
+  const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildBodyRows(plan);
   return buildResponseRow(plan, returnedRows, [sql`${RESULT_CTE} as (${written})`], [locationValues, inserted]);
 }
 
 const NO_CTES: readonly Sql[] = [];
+
+/** In the text of a record, relations are spaced as in PostgREST: jsonb, which is slower than the json of other bodies. */
+function buildBodyRows({ body, rows }: Pick<Plan, "body" | "rows">): Sql {
+  if (body.kind !== "csv" && body.kind !== "aggregate") return buildSelect(rows);
+  const outputs = rows.outputs.map((output): OutputColumn => {
+    if (output.kind === "all" || output.value.kind !== "embedded") return output;
+    return { ...output, value: { kind: "cast", of: output.value, type: "jsonb" } };
+  });
+  return buildSelect({ ...rows, outputs });
+}
 
 /** `rows` have the alias "_", or "page" where they are read twice. */
 function buildResponseRow(plan: Plan, rows: Sql, before: readonly Sql[], more: readonly Sql[]): Sql {

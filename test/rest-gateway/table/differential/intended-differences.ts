@@ -267,7 +267,6 @@ export const INTENDED = {
     why: "one that is made of whole rows is none for some columns; one of any rows is",
   },
   "GeoJSON without PostGIS": { since: "ours", why: "it is no media type then, not a function that is missing" },
-  "relations in CSV": { since: "ours", why: "their JSON is not spaced" },
   "methods that would do": {
     since: "ours",
     why: "405 tells them in Allow (RFC 9110)",
