@@ -52,11 +52,16 @@ function makeFormat(format: ResponseFormat, options: FormatOptions): NegotiatedF
       return { format, body: { kind: "json", of: "rows", nulls: format.nulls } };
     case "plan": {
       const negotiated = options.explain ? makeFormat(format.of, options) : null;
-      return negotiated && { format, body: negotiated.body };
+      return negotiated && { format, body: textOnly(negotiated.body) };
     }
     case "media":
       return makeMediaFormat(format.type.toLowerCase(), options);
   }
+}
+
+/** The lines of an execution plan are text, also that of a binary body. */
+function textOnly(body: BodyPlan): BodyPlan {
+  return "isBinary" in body ? { ...body, isBinary: false } : body;
 }
 
 const ANY_TYPE = "*/*";

@@ -710,6 +710,13 @@ describe("behaviour of 12 that a later release checks more strictly", () => {
     expect(response.headers["preference-applied"]).toBeUndefined();
   });
 
+  test("the plan of a binary body is text", async () => {
+    const accept = 'application/vnd.pgrst.plan; for="image/png"; options=verbose';
+    const response = await client.ask("/rpc/picture", { headers: { Accept: accept } });
+    expect(response.headers["content-type"]).toContain('for="image/png"');
+    expect(response.body).toMatch(/^Aggregate .*\n {2}Output: \(array_agg/);
+  });
+
   test.each([
     ["/works", "OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE"],
     ["/keyless", "OPTIONS,GET,HEAD,POST,PATCH,DELETE"],

@@ -111,6 +111,7 @@ export const plans: Area = {
       get("/works", { accept: `${PLAN}+json; for="text/csv"; options=buffers`, ...own }),
       get("/works", { accept: `${PLAN}; options=nonsense`, ...own }),
       get("/works", { accept: `${PLAN}; for="image/png"`, fails: "any", ...own }),
+      get("/rpc/picture", { accept: `${PLAN}; for="image/png"`, ...own }),
       head("/works", { accept: PLAN, ...own }),
       post("/items", { name: "x" }, { accept: PLAN, ...own }),
       returning(post("/items", { name: "x" }, { accept: `${PLAN}+json`, ...own })),
