@@ -1,6 +1,7 @@
 import { type ExecutionResult, GraphQLError, isNonNullType } from "grafast/graphql";
 import pg from "pg";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
+import { runStepwise } from "../../engine/concurrency/stepwise.ts";
 import {
   ContextError,
   isQueryCanceled,
@@ -11,6 +12,7 @@ import type { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { StatementContext } from "../../engine/database/statement.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
+import { normalizeJson } from "../../engine/json/normalize-json.ts";
 import { nestedPathOf } from "../../engine/statement/nested-errors.ts";
 import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
@@ -101,7 +103,7 @@ async function runStep(
     const admitted = admit(data.length);
     if (admitted) await admitted;
     if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
-    return { data: step.holdsJson ? JSON.stringify(parseJsonExactly(String(data))) : data };
+    return { data: step.holdsJson ? await runStepwise(normalizeJson(String(data)), signal) : data };
   } catch (error) {
     if (mayBeRepeated(error, step)) {
       if (planRefusal) return failedResult(step.rootFields, exceedsLimit(error) ? (error as Error) : planRefusal);
