@@ -1,33 +1,21 @@
 import type { IncomingMessage } from "node:http";
-import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
-import { type CatalogKeeper, keepCatalog } from "./engine/catalog/catalog-keeper.ts";
-import type { CatalogOptions } from "./engine/catalog/catalog-rows.ts";
-import { NO_PEERS, type PeerWorkers } from "./engine/concurrency/peer-workers.ts";
-import { type Config, isEmbedded } from "./engine/config/config.ts";
-import { type Database, openDatabase } from "./engine/database/database.ts";
+import type { Config } from "./engine/config/config.ts";
 import { shuttingDown } from "./engine/database/database-errors.ts";
-import { combineObservers, logSlowStatements, SlowStatements } from "./engine/database/observe-statements.ts";
-import type { AsOwner } from "./engine/database/owner-pool.ts";
-import { type ConfigKeeper, findMissingFunctions, keepConfig } from "./engine/database-config/config-keeper.ts";
+import { findMissingFunctions } from "./engine/database-config/config-keeper.ts";
 import { makeMissingRoleWarning } from "./engine/identity/caller-settings.ts";
 import { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { keepsEmails, makeMailer, RecentEmails } from "./engine/mail/mailer.ts";
 import { makeTextMessageGateway } from "./engine/mail/text-message-gateway.ts";
 import { SocketMemory } from "./engine/memory/socket-memory.ts";
-import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
 import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
 import { makeServiceCounters } from "./engine/observability/metrics.ts";
 import type { SharedActivity } from "./engine/observability/process-activity.ts";
-import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
-import type { Logger } from "./engine/output/log.ts";
-import { toPgConnectionString } from "./engine/pg-client/connection-string.ts";
-import { type Listener, openListener } from "./engine/pg-client/listen.ts";
-import { type PostgresUrls, type ServedPostgres, startPostgres } from "./engine/postgres/served-postgres.ts";
+import type { PostgresUrls } from "./engine/postgres/served-postgres.ts";
 import { openReplication } from "./engine/replication/change-stream.ts";
 import type { ReplicationStream } from "./engine/replication/changes.ts";
 import { REALTIME_PUBLICATION } from "./engine/replication/replication-slots.ts";
@@ -55,6 +43,7 @@ import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versi
 import { makeQueueTask, type QueueTask } from "./rest-gateway/tasks/task-queue.ts";
 import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
 import { startWebhooks, type WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
+import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./service-core.ts";
 import type { MetricsDependencies } from "./service-metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
@@ -78,17 +67,9 @@ export type Service = RunningService & {
   readonly realtime: Realtime;
 };
 
-export type ServiceOptions = {
-  readonly log: Logger;
-  /** Prints the progress of the start. */
-  readonly report: (step: string) => void;
-  /** Called when the service cannot continue. */
-  readonly onFatalError: (reason: Error) => void;
-  /** The database, if another process has started it. */
-  readonly postgres?: ServedPostgres;
+export type ServiceOptions = CoreOptions & {
   /** Absent in a single process. */
   readonly workers?: () => WorkersState;
-  readonly peers?: PeerWorkers;
   /** Where the files of `current/` are watched. */
   readonly migrationWatch?: () => MigrationWatch | null;
   /** Absent in a single process. */
@@ -400,94 +381,4 @@ async function openJobs(
   // In case the start fails after this; a stop closes them earlier, with everything else that is drained.
   opened.defer(() => jobs.close(0));
   return jobs;
-}
-
-/** What all interfaces use. */
-type ServiceCore = {
-  readonly postgres: ServedPostgres;
-  /** The settings at the start, including those in the database. */
-  readonly config: Config;
-  readonly settings: ConfigKeeper;
-  readonly database: Database;
-  readonly slowStatements: SlowStatements;
-  readonly asOwner: AsOwner;
-  readonly catalog: CatalogKeeper;
-  readonly listener: Listener;
-  readonly tracing: Tracing | null;
-  readonly peers: PeerWorkers;
-  readonly log: Logger;
-};
-
-/** Starts or reaches Postgres and migrates it; reads the settings in the database and the catalogue. */
-async function openCore(
-  environmentConfig: Config,
-  options: ServiceOptions,
-  opened: AsyncDisposableStack,
-): Promise<ServiceCore> {
-  const { log, report, onFatalError, peers = NO_PEERS } = options;
-  const postgres = options.postgres ?? (await startPostgres(environmentConfig, report, onFatalError));
-  opened.defer(() => postgres.close());
-  const { migrate, requestUrl, directUrl, loginRole } = postgres;
-  await bringUpToDate({ settings: migrate, requestUrl, isOwnDatabase: isEmbedded(environmentConfig), report });
-
-  const listener = openListener({ url: directUrl, log });
-  opened.defer(() => listener.close());
-  const reloads = environmentConfig.channelEnabled ? listener : null;
-  const settings = await keepConfig({ config: environmentConfig, url: requestUrl, listener: reloads, log });
-  const config = settings.current();
-
-  const tracing = await openTracing(config, log);
-  opened.defer(() => tracing?.close());
-  const slowStatements = new SlowStatements();
-  const database = openRequestDatabase(config, postgres, { tracing, slowStatements, peers, log });
-  opened.defer(() => database.close());
-  const asOwner: AsOwner = (work) => database.asOwner(work);
-  await asOwner((client) => setUsersAccess(client, config.usersAccess));
-
-  const catalog = await keepCatalog({
-    ...catalogOptionsOf(config, loginRole),
-    asOwner,
-    listener: reloads,
-    channel: config.channel,
-    log,
-  });
-  opened.defer(() => catalog.close());
-  catalog.onChange(() => database.forgetStatements());
-  return { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing, peers, log };
-}
-
-/** Which part of the database the catalogue describes, by the settings. */
-function catalogOptionsOf(config: Config, loginRole: string): CatalogOptions {
-  const { schemas, extraSearchPath, timezoneEnabled: timeZones } = config;
-  return { schemas, extraSearchPath, timeZones, loginRole };
-}
-
-/** The connection pools that requests use. */
-function openRequestDatabase(
-  config: Config,
-  { requestUrl, ownerUrl }: ServedPostgres,
-  { tracing, slowStatements, peers, log }: Pick<ServiceCore, "tracing" | "slowStatements" | "peers" | "log">,
-): Database {
-  const milliseconds = config.slowQueryMs;
-  const slow = milliseconds === 0 ? [] : [logSlowStatements({ log, milliseconds, kept: slowStatements })];
-  return openDatabase({
-    url: requestUrl,
-    ownerUrl,
-    log,
-    poolSize: config.poolSize,
-    preparedStatements: config.preparedStatements,
-    transactionMode: config.transactionMode,
-    pipelineDepth: config.pipelineDepth,
-    ...(isEmbedded(config) && { sharedProcessors: availableParallelism() * config.workerShare }),
-    statementTimeout: config.statementTimeout * 1000,
-    lockTimeout: config.lockTimeout * 1000,
-    anonymous: { role: config.anonRole, statementTimeout: config.anonStatementTimeout * 1000 },
-    acquireTimeout: config.acquireTimeout * 1000,
-    maxAnswerBytes: config.maxAnswerBytes,
-    answerMemory: config.answerMemory,
-    observe: combineObservers([...slow, ...(tracing ? [tracing.observe] : [])]),
-    replicaUrls: config.readDatabaseUrls?.map(toPgConnectionString) ?? [],
-    maxReplicaLag: config.maxReplicaLag,
-    peers,
-  });
 }
