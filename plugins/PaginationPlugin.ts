@@ -195,7 +195,7 @@ export type RowOrder = {
  * The order that the table's comment gives, then the key, in the same direction so that one index serves both. Without a key: all
  * comparable columns, which at least is a stable order.
  */
-export const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: GraphileBuild.Build): RowOrder => {
+const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: GraphileBuild.Build): RowOrder => {
   const tagged = parseOrderTag(table);
   const key = keyOf(table);
   const isSortable = (column: string) =>

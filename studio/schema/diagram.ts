@@ -7,6 +7,7 @@ import { Empty } from "../components/page.ts";
 import { Select } from "../components/select.ts";
 import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
 import { texts } from "../texts.ts";
 import {
   boundsOf,
@@ -16,7 +17,6 @@ import {
   type DiagramModel,
   toDiagram,
 } from "./diagram-model.ts";
-import { readPlaces, savePlaces } from "./diagram-places.ts";
 import { describeLink } from "./diagram-shapes.ts";
 import { DiagramView, type PlaceOf, StaticDiagram } from "./diagram-view.ts";
 import { downloadDiagram } from "./download-diagram.ts";
@@ -214,4 +214,20 @@ function usePrinting(model: DiagramModel, placeOf: PlaceOf): void {
       window.removeEventListener("afterprint", end);
     };
   }, []);
+}
+
+const placesKey = (database: string) => `studio.diagram.${database}`;
+
+/** Where boxes were dragged to, by table; kept in the browser. */
+function readPlaces(database: string): ReadonlyMap<string, Point> {
+  const stored = readStoredJson(placesKey(database), isJsonObject) ?? {};
+  return new Map(Object.entries(stored).filter((entry): entry is [string, Point] => isPoint(entry[1])));
+}
+
+function savePlaces(database: string, places: ReadonlyMap<string, Point>): void {
+  writeStoredJson(placesKey(database), Object.fromEntries(places));
+}
+
+function isPoint(value: unknown): value is Point {
+  return isJsonObject(value) && Number.isFinite(value.x) && Number.isFinite(value.y);
 }

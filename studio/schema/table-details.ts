@@ -3,6 +3,7 @@ import {
   type DescribedColumn,
   type DescribedDependent,
   type DescribedTable,
+  hasPrivilege,
   nameKey,
   readableComment,
   referencesTo,
@@ -11,13 +12,13 @@ import {
 import { CopyButton } from "../components/code-block.ts";
 import { CodeEditor } from "../components/code-editor.ts";
 import { formatBytes } from "../components/format.ts";
+import { Icon } from "../components/icon.ts";
 import { pathTo } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { aboutCount, Code, DetailsHeader, DetailsSection, Facts, PartsTable, TableLink } from "./details-parts.ts";
 import { ColumnMenu, ConstraintMenu, IndexMenu, PolicyMenu, TableMenu } from "./forms/schema-menus.ts";
 import { pathToFunction } from "./objects.ts";
-import { PrivilegeTable } from "./privilege-table.ts";
 import { tableDefinition } from "./table-definition.ts";
 
 type TableProps = { readonly catalog: DatabaseDescription; readonly table: DescribedTable };
@@ -248,4 +249,34 @@ function Triggers({ catalog, table }: TableProps) {
       />
     <//>
   `;
+}
+
+const COMMANDS = ["select", "insert", "update", "delete"] as const;
+
+/** What each role that requests can run with may do; for some columns only, which ones. */
+function PrivilegeTable({ catalog, table }: TableProps) {
+  const roles = catalog.roles.filter(({ settable, login }) => settable && !login);
+  return html`
+    <${PartsTable}
+      label=${texts.schema.privileges}
+      head=${[texts.schema.role, ...COMMANDS]}
+      rows=${roles.map(({ name }) => [
+        html`<span class="schema-name">${name}</span>`,
+        ...COMMANDS.map((command) => privilegeCell(catalog, name, command, table)),
+      ])}
+    />
+  `;
+}
+
+function privilegeCell(catalog: DatabaseDescription, role: string, command: string, table: DescribedTable): Children {
+  if (hasPrivilege(catalog, role, command, table)) {
+    return html`<span class="good"><${Icon} name="check" /><span class="visually-hidden">${texts.schema.yes}</span></span>`;
+  }
+  const columns = table.columns
+    .map(({ name }) => name)
+    .filter((name) => hasPrivilege(catalog, role, command, table, name));
+  if (columns.length === table.columns.length && columns.length > 0) return texts.schema.allColumns;
+  return columns.length > 0
+    ? columns.join(", ")
+    : html`<span class="quiet" aria-hidden="true">–</span><span class="visually-hidden">${texts.schema.no}</span>`;
 }

@@ -11,7 +11,7 @@ export type Subject =
   | { readonly kind: "table"; readonly table: DescribedTable }
   | { readonly kind: "function"; readonly called: DescribedFunction };
 
-export const TABLE_OPERATIONS = ["read", "insert", "update", "delete", "watch"] as const;
+const TABLE_OPERATIONS = ["read", "insert", "update", "delete", "watch"] as const;
 export type Operation = (typeof TABLE_OPERATIONS)[number] | "call";
 
 const PRIVILEGES: Readonly<Record<Exclude<Operation, "watch" | "call">, string>> = {

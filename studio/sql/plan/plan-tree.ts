@@ -1,3 +1,4 @@
+import { formatDuration } from "../../components/format.ts";
 /** A node of `explain (format json)`. */
 export type ExplainedNode = {
   readonly "Node Type": string;
@@ -227,4 +228,29 @@ function detailsOf(node: ExplainedNode): PlanDetail[] {
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.map(textOf).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** The plan as lines, each node below its parent. */
+export function writePlan({ root, planningMilliseconds, executionMilliseconds }: PlanTree): string {
+  const lines = writeNode(root, 0);
+  if (planningMilliseconds !== null) lines.push(`Planning Time: ${planningMilliseconds} ms`);
+  if (executionMilliseconds !== null) lines.push(`Execution Time: ${executionMilliseconds} ms`);
+  return lines.join("\n");
+}
+
+function writeNode(node: PlanNode, depth: number): string[] {
+  const indent = "      ".repeat(Math.max(0, depth - 1)) + (depth > 0 ? "  ->  " : "");
+  const below = " ".repeat(depth * 6 + 2);
+  const { title, subject, cost, estimatedRows, rows, loops, milliseconds } = node;
+  const actual =
+    loops === null
+      ? ""
+      : loops === 0
+        ? " (never executed)"
+        : ` (actual rows=${rows} loops=${loops}${milliseconds === null ? "" : ` time=${formatDuration(milliseconds)}`})`;
+  return [
+    `${indent}${title}${subject === null ? "" : ` ${subject}`}  (cost=${cost} rows=${estimatedRows})${actual}`,
+    ...node.details.map(({ name, value }) => `${below}${name}: ${value}`),
+    ...node.children.flatMap((child) => writeNode(child, depth + 1)),
+  ];
 }

@@ -4,8 +4,7 @@ import { formatDuration, formatNumber } from "../../components/format.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { layOutPlan, NODE_HEIGHT, NODE_WIDTH, type PlacedNode, type PlanEdge, type PlanLayout } from "./plan-layout.ts";
-import { writePlan } from "./plan-text.ts";
-import { type ExplainedStatement, type PlanNode, planNodes, readPlan } from "./plan-tree.ts";
+import { type ExplainedStatement, type PlanNode, planNodes, readPlan, writePlan } from "./plan-tree.ts";
 
 /** A plan as a picture; a click on a node shows all that Postgres says about it. */
 export function PlanPicture({ statement }: { readonly statement: ExplainedStatement }) {

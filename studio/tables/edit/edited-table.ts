@@ -22,14 +22,6 @@ export type EditedTable = Pick<
   readonly constraints: readonly Pick<DescribedConstraint, "name" | "kind" | "columns" | "definition">[];
 };
 
-/** The columns that identify a row: the primary key, or a unique key that is never null. Null without one: rows cannot be changed one by one. */
-export function rowKeyOf({ primary_key, constraints, columns }: EditedTable): readonly string[] | null {
-  if (primary_key.length > 0) return primary_key;
-  const isRequired = (name: string) => columns.some((column) => column.name === name && !column.nullable);
-  const unique = constraints.find((each) => each.kind === "unique" && each.columns.every(isRequired));
-  return unique?.columns ?? null;
-}
-
 /** Generated columns and identities that are always generated are not written. */
 export function isWritable({ generated, identity }: EditedColumn): boolean {
   return generated === null && identity !== "always";

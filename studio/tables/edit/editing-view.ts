@@ -122,7 +122,7 @@ function pickerOf(editing: Editing, column: string, open: (picker: PickerState |
 }
 
 /** The control in the active cell; null while none is edited. */
-export function cellEditorOf(editing: Editing, openPicker: (picker: PickerState | null) => void) {
+function cellEditorOf(editing: Editing, openPicker: (picker: PickerState | null) => void) {
   const { session, state } = editing;
   const { cell } = state;
   if (!cell || needsDialog(cell)) return null;

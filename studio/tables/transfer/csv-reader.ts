@@ -14,7 +14,7 @@ export class CsvSyntaxError extends Error {
   }
 }
 
-export const CSV_DELIMITERS = [",", ";", "\t"] as const;
+const CSV_DELIMITERS = [",", ";", "\t"] as const;
 export type CsvDelimiter = (typeof CSV_DELIMITERS)[number];
 
 const BYTE_ORDER_MARK = "\uFEFF";

@@ -128,7 +128,7 @@ async function sendBatch(
 }
 
 /** The line that the error is about, as far as its message tells. */
-export function faultyLine({ table }: ImportPlan, rows: readonly ImportRow[], error: RowError): number | null {
+function faultyLine({ table }: ImportPlan, rows: readonly ImportRow[], error: RowError): number | null {
   if (rows.length === 1) return rows[0]!.line;
   const key = /^Key \((.*?)\)=\((.*)\)/s.exec(error.details ?? "");
   if (key) {

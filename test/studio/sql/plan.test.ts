@@ -1,8 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { layOutPlan, NODE_HEIGHT, NODE_WIDTH } from "../../../studio/sql/plan/plan-layout.ts";
-import { writePlan } from "../../../studio/sql/plan/plan-text.ts";
-import { type ExplainedStatement, type PlanNode, planNodes, readPlan } from "../../../studio/sql/plan/plan-tree.ts";
+import {
+  type ExplainedStatement,
+  type PlanNode,
+  planNodes,
+  readPlan,
+  writePlan,
+} from "../../../studio/sql/plan/plan-tree.ts";
 
 // Plans that Postgres 18 made.
 const PLANS = ["insert", "join", "misestimated", "not-analyzed", "parallel", "subplans"] as const;
