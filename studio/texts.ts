@@ -48,9 +48,9 @@ export const texts = {
     or: "or use a token",
     obstacles: {
       "no accounts":
-        "Nobody can sign in, because the database has no accounts: npm run migrate adds them. A token of the role admin can be used.",
+        "Nobody can sign in, because the database has no accounts: the command migrate adds them. A token of the role admin can be used.",
       "not an administrator":
-        "You are signed in, but not as an administrator. Sign in as one, or assign the role: npm run user -- role <e-mail address> admin",
+        "You are signed in, but not as an administrator. Sign in as one, or assign the role with the command user: user role <e-mail address> admin",
     },
     token: "Access token of an administrator",
     useToken: "Use the token",
@@ -932,7 +932,7 @@ export const texts = {
       ownerHint: "For whom the key acts (auth.users.user_id); empty for nobody.",
     },
     providers: {
-      intro: "Identity providers are configured by npm run provider.",
+      intro: "Identity providers are configured by the command provider.",
       none: "There are no identity providers.",
       ...{ enabled: "enabled", disabled: "disabled", yes: "yes", no: "no" },
     },
