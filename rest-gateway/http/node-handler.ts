@@ -56,7 +56,7 @@ export function toNodeHandler(
   const trackUnread = limitUnreadResponses(answerMemory);
   return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
-    const stages = serverTiming ? makeStages() : NO_STAGES;
+    const stages = serverTiming ? makeStages(request.url ?? "/") : NO_STAGES;
     const clientAbort = new LightAbortSignal();
     response.on("close", () => {
       if (!response.writableEnded) clientAbort.abort(clientDisconnected());

@@ -166,12 +166,22 @@ function makeRequestId(): string {
 type RequestStages = {
   /** Ends the current stage and begins this one. */
   enter(name: string): void;
-  /** `parse;dur=0.1, run;dur=1.9` */
+  /** `parse;dur=0.1, run;dur=1.9`; a refused request has the stages that it reached. */
   header(): string;
 };
 
-/** A stage that is entered several times, as with several statements, is reported once, with the sum. */
-export function makeStages(): RequestStages {
+/** PostgREST's names of stages, and ours that they consist of. */
+const POSTGREST_STAGES = [
+  ["jwt", ["authenticate"]],
+  ["transaction", ["query", "run"]],
+  ["response", ["respond"]],
+] as const;
+
+/**
+ * A stage that is entered several times, as with several statements, is reported once, with the sum. The table interface
+ * also reports PostgREST's stages, which its clients read.
+ */
+export function makeStages(url: string): RequestStages {
   const durations = new Map<string, number>();
   let current: { name: string; since: number } | null = null;
   const leave = () => {
@@ -187,9 +197,17 @@ export function makeStages(): RequestStages {
     },
     header() {
       leave();
-      return [...durations].map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`).join(", ");
+      const stages = url.startsWith(TABLE_PREFIX) ? [...durations, ...toPostgrestStages(durations)] : [...durations];
+      return stages.map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`).join(", ");
     },
   };
+}
+
+function toPostgrestStages(durations: ReadonlyMap<string, number>): (readonly [name: string, milliseconds: number])[] {
+  return POSTGREST_STAGES.flatMap(([name, stages]) => {
+    const entered = stages.flatMap((stage) => durations.get(stage) ?? []);
+    return entered.length === 0 ? [] : [[name, entered.reduce((sum, each) => sum + each, 0)] as const];
+  });
 }
 
 /** For requests without Server-Timing. */

@@ -45,13 +45,15 @@ export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecur
   }: DescribeRequest): Promise<GatewayResponse<ResponseBody>> => {
     request.stages.enter("plan");
     const { schema } = parsed.profile;
+    const names =
+      tables && [...new Set(tables.map((name) => findTable({ schema, name }, catalog, caller.role).name))].sort();
+    request.stages.enter("run");
     const { contentType, document } = await describeTables(
       {
         catalog,
         role: caller.role,
         schema,
-        tables:
-          tables && [...new Set(tables.map((name) => findTable({ schema, name }, catalog, caller.role).name))].sort(),
+        tables: names,
         mode: openapiMode === "ignore-privileges" ? "ignore-privileges" : "follow-privileges",
         serverUrl: openapiProxyUrl ?? TABLE_PREFIX,
         securityActive: openapiSecurity,

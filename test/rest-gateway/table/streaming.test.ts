@@ -152,7 +152,7 @@ describe("a response with many rows", () => {
 
   test("reports the time to its first byte", async () => {
     const { headers } = await client.ask("/lines?select=owner,text");
-    expect(headers["server-timing"]).toMatch(/^route;.*query;dur=[\d.]+, run;dur=[\d.]+, respond;dur=[\d.]+$/);
+    expect(headers["server-timing"]).toMatch(/^route;.*query;dur=[\d.]+, run;dur=[\d.]+, respond;dur=[\d.]+, jwt;/);
   });
 });
 
