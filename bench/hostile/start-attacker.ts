@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { AttackResult, Target } from "./attack.ts";
 import type { AttackName } from "./attacks/attacks.ts";
 
-/** For how long an attack may look at what it has done. */
-const GRACE_MS = 30_000;
+/** For how long an attack may look at what it has done, with what others leave of the processors. */
+const GRACE_MS = 90_000;
 
 export type Attacker = Disposable & {
   /** Once. It is ended when it does not end in time. */
