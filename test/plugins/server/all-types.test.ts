@@ -222,3 +222,34 @@ describe("a value can be sent as it was read, alone, in a list and of a domain, 
     }
   });
 });
+
+test("rows are ordered by each column whose type has an order, and by no other", async () => {
+  type Input = { readonly name: string; readonly inputFields: readonly { readonly name: string }[] | null };
+  const { data } = await graphql.ask(
+    `{ __schema { types { name inputFields { name } } } __type(name: "Query") { fields { name type { name ofType { name } } } } }`,
+  );
+  const { __schema: schema, __type: query } = data;
+  const types = schema.types as readonly Input[];
+  const unordered: string[] = [];
+  for (const type of Object.keys(ALL)) {
+    const thing = `O${tableOf(type)
+      .slice(1)
+      .replace(/_./, (end) => end[1]!.toUpperCase())}`;
+    const columns = types.find(({ name }) => name === `${thing}OrderByInput`)!.inputFields!.map(({ name }) => name);
+    if (!columns.includes("value")) unordered.push(type);
+    const list = query.fields.find(
+      (field: ObjectType["fields"][number]) => field.type.ofType?.name === `${thing}Connection`,
+    );
+    for (const column of columns) {
+      const page = await ask(
+        `{ ${list.name}(first: 2, orderBy: [{ ${column}: DESC }]) { edges { node { id } } pageInfo { endCursor } } }`,
+      );
+      expect((page[list.name] as { edges: unknown[] }).edges.length).toBeGreaterThan(0);
+    }
+  }
+  const [has, hasNot] = [
+    ["citext", "cube", "int4multirange", "pg_lsn", "tid", "xid8"],
+    ["cid", "pg_snapshot", "refcursor", "xid"],
+  ];
+  expect([...has, ...hasNot].filter((type) => unordered.includes(type))).toEqual(hasNot);
+});
