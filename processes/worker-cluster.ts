@@ -16,6 +16,7 @@ import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { checkListenAddress } from "../rest-gateway/http/server.ts";
 import type { RunningService, ServiceOptions } from "../service.ts";
 import type { WorkersState } from "../service-operations.ts";
+import { rescueConnections } from "./passed-connections.ts";
 import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
 
 const MIN_RESTART_DELAY_MS = 250;
@@ -289,6 +290,7 @@ export class ManagedWorker {
   constructor(drainTimeout: number, events: WorkerEvents) {
     cluster.setupPrimary({ exec: WORKER_PROGRAM, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
+    rescueConnections(this.#worker);
     this.#events = events;
     this.#stopTimeoutMs = drainTimeout * 1000 + CLOSE_TIMEOUT_MS + KILL_GRACE_MS;
     this.#worker.on("message", (message: unknown) => {
