@@ -58,10 +58,21 @@ export const TABLES = `
   grant select, insert, update on public.orders, public.links to anon;
 `;
 
+/** Rows that one statement changes are logged in the order of the table's file, which may differ between databases. */
+const LOGS = `
+  select json_agg(what order by run, what)::text
+  from (
+    select *, sum(is_first::int) over (order by id) as run
+    from (
+      select id, what, split_part(what, ' ', 1) is distinct from lag(split_part(what, ' ', 1)) over (order by id) as is_first
+      from public.logs
+    ) as log
+  ) as log`;
+
 export const stateOf = async (owner: pg.Client) => {
-  const tables = ["customers", "orders", "links", "logs"];
+  const tables = ["customers", "orders", "links"];
   const texts = tables.map((name) => `(select json_agg(t order by id)::text from public.${name} as t) as ${name}`);
-  return (await owner.query(`select ${texts}`)).rows[0] as unknown;
+  return (await owner.query(`select ${texts}, (${LOGS}) as logs`)).rows[0] as unknown;
 };
 
 export type Reference = { readonly $ref: string };
