@@ -1,4 +1,5 @@
-const WHITESPACE = /\s/;
+/** JSON has no other characters up to this one outside of strings. */
+const SPACE = 0x20;
 
 /** The text of a number that a JavaScript number would change. */
 export type ExactNumber = { readonly rawJSON: string };
@@ -67,26 +68,30 @@ export function readJsonMembers(object: string): ReadonlyMap<string, string> {
   return members;
 }
 
-function skipWhitespace(text: string, start: number): number {
+export function skipWhitespace(text: string, start: number): number {
   let at = start;
-  while (at < text.length && WHITESPACE.test(text[at]!)) at++;
+  while (text.charCodeAt(at) <= SPACE) at++;
   return at;
 }
 
-function findStringEnd(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  return at + 1;
+/** The position after the closing quote. */
+export function findStringEnd(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text[at - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 0) return at + 1;
+  }
+  return text.length;
 }
 
 /** The position of the comma or bracket after the value. */
-function findValueEnd(text: string, start: number): number {
+export function findValueEnd(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {
     const character = text[at]!;
     if (character === '"') at = findStringEnd(text, at) - 1;
     else if (character === "{" || character === "[") depth++;
-    else if (depth === 0 && (character === "," || character === "}")) return at;
+    else if (depth === 0 && (character === "," || character === "}" || character === "]")) return at;
     else if (character === "}" || character === "]") depth--;
   }
   return text.length;

@@ -1,5 +1,5 @@
 import type { Stepwise } from "../concurrency/stepwise.ts";
-import { parseJsonExactly } from "./json-values.ts";
+import { findStringEnd, findValueEnd, parseJsonExactly, skipWhitespace } from "./json-values.ts";
 
 const PIECE_LENGTH = 64 * 1024;
 
@@ -29,7 +29,7 @@ function* findLargeContainers(text: string, pieceLength: number): Stepwise<Large
   let yieldAt = pieceLength;
   for (let at = 0; at < text.length; at++) {
     const character = text[at]!;
-    if (character === '"') at = endOfString(text, at) - 1;
+    if (character === '"') at = findStringEnd(text, at) - 1;
     else if (character === "{" || character === "[") open.push(at);
     else if (character === "}" || character === "]") {
       const start = open.pop()!;
@@ -72,7 +72,7 @@ class PieceWriter {
       let key: string | null = null;
       at = skipWhitespace(this.#text, at);
       if (keys) {
-        const keyEnd = endOfString(this.#text, at);
+        const keyEnd = findStringEnd(this.#text, at);
         key = JSON.parse(this.#text.slice(at, keyEnd)) as string;
         if (keys.has(key) || INTEGER_KEY.test(key)) return [normalize(this.#text.slice(start, end))];
         keys.add(key);
@@ -88,7 +88,7 @@ class PieceWriter {
         pieceStart = at + 1;
         continue;
       }
-      at = endOfSmallValue(this.#text, at);
+      at = findValueEnd(this.#text, at);
       if (at - pieceStart < this.#pieceLength && at < end - 1) continue;
       endPiece(at);
       pieceStart = at + 1;
@@ -97,31 +97,4 @@ class PieceWriter {
     written.push(closing);
     return written;
   }
-}
-
-/** The comma or the closing bracket after it. */
-function endOfSmallValue(text: string, start: number): number {
-  let depth = 0;
-  for (let at = start; ; at++) {
-    const character = text[at]!;
-    if (character === '"') at = endOfString(text, at) - 1;
-    else if (character === "{" || character === "[") depth++;
-    else if (depth === 0 && (character === "," || character === "}" || character === "]")) return at;
-    else if (character === "}" || character === "]") depth--;
-  }
-}
-
-/** After its closing quote. */
-function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
-    let backslashes = 0;
-    while (text[at - 1 - backslashes] === "\\") backslashes++;
-    if (backslashes % 2 === 0) return at + 1;
-  }
-}
-
-function skipWhitespace(text: string, start: number): number {
-  let at = start;
-  while (text.charCodeAt(at) <= 32) at++;
-  return at;
 }
