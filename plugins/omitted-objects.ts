@@ -2,6 +2,7 @@ import { type GraphQLSchema, isObjectType } from "grafast/graphql";
 import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
 import type { Catalog } from "../engine/catalog/catalog.ts";
 import { quotedName } from "../engine/pg-client/quoted-name.ts";
+import { mayCallRoutine, mayNameColumn, mayNameTable } from "../engine/statement/plan/find-target.ts";
 import type { SchemaResource } from "./table.ts";
 
 const UNQUOTED_NAME = /^[a-z_][a-z0-9_$]*$/;
@@ -27,23 +28,17 @@ export type ObjectHolder = {
   readonly column?: string;
 };
 
-const TABLE_PRIVILEGES = ["select", "insert", "update", "delete"] as const;
-
 /** Whether the role may use the object in some way, so that its name is no secret. */
 export function isKnownTo(role: string, { holder }: OmittedObject, catalog: Catalog): boolean {
-  const schema = holder && catalog.schemas.get(holder.schema);
-  if (!schema || !catalog.hasPrivilege(role, "usage", schema)) return false;
-  if (holder.kind === "function") {
-    return (schema.routines.get(holder.name) ?? []).some((routine) => catalog.hasPrivilege(role, "execute", routine));
+  if (!holder) return false;
+  const { kind, schema, name, column } = holder;
+  if (kind === "function") {
+    const routines = catalog.schemas.get(schema)?.routines.get(name) ?? [];
+    return routines.some((routine) => mayCallRoutine(catalog, role, routine));
   }
   const table = catalog.findTable(holder);
-  if (!table) return false;
-  const columns = holder.column === undefined ? [...table.columns.keys()] : [holder.column];
-  return TABLE_PRIVILEGES.some(
-    (privilege) =>
-      catalog.hasPrivilege(role, privilege, table) ||
-      columns.some((column) => catalog.hasPrivilege(role, privilege, table, column)),
-  );
+  if (!table || !mayNameTable(catalog, role, table)) return false;
+  return column === undefined || mayNameColumn(catalog, role, table, column);
 }
 
 /** Functions without a field, because GraphQL has no type for a parameter or the result. */

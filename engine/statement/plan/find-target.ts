@@ -302,7 +302,8 @@ export function mayNameColumn(catalog: Catalog, role: string, table: CatalogTabl
   return COLUMN_PRIVILEGES.some((privilege) => catalog.hasPrivilege(role, privilege, table, column));
 }
 
-function mayCallRoutine(catalog: Catalog, role: string, routine: Routine): boolean {
+/** Whether an error may name the function to the role: only if the role may call it. */
+export function mayCallRoutine(catalog: Catalog, role: string, routine: Routine): boolean {
   return mayUseSchema(catalog, role, routine.schema) && catalog.hasPrivilege(role, "execute", routine);
 }
 
