@@ -5,7 +5,8 @@ import type { CatalogTable } from "./tables.ts";
 /** The message of a Postgres error for users, and the input column that it is about. */
 export type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
 
-const INVALID_VALUE = "A value is not acceptable.";
+/** For values that are explained no better. */
+export const INVALID_VALUE = "A value is not acceptable.";
 
 /** By SQLSTATE, or by its class: where Postgres's own words would name tables, roles or SQL. */
 const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {

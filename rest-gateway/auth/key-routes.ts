@@ -2,6 +2,7 @@ import { type ApiKey, parseExpiryDate } from "../../engine/accounts/api-keys.ts"
 import { userIdOf } from "../../engine/accounts/validate-claims.ts";
 import { bypassesPolicies } from "../../engine/catalog/access.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { commandLine } from "../../engine/command-line.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { isAdministrator } from "../../engine/identity/caller.ts";
 import type { TokenKeys } from "../../engine/identity/token-keys.ts";
@@ -88,7 +89,7 @@ export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
 /** Such a key has the power of SQL as the owner. */
 function bypassingKeyRefused(role: string): HttpError {
   return new HttpError(403, "PERMISSION_DENIED", `Policies do not bind the role "${role}".`, {
-    hint: `Set STUDIO_SQL=on to let administrators make such keys, or use: npm run keys -- create --role ${role}`,
+    hint: `Set STUDIO_SQL=on to let administrators make such keys, or use: ${commandLine("keys", `create --role ${role}`)}`,
   });
 }
 

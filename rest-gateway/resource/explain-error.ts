@@ -1,6 +1,11 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { databaseErrorMessage, invalidValueMessage, isOfSqlText } from "../../engine/catalog/database-error-message.ts";
+import {
+  databaseErrorMessage,
+  INVALID_VALUE,
+  invalidValueMessage,
+  isOfSqlText,
+} from "../../engine/catalog/database-error-message.ts";
 import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
 import {
   ANONYMOUS_NOT_SERVED,
@@ -123,7 +128,7 @@ function explainValueError({ code = "" }: pg.DatabaseError, [first, ...others]: 
   if (fault) return fault;
   const format = first && formatOf(first.type);
   const isSame = others.every(({ type }) => formatOf(type) === format);
-  return format && isSame ? `This must be ${format}.` : "A value is not acceptable.";
+  return format && isSame ? `This must be ${format}.` : INVALID_VALUE;
 }
 
 function formatOf(declaredType: DataType): string {
