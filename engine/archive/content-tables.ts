@@ -49,7 +49,7 @@ async function queryTables(client: pg.ClientBase, query: string): Promise<Conten
 export async function relationsOfKind(client: pg.ClientBase, kind: "S" | "m", onlyContent: boolean): Promise<string[]> {
   const { rows } = await client.query<{ schema: string; name: string }>(
     `select nspname as schema, relname as name from pg_class c join pg_namespace n on n.oid = relnamespace
-      where relkind = $1 and ${IS_ARCHIVED} and (${OWN_SCHEMAS} or not $2) ${ORDER}`,
+      where relkind = $1 and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) and (${OWN_SCHEMAS} or not $2) ${ORDER}`,
     [kind, onlyContent],
   );
   return rows.map(({ schema, name }) => quotedName(schema, name));

@@ -110,7 +110,8 @@ async function serverVersion(client: pg.ClientBase): Promise<string> {
 
 async function* tableRows(client: pg.ClientBase, { table, condition }: ContentTable): AsyncGenerator<string> {
   await client.query(
-    `declare archived no scroll cursor for select t::text as row from only ${table} as t ${condition}`,
+    // `t` alone is a column if the table has one of this name; `t.*` is always the row.
+    `declare archived no scroll cursor for select (t.*)::text as row from only ${table} as t ${condition}`,
   );
   for (;;) {
     const { rows } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);

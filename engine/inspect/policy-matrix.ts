@@ -141,8 +141,8 @@ type TableSample = { readonly total: number | null; readonly samples: readonly s
 async function readSamples(name: string, owner: pg.ClientBase): Promise<TableSample> {
   try {
     const { rows } = await owner.query<{ total: number; samples: string[] }>(
-      `select (select count(*)::float8 from ${name}) as total,
-        array(select to_json(t)::text from ${name} as t limit ${MAX_SAMPLES}) as samples`,
+      `select (select pg_catalog.count(*)::float8 from ${name}) as total,
+        array(select pg_catalog.to_json(t.*)::text from ${name} as t limit ${MAX_SAMPLES}) as samples`,
     );
     return rows[0]!;
   } catch (error) {

@@ -366,6 +366,12 @@ export const comments = `
     and not exists (
       select from pg_depend as membership
       where membership.classid = classoid and membership.objid = objoid and membership.deptype = 'e'
+    )
+    and not exists (
+      select from pg_depend as part join pg_depend as membership
+        on membership.classid = part.refclassid and membership.objid = part.refobjid and membership.deptype = 'e'
+      where part.classid = classoid and part.objid = objoid and part.deptype in ('a', 'i')
+        and part.refclassid = 'pg_class'::regclass and classoid <> 'pg_policy'::regclass
     )`;
 
 /** The name of an object, such as `table public.notes`; `catalogue` is its system catalogue, such as pg_class. */

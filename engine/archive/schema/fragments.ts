@@ -13,6 +13,11 @@ export function isExtensionMember(catalog: string, oid: string): string {
   )`;
 }
 
+/** Whether a relation was not created by an extension, which creates what belongs to its relations, too. */
+export function isOwnRelation(oid: string): string {
+  return `not ${isExtensionMember("pg_class", oid)}`;
+}
+
 /** Whether a relation is permanent, outside of the schemas that Postgres maintains. */
 export const IS_PERMANENT = `class.relpersistence <> 't' and class.relnamespace <> 'pg_toast'::regnamespace`;
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { comments } from "../../schema-dump/dump-schema.ts";
 import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../archive-format.ts";
-import { FIRST_OBJECT_ID, IS_PERMANENT, isOwn } from "./fragments.ts";
+import { FIRST_OBJECT_ID, IS_PERMANENT, isOwn, isOwnRelation } from "./fragments.ts";
 import {
   eventTriggerOwners,
   grantStatements,
@@ -140,7 +140,11 @@ async function requireAllWritten(
        and not exists (
          select from pg_class as class left join pg_index on indexrelid = class.oid
          where item.catalog = 'pg_class'::regclass and class.oid = item.oid
-           and (not (${IS_PERMANENT}) or relkind = 'i' and not indisvalid)
+           and (not (${IS_PERMANENT}) or relkind = 'i' and not indisvalid or not (${isOwnRelation("indrelid")}))
+       )
+       and not exists (
+         select from pg_statistic_ext as statistics
+         where item.catalog = 'pg_statistic_ext'::regclass and statistics.oid = item.oid and not (${isOwnRelation("stxrelid")})
        )`,
   );
   const known = new Set(created.map(keyOf));

@@ -1,4 +1,13 @@
-import { foreignOptions, IS_PERMANENT, isOwn, objectName, objects, roleName } from "./fragments.ts";
+import {
+  FIRST_OBJECT_ID,
+  foreignOptions,
+  IS_PERMANENT,
+  isOwn,
+  isOwnRelation,
+  objectName,
+  objects,
+  roleName,
+} from "./fragments.ts";
 
 const notNull = (version: number) =>
   version >= 180000
@@ -107,7 +116,7 @@ const indexes = objects("pg_class", "class.oid", {
   statement: "pg_get_indexdef(class.oid)",
   from: "pg_class as class join pg_index on indexrelid = class.oid",
   // An index whose creation failed is not valid.
-  where: `(indisvalid or relkind = 'I') and ${IS_PERMANENT} and not exists (
+  where: `(indisvalid or relkind = 'I') and ${IS_PERMANENT} and ${isOwnRelation("indrelid")} and not exists (
     select from pg_constraint where conindid = indexrelid and conrelid = indrelid and contype in ('p', 'u', 'x')
   )`,
 });
@@ -120,7 +129,7 @@ const constraints = objects("pg_constraint", "item.oid", {
     class.oid::regclass, conname, pg_get_constraintdef(item.oid)
   )`,
   from: "pg_constraint as item join pg_class as class on class.oid = conrelid",
-  where: `contype in ('p', 'u', 'x') or contype = 'c' and conislocal`,
+  where: `(contype in ('p', 'u', 'x') or contype = 'c' and conislocal) and ${isOwnRelation("conrelid")}`,
 });
 
 const foreignKeys = objects("pg_constraint", "item.oid", {
@@ -128,7 +137,7 @@ const foreignKeys = objects("pg_constraint", "item.oid", {
     'alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(item.oid)
   )`,
   from: "pg_constraint as item",
-  where: "contype = 'f' and conparentid = 0",
+  where: `contype = 'f' and conparentid = 0 and ${isOwnRelation("conrelid")}`,
 });
 
 const defaults = objects("pg_attrdef", "item.oid", {
@@ -139,7 +148,7 @@ const defaults = objects("pg_attrdef", "item.oid", {
   from: `pg_attrdef as item
     join pg_class as class on class.oid = adrelid
     join pg_attribute on attrelid = adrelid and attnum = adnum`,
-  where: `attgenerated = '' and ${IS_PERMANENT}`,
+  where: `attgenerated = '' and ${IS_PERMANENT} and ${isOwnRelation("adrelid")}`,
 });
 
 const rules = objects("pg_rewrite", "item.oid", {
@@ -148,7 +157,7 @@ const rules = objects("pg_rewrite", "item.oid", {
     '; alter table ' || ev_class::regclass || ' ' || ${firing("ev_enabled")} || ' rule ' || quote_ident(rulename)
   )`,
   from: "pg_rewrite as item",
-  where: "rulename <> '_RETURN'",
+  where: `rulename <> '_RETURN' and ${isOwnRelation("ev_class")}`,
 });
 
 const triggers = objects("pg_trigger", "item.oid", {
@@ -157,11 +166,13 @@ const triggers = objects("pg_trigger", "item.oid", {
     '; alter table ' || tgrelid::regclass || ' ' || ${firing("tgenabled")} || ' trigger ' || quote_ident(tgname)
   )`,
   from: "pg_trigger as item",
-  where: "not tgisinternal and tgparentid = 0",
+  where: `not tgisinternal and tgparentid = 0 and ${isOwnRelation("tgrelid")}`,
 });
 
 const policies = objects("pg_policy", "item.oid", {
+  // The table of an extension may have it already.
   statement: `concat(
+    case when not (${isOwnRelation("polrelid")}) then format('drop policy if exists %I on %s; ', polname, polrelid::regclass) end,
     format('create policy %I on %s', polname, polrelid::regclass),
     case when not polpermissive then ' as restrictive' end,
     ' for ', case polcmd
@@ -180,7 +191,7 @@ const statistics = objects("pg_statistic_ext", "item.oid", {
     format('; alter statistics %I.%I set statistics ', nspname, stxname) || case when stxstattarget >= 0 then stxstattarget end
   )`,
   from: "pg_statistic_ext as item join pg_namespace on pg_namespace.oid = stxnamespace",
-  where: "true",
+  where: isOwnRelation("stxrelid"),
 });
 
 const eventTriggers = objects("pg_event_trigger", "item.oid", {
@@ -194,13 +205,18 @@ const eventTriggers = objects("pg_event_trigger", "item.oid", {
   where: "true",
 });
 
+/** Not of an extension, which sets what belongs to its relations itself. */
+const IS_OWN_CLASS = `${isOwn("pg_class", "class.oid")} and not exists (
+  select from pg_index as part where part.indexrelid = class.oid and not (${isOwnRelation("part.indrelid")})
+)`;
+
 /** Statements about a part of a table, whose catalog row has no number. */
-function alterations(statement: string, from: string, where: string): string {
+function alterations(statement: string, from: string, where: string, isIncluded = IS_OWN_CLASS): string {
   return `
     select 'pg_class'::regclass::oid as catalog, class.oid, ${objectName("pg_class", "class.oid")} as object,
       ${statement} as statement
     from ${from}
-    where ${isOwn("pg_class", "class.oid")} and ${IS_PERMANENT} and ${where}`;
+    where ${isIncluded} and ${IS_PERMANENT} and ${where}`;
 }
 
 const attachedPartitions = alterations(
@@ -251,6 +267,8 @@ const tableSettings = alterations(
     (relreplident = 'n', 'replica identity nothing')
   ) as flag (holds, setting)`,
   "relkind in ('r', 'p') and holds",
+  // Those of an extension's tables are set by administrators, too.
+  `class.oid >= ${FIRST_OBJECT_ID}`,
 );
 
 const indexSettings = alterations(

@@ -21,6 +21,35 @@ const DROP_ROLES = `drop role if exists backup_clerk, "backup Reader"`;
 const run = (url: string, statement: string) => withClient(url, (client) => client.query(statement));
 const settingsFor = (url: string) => ({ url, shadowUrl: "", rootUrl: urlOf("postgres", "postgres"), histories: [] });
 
+/** Makes `create extension citext` create tables, too, as PostGIS does: keys, indexes, triggers, rules, and rows of its own and of users. */
+const EXTENSION_OF_TABLES = `
+  create function public.make_tables() returns event_trigger language plpgsql as $do$
+  declare
+    v_extension pg_catalog.oid := (select oid from pg_catalog.pg_extension where extname = 'citext');
+  begin
+    create table public.systems (
+      id integer constraint systems_pkey primary key constraint systems_id_check check (id > 0),
+      name text default 'none', code integer generated always as identity
+    );
+    comment on constraint systems_pkey on public.systems is 'Of the extension.';
+    create sequence public.system_numbers start 40;
+    create index systems_name on public.systems (name);
+    create statistics public.systems_statistics on id, name from public.systems;
+    create rule quiet as on delete to public.systems where old.id = 1 do instead nothing;
+    create trigger unchanged before update on public.systems for each row execute function pg_catalog.suppress_redundant_updates_trigger();
+    insert into public.systems values (1, 'of the extension');
+    perform pg_catalog.nextval('public.system_numbers');
+    alter extension citext add table public.systems;
+    alter extension citext add sequence public.system_numbers;
+    update pg_catalog.pg_extension
+    set extconfig = array['public.systems'::regclass::oid, 'public.system_numbers'::regclass::oid],
+      extcondition = array['where id >= 9000', '']
+    where oid = v_extension;
+    drop event trigger making_tables;
+    drop function public.make_tables();
+  end $do$;
+  create event trigger making_tables on ddl_command_end when tag in ('CREATE EXTENSION') execute function public.make_tables()`;
+
 let folder: string;
 let file: string;
 beforeEach(async () => {
@@ -157,6 +186,46 @@ describe("a database", () => {
     await expect(checkArchive(file, settingsFor(target.ownerUrl))).rejects.toThrow(
       'A row of "public"."notes" differs from the backup',
     );
+  });
+
+  test("keeps each row of a table whose column, schema or type is named as an alias of the backup", async () => {
+    await run(
+      source.ownerUrl,
+      `create table public.tiny (id integer primary key, t text, "row" text);
+       insert into public.tiny values (1, '(7,secret of another,)', '(8,,)'), (2, null, null)`,
+    );
+    await writeArchive(source.ownerUrl, file);
+    await checkArchive(file, settingsFor(target.ownerUrl));
+    expect((await run(target.ownerUrl, "select * from public.tiny order by id")).rows).toEqual([
+      { id: 1, t: "(7,secret of another,)", row: "(8,,)" },
+      { id: 2, t: null, row: null },
+    ]);
+  });
+
+  test("leaves to an extension what belongs to its tables, but for rows and policies of users", async () => {
+    await run(target.ownerUrl, EXTENSION_OF_TABLES);
+    await run(source.ownerUrl, EXTENSION_OF_TABLES);
+    await run(
+      source.ownerUrl,
+      `create extension citext;
+       insert into public.systems (id, name) values (9000, 'of a user');
+       select nextval('public.system_numbers');
+       alter table public.systems enable row level security;
+       create policy everybody on public.systems using (true);
+       create table public.places (id integer primary key, system integer references public.systems)`,
+    );
+    await writeArchive(source.ownerUrl, file);
+    expect((await checkArchive(file, settingsFor(target.ownerUrl))).warnings).toEqual([]);
+    const read = `select id, (select last_value::int from public.system_numbers) as number,
+        (select count(*)::int from pg_constraint where conrelid = 'public.systems'::regclass and contype <> 'n') as constraints,
+        (select count(*)::int from pg_trigger where tgrelid = 'public.systems'::regclass and not tgisinternal) as triggers,
+        (select relrowsecurity from pg_class where oid = 'public.systems'::regclass) as secured
+      from public.systems order by id`;
+    expect((await run(target.ownerUrl, read)).rows).toEqual((await run(source.ownerUrl, read)).rows);
+    expect((await run(target.ownerUrl, read)).rows).toEqual([
+      { id: 1, number: 41, constraints: 2, triggers: 1, secured: true },
+      { id: 9000, number: 41, constraints: 2, triggers: 1, secured: true },
+    ]);
   });
 
   test("stays empty if a statement of the backup fails", async () => {
