@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { TaskList } from "graphile-worker";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
 import { ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
@@ -19,7 +20,7 @@ import type { PostgresUrls } from "./engine/postgres/served-postgres.ts";
 import { openReplication } from "./engine/replication/change-stream.ts";
 import type { ReplicationStream } from "./engine/replication/changes.ts";
 import { REALTIME_PUBLICATION } from "./engine/replication/replication-slots.ts";
-import { hasTasks, type JobRunner, startJobRunner } from "./engine/tasks/job-runner.ts";
+import { hasTasks, type JobLane, type JobRunner, startJobRunner } from "./engine/tasks/job-runner.ts";
 import { openSchedules } from "./engine/tasks/schedules.ts";
 import { makeCsrfProtection } from "./http/csrf-protection.ts";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "./plugins/server/graphql.ts";
@@ -41,7 +42,7 @@ import {
 import { warnOfDisplacedTables } from "./rest-gateway/resource/collections.ts";
 import { defaultVersion, makeVersionReader } from "./rest-gateway/resource/versions.ts";
 import { makeQueueTask, type QueueTask } from "./rest-gateway/tasks/task-queue.ts";
-import { maintainTasks, makeTaskList, makeTaskRunner } from "./rest-gateway/tasks/task-runner.ts";
+import { maintainTasks, makeTaskList, makeTaskRunner, type TaskLane } from "./rest-gateway/tasks/task-runner.ts";
 import { startWebhooks, type WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
 import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./service-core.ts";
 import type { MetricsDependencies } from "./service-metrics.ts";
@@ -146,10 +147,14 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   };
 }
 
-function makeTaskQueue({ asOwner, config }: ServiceCore, versions: ReturnType<typeof makeVersionReader>): QueueTask {
+function makeTaskQueue(
+  { asOwner, config, settings }: ServiceCore,
+  versions: ReturnType<typeof makeVersionReader>,
+): QueueTask {
   return makeQueueTask({
     asOwner,
     publicUrl: config.publicUrl,
+    anonRole: () => settings.current().anonRole,
     defaultVersion: async () => defaultVersion(await versions())?.number ?? 1,
   });
 }
@@ -344,6 +349,28 @@ function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): S
     : new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, log });
 }
 
+/** A backup may take hours, and the clock of the schedules must not wait for one. */
+const CLOCK_CONCURRENCY = 2;
+
+/** What the service runs for itself waits neither for callers nor, on the clock, for functions that the schedules call. */
+function jobLanes(
+  { taskConcurrency }: Config,
+  { schedules, backups }: Pick<JobKinds, "schedules" | "backups">,
+  tasksOf: (lane: TaskLane) => TaskList,
+): readonly JobLane[] {
+  const lanes = [
+    {
+      tasks: { ...schedules?.tasks, ...backups?.tasks },
+      concurrency: CLOCK_CONCURRENCY,
+      crons: [schedules?.cron, backups?.cron].filter((cron) => cron !== undefined),
+    },
+    { tasks: tasksOf("system"), concurrency: taskConcurrency },
+    { tasks: tasksOf("caller"), concurrency: taskConcurrency },
+    { tasks: tasksOf("anonymous"), concurrency: Math.ceil(taskConcurrency / 2) },
+  ];
+  return lanes.filter(({ tasks }) => Object.keys(tasks).length > 0);
+}
+
 type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 
 /** Runs the tasks that requests have queued, schedules and scheduled backups. */
@@ -364,9 +391,7 @@ async function openJobs(
   });
   const jobs = await startJobRunner({
     url: postgres.directUrl,
-    concurrency: config.taskConcurrency,
-    tasks: { ...(hasTasks && makeTaskList(taskRunner)), ...schedules?.tasks, ...backups?.tasks },
-    crons: [schedules?.cron, backups?.cron].filter((cron) => cron !== undefined),
+    lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
     maintain: async () => {
       if (hasTasks) await maintainTasks(asOwner);
       await schedules?.processLate();

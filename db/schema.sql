@@ -856,16 +856,37 @@ comment on constraint users_username_max_length on auth.users is 'Give a user na
 comment on index auth.users_username_any_case_key is 'This user name is already taken.';
 comment on table auth.users is 'Accounts. A user without a row cannot sign in.';
 
+-- table private.bounds
+create table private.bounds (
+  name text not null,
+  bound bigint not null,
+  used bigint default 0 not null,
+  used_at timestamp with time zone default '-infinity'::timestamp with time zone not null,
+  constraint bounds_pkey PRIMARY KEY (name),
+  constraint bounds_bound_check CHECK ((bound >= 0))
+);
+alter table private.bounds enable row level security;
+comment on column private.bounds.bound is 'The number of rows or bytes.';
+comment on column private.bounds.name is 'What is bounded.';
+comment on column private.bounds.used is 'How much there was when it was last counted; 0 where each request counts.';
+comment on column private.bounds.used_at is 'When it was last counted.';
+comment on table private.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
+
 -- table private.kept_answers
 create table private.kept_answers (
   id bytea not null,
   sealed_answer bytea not null,
   expires_at timestamp with time zone not null,
+  caller_key text default ''::text not null,
+  bytes bigint default 0 not null,
   constraint kept_answers_pkey PRIMARY KEY (id),
   constraint kept_answers_id_check CHECK ((octet_length(id) = 32))
 );
 CREATE INDEX kept_answers_expires_at_idx ON private.kept_answers USING btree (expires_at);
+CREATE INDEX kept_answers_of_caller ON private.kept_answers USING btree (caller_key text_pattern_ops) INCLUDE (bytes);
 alter table private.kept_answers enable row level security;
+comment on column private.kept_answers.bytes is 'The size of the response.';
+comment on column private.kept_answers.caller_key is 'The user, API key or address that shares a quota.';
 comment on column private.kept_answers.id is 'Derived from the key and from the caller.';
 comment on column private.kept_answers.sealed_answer is 'The response and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
 comment on table private.kept_answers is 'Responses that are repeated for the same Idempotency-Key until they expire.';
@@ -896,6 +917,18 @@ comment on column private.schedule_clock.is_only is 'There is one row.';
 comment on column private.schedule_clock.processed is 'The last minute that was processed.';
 comment on table private.schedule_clock is 'How far the schedules are processed.';
 
+-- table private.task_lanes
+create table private.task_lanes (
+  name text not null,
+  turn bigint default 0 not null,
+  constraint task_lanes_pkey PRIMARY KEY (name),
+  constraint task_lanes_name_check CHECK ((name = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text])))
+);
+alter table private.task_lanes enable row level security;
+comment on column private.task_lanes.name is 'system: schedules and api.enqueue_as; caller; anonymous: callers without an account, and anonymous accounts.';
+comment on column private.task_lanes.turn is 'The turn of the task that began last.';
+comment on table private.task_lanes is 'Tasks that take turns: those of the service, of callers, and of anonymous callers.';
+
 -- table private.tasks
 create table private.tasks (
   id uuid default gen_random_uuid() not null,
@@ -916,20 +949,32 @@ create table private.tasks (
   run_at timestamp with time zone default now() not null,
   key text,
   time_limit interval,
+  lane text default 'caller'::text not null,
+  caller_key text default ''::text not null,
+  turn bigint,
+  attempts integer default 0 not null,
+  bytes bigint default 0 not null,
   constraint tasks_pkey PRIMARY KEY (id),
+  constraint tasks_lane_check CHECK ((lane = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text]))),
   constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
+CREATE INDEX tasks_by_turn ON private.tasks USING btree (lane, turn, run_at) WHERE (status = 'queued'::text);
 CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
 CREATE INDEX tasks_failed ON private.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
+CREATE INDEX tasks_of_caller ON private.tasks USING btree (caller_key) INCLUDE (bytes);
 CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
+CREATE INDEX tasks_running ON private.tasks USING btree (lane, caller_key) WHERE (status = 'running'::text);
 CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
-CREATE UNIQUE INDEX tasks_waiting_key ON private.tasks USING btree (owner, key) WHERE (status = 'queued'::text);
+CREATE UNIQUE INDEX tasks_waiting_key ON private.tasks USING btree (owner, key) WHERE ((status = 'queued'::text) AND (attempts = 0));
 CREATE TRIGGER _500_end_run AFTER DELETE ON private.tasks FOR EACH ROW WHEN (((old.function IS NOT NULL) AND (old.finished_at IS NULL))) EXECUTE FUNCTION private.tg__follow_schedule_run();
 CREATE TRIGGER _500_follow_run AFTER UPDATE OF status ON private.tasks FOR EACH ROW WHEN ((new.function IS NOT NULL)) EXECUTE FUNCTION private.tg__follow_schedule_run();
 alter table private.tasks enable row level security;
 comment on column private.tasks.arguments is 'The arguments of the function by their names.';
+comment on column private.tasks.attempts is 'How often it was begun.';
 comment on column private.tasks.body is 'The request''s body.';
+comment on column private.tasks.bytes is 'The approximate size of the request or of the result.';
 comment on column private.tasks.caller is 'Role and claims in which it runs.';
+comment on column private.tasks.caller_key is 'The user, API key, address or schedule; tasks with the same value share bounds and take one turn.';
 comment on column private.tasks.created_at is 'When the request was received.';
 comment on column private.tasks.error is 'The error response; null unless it failed.';
 comment on column private.tasks.expires_at is 'When it is deleted.';
@@ -937,6 +982,7 @@ comment on column private.tasks.finished_at is 'When it was done or had failed.'
 comment on column private.tasks.function is 'Name and parameter types of the function; null for a request.';
 comment on column private.tasks.id is 'Sent to the client. For callers without an identity it is the only key to the task.';
 comment on column private.tasks.key is 'Of the tasks of an owner with the same key at most one waits.';
+comment on column private.tasks.lane is 'Which tasks it takes turns with.';
 comment on column private.tasks.owner is 'The user whose task it is, or the role where there is no user.';
 comment on column private.tasks.request is 'The request without its credentials; empty for a function call.';
 comment on column private.tasks.result is 'The response; null until it is done.';
@@ -944,6 +990,7 @@ comment on column private.tasks.run_at is 'When it is due.';
 comment on column private.tasks.started_at is 'When the latest attempt began.';
 comment on column private.tasks.status is 'queued, running, done or failed.';
 comment on column private.tasks.time_limit is 'How long it may run; null for the limit of the service.';
+comment on column private.tasks.turn is 'The place among the tasks of its lane; null until it is due.';
 comment on column private.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
 comment on table private.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
 
@@ -1315,14 +1362,7 @@ begin
     raise exception 'A key needs a caller with a user' using errcode = 'WRONG', detail = 'key',
       hint = 'Callers whose claims have no "sub" share their role, and would replace each other''s tasks.';
   end if;
-  if (
-    select count(*) >= 1000 from (
-      select from private.tasks
-      where tasks.owner = v_owner and tasks.finished_at is null limit 1000
-    ) as unfinished
-  ) then
-    raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
-  end if;
+  perform private.check_task_bounds(private.task_lane(v_role, v_claims), v_owner, v_role);
   return private.queue_call(v_role, v_claims, function, arguments, run_at, key);
 end;
 $function$;
@@ -1334,7 +1374,7 @@ CREATE OR REPLACE FUNCTION api.enqueue_as(role text, function text, arguments js
  RETURNS uuid
  LANGUAGE sql
 BEGIN ATOMIC
- SELECT private.queue_call(role, claims, function, arguments, run_at, key) AS queue_call;
+ SELECT private.queue_call(role, claims, function, arguments, run_at, key, lane => 'system'::text) AS queue_call;
 END;
 comment on function api.enqueue_as(text,text,jsonb,timestamp with time zone,text,jsonb) is 'Queues a call of a function as a role of the owner''s choice. For triggers with the rights of the owner, and for the owner.';
 
@@ -5114,22 +5154,69 @@ end;
 $function$;
 comment on function private.begin_schedule_minutes(timestamp with time zone) is 'Locks the clock until the end of the transaction, and returns how far the schedules are to be processed; called by the service as the owner.';
 
--- function private.begin_task(uuid)
-CREATE OR REPLACE FUNCTION private.begin_task(id uuid)
- RETURNS TABLE(caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval)
+-- function private.begin_task(text)
+CREATE OR REPLACE FUNCTION private.begin_task(lane text)
+ RETURNS TABLE(id uuid, caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval, attempts integer)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  v_turn bigint;
+  v_limit bigint := private.bound(case begin_task.lane
+    when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
+  end);
+  v_id uuid;
+begin
+  select task_lanes.turn into v_turn from private.task_lanes where name = begin_task.lane for update;
+  with due as materialized (
+    select tasks.id, tasks.caller_key, tasks.run_at, tasks.created_at from private.tasks
+    where tasks.lane = begin_task.lane and tasks.status = 'queued' and tasks.turn is null and tasks.run_at <= clock_timestamp()
+    for update skip locked
+  ), placed as (
+    select due.id, greatest(v_turn, latest.turn)
+      + row_number() over (partition by due.caller_key order by due.run_at, due.created_at, due.id) as turn
+    from due
+    left join (
+      select waiting.caller_key, max(waiting.turn) as turn from private.tasks as waiting
+      where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn is not null
+        and waiting.caller_key in (select due.caller_key from due)
+      group by 1
+    ) as latest using (caller_key)
+  )
+  update private.tasks set turn = placed.turn from placed where tasks.id = placed.id;
+
+  select waiting.id, waiting.turn into v_id, v_turn from private.tasks as waiting
+    where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn is not null and (
+      v_limit is null
+      or v_limit > (
+        select count(*) from private.tasks as running
+        where running.lane = waiting.lane and running.caller_key = waiting.caller_key and running.status = 'running'
+      )
+      or exists (select from pg_roles where rolname = waiting.caller ->> 'role' and rolbypassrls)
+    )
+    order by waiting.turn, waiting.run_at limit 1 for update skip locked;
+  if v_id is null then
+    return;
+  end if;
+  update private.task_lanes set turn = greatest(turn, v_turn) where name = begin_task.lane;
+  return query
+    update private.tasks set status = 'running', started_at = clock_timestamp(), attempts = tasks.attempts + 1
+      where tasks.id = v_id
+      returning tasks.id, tasks.caller, tasks.request, tasks.body, tasks.function, tasks.arguments,
+        private.call_statement(tasks.function, tasks.arguments),
+        tasks.time_limit, tasks.attempts;
+end;
+$function$;
+comment on function private.begin_task(text) is 'Chooses the task of a lane that is to run next, if one is due; called by the service as the owner.';
+
+-- function private.bound(text)
+CREATE OR REPLACE FUNCTION private.bound(name text)
+ RETURNS bigint
  LANGUAGE sql
-BEGIN ATOMIC
- UPDATE private.tasks SET status = 'running'::text, started_at = now()
-   WHERE ((tasks.id = begin_task.id) AND (tasks.finished_at IS NULL) AND (tasks.run_at <= now()))
-   RETURNING tasks.caller,
-     tasks.request,
-     tasks.body,
-     tasks.function,
-     tasks.arguments,
-     private.call_statement(tasks.function, tasks.arguments) AS call_statement,
-     tasks.time_limit;
-END;
-comment on function private.begin_task(uuid) is 'The task to run; called by the service as the owner.';
+ STABLE PARALLEL SAFE
+RETURN (SELECT bounds.bound FROM private.bounds WHERE (bounds.name = bound.name));
+comment on function private.bound(text) is 'How much of something may be kept; changed by an update of private.bounds.';
 
 -- function private.call_statement(text,jsonb)
 CREATE OR REPLACE FUNCTION private.call_statement(function text, arguments jsonb)
@@ -5279,6 +5366,50 @@ end;
 $function$;
 comment on function private.check_cron(text) is 'Raises if the cron text cannot be read, or names no day that exists.';
 
+-- function private.check_task_bounds(text,text,text)
+CREATE OR REPLACE FUNCTION private.check_task_bounds(lane text, caller_key text, role text)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_is_anonymous boolean := lane = 'anonymous';
+  v_waiting bigint := private.bound(case when v_is_anonymous then 'tasks of an anonymous caller' else 'tasks of a caller' end);
+  v_kept bigint := private.bound(case when v_is_anonymous then 'kept tasks of an anonymous caller' else 'kept tasks of a caller' end);
+  v_bytes bigint := private.bound('bytes of tasks of a caller');
+  v_all bigint := private.bound('tasks of all anonymous callers');
+begin
+  if (
+    select count(*) >= v_waiting from (
+      select from private.tasks
+      where tasks.caller_key = check_task_bounds.caller_key and tasks.finished_at is null limit v_waiting
+    ) as unfinished
+  ) then
+    raise exception '% tasks of yours are waiting already', v_waiting using errcode = 'TOMNY';
+  end if;
+  if exists (select from pg_roles where rolname = role and rolbypassrls) then
+    return;
+  end if;
+  if (
+    select count(*) >= v_kept or sum(bytes) >= v_bytes from (
+      select tasks.bytes from private.tasks where tasks.caller_key = check_task_bounds.caller_key limit v_kept
+    ) as kept
+  ) then
+    raise exception 'Too many tasks of yours are kept' using errcode = 'TOMNY',
+      hint = 'Delete finished tasks, or wait: they are deleted a day after their end.';
+  end if;
+  if v_is_anonymous and (
+    select count(*) >= v_all from (
+      select from private.tasks where tasks.lane = 'anonymous' and tasks.finished_at is null limit v_all
+    ) as unfinished
+  ) then
+    raise exception 'Too many tasks of anonymous callers are waiting' using errcode = 'TOMNY', hint = 'Sign in, or try again later.';
+  end if;
+end;
+$function$;
+comment on function private.check_task_bounds(text,text,text) is 'Refuses one more task of a caller who has too many.';
+
 -- function private.check_task_role(text)
 CREATE OR REPLACE FUNCTION private.check_task_role(role text)
  RETURNS void
@@ -5315,8 +5446,8 @@ end;
 $function$;
 comment on function private.check_task_role(text) is 'Refuses roles that tasks cannot or must not run as.';
 
--- function private.claim_response(text)
-CREATE OR REPLACE FUNCTION private.claim_response(place text, OUT is_claimed boolean, OUT answer text)
+-- function private.claim_response(text,text,text)
+CREATE OR REPLACE FUNCTION private.claim_response(place text, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, OUT is_claimed boolean, OUT answer text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -5324,6 +5455,8 @@ CREATE OR REPLACE FUNCTION private.claim_response(place text, OUT is_claimed boo
 AS $function$
 declare
   v_id bytea := decode(place, 'hex');
+  v_is_anonymous boolean := caller_key like 'address %';
+  v_bound bigint;
 begin
   select encode(kept.sealed_answer, 'base64') into answer
     from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
@@ -5333,10 +5466,27 @@ begin
     select encode(kept.sealed_answer, 'base64') into answer
       from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
   end if;
+  if is_claimed and answer is null and not exists (
+    select from pg_roles where rolname = claim_response.role and rolbypassrls
+  ) then
+    v_bound := private.bound(
+      case when v_is_anonymous then 'idempotency keys of an anonymous caller' else 'idempotency keys of a caller' end
+    );
+    if (
+      select count(*) >= v_bound from (
+        select from private.kept_answers as kept where kept.caller_key = claim_response.caller_key limit v_bound
+      ) as own
+    ) or v_is_anonymous and exists (
+      select from private.bounds where name = 'idempotency keys of all anonymous callers' and used >= bound
+    ) then
+      raise exception 'Too many Idempotency-Keys' using errcode = 'TOMNY', detail = 'Nothing was changed.',
+        hint = 'Each key is kept for a day. Send the request without a key, or later.';
+    end if;
+  end if;
 end;
 $function$;
-grant execute on function private.claim_response(text) to authenticator;
-comment on function private.claim_response(text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
+grant execute on function private.claim_response(text,text,text) to authenticator;
+comment on function private.claim_response(text,text,text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
 
 -- function private.composite_key(json,text[])
 CREATE OR REPLACE FUNCTION private.composite_key("row" json, keys text[])
@@ -5475,11 +5625,23 @@ comment on function private.drop_webhook_triggers(uuid) is 'Drops the triggers t
 -- function private.fail_task(uuid,jsonb)
 CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
  RETURNS void
- LANGUAGE sql
-BEGIN ATOMIC
- UPDATE private.tasks SET status = 'failed'::text, error = fail_task.error, finished_at = now(), expires_at = (now() + '1 day'::interval), request = '{}'::jsonb, body = '\x'::bytea, arguments = '{}'::jsonb
-   WHERE ((tasks.id = fail_task.id) AND (tasks.finished_at IS NULL));
-END;
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_lane text;
+  v_caller_key text;
+begin
+  update private.tasks
+    set status = 'failed', error = fail_task.error, finished_at = now(), expires_at = now() + interval '1 day',
+      request = '{}', body = '', arguments = '{}', bytes = octet_length(fail_task.error::text)
+    where tasks.id = fail_task.id and finished_at is null
+    returning lane, caller_key into v_lane, v_caller_key;
+  if found then
+    perform private.wake_lane(v_lane, v_caller_key);
+  end if;
+end;
+$function$;
 comment on function private.fail_task(uuid,jsonb) is 'Marks a task as failed; called by the service as the owner.';
 
 -- function private.finish_task(text,text)
@@ -5489,11 +5651,28 @@ CREATE OR REPLACE FUNCTION private.finish_task(id text, result text)
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  v_task private.tasks;
+  v_bytes bigint := private.bound('bytes of tasks of a caller');
+  v_is_kept boolean;
 begin
+  select * into v_task from private.tasks where tasks.id = finish_task.id::uuid;
+  v_is_kept := v_task.lane = 'system'
+    or exists (select from pg_roles where rolname = v_task.caller ->> 'role' and rolbypassrls)
+    or octet_length(result) + coalesce((
+      select sum(tasks.bytes) from private.tasks where tasks.caller_key = v_task.caller_key and tasks.id <> v_task.id
+    ), 0) <= v_bytes;
   update private.tasks
-    set status = 'done', result = finish_task.result::json, finished_at = clock_timestamp(),
-      expires_at = clock_timestamp() + interval '1 day', request = '{}', body = '', arguments = '{}'
-    where tasks.id = finish_task.id::uuid;
+    set status = 'done', result = case when v_is_kept then finish_task.result::json else 'null' end,
+      error = case when not v_is_kept then jsonb_build_object(
+        'status', 507, 'code', 'RESULT_NOT_KEPT',
+        'message', 'The task is done. Its result is not kept, because the results of your tasks take too much space.',
+        'hint', 'Delete finished tasks, or wait: they are deleted a day after their end.'
+      ) end,
+      finished_at = clock_timestamp(), expires_at = clock_timestamp() + interval '1 day',
+      request = '{}', body = '', arguments = '{}', bytes = case when v_is_kept then octet_length(finish_task.result) else 0 end
+    where tasks.id = v_task.id;
+  perform private.wake_lane(v_task.lane, v_task.caller_key);
 end;
 $function$;
 grant execute on function private.finish_task(text,text) to authenticator;
@@ -5623,6 +5802,36 @@ $function$;
 grant execute on function private.lock_task(text) to authenticator;
 comment on function private.lock_task(text) is 'Whether this transaction may run the task.';
 
+-- function private.maintain_responses()
+CREATE OR REPLACE FUNCTION private.maintain_responses()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_count bigint;
+  v_bytes bigint;
+begin
+  delete from private.kept_answers where id in (
+    select id from private.kept_answers where expires_at <= now() order by expires_at limit 1000 for update skip locked
+  );
+  -- Of several processes one counts.
+  perform from private.bounds
+    where name = 'idempotency keys of all anonymous callers' and used_at < clock_timestamp() - interval '5 seconds'
+    for update skip locked;
+  if not found then
+    return;
+  end if;
+  select count(*), coalesce(sum(kept.bytes), 0) into v_count, v_bytes
+    from private.kept_answers as kept where kept.caller_key like 'address %';
+  update private.bounds
+    set used_at = clock_timestamp(),
+      used = case name when 'idempotency keys of all anonymous callers' then v_count else v_bytes end
+    where name in ('idempotency keys of all anonymous callers', 'bytes of kept responses of all anonymous callers');
+end;
+$function$;
+comment on function private.maintain_responses() is 'Deletes expired responses, and counts those of anonymous callers; called by the service as the owner.';
+
 -- function private.maintain_tasks()
 CREATE OR REPLACE FUNCTION private.maintain_tasks()
  RETURNS void
@@ -5630,47 +5839,42 @@ CREATE OR REPLACE FUNCTION private.maintain_tasks()
  SET search_path TO ''
 AS $function$
 declare
-  v_dead text[];
-  v_hopeless integer;
+  v_dead record;
 begin
-  with abandoned as (
-    select jobs.locked_by from graphile_worker.jobs join private.tasks on tasks.id::text = jobs.key
-    where jobs.locked_at < now() - interval '10 seconds' and tasks.finished_at is null
-    for update of tasks skip locked
-  )
-  select array_agg(distinct locked_by) into v_dead from abandoned;
-  if v_dead is not null then
-    perform graphile_worker.force_unlock_workers(v_dead);
-  end if;
-  -- A restored backup has the tasks, but not the jobs.
-  perform graphile_worker.add_job(
-    'perform', json_build_object('task', jobless.id), run_at => jobless.run_at, job_key => jobless.id::text, max_attempts => 5
-  )
-  from (
-    select tasks.id, tasks.run_at from private.tasks
-    where status = 'queued' and finished_at is null and not exists (
-      select from graphile_worker.jobs where jobs.key = tasks.id::text
-    )
-    limit 1000 for update skip locked
-  ) as jobless;
-  with hopeless as (
-    select tasks.id from private.tasks
-    where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
-      select from graphile_worker.jobs
-      where jobs.key = tasks.id::text and (jobs.locked_at is not null or jobs.attempts < jobs.max_attempts)
-    )
+  for v_dead in
+    select tasks.id, tasks.attempts from private.tasks
+    where status = 'running' and finished_at is null and coalesce(started_at, created_at) < now() - interval '10 seconds'
     for update skip locked
-  )
-  select count(private.fail_task(
-    id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
-  )) into v_hopeless from hopeless;
+  loop
+    if v_dead.attempts < 5 then
+      perform private.requeue_task(v_dead.id, '0 seconds');
+    else
+      perform private.fail_task(
+        v_dead.id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
+      );
+    end if;
+  end loop;
+  perform graphile_worker.add_job('perform_' || jobless.lane, '{}', max_attempts => 5)
+    from (
+      select name as lane, (
+        select count(*) from (
+          select from private.tasks where tasks.lane = name and status = 'queued' and run_at <= now() limit 10
+        ) as due
+      ) - (
+        select count(*) from (
+          select from graphile_worker.jobs
+          where task_identifier = 'perform_' || name and locked_at is null and run_at <= now() and attempts < max_attempts limit 10
+        ) as ready
+      ) as missing
+      from private.task_lanes
+    ) as jobless, generate_series(1, jobless.missing);
   delete from private.tasks where tasks.id in (
     select expired.id from private.tasks as expired where expired.expires_at <= now()
     order by expired.expires_at limit 1000 for update skip locked
   );
 end;
 $function$;
-comment on function private.maintain_tasks() is 'Requeues abandoned tasks and those of a restored backup, fails hopeless ones and deletes old ones; called by the service as the owner.';
+comment on function private.maintain_tasks() is 'Requeues abandoned tasks, fails hopeless ones, adds missing jobs and deletes old tasks; called by the service as the owner.';
 
 -- function private.maintain_webhooks()
 CREATE OR REPLACE FUNCTION private.maintain_webhooks()
@@ -5733,8 +5937,8 @@ BEGIN ATOMIC
 END;
 comment on function private.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued; called by the service as the owner.';
 
--- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval)
-CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval)
+-- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text)
+CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval, lane text DEFAULT NULL::text, caller_key text DEFAULT NULL::text)
  RETURNS uuid
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -5743,6 +5947,8 @@ AS $function$
 declare
   v_function text;
   v_id uuid;
+  v_owner text := private.task_owner(queue_call.role, queue_call.claims);
+  v_lane text := coalesce(queue_call.lane, private.task_lane(queue_call.role, queue_call.claims));
 begin
   if to_regnamespace('graphile_worker') is null then
     raise exception 'There is no queue yet' using errcode = '55000', hint = 'Start the service: it creates the queue.';
@@ -5756,52 +5962,63 @@ begin
     raise exception 'A key has 1 to 200 characters' using errcode = 'WRONG', detail = 'key';
   end if;
 
-  insert into private.tasks as task (owner, work, caller, request, body, function, arguments, run_at, key, time_limit)
+  insert into private.tasks as task (
+    owner, work, caller, request, body, function, arguments, run_at, key, time_limit, lane, caller_key, bytes
+  )
     values (
-      private.task_owner(queue_call.role, queue_call.claims), v_function,
+      v_owner, v_function,
       jsonb_build_object(
         'kind', case queue_call.role when 'anon' then 'anonymous' else 'known' end,
         'role', queue_call.role, 'claims', queue_call.claims
       ),
-      '{}', '', v_function, queue_call.arguments, coalesce(queue_call.run_at, now()), queue_call.key, queue_call.time_limit
+      '{}', '', v_function, queue_call.arguments, coalesce(queue_call.run_at, now()), queue_call.key, queue_call.time_limit,
+      v_lane, coalesce(queue_call.caller_key, v_owner),
+      octet_length(queue_call.arguments::text) + coalesce(octet_length(queue_call.claims::text), 0)
     )
-    on conflict (owner, key) where status = 'queued' do update
+    on conflict (owner, key) where status = 'queued' and attempts = 0 do update
       set work = excluded.work, caller = excluded.caller, function = excluded.function, arguments = excluded.arguments,
-        run_at = excluded.run_at, time_limit = excluded.time_limit, created_at = excluded.created_at
+        run_at = excluded.run_at, time_limit = excluded.time_limit, created_at = excluded.created_at,
+        lane = excluded.lane, caller_key = excluded.caller_key, bytes = excluded.bytes, turn = null
     returning task.id into v_id;
   perform graphile_worker.add_job(
-    'perform', json_build_object('task', v_id), run_at => coalesce(queue_call.run_at, now()), job_key => v_id::text,
+    'perform_' || v_lane, json_build_object('task', v_id), run_at => coalesce(queue_call.run_at, now()), job_key => v_id::text,
     max_attempts => 5
   );
   return v_id;
 end;
 $function$;
-comment on function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval) is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
+comment on function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text) is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
 
--- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea)
-CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, OUT id uuid, OUT estimate integer)
+-- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea,text,text)
+CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, caller_key text DEFAULT NULL::text, lane text DEFAULT 'caller'::text, OUT id uuid, OUT estimate integer)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+#variable_conflict use_variable
 declare
   v_waiting integer;
 begin
+  caller_key := coalesce(caller_key, owner);
   select count(*) into v_waiting from private.tasks
-    where tasks.owner = queue_task.owner and tasks.finished_at is null;
-  if v_waiting >= 1000 then
-    raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
+    where tasks.caller_key = queue_task.caller_key and tasks.finished_at is null;
+  if not exists (select from private.tasks where tasks.id = given_id) then
+    perform private.check_task_bounds(lane, caller_key, caller ->> 'role');
   end if;
   id := coalesce(given_id, gen_random_uuid());
-  insert into private.tasks (id, owner, work, caller, request, body)
-    values (queue_task.id, queue_task.owner, queue_task.work, queue_task.caller, queue_task.request, queue_task.body)
+  insert into private.tasks (id, owner, work, caller, request, body, caller_key, lane, bytes)
+    values (
+      queue_task.id, queue_task.owner, queue_task.work, queue_task.caller, queue_task.request, queue_task.body,
+      queue_task.caller_key, queue_task.lane,
+      octet_length(body) + octet_length(request::text) + octet_length(caller::text)
+    )
     on conflict on constraint tasks_pkey do nothing;
   if found then
     perform graphile_worker.add_job(
-      'perform', json_build_object('task', queue_task.id), job_key => queue_task.id::text, max_attempts => 5
+      'perform_' || lane, json_build_object('task', queue_task.id), job_key => queue_task.id::text, max_attempts => 5
     );
   end if;
-  -- The duration of recent tasks of its kind, after those that the owner has queued before.
+  -- The duration of recent tasks of its kind, after those that the caller has queued before.
   select greatest(1, ceil((v_waiting + 1) * coalesce(avg(extract(epoch from finished_at - started_at)), 1)))
     into estimate
     from (
@@ -5811,7 +6028,7 @@ begin
     ) as latest;
 end;
 $function$;
-comment on function private.queue_task(uuid,text,text,jsonb,jsonb,bytea) is 'Queues a task and estimates how many seconds it will take; called by the service as the owner.';
+comment on function private.queue_task(uuid,text,text,jsonb,jsonb,bytea,text,text) is 'Queues a task and estimates how many seconds it will take; called by the service as the owner.';
 
 -- function private.read_task(uuid,text)
 CREATE OR REPLACE FUNCTION private.read_task(id uuid, owner text)
@@ -5875,6 +6092,25 @@ end;
 $function$;
 comment on function private.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
 
+-- function private.requeue_task(uuid,interval)
+CREATE OR REPLACE FUNCTION private.requeue_task(id uuid, after interval)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_lane text;
+begin
+  update private.tasks set status = 'queued', run_at = clock_timestamp() + requeue_task.after, turn = null
+    where tasks.id = requeue_task.id and status = 'running'
+    returning lane into v_lane;
+  if found then
+    perform graphile_worker.add_job('perform_' || v_lane, '{}', run_at => clock_timestamp() + requeue_task.after, max_attempts => 5);
+  end if;
+end;
+$function$;
+comment on function private.requeue_task(uuid,interval) is 'Leaves a task whose attempt failed to another attempt; called by the service as the owner.';
+
 -- function private.row_key(json,text[])
 CREATE OR REPLACE FUNCTION private.row_key("row" json, keys text[])
  RETURNS text
@@ -5935,7 +6171,8 @@ begin
     update api.schedule_runs as run
       set task = private.queue_call(
         v_schedule.role, v_schedule.claims || jsonb_build_object('role', v_schedule.role),
-        v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit
+        v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit,
+        lane => 'system', caller_key => 'schedule ' || v_schedule.name
       )
       where run.schedule = start_schedule_run.schedule and run.planned_at = start_schedule_run.planned_at and run.status = 'queued';
     return case when found then 'queued' else 'skipped' end;
@@ -5954,8 +6191,8 @@ end;
 $function$;
 comment on function private.start_schedule_run(text,timestamp with time zone) is 'Queues a run, unless the previous one is unfinished or this time was run before; returns the status of the run.';
 
--- function private.store_response(text,text,integer)
-CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, seconds integer)
+-- function private.store_response(text,text,integer,text,text,text)
+CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, seconds integer, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, brief_answer text DEFAULT NULL::text)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -5963,10 +6200,23 @@ CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, secon
 AS $function$
 declare
   v_id bytea := decode(place, 'hex');
+  v_bytes bigint := octet_length(answer) / 4 * 3;
+  v_is_brief boolean := brief_answer is not null and not exists (
+    select from pg_roles where rolname = store_response.role and rolbypassrls
+  ) and (
+    v_bytes + coalesce((
+      select sum(kept.bytes) from private.kept_answers as kept where kept.caller_key = store_response.caller_key
+    ), 0) > private.bound('bytes of kept responses of a caller')
+    or caller_key like 'address %' and exists (
+      select from private.bounds where name = 'bytes of kept responses of all anonymous callers' and used >= bound
+    )
+  );
+  v_answer bytea := decode(case when v_is_brief then brief_answer else answer end, 'base64');
 begin
   delete from private.kept_answers where id = v_id and expires_at <= now();
-  insert into private.kept_answers (id, sealed_answer, expires_at)
-    values (v_id, decode(answer, 'base64'), clock_timestamp() + make_interval(secs => seconds));
+  insert into private.kept_answers (id, sealed_answer, expires_at, caller_key, bytes) values (
+    v_id, v_answer, clock_timestamp() + make_interval(secs => seconds), store_response.caller_key, octet_length(v_answer)
+  );
   -- Under stricter isolation, rows deleted by another transaction would fail this one (40001).
   if current_setting('transaction_isolation') = 'read committed' then
     delete from private.kept_answers where id in (
@@ -5976,8 +6226,8 @@ begin
   end if;
 end;
 $function$;
-grant execute on function private.store_response(text,text,integer) to authenticator;
-comment on function private.store_response(text,text,integer) is 'Stores a response at the id that this transaction has claimed.';
+grant execute on function private.store_response(text,text,integer,text,text,text) to authenticator;
+comment on function private.store_response(text,text,integer,text,text,text) is 'Stores a response at the id that this transaction has claimed.';
 
 -- function private.takes_arguments(oid,jsonb)
 CREATE OR REPLACE FUNCTION private.takes_arguments(function oid, arguments jsonb)
@@ -5997,6 +6247,14 @@ BEGIN ATOMIC
            WHERE (input.is_required AND (NOT COALESCE((takes_arguments.arguments ? input.name), false)))))));
 END;
 comment on function private.takes_arguments(oid,jsonb) is 'Whether a function can be called with these named arguments.';
+
+-- function private.task_lane(text,jsonb)
+CREATE OR REPLACE FUNCTION private.task_lane(role text, claims jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((role = 'anon'::text) OR COALESCE(((claims -> 'is_anonymous'::text) = 'true'::jsonb), false)) THEN 'anonymous'::text ELSE 'caller'::text END;
+comment on function private.task_lane(text,jsonb) is 'Which tasks a task takes turns with, if it is not one of the service''s own.';
 
 -- function private.task_owner(text,jsonb)
 CREATE OR REPLACE FUNCTION private.task_owner(role text, claims jsonb)
@@ -6382,6 +6640,24 @@ BEGIN ATOMIC
 END;
 grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
 comment on function private.translated_title(bigint,text) is 'The title in that language; null without a translation.';
+
+-- function private.wake_lane(text,text)
+CREATE OR REPLACE FUNCTION private.wake_lane(lane text, caller_key text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (
+    select from private.tasks
+    where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'queued'
+      and tasks.turn is not null
+  ) then
+    perform graphile_worker.add_job('perform_' || lane, '{}', max_attempts => 5);
+  end if;
+end;
+$function$;
+comment on function private.wake_lane(text,text) is 'Lets the next task of a caller begin when one has ended.';
 
 -- function private.webhook_table(uuid)
 CREATE OR REPLACE FUNCTION private.webhook_table(webhook uuid)

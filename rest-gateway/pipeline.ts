@@ -83,7 +83,6 @@ export type Pipeline<Parsed extends ParsedRequest> = {
   readonly refreshCatalog: CatalogRefresh | null;
   /** Null: this deployment has no task queue. */
   readonly queueTask: QueueTask | null;
-  readonly taskTimeoutMs: number;
   readonly idempotency: IdempotentRunner;
   /** The headers that a retry under the same Idempotency-Key must repeat. */
   readonly shapingHeaders: readonly string[];
@@ -352,13 +351,12 @@ function executeWhole<Parsed extends ParsedRequest>(
 /** A transaction with the caller's settings, for one or more statements. */
 function beginTransaction<Parsed extends ParsedRequest>(
   executable: ExecutableRequest<Parsed>,
-  timeoutMs?: number,
 ): PreparedTask["transact"] {
   const { database, preRequest } = executable.pipeline;
   const plan = planAhead(executable);
   const context = contextOf(executable, plan);
   const isolation = isolationOf(executable, plan);
-  const options = { ...(isolation !== null && { isolation }), ...(timeoutMs !== undefined && { timeoutMs }) };
+  const options = isolation === null ? {} : { isolation };
   return (work) => {
     const runWork = async (run: RunStatement) => {
       if (preRequest) await run(preRequest);
@@ -399,7 +397,7 @@ export async function prepareTask<Parsed extends ParsedRequest>(
   const key = readIdempotencyKey(request.headers);
   const keyed = key === null ? null : await toKeyedRequest(executable, key);
   return {
-    transact: beginTransaction(executable, pipeline.taskTimeoutMs),
+    transact: beginTransaction(executable),
     execute: async (run) => {
       try {
         return await (keyed ? pipeline.idempotency.runInTransaction(keyed, run) : executeWhole(executable, run));

@@ -282,7 +282,7 @@ export const LIMIT_SETTINGS = {
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "600",
-    "Timeout of tasks (`Prefer: respond-async`, functions queued by SQL) in seconds; 0 disables it.",
+    "Timeout of functions that schedules and `api.enqueue_as` call, in seconds; 0 disables it. What callers queue has the limit of a direct call.",
   ),
   webSocketConnections: withDefault(
     "WEBSOCKET_MAX_CONNECTIONS",

@@ -46,3 +46,8 @@ export function callerKey(claims: Claims | null, address: () => string | null): 
   if (typeof sub === "string" && sub !== "") return `user ${sub}`;
   return typeof key === "string" ? `key ${key}` : `address ${clientNetwork(address())}`;
 }
+
+/** Identifies who shares a quota. Anonymous accounts cost nothing, so their callers count by address, as those without an account. */
+export function quotaKey({ claims }: Pick<Caller, "claims">, address: () => string | null): string {
+  return callerKey(claims.is_anonymous === true ? null : claims, address);
+}

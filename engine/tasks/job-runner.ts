@@ -14,14 +14,19 @@ import { suspectsStandby } from "../database/standby-check.ts";
 import type { Logger } from "../output/log.ts";
 import { findServer } from "../pg-client/server-finder.ts";
 
-type JobRunnerOptions = {
-  /** Connects as the owner, who creates the queue's schema if it does not exist. */
-  readonly url: string;
+/** Jobs that wait for one another, but not for those of other lanes. */
+export type JobLane = {
   readonly tasks: TaskList;
   /** The number of jobs to run at once; each holds one connection. */
   readonly concurrency: number;
   /** Tasks to queue at certain times, once for all processes. */
-  readonly crons: readonly CronItem[];
+  readonly crons?: readonly CronItem[];
+};
+
+type JobRunnerOptions = {
+  /** Connects as the owner, who creates the queue's schema if it does not exist. */
+  readonly url: string;
+  readonly lanes: readonly JobLane[];
   /** Called regularly, to requeue abandoned tasks and delete old ones. */
   readonly maintain: () => Promise<void>;
   /** Cancels running jobs, so that another process retries them. */
@@ -57,34 +62,20 @@ export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunn
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #pool: pg.Pool;
+  readonly #lanes: readonly LaneRunner[];
   readonly #maintenance: NodeJS.Timeout;
-  #runner: Runner | null = null;
-  #failures = 0;
-  #restartTimer: NodeJS.Timeout | undefined;
   #closing: Promise<void> | null = null;
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
     this.#pool = makePool(options);
+    this.#lanes = options.lanes.map((lane) => new LaneRunner(lane, this.#pool, options.log));
     this.#maintenance = setInterval(() => options.maintain().catch(() => {}), MAINTENANCE_INTERVAL_MS).unref();
   }
 
+  /** One after the other: the first one creates the queue's schema. */
   async start(): Promise<void> {
-    const { tasks, concurrency, crons, log } = this.#options;
-    const runner = await run({
-      pgPool: this.#pool,
-      taskList: tasks,
-      concurrency,
-      pollInterval: POLL_INTERVAL_MS,
-      parsedCronItems: parseCronItems([...crons]),
-      noHandleSignals: true,
-      preset: { worker: BATCHED_COMPLETION },
-      logger: new WorkerLogger(workerLogFunction(log)),
-    });
-    this.#runner = runner;
-    this.#failures = 0;
-    const restart = () => this.#restartLater();
-    runner.promise.then(restart, restart);
+    for (const lane of this.#lanes) await lane.start();
   }
 
   /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
@@ -93,31 +84,71 @@ export class JobRunner {
     return this.#closing;
   }
 
+  async #close(milliseconds: number): Promise<void> {
+    clearInterval(this.#maintenance);
+    const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
+    await Promise.all(this.#lanes.map((lane) => lane.stop()));
+    clearTimeout(cancelTimer);
+    await this.#pool.end();
+  }
+}
+
+/** Runs the jobs of one lane, again if the runner ends. */
+class LaneRunner {
+  readonly #lane: JobLane;
+  readonly #pool: pg.Pool;
+  readonly #log: Logger;
+  #runner: Runner | null = null;
+  #failures = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #isStopping = false;
+
+  constructor(lane: JobLane, pool: pg.Pool, log: Logger) {
+    this.#lane = lane;
+    this.#pool = pool;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    const { tasks, concurrency, crons = [] } = this.#lane;
+    const runner = await run({
+      pgPool: this.#pool,
+      taskList: tasks,
+      concurrency,
+      pollInterval: POLL_INTERVAL_MS,
+      parsedCronItems: parseCronItems([...crons]),
+      noHandleSignals: true,
+      preset: { worker: BATCHED_COMPLETION },
+      logger: new WorkerLogger(workerLogFunction(this.#log)),
+    });
+    this.#runner = runner;
+    this.#failures = 0;
+    const restart = () => this.#restartLater();
+    runner.promise.then(restart, restart);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#restartTimer);
+    await this.#runner?.stop().catch(() => {});
+  }
+
   #restartLater(): void {
-    if (this.#closing) return;
+    if (this.#isStopping) return;
     this.#failures++;
     this.#restartTimer = setTimeout(() => {
       this.start().catch(() => this.#restartLater());
     }, retryDelay(this.#failures));
     this.#restartTimer.unref();
   }
-
-  async #close(milliseconds: number): Promise<void> {
-    clearTimeout(this.#restartTimer);
-    clearInterval(this.#maintenance);
-    const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
-    await this.#runner?.stop().catch(() => {});
-    clearTimeout(cancelTimer);
-    await this.#pool.end();
-  }
 }
 
-/** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
-function makePool({ url, concurrency }: Pick<JobRunnerOptions, "url" | "concurrency">): pg.Pool {
+/** One connection for each concurrent job, and one for LISTEN of each lane. The pool replaces lost connections when they are needed. */
+function makePool({ url, lanes }: Pick<JobRunnerOptions, "url" | "lanes">): pg.Pool {
   const pool = new pg.Pool({
     Client: findServer(url).makePoolClient(CONNECT_TIMEOUT_MS),
     fallback_application_name: "jobs",
-    max: concurrency + 1,
+    max: lanes.reduce((sum, { concurrency }) => sum + concurrency + 1, 0),
     keepAlive: true,
   });
   const ignore = () => {};

@@ -9,7 +9,7 @@ import type { Config } from "../../engine/config/config.ts";
 import { ContextError, responseTooLarge } from "../../engine/database/database-errors.ts";
 import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
 import { ApiError } from "../../engine/errors.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
+import { type Caller, quotaKey } from "../../engine/identity/caller.ts";
 import type { ServiceCounters } from "../../engine/observability/metrics.ts";
 import { decryptBytes, encryptBytes } from "../../engine/secrets.ts";
 import { HttpError } from "../../http/http-error.ts";
@@ -29,7 +29,7 @@ const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 export type KeyedRequest = Pick<IdempotentChange, "key" | "scope" | "make"> & {
   readonly caller: Caller;
-  readonly request: Pick<GatewayRequest, "headers" | "signal">;
+  readonly request: Pick<GatewayRequest, "headers" | "signal" | "connection">;
   /** The parts that a retry must repeat unchanged, besides the headers in `shaping`. */
   readonly parts: readonly (string | Buffer)[];
   /** Names of the headers that change the response or the effect of the request. */
@@ -55,12 +55,13 @@ export function makeIdempotentRunner(
     maxBytes: maxBodyBytes,
     onReplay: () => counts.replays++,
   };
-  const toChange = ({ caller, request: { headers, signal }, parts, shaping, ...change }: KeyedRequest) => ({
+  const toChange = ({ caller, request, parts, shaping, ...change }: KeyedRequest) => ({
     ...change,
     identity: idempotencyScopeOf(caller),
-    request: [...parts, ...shaping.map((name) => String(headers[name] ?? ""))],
+    quota: { key: quotaKey(caller, () => request.connection().address), role: caller.role },
+    request: [...parts, ...shaping.map((name) => String(request.headers[name] ?? ""))],
     lifetimeSeconds: RETENTION_SECONDS,
-    signal,
+    signal: request.signal,
   });
   return {
     run: (change, transact) => runOnce({ ...toChange(change), transact }, limits),
@@ -69,12 +70,16 @@ export function makeIdempotentRunner(
   };
 }
 
+type Quota = { readonly key: string; readonly role: string };
+
 export type IdempotentChange = {
   readonly key: string;
   /** The part of the service; each has its own keys. */
   readonly scope: string;
   /** The caller's scope; the stored response is returned to nobody else. */
   readonly identity: string;
+  /** Who has a quota of keys and of stored bytes, and in which role; roles that bypass policies have none. */
+  readonly quota: Quota;
   /** The parts of the request that a retry must repeat unchanged. */
   readonly request: readonly (string | Buffer)[];
   readonly lifetimeSeconds: number;
@@ -107,22 +112,17 @@ export async function runOnce(
   const deadline = performance.now() + (waitMilliseconds || Number.POSITIVE_INFINITY);
 
   const attempt = async (runStatement: RunStatement): Promise<GatewayResponse> => {
-    const claim = await claimKey(asLogin(runStatement), storageKey);
+    const claim = await claimKey(asLogin(runStatement), storageKey, change.quota);
     if (claim === "taken") throw keyInUse();
     if (claim !== "free") {
-      const response = toReplay(claim.response, claim.fingerprint === fingerprint);
+      const response = toReplay(claim, claim.fingerprint === fingerprint);
       onReplay();
       return response;
     }
     const response = await change.make(runStatement);
     if (response.body !== null && Buffer.byteLength(response.body) > maxBytes)
       throw responseTooLarge(maxBytes, TOO_LARGE_HINT);
-    const isStored = await storeResponse(
-      asLogin(runStatement),
-      storageKey,
-      { fingerprint, response },
-      change.lifetimeSeconds,
-    );
+    const isStored = await storeResponse(asLogin(runStatement), storageKey, { fingerprint, response }, change);
     if (!isStored) throw keyInUse();
     return response;
   };
@@ -146,9 +146,9 @@ function isRetryable(error: unknown): boolean {
   return error instanceof ApiError && (error.code === KEY_IN_USE || error.code === OUTCOME_UNKNOWN);
 }
 
-function toReplay(response: GatewayResponse, isSameRequest: boolean): GatewayResponse {
+function toReplay({ response, isBrief }: StoredResponse, isSameRequest: boolean): GatewayResponse {
   if (!isSameRequest) throw keyReused();
-  return { ...response, headers: { ...response.headers, "Idempotent-Replayed": "true" } };
+  return { ...response, headers: { ...response.headers, "Idempotent-Replayed": isBrief ? "status-only" : "true" } };
 }
 
 export function keyReused(): HttpError {
@@ -197,10 +197,10 @@ const NOT_INSTALLED_CODES = new Set(["3F000", "42883", "42501"]);
 const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
 
 /** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
-async function claimKey(runStatement: RunStatement, storageKey: StorageKey): Promise<ClaimResult> {
+async function claimKey(runStatement: RunStatement, storageKey: StorageKey, quota: Quota): Promise<ClaimResult> {
   try {
-    const text = "select is_claimed::text, answer from private.claim_response($1)";
-    const { rows } = await runStatement({ text, values: [storageKey.id] });
+    const text = "select is_claimed::text, answer from private.claim_response($1, $2, $3)";
+    const { rows } = await runStatement({ text, values: [storageKey.id, quota.key, quota.role] });
     const [isClaimed, stored] = rows[0]!;
     if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);
     return isClaimed === "true" ? "free" : "taken";
@@ -217,11 +217,12 @@ async function storeResponse(
   runStatement: RunStatement,
   storageKey: StorageKey,
   stored: StoredResponse,
-  seconds: number,
+  { quota, lifetimeSeconds }: Pick<IdempotentChange, "quota" | "lifetimeSeconds">,
 ): Promise<boolean> {
-  const values = [storageKey.id, encryptResponse(stored, storageKey).toString("base64"), String(seconds)];
+  const [whole, brief] = [stored, toBrief(stored)].map((each) => encryptResponse(each, storageKey).toString("base64"));
+  const values = [storageKey.id, whole!, String(lifetimeSeconds), quota.key, quota.role, brief!];
   try {
-    await runStatement({ text: "select private.store_response($1, $2, $3)", values });
+    await runStatement({ text: "select private.store_response($1, $2, $3, $4, $5, $6)", values });
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && ALREADY_STORED_CODES.has(error.code ?? "")) return false;
@@ -247,7 +248,19 @@ function idempotencyUnavailable(cause: unknown): HttpError {
 /** The id under which a response is stored, and the secret that encrypts it. */
 export type StorageKey = { readonly id: string; readonly secret: Buffer };
 
-export type StoredResponse = { readonly fingerprint: string; readonly response: GatewayResponse };
+export type StoredResponse = {
+  readonly fingerprint: string;
+  readonly response: GatewayResponse;
+  /** Whether it is the status only, because the whole response exceeded a quota. */
+  readonly isBrief?: boolean;
+};
+
+/** What a retry has to know: that the change was made, and where its result is. */
+function toBrief({ fingerprint, response: { status, headers } }: StoredResponse): StoredResponse {
+  const { Location: location } = headers;
+  const kept = location === undefined ? {} : { Location: location };
+  return { fingerprint, response: { status, headers: kept, body: null }, isBrief: true };
+}
 
 /** Derives both from the idempotency key and the caller, so that a stored response cannot be read without them. */
 export function deriveStorageKey(scope: string, identity: string, key: string): StorageKey {
@@ -263,9 +276,12 @@ export function fingerprintParts(parts: readonly (string | Buffer)[]): string {
   return hash.digest("base64");
 }
 
-export function encryptResponse({ fingerprint, response }: StoredResponse, { secret }: StorageKey): Buffer {
+export function encryptResponse(
+  { fingerprint, response, isBrief = false }: StoredResponse,
+  { secret }: StorageKey,
+): Buffer {
   const { status, headers, body } = response;
-  const head = JSON.stringify({ fingerprint, status, headers, isEmpty: body === null });
+  const head = JSON.stringify({ fingerprint, status, headers, isEmpty: body === null, isBrief });
   // JSON.stringify escapes line feeds, so the first one ends the head.
   return encryptBytes([`${head}\n`, body ?? ""], secret);
 }
@@ -273,6 +289,6 @@ export function encryptResponse({ fingerprint, response }: StoredResponse, { sec
 export function decryptResponse(sealed: Buffer, { secret }: StorageKey): StoredResponse {
   const plain = decryptBytes(sealed, secret);
   const end = plain.indexOf(NEW_LINE);
-  const { fingerprint, status, headers, isEmpty } = JSON.parse(plain.toString("utf8", 0, end));
-  return { fingerprint, response: { status, headers, body: isEmpty ? null : plain.subarray(end + 1) } };
+  const { fingerprint, status, headers, isEmpty, isBrief = false } = JSON.parse(plain.toString("utf8", 0, end));
+  return { fingerprint, response: { status, headers, body: isEmpty ? null : plain.subarray(end + 1) }, isBrief };
 }

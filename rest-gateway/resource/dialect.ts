@@ -97,7 +97,6 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
     preRequest: undefined,
     refreshCatalog: catchUp,
     queueTask,
-    taskTimeoutMs: config.taskTimeout * 1000,
     idempotency: makeIdempotentRunner(config, counts),
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ rawQuery }) => queryWithoutApiKey(rawQuery),

@@ -99,7 +99,6 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
     // The names come from the client, so a newer catalogue does not change the request.
     refreshCatalog: null,
     queueTask,
-    taskTimeoutMs: config.taskTimeout * 1000,
     idempotency: makeIdempotentRunner(config, counts),
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ headers, rawQuery }) => queryWithoutApiKey(headers, rawQuery),

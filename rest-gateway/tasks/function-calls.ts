@@ -26,6 +26,11 @@ const CALL = { ...NO_REQUEST, interface: "queue" } as const;
 export function makePrepareCall({ database, catalog, config }: PrepareCallOptions): PrepareCall {
   const callerSettings = makeCallerSettings(config);
   const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
+  /** Without one of its own, the call of a caller has the limit that it has without the queue. */
+  const limitOf = ({ timeLimitMs, isSystem }: QueuedCall) => {
+    const timeoutMs = timeLimitMs ?? (isSystem ? config.taskTimeout * 1000 : null);
+    return timeoutMs === null ? {} : { timeoutMs };
+  };
 
   return (call, caller) => {
     const { role, settings } = callerSettings(caller, CALL);
@@ -34,9 +39,8 @@ export function makePrepareCall({ database, catalog, config }: PrepareCallOption
       settings: [searchPath, ...roleSettings(catalog().roles.get(role)), ...settings],
       callerKey: () => callerKey(caller.claims, () => null),
     };
-    const timeoutMs = call.timeLimitMs ?? config.taskTimeout * 1000;
     return {
-      transact: (work) => database.transaction(context, work, { timeoutMs }),
+      transact: (work) => database.transaction(context, work, limitOf(call)),
       execute: (run) => runCall(run, call),
     };
   };

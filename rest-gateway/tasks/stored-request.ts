@@ -13,21 +13,25 @@ const UNSTORED_HEADERS: readonly string[] = [
 ];
 
 /** The parts of a request that are stored to answer it later. */
-export type StoredRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers">;
+export type StoredRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers"> & {
+  /** The client's, for quotas. */
+  readonly address?: string | null;
+};
 
-export function toStoredRequest({ id, method, path, rawQuery, headers }: GatewayRequest): StoredRequest {
+export function toStoredRequest(request: GatewayRequest): StoredRequest {
+  const { id, method, path, rawQuery, headers } = request;
   const kept = Object.entries(headers).filter(([name]) => !UNSTORED_HEADERS.includes(name));
-  return { id, method, path, rawQuery, headers: Object.fromEntries(kept) };
+  return { id, method, path, rawQuery, headers: Object.fromEntries(kept), address: request.connection().address };
 }
 
 /** Restores a stored request for its handler. No client is connected, so headers and callbacks have no effect. */
-export function toGatewayRequest({ headers, ...kept }: StoredRequest, body: Buffer): GatewayRequest {
+export function toGatewayRequest({ headers, address = null, ...kept }: StoredRequest, body: Buffer): GatewayRequest {
   return {
     ...kept,
     headers: withoutRespondAsync(headers),
     stages: NO_STAGES,
     signal: new LightAbortSignal(),
-    connection: () => ({ address: null, isSecure: false }),
+    connection: () => ({ address, isSecure: false }),
     admit: () => {},
     addResponseHeaders: () => {},
     // The body's size was checked when the request arrived.

@@ -1,5 +1,5 @@
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
-import { type Caller, isAdministrator } from "../../engine/identity/caller.ts";
+import { type Caller, isAdministrator, quotaKey } from "../../engine/identity/caller.ts";
 import { type GatewayRequest, publicBasePath } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
 import {
@@ -17,6 +17,7 @@ type QueueTaskOptions = {
   /** The default version of the resource interface, for the address of a task from an interface without versions. */
   readonly defaultVersion: () => Promise<number>;
   readonly publicUrl: string | null;
+  readonly anonRole: () => string;
 };
 
 type AsyncRequest = {
@@ -39,13 +40,13 @@ export function prefersAsync({ headers: { prefer } }: Pick<GatewayRequest, "head
 type QueuedRow = { readonly id: string; readonly estimate: number };
 type StatusRow = { readonly status: string; readonly fingerprint: string | null };
 
-const QUEUE_TASK = "select id, estimate from private.queue_task($1, $2, $3, $4, $5, $6)";
+const QUEUE_TASK = "select id, estimate from private.queue_task($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /** A separate statement, so that it sees a task that a concurrent request with the same key has queued. */
 const FIND_TASK = "select status, caller->>'fingerprint' as fingerprint from private.tasks where id = $1";
 
 /** Queues a request as a task and answers 202 with the task's address. */
-export function makeQueueTask({ asOwner, defaultVersion, publicUrl }: QueueTaskOptions): QueueTask {
+export function makeQueueTask({ asOwner, defaultVersion, publicUrl, anonRole }: QueueTaskOptions): QueueTask {
   const statusOf = async ({ id, fingerprint }: RetryIdentity): Promise<string> => {
     const { rows } = await asOwner((client) => client.query<StatusRow>(FIND_TASK, [id]));
     const { status = "queued", fingerprint: storedFingerprint = null } = rows[0] ?? {};
@@ -66,6 +67,8 @@ export function makeQueueTask({ asOwner, defaultVersion, publicUrl }: QueueTaskO
       serializeCaller(caller, retry),
       JSON.stringify(stored),
       body,
+      quotaKey(caller, () => request.connection().address),
+      caller.role === anonRole() || caller.claims.is_anonymous === true ? "anonymous" : "caller",
     ];
     const { rows } = await asOwner((client) => client.query<QueuedRow>(QUEUE_TASK, values));
     const { id, estimate } = rows[0]!;

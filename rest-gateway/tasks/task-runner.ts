@@ -1,4 +1,4 @@
-import type { Task, TaskList } from "graphile-worker";
+import type { TaskList } from "graphile-worker";
 import pg from "pg";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import { asLogin, type RunStatement } from "../../engine/database/transaction.ts";
@@ -42,6 +42,8 @@ export type QueuedCall = {
   readonly statement: string | null;
   /** Null for the limit of the service. */
   readonly timeLimitMs: number | null;
+  /** Queued by a schedule or by the owner. */
+  readonly isSystem: boolean;
 };
 
 /** Prepares a queued call, with the catalogue and the settings of the time of execution. */
@@ -56,29 +58,35 @@ export type TaskHandler = {
 
 const OUTLIVES_SESSION = "select private.outlives_session($1) as outlives";
 
-type StartedTask = { readonly id: string } & Pick<Caller, "kind" | "role" | "claimsText"> & {
+type StartedTask = { readonly id: string; readonly attempts: number } & Pick<Caller, "kind" | "role" | "claimsText"> & {
     readonly request: StoredRequest;
     readonly body: Buffer;
     /** Null for a request. */
     readonly call: QueuedCall | null;
   };
 
-type StartedRow = Omit<StartedTask, "id" | "call"> &
-  Omit<QueuedCall, "function"> & { readonly function: string | null };
+type StartedRow = Omit<StartedTask, "call"> &
+  Omit<QueuedCall, "function" | "isSystem"> & { readonly function: string | null };
 
 // The claims and the arguments are read as text, so that large numbers keep all digits.
 const BEGIN_TASK = `
-  select caller->>'kind' as kind, caller->>'role' as role, coalesce(caller->>'claims', '') as "claimsText", request, body,
+  select id, attempts, caller->>'kind' as kind, caller->>'role' as role, coalesce(caller->>'claims', '') as "claimsText", request, body,
     function, arguments::text, call_statement as statement,
     (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
   from private.begin_task($1)`;
 
+/** Whose tasks take turns with one another: the service's own, callers', and anonymous callers'. */
+export type TaskLane = "system" | "caller" | "anonymous";
+
 type TaskRunner = {
-  /** Makes one attempt. Rejects if the task should be retried; the last attempt never asks for a retry. */
-  runTask(taskId: string, attempt: { readonly isLast: boolean }): Promise<void>;
+  /** Makes an attempt at the task of the lane that is next, if one is due. */
+  runNextTask(lane: TaskLane): Promise<void>;
   /** Cancels the running attempts, so that another process retries them. */
   cancelRunning(): Promise<void>;
 };
+
+/** An attempt that fails for a temporary reason is repeated, after e, e², … seconds. */
+const MAX_ATTEMPTS = 5;
 
 /**
  * Runs a task as its caller. The task's changes and its completion are committed in one transaction, so it takes effect
@@ -90,9 +98,15 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
   const backendPids = new Set<string>();
   let isCancelled = false;
 
-  const beginTask = async (taskId: string): Promise<StartedTask | undefined> => {
-    const { rows } = await asOwner((client) => client.query<StartedRow>(BEGIN_TASK, [taskId]));
-    return rows[0] && toStartedTask(rows[0], taskId);
+  const beginTask = async (lane: TaskLane): Promise<StartedTask | undefined> => {
+    const { rows } = await asOwner((client) => client.query<StartedRow>(BEGIN_TASK, [lane]));
+    return rows[0] && toStartedTask(rows[0], lane);
+  };
+
+  const requeueTask = async ({ id, attempts }: StartedTask): Promise<void> => {
+    const seconds = isCancelled ? 0 : Math.exp(attempts);
+    const text = "select private.requeue_task($1, make_interval(secs => $2))";
+    await asOwner((client) => client.query(text, [id, seconds]));
   };
 
   /** A call may be due days after the user has signed out. It does not outlive the password and the role of the user. */
@@ -102,9 +116,10 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     return rows[0]!.outlives;
   };
 
-  const runTask: TaskRunner["runTask"] = async (taskId, { isLast }) => {
-    const task = await beginTask(taskId);
+  const runNextTask: TaskRunner["runNextTask"] = async (lane) => {
+    const task = await beginTask(lane);
     if (!task) return;
+    const { id: taskId } = task;
     const caller = callerOfTask(task);
     const { prepareTask, explainError } = handlerFor(task.request.path);
     try {
@@ -126,7 +141,8 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       });
     } catch (thrown) {
       const error = explainError(thrown, caller);
-      if (isCancelled || thrown instanceof TaskLockedError || (isTransient(error) && !isLast)) throw thrown;
+      if (thrown instanceof TaskLockedError) return;
+      if (isCancelled || (isTransient(error) && task.attempts < MAX_ATTEMPTS)) return requeueTask(task);
       if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
       // The result of a call may never be read.
       else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
@@ -140,14 +156,14 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     const text = "select pg_cancel_backend(pid) from unnest($1::integer[]) as pid";
     await asOwner((client) => client.query(text, [[...backendPids]]));
   };
-  return { runTask, cancelRunning };
+  return { runNextTask, cancelRunning };
 }
 
 /** Errors of calls are those of the table interface. */
-function toStartedTask(row: StartedRow, id: string): StartedTask {
-  if (row.function === null) return { ...row, id, call: null };
-  const request = { id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
-  return { ...row, id, request, call: { ...row, function: row.function } };
+function toStartedTask(row: StartedRow, lane: TaskLane): StartedTask {
+  if (row.function === null) return { ...row, call: null };
+  const request = { id: row.id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
+  return { ...row, request, call: { ...row, function: row.function, isSystem: lane === "system" } };
 }
 
 class TaskLockedError extends Error {
@@ -200,14 +216,16 @@ function isTransient({ status, code, cause }: HttpError): boolean {
   return status === 503 || status === 504 || TRANSIENT_CODES.includes(sqlState ?? "");
 }
 
-/** The job's name, `perform`, is the one that `private.queue_task` uses. */
-export function makeTaskList({ runTask }: TaskRunner): TaskList {
-  const attempt: Task = (payload, { job }) =>
-    runTask((payload as { readonly task: string }).task, { isLast: job.attempts >= job.max_attempts });
-  return { perform: attempt };
+/**
+ * The jobs of a lane: each says that there is work, and SQL chooses the task. Their names are those that
+ * `private.queue_task` uses; a job of an earlier version is named `perform`.
+ */
+export function makeTaskList({ runNextTask }: TaskRunner, lane: TaskLane): TaskList {
+  const runNext = () => runNextTask(lane);
+  return { [`perform_${lane}`]: runNext, ...(lane === "caller" && { perform: runNext }) };
 }
 
-/** Requeues abandoned tasks, fails those that are out of attempts and deletes old ones. */
+/** Requeues abandoned tasks, fails those that are out of attempts, and deletes old tasks and old stored responses. */
 export async function maintainTasks(asOwner: AsOwner): Promise<void> {
-  await asOwner((client) => client.query("select private.maintain_tasks()"));
+  await asOwner((client) => client.query("select private.maintain_tasks(), private.maintain_responses()"));
 }

@@ -236,7 +236,7 @@ describe("a key", () => {
       (await owner.query("select api.enqueue('add', '{\"a\": 1}', key => 'sum') as id")).rows[0].id;
     const first = await queue();
     await owner.query("reset role");
-    await owner.query("select from private.begin_task($1)", [first]);
+    expect((await owner.query("select id from private.begin_task('caller')")).rows).toEqual([{ id: first }]);
     await owner.query("set local role service_role");
     expect(await queue()).not.toBe(first);
     await owner.query("rollback");
@@ -302,7 +302,8 @@ describe("the tasks of a caller", () => {
 
   test("are not cancelled once they have begun", async () => {
     const [{ id }] = await asUser("authenticated", "1", "select api.enqueue('add', '{\"a\": 1}') as id");
-    await content.owner.query("select from private.begin_task($1)", [id]);
+    const { rows } = await content.owner.query("select id from private.begin_task('caller')");
+    expect(rows).toEqual([{ id }]);
     expect(await asUser("authenticated", "1", "select api.cancel_task($1) as done", [id])).toEqual([{ done: false }]);
   });
 });

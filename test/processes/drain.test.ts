@@ -166,8 +166,8 @@ describe("SIGTERM", () => {
     program.child.kill("SIGTERM");
     expect(await outcome).toBe("socket hang up");
     expect((await ended)[0]).toBe(0);
-    const { rows } = await owner.query("select locked_by from graphile_worker._private_jobs");
-    expect(rows).toEqual([{ locked_by: null }]);
+    const { rows } = await owner.query("select status, locked_by from private.tasks, graphile_worker._private_jobs");
+    expect(rows).toEqual([{ status: "queued", locked_by: null }]);
     await owner.query("delete from graphile_worker._private_jobs; delete from private.tasks");
   });
 

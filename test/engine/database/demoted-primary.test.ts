@@ -178,9 +178,7 @@ test("migrations, LISTEN and the task queue follow the primary", async () => {
   const done: unknown[] = [];
   const jobs = await startJobRunner({
     url: urlOf("content"),
-    tasks: { note: async (payload) => void done.push(payload) },
-    concurrency: 2,
-    crons: [],
+    lanes: [{ tasks: { note: async (payload) => void done.push(payload) }, concurrency: 2 }],
     maintain: async () => {},
     cancelRunning: async () => {},
     log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),

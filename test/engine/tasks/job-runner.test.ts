@@ -25,9 +25,10 @@ test("a job runner that fails to start leaves no worker that keeps the process a
   try {
     const attempt = startJobRunner({
       url: database.ownerUrl,
-      tasks: {},
-      concurrency: 4,
-      crons: [],
+      lanes: [
+        { tasks: {}, concurrency: 4 },
+        { tasks: {}, concurrency: 1 },
+      ],
       maintain: tend,
       cancelRunning: async () => {},
       log,

@@ -41,6 +41,7 @@ function rotation(token: string, key: string): IdempotentChange {
     key,
     scope: "refresh",
     identity: token,
+    quota: { key: token, role: "anon" },
     request: [token],
     lifetimeSeconds: 10,
     signal: new AbortController().signal,

@@ -75,7 +75,7 @@ const apikey = jwt.sign({ role: "anon" }, SECRET);
 const later = { Prefer: "respond-async", apikey };
 
 beforeAll(async () => {
-  gateways = await openGateways({ settings: { RATE_LIMIT: "0" } });
+  gateways = await openGateways({ settings: { RATE_LIMIT: "0", DB_LOCK_TIMEOUT_SECONDS: "0" } });
   await gateways.owner.query(FUNCTIONS);
   [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
   await vi.waitFor(async () => expect((await call("digits", {}, { headers: { apikey } })).status).toBe(200), PATIENCE);
@@ -455,8 +455,8 @@ describe("a task", () => {
 
   test("that is queued can be withdrawn and never runs", async () => {
     const gates = await Promise.all([closedGate(21)]);
-    // Eight workers are kept busy, so that the ninth task waits.
-    const busy = await Promise.all(Array.from({ length: 8 }, () => call("take_long", { gate: 21 }, asAda())));
+    // One caller runs three tasks at a time, so that the fourth waits.
+    const busy = await Promise.all(Array.from({ length: 3 }, () => call("take_long", { gate: 21 }, asAda())));
     await vi.waitFor(async () => {
       const states = await Promise.all(busy.map(async ({ body }) => (await look(body.taskId)).body.status));
       expect(states).toEqual(busy.map(() => "running"));
@@ -494,12 +494,14 @@ describe("a task", () => {
   test("of an account that was disabled meanwhile fails", async () => {
     const gone = await newPerson(gateways);
     const gates = await closedGate(33);
-    const busy = await Promise.all(Array.from({ length: 8 }, () => call("take_long", { gate: 33 }, asAda())));
+    const asGone = { token: gone.pair.accessToken, headers: later };
+    // Three at a time, so that the fourth waits.
+    const busy = await Promise.all(Array.from({ length: 3 }, () => call("take_long", { gate: 33 }, asGone)));
     await vi.waitFor(async () => {
-      for (const { body } of busy) expect((await look(body.taskId)).body.status).toBe("running");
+      for (const { body } of busy) expect((await look(body.taskId, gone.pair.accessToken)).body.status).toBe("running");
     }, PATIENCE);
     const note = randomUUID();
-    const { taskId } = (await call("write_down", { note }, { token: gone.pair.accessToken, headers: later })).body;
+    const { taskId } = (await call("write_down", { note }, asGone)).body;
     await gateways.owner.query("select auth.disable_account($1, null)", [gone.userId]);
     // Claims that were looked at of late are looked at again after four seconds.
     await new Promise((done) => setTimeout(done, 4_500));
@@ -514,8 +516,8 @@ describe("a task", () => {
   test("beyond a thousand unfinished ones is refused with 429 and Retry-After", async () => {
     const crowd = `user ${eve.userId}`;
     await gateways.owner.query(
-      `insert into private.tasks (owner, work, caller, request, body)
-        select $1, 'POST /nothing', '{}', '{}', '' from generate_series(1, 1000)`,
+      `insert into private.tasks (owner, caller_key, work, caller, request, body)
+        select $1, $1, 'POST /nothing', '{}', '{}', '' from generate_series(1, 1000)`,
       [crowd],
     );
     const asEve = { token: eve.pair.accessToken, headers: later };
@@ -566,8 +568,8 @@ describe("task maintenance", () => {
   async function beginAttempt(attempt: PoolClient): Promise<string> {
     for (;;) {
       const made = await gateways.owner.query(`
-        insert into private.tasks (owner, work, status, caller, request, body, created_at)
-          values ('user ${ada.userId}', 'POST /nothing', 'running', '{}', '{}', '', now() - interval '1 hour') returning id`);
+        insert into private.tasks (owner, work, status, caller, request, body, created_at, attempts)
+          values ('user ${ada.userId}', 'POST /nothing', 'running', '{}', '{}', '', now() - interval '1 hour', 5) returning id`);
       const { id } = made.rows[0];
       await attempt.query("begin");
       const { rows } = await attempt.query("select status from private.tasks where id = $1 for update", [id]);

@@ -15,14 +15,7 @@ begin
     raise exception 'A key needs a caller with a user' using errcode = 'WRONG', detail = 'key',
       hint = 'Callers whose claims have no "sub" share their role, and would replace each other''s tasks.';
   end if;
-  if (
-    select count(*) >= 1000 from (
-      select from private.tasks
-      where tasks.owner = v_owner and tasks.finished_at is null limit 1000
-    ) as unfinished
-  ) then
-    raise exception 'A thousand tasks of yours are waiting already' using errcode = 'TOMNY';
-  end if;
+  perform private.check_task_bounds(private.task_lane(v_role, v_claims), v_owner, v_role);
   return private.queue_call(v_role, v_claims, function, arguments, run_at, key);
 end;
 $$ language plpgsql security definer set search_path = '';

@@ -5,7 +5,7 @@ create or replace function api.enqueue_as(
   claims jsonb default null
 ) returns uuid
 begin atomic
-  select private.queue_call(role, claims, function, arguments, run_at, key);
+  select private.queue_call(role, claims, function, arguments, run_at, key, lane => 'system');
 end;
 comment on function api.enqueue_as is
   'Queues a call of a function as a role of the owner''s choice. For triggers with the rights of the owner, and for the owner.';

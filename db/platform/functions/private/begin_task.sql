@@ -1,12 +1,58 @@
--- No row for a task that was withdrawn, is due later, or was finished by an attempt that died before it could report.
-create or replace function private.begin_task(id uuid)
+-- A job says that there is work; which task it runs is chosen here. Callers take turns (start-time fair queueing): a task is placed one turn after
+-- the caller's previous waiting one, and not before the turn that the lane has reached. So hundreds of tasks of one caller are one turn
+-- of another caller away from it. The lock on the lane makes attempts to begin wait for one another, for the time of this
+-- statement; locked tasks are skipped, because a transaction that changes one, of a caller too, may take long.
+create or replace function private.begin_task(lane text)
 returns table (
-  caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval
-)
-begin atomic
-  update private.tasks set status = 'running', started_at = now()
-    where tasks.id = begin_task.id and finished_at is null and run_at <= now()
-    returning tasks.caller, tasks.request, tasks.body, tasks.function, tasks.arguments,
-      private.call_statement(tasks.function, tasks.arguments), tasks.time_limit;
+  id uuid, caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval,
+  attempts integer
+) as $$
+#variable_conflict use_column
+declare
+  v_turn bigint;
+  v_limit bigint := private.bound(case begin_task.lane
+    when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
+  end);
+  v_id uuid;
+begin
+  select task_lanes.turn into v_turn from private.task_lanes where name = begin_task.lane for update;
+  with due as materialized (
+    select tasks.id, tasks.caller_key, tasks.run_at, tasks.created_at from private.tasks
+    where tasks.lane = begin_task.lane and tasks.status = 'queued' and tasks.turn is null and tasks.run_at <= clock_timestamp()
+    for update skip locked
+  ), placed as (
+    select due.id, greatest(v_turn, latest.turn)
+      + row_number() over (partition by due.caller_key order by due.run_at, due.created_at, due.id) as turn
+    from due
+    left join (
+      select waiting.caller_key, max(waiting.turn) as turn from private.tasks as waiting
+      where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn is not null
+        and waiting.caller_key in (select due.caller_key from due)
+      group by 1
+    ) as latest using (caller_key)
+  )
+  update private.tasks set turn = placed.turn from placed where tasks.id = placed.id;
+
+  select waiting.id, waiting.turn into v_id, v_turn from private.tasks as waiting
+    where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn is not null and (
+      v_limit is null
+      or v_limit > (
+        select count(*) from private.tasks as running
+        where running.lane = waiting.lane and running.caller_key = waiting.caller_key and running.status = 'running'
+      )
+      or exists (select from pg_roles where rolname = waiting.caller ->> 'role' and rolbypassrls)
+    )
+    order by waiting.turn, waiting.run_at limit 1 for update skip locked;
+  if v_id is null then
+    return;
+  end if;
+  update private.task_lanes set turn = greatest(turn, v_turn) where name = begin_task.lane;
+  return query
+    update private.tasks set status = 'running', started_at = clock_timestamp(), attempts = tasks.attempts + 1
+      where tasks.id = v_id
+      returning tasks.id, tasks.caller, tasks.request, tasks.body, tasks.function, tasks.arguments,
+        private.call_statement(tasks.function, tasks.arguments),
+        tasks.time_limit, tasks.attempts;
 end;
-comment on function private.begin_task is 'The task to run; called by the service as the owner.';
+$$ language plpgsql set search_path = '';
+comment on function private.begin_task is 'Chooses the task of a lane that is to run next, if one is due; called by the service as the owner.';

@@ -1,41 +1,36 @@
--- A process that dies leaves its jobs locked for four hours. A task that is running but locked by no transaction has died, or is about to
--- begin; in the second case another attempt may start too, and one of them does nothing.
+-- A task that is running but locked by no transaction has died with its process, or is about to begin; in the second case another attempt may start
+-- too, and one of them does nothing. A due task without a job (of a restored backup, of a process that died, of an earlier version) gets one.
 create or replace function private.maintain_tasks() returns void as $$
 declare
-  v_dead text[];
-  v_hopeless integer;
+  v_dead record;
 begin
-  with abandoned as (
-    select jobs.locked_by from graphile_worker.jobs join private.tasks on tasks.id::text = jobs.key
-    where jobs.locked_at < now() - interval '10 seconds' and tasks.finished_at is null
-    for update of tasks skip locked
-  )
-  select array_agg(distinct locked_by) into v_dead from abandoned;
-  if v_dead is not null then
-    perform graphile_worker.force_unlock_workers(v_dead);
-  end if;
-  -- A restored backup has the tasks, but not the jobs.
-  perform graphile_worker.add_job(
-    'perform', json_build_object('task', jobless.id), run_at => jobless.run_at, job_key => jobless.id::text, max_attempts => 5
-  )
-  from (
-    select tasks.id, tasks.run_at from private.tasks
-    where status = 'queued' and finished_at is null and not exists (
-      select from graphile_worker.jobs where jobs.key = tasks.id::text
-    )
-    limit 1000 for update skip locked
-  ) as jobless;
-  with hopeless as (
-    select tasks.id from private.tasks
-    where finished_at is null and created_at < now() - interval '10 seconds' and not exists (
-      select from graphile_worker.jobs
-      where jobs.key = tasks.id::text and (jobs.locked_at is not null or jobs.attempts < jobs.max_attempts)
-    )
+  for v_dead in
+    select tasks.id, tasks.attempts from private.tasks
+    where status = 'running' and finished_at is null and coalesce(started_at, created_at) < now() - interval '10 seconds'
     for update skip locked
-  )
-  select count(private.fail_task(
-    id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
-  )) into v_hopeless from hopeless;
+  loop
+    if v_dead.attempts < 5 then
+      perform private.requeue_task(v_dead.id, '0 seconds');
+    else
+      perform private.fail_task(
+        v_dead.id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
+      );
+    end if;
+  end loop;
+  perform graphile_worker.add_job('perform_' || jobless.lane, '{}', max_attempts => 5)
+    from (
+      select name as lane, (
+        select count(*) from (
+          select from private.tasks where tasks.lane = name and status = 'queued' and run_at <= now() limit 10
+        ) as due
+      ) - (
+        select count(*) from (
+          select from graphile_worker.jobs
+          where task_identifier = 'perform_' || name and locked_at is null and run_at <= now() and attempts < max_attempts limit 10
+        ) as ready
+      ) as missing
+      from private.task_lanes
+    ) as jobless, generate_series(1, jobless.missing);
   delete from private.tasks where tasks.id in (
     select expired.id from private.tasks as expired where expired.expires_at <= now()
     order by expired.expires_at limit 1000 for update skip locked
@@ -43,4 +38,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function private.maintain_tasks is
-  'Requeues abandoned tasks and those of a restored backup, fails hopeless ones and deletes old ones; called by the service as the owner.';
+  'Requeues abandoned tasks, fails hopeless ones, adds missing jobs and deletes old tasks; called by the service as the owner.';

@@ -23,7 +23,8 @@ begin
     update api.schedule_runs as run
       set task = private.queue_call(
         v_schedule.role, v_schedule.claims || jsonb_build_object('role', v_schedule.role),
-        v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit
+        v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit,
+        lane => 'system', caller_key => 'schedule ' || v_schedule.name
       )
       where run.schedule = start_schedule_run.schedule and run.planned_at = start_schedule_run.planned_at and run.status = 'queued';
     return case when found then 'queued' else 'skipped' end;
