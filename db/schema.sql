@@ -474,13 +474,19 @@ create table auth.mail_tokens (
   flow_id uuid,
   is_pkce boolean default false not null,
   used_at timestamp with time zone,
+  password_hash text,
+  user_name text,
+  user_metadata jsonb,
   constraint mail_tokens_pkey PRIMARY KEY (token_hash),
   constraint mail_tokens_check CHECK ((expires_at > created_at)),
   constraint mail_tokens_code_hash_check CHECK ((octet_length(code_hash) = 32)),
   constraint mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
   constraint mail_tokens_new_email_max_length CHECK ((length(new_email) <= 254)),
+  constraint mail_tokens_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
   constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'sms_signup'::text, 'phone_change'::text]))),
   constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint mail_tokens_user_metadata_max_length CHECK ((octet_length((user_metadata)::text) <= 8192)),
+  constraint mail_tokens_user_name_max_length CHECK ((length(user_name) <= 200)),
   constraint mail_tokens_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES auth.flow_states(id) ON DELETE SET NULL,
   constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
@@ -494,7 +500,10 @@ comment on column auth.mail_tokens.code_hash is 'The code of the same mail: an H
 comment on column auth.mail_tokens.email is 'Where it was sent: an e-mail address, or a phone number. Unless the purpose is a change, the token is invalid when this is no longer the user''s.';
 comment on column auth.mail_tokens.is_pkce is 'Whether the link leads to a code for tokens; without flow_id that sign-in has expired.';
 comment on column auth.mail_tokens.new_email is 'The address, or the phone number, that the user changes to.';
+comment on column auth.mail_tokens.password_hash is 'The password of the sign-up that this mail proves: the account has it afterwards.';
 comment on column auth.mail_tokens.used_at is 'When one side of a change of address was confirmed, which waits for the other.';
+comment on column auth.mail_tokens.user_metadata is 'The metadata that this sign-up gives.';
+comment on column auth.mail_tokens.user_name is 'The name that this sign-up gives.';
 comment on table auth.mail_tokens is 'Links and codes sent by mail, as hashes only: to sign in, to set a password, or to verify or change the address. Each works once.';
 
 -- table auth.mfa_backup_codes
@@ -1230,9 +1239,10 @@ create table public.users (
   constraint users_name_present CHECK ((name ~ '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0]'::text)) NOT VALID
 );
 CREATE UNIQUE INDEX users_email_any_case_key ON public.users USING btree (lower(email));
-CREATE TRIGGER _050_guard_address BEFORE UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text) AND (old.id IS DISTINCT FROM auth.uid()) AND (NOT auth.is_admin()))) EXECUTE FUNCTION auth.tg_users__guard_address();
+CREATE TRIGGER _050_guard_address BEFORE UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text) AND (NOT auth.is_admin()))) EXECUTE FUNCTION auth.tg_users__guard_address();
 CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
-CREATE TRIGGER _200_rename_account AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN ((old.email IS DISTINCT FROM new.email)) EXECUTE FUNCTION auth.tg_users__rename_account();
+CREATE TRIGGER _200_rename_account AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND (NOT row_security_active('public.users'::text)))) EXECUTE FUNCTION auth.tg_users__rename_account();
+CREATE TRIGGER _200_rename_account_by_request AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text))) EXECUTE FUNCTION auth.tg_users__rename_account('request');
 alter table public.users enable row level security;
 alter table public.users replica identity full;
 create policy admin_all on public.users for all to admin using (true) with check (true);
@@ -1700,33 +1710,36 @@ end;
 $function$;
 comment on function auth.add_flow_state(text,text,text,bigint,integer) is 'Begins a sign-in that ends with a code for tokens.';
 
--- function auth.add_mail_code(bytea,bytea,text,bigint,text,text,uuid,integer)
-CREATE OR REPLACE FUNCTION auth.add_mail_code(token_hash bytea, code_hash bytea, purpose text, user_id bigint, email text, new_email text, flow_id uuid, seconds integer)
+-- function auth.add_mail_code(bytea,bytea,text,bigint,text,text,uuid,integer,jsonb)
+CREATE OR REPLACE FUNCTION auth.add_mail_code(token_hash bytea, code_hash bytea, purpose text, user_id bigint, email text, new_email text, flow_id uuid, seconds integer, sign_up jsonb DEFAULT NULL::jsonb)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  v_sign_up jsonb := add_mail_code.sign_up;
 begin
-  delete from auth.mail_tokens as sent
-    where sent.user_id = add_mail_code.user_id and (
-      sent.purpose = add_mail_code.purpose
-      or sent.purpose in ('sms', 'sms_signup') and add_mail_code.purpose in ('sms', 'sms_signup')
-    );
-  insert into auth.mail_tokens (token_hash, code_hash, purpose, user_id, email, new_email, flow_id, is_pkce, expires_at)
-    values (
-      add_mail_code.token_hash, add_mail_code.code_hash, add_mail_code.purpose, add_mail_code.user_id, add_mail_code.email,
-      add_mail_code.new_email, add_mail_code.flow_id, add_mail_code.flow_id is not null, now() + make_interval(secs => seconds)
-    );
+  if v_sign_up is null and purpose in ('signup', 'sms_signup', 'email_change_new', 'email_change_current') then
+    v_sign_up := auth.pending_sign_up(add_mail_code.user_id, add_mail_code.purpose);
+  end if;
+  perform auth.replace_mail_tokens(add_mail_code.user_id, add_mail_code.purpose, v_sign_up ->> 'password_hash');
+  insert into auth.mail_tokens (
+    token_hash, code_hash, purpose, user_id, email, new_email, flow_id, is_pkce, expires_at, password_hash, user_name, user_metadata
+  ) values (
+    add_mail_code.token_hash, add_mail_code.code_hash, add_mail_code.purpose, add_mail_code.user_id, add_mail_code.email,
+    add_mail_code.new_email, add_mail_code.flow_id, add_mail_code.flow_id is not null, now() + make_interval(secs => seconds),
+    v_sign_up ->> 'password_hash', v_sign_up ->> 'name', nullif(v_sign_up -> 'metadata', 'null')
+  );
   delete from auth.mail_tokens as expired where expired.token_hash in (
     select mail_tokens.token_hash from auth.mail_tokens where expires_at < now()
     order by expires_at limit 10 for update skip locked
   );
 end;
 $function$;
-comment on function auth.add_mail_code(bytea,bytea,text,bigint,text,text,uuid,integer) is 'Stores the link and the code of a mail. The caller has locked the account.';
+comment on function auth.add_mail_code(bytea,bytea,text,bigint,text,text,uuid,integer,jsonb) is 'Stores the link and the code of a mail, and the sign-up that they prove: {name, password_hash, metadata}. The caller has locked the account.';
 
--- function auth.add_mail_token(bytea,text,bigint,text,integer)
-CREATE OR REPLACE FUNCTION auth.add_mail_token(token_hash bytea, purpose text, user_id bigint, email text, seconds integer)
+-- function auth.add_mail_token(bytea,text,bigint,text,integer,jsonb)
+CREATE OR REPLACE FUNCTION auth.add_mail_token(token_hash bytea, purpose text, user_id bigint, email text, seconds integer, sign_up jsonb DEFAULT NULL::jsonb)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -1739,12 +1752,11 @@ begin
   ) then
     return null;
   end if;
-  delete from auth.mail_tokens as sent
-    where sent.user_id = add_mail_token.user_id and sent.purpose = add_mail_token.purpose;
-  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at)
+  perform auth.replace_mail_tokens(add_mail_token.user_id, add_mail_token.purpose, sign_up ->> 'password_hash');
+  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at, password_hash, user_name, user_metadata)
     values (
       add_mail_token.token_hash, add_mail_token.purpose, add_mail_token.user_id, add_mail_token.email,
-      now() + make_interval(secs => seconds)
+      now() + make_interval(secs => seconds), sign_up ->> 'password_hash', sign_up ->> 'name', nullif(sign_up -> 'metadata', 'null')
     );
   delete from auth.mail_tokens as expired where expired.token_hash in (
     select mail_tokens.token_hash from auth.mail_tokens where expires_at < now()
@@ -1753,7 +1765,7 @@ begin
   return email;
 end;
 $function$;
-comment on function auth.add_mail_token(bytea,text,bigint,text,integer) is 'The address to send the token to; null when one was sent within the last minute.';
+comment on function auth.add_mail_token(bytea,text,bigint,text,integer,jsonb) is 'The address to send the token to, which proves the sign-up {name, password_hash, metadata}; null when one was sent within the last minute.';
 
 -- function auth.add_passkey(bigint,jsonb,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.add_passkey(user_id bigint, passkey jsonb, client_info auth.client_info, OUT outcome text, OUT added auth.passkeys)
@@ -1894,21 +1906,20 @@ CREATE OR REPLACE FUNCTION auth.amr_entry(method text, at timestamp with time zo
 RETURN jsonb_build_object('method', method, 'timestamp', (floor(EXTRACT(epoch FROM at)))::bigint);
 comment on function auth.amr_entry(text,timestamp with time zone) is 'An entry of the claim amr: how the user signed in, and when.';
 
--- function auth.apply_email_change(bigint,text,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.apply_email_change(user_id bigint, new_email text, client_info auth.client_info)
+-- function auth.apply_email_change(auth.users,auth.mail_tokens,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.apply_email_change(account auth.users, proof auth.mail_tokens, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform auth.set_email(apply_email_change.user_id, apply_email_change.new_email);
-  update auth.users as account set verified_email = apply_email_change.new_email, is_anonymous = false
-    where account.user_id = apply_email_change.user_id;
-  delete from auth.mail_tokens as token where token.user_id = apply_email_change.user_id;
-  perform auth.log_event('email.changed', apply_email_change.user_id, client_info);
+  if account.verified_email is null and account.phone_confirmed_at is null then
+    perform auth.claim_account(account.user_id, proof, client_info);
+  end if;
+  perform auth.set_confirmed_email(account.user_id, proof.new_email, client_info);
 end;
 $function$;
-comment on function auth.apply_email_change(bigint,text,auth.client_info) is 'Changes the address, which is verified by that. The caller has locked the account.';
+comment on function auth.apply_email_change(auth.users,auth.mail_tokens,auth.client_info) is 'Changes the address to one that was proved. The caller has locked the account.';
 
 -- function auth.assign_role(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, client_info auth.client_info)
@@ -1975,7 +1986,10 @@ begin
     raise exception 'This is your e-mail address already' using errcode = 'WRONG', detail = 'email';
   elsif auth.find_user(begin_email_change.email) <> begin_email_change.user_id then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
-  elsif auth.add_mail_token(token_hash, 'change', v_account.user_id, begin_email_change.email, seconds) is null then
+  elsif auth.add_mail_token(
+    token_hash, 'change', v_account.user_id, begin_email_change.email, seconds,
+    jsonb_build_object('password_hash', v_account.password_hash)
+  ) is null then
     raise exception 'An e-mail was sent within the last minute' using errcode = 'TOMNY', hint = 'Try again in a minute.';
   end if;
   perform auth.log_event('email.change_requested', v_account.user_id, client_info);
@@ -2060,6 +2074,26 @@ end;
 $function$;
 comment on function auth.begin_reset(text,bytea,integer,auth.client_info) is 'The address to send a password-reset token to; null when there is none.';
 
+-- function auth.begin_sign_up(text,jsonb,bytea,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_sign_up(email text, sign_up jsonb, token_hash bytea, seconds integer, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_recipient record;
+begin
+  v_recipient := auth.code_recipient(begin_sign_up.email);
+  if v_recipient.state <> 'unconfirmed' then
+    return null;
+  end if;
+  return auth.add_mail_token(
+    begin_sign_up.token_hash, 'verify', v_recipient.user_id, v_recipient.address, begin_sign_up.seconds, begin_sign_up.sign_up
+  );
+end;
+$function$;
+comment on function auth.begin_sign_up(text,jsonb,bytea,integer,auth.client_info) is 'The address to send a verification token to; null when the address is proved, or a token was sent within the last minute.';
+
 -- function auth.begin_verification(bigint,bytea,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.begin_verification(user_id bigint, token_hash bytea, seconds integer, client_info auth.client_info)
  RETURNS text
@@ -2074,7 +2108,9 @@ begin
   if v_email is null or lower(v_account.verified_email) = lower(v_email) then
     return null;
   end if;
-  return auth.add_mail_token(token_hash, 'verify', v_account.user_id, v_email, seconds);
+  return auth.add_mail_token(
+    token_hash, 'verify', v_account.user_id, v_email, seconds, jsonb_build_object('password_hash', v_account.password_hash)
+  );
 end;
 $function$;
 comment on function auth.begin_verification(bigint,bytea,integer,auth.client_info) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
@@ -2169,10 +2205,8 @@ begin
     return;
   end if;
   select profile.email into previous_email from auth.profile_of(v_account.user_id) as profile;
-  perform auth.set_email(v_account.user_id, v_token.email);
-  update auth.users as account set verified_email = v_token.email where account.user_id = v_account.user_id;
-  delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
-  perform auth.log_event('email.changed', v_account.user_id, client_info);
+  v_token.new_email := v_token.email;
+  perform auth.apply_email_change(v_account, v_token, client_info);
   user_id := v_account.user_id;
 end;
 $function$;
@@ -2191,28 +2225,42 @@ end;
 $function$;
 comment on function auth.change_password(bigint,text,auth.client_info,uuid) is 'Sets the password of a user who may do that in this transaction, and ends the user''s other sign-ins.';
 
--- function auth.claim_account(bigint,uuid,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.claim_account(user_id bigint, kept_flow uuid, client_info auth.client_info)
+-- function auth.claim_account(bigint,auth.mail_tokens,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.claim_account(user_id bigint, proof auth.mail_tokens, client_info auth.client_info)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  update auth.users as account set password_hash = null, password_changed_at = clock_timestamp()
+  -- Of another sign-up than the one that made the account.
+  if proof.user_name is not null and exists (
+    select from auth.users as account
+    where account.user_id = claim_account.user_id and account.password_hash is distinct from proof.password_hash
+  ) then
+    perform auth.rename_user(claim_account.user_id, proof.user_name);
+    update auth.users as account set raw_user_meta_data = auth.merge_metadata('{}', proof.user_metadata)
+      where account.user_id = claim_account.user_id and proof.user_metadata is not null;
+  end if;
+  update auth.users as account set
+      password_hash = proof.password_hash, password_changed_at = clock_timestamp(),
+      phone = case when proof.purpose in ('sms', 'sms_signup') then account.phone end,
+      phone_confirmed_at = case when proof.purpose in ('sms', 'sms_signup') then account.phone_confirmed_at end
     where account.user_id = claim_account.user_id;
   perform auth.end_sign_ins(claim_account.user_id);
-  update auth.identities as identity set is_vouched = false where identity.user_id = claim_account.user_id;
-  delete from auth.passkeys as passkey where passkey.user_id = claim_account.user_id and passkey.factor_id is null;
+  delete from auth.identities as identity where identity.user_id = claim_account.user_id;
+  delete from auth.passkeys as passkey where passkey.user_id = claim_account.user_id;
+  delete from auth.mfa_factors as factor where factor.user_id = claim_account.user_id;
+  delete from auth.mfa_backup_codes as code where code.user_id = claim_account.user_id;
   update auth.api_keys as key set revoked_at = now() where key.owner_id = claim_account.user_id and key.revoked_at is null;
   delete from auth.mail_tokens as token where token.user_id = claim_account.user_id;
-  delete from auth.flow_states as flow where flow.user_id = claim_account.user_id and flow.id is distinct from kept_flow;
+  delete from auth.flow_states as flow where flow.user_id = claim_account.user_id and flow.id is distinct from proof.flow_id;
   delete from auth.federation_states as state where state.user_id = claim_account.user_id;
   delete from auth.federation_logins as login where login.user_id = claim_account.user_id;
   delete from auth.federation_codes as code where code.user_id = claim_account.user_id;
   perform auth.log_event('account.claimed', claim_account.user_id, client_info);
 end;
 $function$;
-comment on function auth.claim_account(bigint,uuid,auth.client_info) is 'Ends what whoever registered an unconfirmed address could sign in with. The caller has locked the account.';
+comment on function auth.claim_account(bigint,auth.mail_tokens,auth.client_info) is 'Ends all that an account had before the first proof of its address or number. The caller has locked the account.';
 
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
@@ -2274,8 +2322,12 @@ AS $function$
 declare
   v_account auth.users;
 begin
-  select account.user_id into user_id from auth.users as account where lower(account.email) = lower(code_recipient.email);
+  user_id := auth.find_user(code_recipient.email);
   v_account := auth.lock_account(user_id);
+  if v_account.user_id is null and user_id is not null then
+    insert into auth.users (user_id, username, email) values (user_id, code_recipient.email, code_recipient.email) on conflict do nothing;
+    v_account := auth.lock_account(user_id);
+  end if;
   user_id := v_account.user_id;
   address := coalesce(v_account.verified_email, v_account.email);
   metadata := v_account.raw_user_meta_data;
@@ -2288,7 +2340,7 @@ begin
   end;
 end;
 $function$;
-comment on function auth.code_recipient(text) is 'The account with that address, which is locked: absent, disabled, unconfirmed or confirmed.';
+comment on function auth.code_recipient(text) is 'The account with that address, which is locked, and is made for a user without one: absent, disabled, unconfirmed or confirmed.';
 
 -- function auth.confirm_mail_code(auth.mail_tokens,auth.users,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.confirm_mail_code(token auth.mail_tokens, account auth.users, client_info auth.client_info)
@@ -2306,26 +2358,23 @@ begin
     ) then
       return 'half';
     end if;
-    perform auth.apply_email_change(account.user_id, token.new_email, client_info);
+    perform auth.apply_email_change(account, token, client_info);
     return 'passed';
   end if;
   delete from auth.mail_tokens as spent where spent.token_hash = token.token_hash;
   if token.purpose in ('sms', 'sms_signup') then
-    if token.purpose = 'sms' and account.phone_confirmed_at is null and account.email_confirmed_at is null then
-      perform auth.claim_account(account.user_id, null, client_info);
+    if account.phone_confirmed_at is null and account.verified_email is null then
+      perform auth.claim_account(account.user_id, token, client_info);
     end if;
     update auth.users as confirmed set phone_confirmed_at = coalesce(confirmed.phone_confirmed_at, clock_timestamp())
       where confirmed.user_id = account.user_id;
     return 'passed';
   end if;
-  if token.purpose <> 'signup' and account.email_confirmed_at is null then
-    perform auth.claim_account(account.user_id, token.flow_id, client_info);
-  end if;
-  update auth.users as confirmed set verified_email = token.email where confirmed.user_id = account.user_id;
-  if account.email_confirmed_at is null then
-    delete from auth.mail_tokens as spent where spent.user_id = account.user_id and spent.purpose in ('signup', 'verify', 'invite');
+  if lower(account.verified_email) is distinct from lower(token.email) then
+    perform auth.claim_account(account.user_id, token, client_info);
     perform auth.log_event('email.verified', account.user_id, client_info);
   end if;
+  update auth.users as confirmed set verified_email = token.email where confirmed.user_id = account.user_id;
   return 'passed';
 end;
 $function$;
@@ -2982,12 +3031,15 @@ begin
   if v_current is not null then
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
     if not v_is_vouched or lower(v_email collate "C") <> lower(v_current collate "C")
-      or v_account.user_id is not null
-        and lower(v_account.verified_email collate "C") is distinct from lower(v_current collate "C")
+      or lower(v_account.verified_email collate "C") <> lower(v_current collate "C")
     then
       outcome := 'conflict';
       user_id := null;
       return;
+    end if;
+    if v_account.user_id is not null and v_account.verified_email is null and not auth.is_disabled(v_account) then
+      perform auth.claim_account(user_id, null, client_info);
+      update auth.users as account set verified_email = v_current where account.user_id = federated_user.user_id;
     end if;
     -- A user row without an account.
     insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)
@@ -3765,6 +3817,37 @@ BEGIN ATOMIC
 END;
 comment on function auth.pending_email(bigint) is 'The address that the user changes to, once it is confirmed; null without a change.';
 
+-- function auth.pending_sign_up(bigint,text)
+CREATE OR REPLACE FUNCTION auth.pending_sign_up(user_id bigint, purpose text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_pending auth.mail_tokens[];
+begin
+  if purpose in ('signup', 'sms_signup') then
+    v_pending := array(
+      select token from auth.mail_tokens as token
+      where token.user_id = pending_sign_up.user_id and token.purpose in ('signup', 'sms_signup', 'verify')
+        and token.expires_at > clock_timestamp()
+      limit 2
+    );
+  end if;
+  return case coalesce(cardinality(v_pending), 0)
+    when 0 then (
+      select jsonb_build_object('password_hash', account.password_hash)
+      from auth.users as account where account.user_id = pending_sign_up.user_id
+    )
+    when 1 then jsonb_build_object(
+      'password_hash', v_pending[1].password_hash, 'name', v_pending[1].user_name, 'metadata', v_pending[1].user_metadata
+    )
+  end;
+end;
+$function$;
+comment on function auth.pending_sign_up(bigint,text) is 'What a mail to this account proves if it is of no sign-up of its own: {name, password_hash, metadata}; null: no password.';
+
 -- function auth.phone_recipient(text,text)
 CREATE OR REPLACE FUNCTION auth.phone_recipient(phone text, requested text DEFAULT 'sms'::text, OUT user_id bigint, OUT state text, OUT purpose text, OUT user_json jsonb)
  RETURNS record
@@ -4040,6 +4123,28 @@ end;
 $function$;
 comment on function auth.replace_backup_codes(bigint,text[]) is 'Replaces all backup codes of the user. The caller has locked the account.';
 
+-- function auth.replace_mail_tokens(bigint,text,text)
+CREATE OR REPLACE FUNCTION auth.replace_mail_tokens(user_id bigint, purpose text, password_hash text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_max_others constant integer := case when purpose in ('signup', 'sms_signup', 'verify') then 2 else 0 end;
+begin
+  delete from auth.mail_tokens as sent
+    where sent.user_id = replace_mail_tokens.user_id and sent.purpose = 'sms_signup' and replace_mail_tokens.purpose = 'sms';
+  delete from auth.mail_tokens as sent
+    where sent.user_id = replace_mail_tokens.user_id and sent.purpose = replace_mail_tokens.purpose and sent.token_hash not in (
+      select kept.token_hash from auth.mail_tokens as kept
+      where kept.user_id = replace_mail_tokens.user_id and kept.purpose = replace_mail_tokens.purpose
+        and kept.password_hash is distinct from replace_mail_tokens.password_hash
+      order by kept.created_at desc limit v_max_others
+    );
+end;
+$function$;
+comment on function auth.replace_mail_tokens(bigint,text,text) is 'Deletes the links and codes that a new mail of this purpose replaces.';
+
 -- function auth.reset_password(bytea,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.reset_password(token_hash bytea, new_hash text, client_info auth.client_info)
  RETURNS bigint
@@ -4062,7 +4167,7 @@ begin
   -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
   -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
-  if v_account.user_id is not null and v_account.email_confirmed_at is null then
+  if v_account.user_id is not null and lower(v_account.verified_email) is distinct from lower(v_token.email) then
     perform auth.claim_account(v_account.user_id, null, client_info);
   end if;
   insert into auth.users (user_id, username)
@@ -4219,8 +4324,8 @@ begin
     where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
   return auth.token_claims(session_claims.user_id) || jsonb_build_object(
     'id', v_account.id,
-    'email', coalesce(auth.own_email(v_account), ''),
-    'phone', coalesce(v_account.phone, ''),
+    'email', coalesce(case when v_account.email_confirmed_at is not null then auth.own_email(v_account) end, ''),
+    'phone', coalesce(case when v_account.phone_confirmed_at is not null then v_account.phone end, ''),
     'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
       'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id
     )),
@@ -4233,6 +4338,22 @@ begin
 end;
 $function$;
 comment on function auth.session_claims(bigint,uuid) is 'The claims of an access token of /auth/v1 issued now, and the id that may become its subject.';
+
+-- function auth.set_confirmed_email(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.set_confirmed_email(user_id bigint, email text, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.set_email(set_confirmed_email.user_id, set_confirmed_email.email);
+  update auth.users as account set verified_email = set_confirmed_email.email, is_anonymous = false
+    where account.user_id = set_confirmed_email.user_id;
+  delete from auth.mail_tokens as token where token.user_id = set_confirmed_email.user_id;
+  perform auth.log_event('email.changed', set_confirmed_email.user_id, client_info);
+end;
+$function$;
+comment on function auth.set_confirmed_email(bigint,text,auth.client_info) is 'Changes the address, which counts as proved. The caller has locked the account.';
 
 -- function auth.set_email(bigint,text)
 CREATE OR REPLACE FUNCTION auth.set_email(user_id bigint, email text)
@@ -4467,14 +4588,20 @@ CREATE OR REPLACE FUNCTION auth.tg_users__guard_address()
  SET search_path TO ''
 AS $function$
 begin
-  if exists (select from auth.users as account where user_id = OLD.id) then
+  if not exists (select from auth.users as account where account.user_id = OLD.id) then
+    return NEW;
+  end if;
+  if OLD.id is distinct from auth.uid() then
     raise exception 'Only the user, or an administrator, may change the address of an account'
       using errcode = case when auth.uid() is null then 'LOGIN' else 'NOPER' end;
+  elsif current_setting('app.users_access', true) is distinct from 'open' then
+    raise exception 'A new e-mail address must be confirmed before it replaces this one' using errcode = 'NOPER', detail = 'email',
+      hint = 'Change it at /auth/account, or by PUT /auth/v1/user: an e-mail with a link is sent to the new address.';
   end if;
   return NEW;
 end;
 $function$;
-comment on function auth.tg_users__guard_address() is 'Before update by another caller: refuses to change the address of a user with an account.';
+comment on function auth.tg_users__guard_address() is 'Before update by a request: refuses a change of the address of a user with an account, except by an administrator.';
 
 -- function auth.tg_users__remember_deletion()
 CREATE OR REPLACE FUNCTION auth.tg_users__remember_deletion()
@@ -4507,6 +4634,9 @@ begin
   update auth.users as account set
       email = NEW.email, username = case when lower(account.username) = lower(OLD.email) or account.is_anonymous then NEW.email else account.username end
     where account.user_id = NEW.id;
+  if found and TG_ARGV[0] = 'request' then
+    perform auth.log_event('email.changed', NEW.id, null, jsonb_build_object('by', auth.uid(), 'is_confirmed', false));
+  end if;
   return null;
 end;
 $function$;
@@ -5034,23 +5164,26 @@ CREATE OR REPLACE FUNCTION auth.verify_email(token_hash bytea, client_info auth.
  SET search_path TO ''
 AS $function$
 declare
-  v_token record;
+  v_account auth.users;
+  v_token auth.mail_tokens;
 begin
-  select * into v_token from auth.find_mail_token(verify_email.token_hash, 'verify');
+  v_account := auth.lock_account((select found.user_id from auth.find_mail_token(verify_email.token_hash, 'verify') as found));
+  if v_account.user_id is null then
+    return null;
+  end if;
+  delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash returning * into v_token;
   if not found then
     return null;
   end if;
-  perform auth.lock_account(v_token.user_id);
-  delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash;
-  if not found then
-    return null;
+  if lower(v_account.verified_email) is distinct from lower(v_token.email) then
+    perform auth.claim_account(v_account.user_id, v_token, client_info);
   end if;
   update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.log_event('email.verified', v_token.user_id, client_info);
   return v_token.user_id;
 end;
 $function$;
-comment on function auth.verify_email(bytea,auth.client_info) is 'Spends the token and marks the address as verified. Null: the token is invalid.';
+comment on function auth.verify_email(bytea,auth.client_info) is 'Spends the token and marks the address as verified, which ends what was there before. Null: the token is invalid.';
 
 -- function private.article_document(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)

@@ -4,7 +4,7 @@ import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import { insertUser, type NewUserAccount } from "./administration.ts";
 import { type CodeEmails, findRecipient, type MailLink, makeMailLink, type Recipient } from "./code-emails.ts";
-import type { OneTimeCodes } from "./one-time-codes.ts";
+import type { OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import { setUserMetadata } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
@@ -60,7 +60,8 @@ export function makeAccountLinks(options: AccountLinksOptions): AccountLinks {
         const recipient = await findRecipient(client, email);
         const type = request.type === "magiclink" && recipient.state === "absent" ? "signup" : request.type;
         const userId = await findOrCreateUser(client, { ...request, type, recipient, hash }, clientInfo);
-        const link = await makeLink(client, options, { ...request, type, userId });
+        const signUp = type === "signup" ? { name, passwordHash: hash, metadata: request.metadata } : null;
+        const link = await makeLink(client, options, { ...request, type, userId, signUp });
         return { userId, type, link };
       });
     },
@@ -107,12 +108,15 @@ async function findOrCreateUser(
   return userId;
 }
 
-type LinkOfUser = Pick<AccountLinkRequest, "type" | "email" | "newEmail" | "redirectTo"> & { readonly userId: string };
+type LinkOfUser = Pick<AccountLinkRequest, "type" | "email" | "newEmail" | "redirectTo"> & {
+  readonly userId: string;
+  readonly signUp: SignUp | null;
+};
 
 async function makeLink(client: pg.ClientBase, options: AccountLinksOptions, request: LinkOfUser): Promise<MailLink> {
-  const { type: purpose, userId, email, newEmail, redirectTo } = request;
+  const { type: purpose, userId, email, newEmail, redirectTo, signUp } = request;
   if (purpose !== "email_change_current" && purpose !== "email_change_new") {
-    return makeMailLink(client, options, { purpose, userId, email, redirectTo });
+    return makeMailLink(client, options, { purpose, userId, email, redirectTo, signUp });
   }
   await beginEmailChange(client, options, { userId, email, newEmail, purpose });
   const to = purpose === "email_change_new" ? newEmail : email;

@@ -120,7 +120,7 @@ export function makeAccounts(options: AccountsOptions): Accounts {
       ? makeCodeEmails({ ...codeSettings, asOwner, codes, flows, emailQueue, serviceUrl: siteUrl })
       : null;
   const webAuthn = makeWebAuthn({ config, siteUrl });
-  const registration = makeRegistration({ asOwner, passwords, policy, emails });
+  const registration = makeRegistration({ asOwner, passwords, policy, emails, autoConfirm: config.autoConfirm });
   return {
     ...registration,
     login: makeLogin(loginSteps),
@@ -163,7 +163,7 @@ export function makeAccounts(options: AccountsOptions): Accounts {
 
 function makePhones(
   { textMessages: queue, codeEmails: limits }: Pick<AccountsOptions, "textMessages" | "codeEmails">,
-  options: Pick<Parameters<typeof makePhoneAccounts>[0], "asOwner" | "codes" | "createAccount">,
+  options: Pick<Parameters<typeof makePhoneAccounts>[0], "asOwner" | "codes" | "signUp">,
 ): PhoneAccounts | null {
   if (!queue || !limits) return null;
   return makePhoneAccounts({ ...options, queue, count: (kind, address) => countMessage(limits, kind, address) });

@@ -8,7 +8,7 @@ import type { MailName, WriteMail } from "../mail/mail-templates.ts";
 import type { Email } from "../mail/mailer.ts";
 import type { CodeChallenge, FlowStates } from "./flow-states.ts";
 import type { SignInMethod } from "./login.ts";
-import type { CodePurpose, MailSecrets, OneTimeCodes } from "./one-time-codes.ts";
+import type { CodePurpose, MailSecrets, OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import { digestOf } from "./random-secrets.ts";
 
 /** Where links lead. Opening one signs the user in. */
@@ -38,8 +38,8 @@ export type CodeEmails = {
   /** `newUser`: creates the account if there is none. */
   requestSignIn(email: string, request: CodeRequest, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
   requestRecovery(email: string, request: CodeRequest, clientInfo: ClientInfo): Promise<void>;
-  /** For an account whose address is not confirmed. */
-  requestConfirmation(email: string, request: CodeRequest, clientInfo: ClientInfo): Promise<void>;
+  /** For an account whose address is not confirmed. Without a sign-up, the mail is that of an earlier one again. */
+  requestConfirmation(email: string, request: CodeRequest, signUp: SignUp | null): Promise<void>;
   /** Sends the links of a change of address that is in progress again. */
   repeatEmailChange(email: string, request: CodeRequest): Promise<void>;
   /** Sends a code that confirms a change by a user who is signed in. */
@@ -75,6 +75,7 @@ type NewLink = {
   readonly userId: string;
   readonly email: string;
   readonly newEmail?: string;
+  readonly signUp?: SignUp | null;
 };
 
 type CodeEmailsOptions = CodeEmailSettings & {
@@ -142,6 +143,7 @@ type NewMail = {
   readonly enteredWith: string;
   readonly newEmail?: string;
   readonly metadata: Readonly<Record<string, unknown>>;
+  readonly signUp?: SignUp | null;
 };
 
 export function makeCodeEmails(options: CodeEmailsOptions): CodeEmails {
@@ -187,12 +189,13 @@ class QueuedCodeEmails implements CodeEmails {
     });
   }
 
-  async requestConfirmation(email: string, request: CodeRequest) {
+  async requestConfirmation(email: string, request: CodeRequest, signUp: SignUp | null) {
     await this.count("signup", email);
     this.#queue(async (client) => {
       const recipient = await findRecipient(client, email);
       if (recipient.state !== "unconfirmed") return null;
-      return this.#prepare(client, mailTo(recipient, "signup", email), request);
+      const mail = mailTo(recipient, "signup", email);
+      return this.#prepare(client, { ...mail, metadata: signUp?.metadata ?? mail.metadata, signUp }, request);
     });
   }
 
@@ -257,11 +260,19 @@ class QueuedCodeEmails implements CodeEmails {
 
   async #prepare(client: pg.ClientBase, mail: NewMail, { redirectTo, codeChallenge }: CodeRequest): Promise<Email> {
     const { codes, flows, writeMail, applicationUrl } = this.#options;
-    const { purpose, kind = purpose, userId, to, enteredWith, newEmail, metadata } = mail;
+    const { purpose, kind = purpose, userId, to, enteredWith, newEmail, metadata, signUp = null } = mail;
     const { name, type, method } = MAILS[kind];
     const flowId = codeChallenge && (await flows.begin(client, { codeChallenge, method, userId }));
     const newAddress = newEmail === undefined ? {} : { newAddress: newEmail };
-    const { token, code } = await codes.add(client, { purpose, userId, to, enteredWith, flowId, ...newAddress });
+    const { token, code } = await codes.add(client, {
+      purpose,
+      userId,
+      to,
+      enteredWith,
+      flowId,
+      signUp,
+      ...newAddress,
+    });
     return writeMail(name, to, {
       ConfirmationURL: linkTo(this.#options, { token, type, redirectTo }),
       Token: code,
@@ -294,8 +305,8 @@ type LinkOptions = Pick<CodeEmailsOptions, "codes" | "serviceUrl">;
 
 /** A link that is not sent. In a transaction that has locked the account. */
 export async function makeMailLink(client: pg.ClientBase, options: LinkOptions, link: NewLink): Promise<MailLink> {
-  const { purpose, userId, email, newEmail, redirectTo } = link;
-  const code = { purpose, userId, to: email, ...(newEmail !== undefined && { newAddress: newEmail }) };
+  const { purpose, userId, email, newEmail, redirectTo, signUp = null } = link;
+  const code = { purpose, userId, to: email, signUp, ...(newEmail !== undefined && { newAddress: newEmail }) };
   const secrets = await options.codes.add(client, code);
   const { type } = MAILS[purpose];
   return { ...secrets, type, url: linkTo(options, { token: secrets.token, type, redirectTo }) };

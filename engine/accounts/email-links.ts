@@ -5,6 +5,7 @@ import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identi
 import type { EmailQueue } from "../mail/email-queue.ts";
 import type { Email } from "../mail/mailer.ts";
 import { LIFETIMES } from "./lifetimes.ts";
+import { type SignUp, toSignUpParameter } from "./one-time-codes.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 import { digestOf, generateSecret } from "./random-secrets.ts";
@@ -36,6 +37,8 @@ export type EmailLinks = {
   resetPassword(token: string, newPassword: string, clientInfo: ClientInfo): Promise<void>;
   /** Null if the address is verified already, or an e-mail was sent within the last minute. */
   requestVerification(userId: string, clientInfo: ClientInfo): Promise<EmailLink | null>;
+  /** For a sign-up with an address that is taken. Null if it is verified, or an e-mail was sent within the last minute. */
+  requestSignUp(email: string, signUp: SignUp, clientInfo: ClientInfo): Promise<EmailLink | null>;
   verifyEmail(token: string, clientInfo: ClientInfo): Promise<void>;
   /** For a user who has confirmed the password in this transaction. The address changes when the link is used. */
   beginAddressChange(
@@ -53,6 +56,7 @@ type TokenOwner = { user_id: string; username: string | null; email: string };
 
 const BEGIN_RESET = `select auth.begin_reset($2, $3, ${LIFETIMES.resetLink}, ${CLIENT_INFO_SQL}) as to`;
 const BEGIN_VERIFICATION = `select auth.begin_verification($2, $3, ${LIFETIMES.verificationLink}, ${CLIENT_INFO_SQL}) as to`;
+const BEGIN_SIGN_UP = `select auth.begin_sign_up($2, $4, $3, ${LIFETIMES.verificationLink}, ${CLIENT_INFO_SQL}) as to`;
 const BEGIN_CHANGE = `select auth.begin_email_change($2, $3, $4, ${LIFETIMES.addressChangeLink}, ${CLIENT_INFO_SQL}) as previous`;
 const RESET_PASSWORD = `select auth.reset_password($2, $3, ${CLIENT_INFO_SQL}) as user_id`;
 const VERIFY_EMAIL = `select auth.verify_email($2, ${CLIENT_INFO_SQL}) as user_id`;
@@ -63,10 +67,12 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
     statement: string,
     recipient: string,
     clientInfo: ClientInfo,
+    ...others: readonly unknown[]
   ): Promise<EmailLink | null> => {
     const token = generateSecret();
+    const values = [clientInfoParameter(clientInfo), recipient, digestOf(token), ...others];
     const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<{ to: string | null }>(statement, [clientInfoParameter(clientInfo), recipient, digestOf(token)]),
+      client.query<{ to: string | null }>(statement, values),
     );
     const { to } = rows[0]!;
     return to === null ? null : { to, token };
@@ -84,6 +90,8 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
   return {
     requestReset: (email, clientInfo) => requestLink(BEGIN_RESET, email, clientInfo),
     requestVerification: (userId, clientInfo) => requestLink(BEGIN_VERIFICATION, userId, clientInfo),
+    requestSignUp: (email, signUp, clientInfo) =>
+      requestLink(BEGIN_SIGN_UP, email, clientInfo, toSignUpParameter(signUp)),
 
     async resetPassword(token, newPassword, clientInfo) {
       const digest = digestOf(token);
@@ -126,6 +134,8 @@ function linkExpired(): ApiError {
 export type AccountEmails = {
   sendReset(email: string, clientInfo: ClientInfo): void;
   sendVerification(userId: string, clientInfo: ClientInfo): void;
+  /** For a sign-up with an address that is taken. */
+  sendSignUp(email: string, signUp: SignUp, clientInfo: ClientInfo): void;
   /** Sends the link to the new address, and a notice to the current one. */
   sendAddressChange(change: AddressChange): void;
   /** Sends a notice to the previous address. */
@@ -157,6 +167,11 @@ export function makeAccountEmails({ emailLinks, emailQueue, siteUrl }: AccountEm
     sendVerification(userId, clientInfo) {
       emailQueue.add(async () =>
         toEmail(await emailLinks.requestVerification(userId, clientInfo), (link) => texts.verification(link)),
+      );
+    },
+    sendSignUp(email, signUp, clientInfo) {
+      emailQueue.add(async () =>
+        toEmail(await emailLinks.requestSignUp(email, signUp, clientInfo), (link) => texts.verification(link)),
       );
     },
   };

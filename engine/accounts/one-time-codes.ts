@@ -31,6 +31,14 @@ type NewCode = {
   readonly newAddress?: string;
   /** The sign-in that ends with a code for tokens (PKCE). */
   readonly flowId?: string | null;
+  readonly signUp?: SignUp | null;
+};
+
+/** What an account has once the mail or the message of this sign-up has proved the address or the number. */
+export type SignUp = {
+  readonly name: string;
+  readonly passwordHash: string | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
 };
 
 /** The secrets of one mail. They must appear nowhere else. */
@@ -61,7 +69,7 @@ type CodeOutcome = {
 
 /** Links and codes of six digits. One mail has both, and either can be used, once. */
 export type OneTimeCodes = {
-  /** In a transaction that has locked the account. A new one ends the previous one of this purpose. */
+  /** In a transaction that has locked the account. A new one ends the previous one of this purpose, and of this sign-up. */
   add(client: pg.ClientBase, code: NewCode): Promise<MailSecrets>;
   useLink<T>(link: OpenedLink, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
   useCode<T>(entered: EnteredCode, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
@@ -85,7 +93,7 @@ type EnteredCode = {
 
 type OneTimeCodesOptions = { readonly asOwner: AsOwner; readonly keys: IssuingKeys; readonly flows: FlowStates };
 
-const ADD_CODE = "select auth.add_mail_code($1, $2, $3, $4, $5, $6, $7, $8)";
+const ADD_CODE = "select auth.add_mail_code($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 const USE_LINK = `select * from auth.use_mail_link($2, $3, $4, ${CLIENT_INFO_SQL})`;
 const USE_CODE = `select * from auth.use_mail_code($2, $3, $4, ${CLIENT_INFO_SQL})`;
 const USE_REAUTHENTICATION = `select auth.use_reauthentication($2, $3, ${CLIENT_INFO_SQL}) as used`;
@@ -115,12 +123,21 @@ export function makeOneTimeCodes({ asOwner, keys, flows }: OneTimeCodesOptions):
   };
 
   return {
-    async add(client, { purpose, userId, to, enteredWith = to, newAddress = null, flowId = null }) {
+    async add(client, { purpose, userId, to, enteredWith = to, newAddress = null, flowId = null, signUp = null }) {
       const token = `${flowId === null ? "" : PKCE_PREFIX}${generateSecret()}`;
       const code = String(randomInt(1_000_000)).padStart(6, "0");
       const seconds = purpose === "invite" ? LIFETIMES.invitation : LIFETIMES.mailCode;
       const hashes = [digestOf(token), codeHash(enteredWith, code)];
-      await client.query(ADD_CODE, [...hashes, purpose, userId, to, newAddress, flowId, seconds]);
+      await client.query(ADD_CODE, [
+        ...hashes,
+        purpose,
+        userId,
+        to,
+        newAddress,
+        flowId,
+        seconds,
+        toSignUpParameter(signUp),
+      ]);
       return { token, code };
     },
 
@@ -148,4 +165,11 @@ export function makeOneTimeCodes({ asOwner, keys, flows }: OneTimeCodesOptions):
       });
     },
   };
+}
+
+/** As auth.add_mail_code and auth.begin_sign_up read it. */
+export function toSignUpParameter(signUp: SignUp | null): string | null {
+  if (!signUp) return null;
+  const { name, passwordHash, metadata } = signUp;
+  return JSON.stringify({ name, password_hash: passwordHash, metadata });
 }

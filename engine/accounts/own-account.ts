@@ -46,6 +46,8 @@ export type UserJson = Readonly<Record<string, unknown>> & {
   readonly id: string;
   /** Missing until an address or a number is confirmed. */
   readonly confirmed_at?: string;
+  readonly is_anonymous: boolean;
+  readonly identities: readonly { readonly provider: string }[];
 };
 
 export type TokenSessionState = "live" | "ended" | "disabled";
@@ -180,9 +182,19 @@ export async function setUserMetadata(client: pg.ClientBase, userId: string, met
   await client.query("select auth.set_metadata($1, $2, null)", [userId, JSON.stringify(metadata)]);
 }
 
-/** Counts the address of the user as confirmed without an e-mail. */
+/** Counts the address of the user, if there is one, as confirmed without an e-mail. */
 export async function confirmAddress(client: pg.ClientBase, userId: string): Promise<void> {
-  await client.query("update auth.users set email_confirmed_at = now() where user_id = $1", [userId]);
+  await client.query(
+    `update auth.users as account set email_confirmed_at = pg_catalog.now()
+     where account.user_id = $1 and auth.own_email(account) is not null`,
+    [userId],
+  );
+}
+
+/** Whether the user has only a password, and has proved neither an address nor a number: no sign-in of /auth/v1 then. */
+export function awaitsConfirmation(user: UserJson): boolean {
+  const { confirmed_at: confirmedAt, is_anonymous: isAnonymous, identities } = user;
+  return !confirmedAt && !isAnonymous && identities.every(({ provider }) => provider === "email");
 }
 
 function gone(message: string): ApiError {

@@ -1,24 +1,23 @@
 import { randomUUID } from "node:crypto";
-import pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import type { ClientInfo } from "../identity/client-info.ts";
 import type { MessageQueue } from "../mail/email-queue.ts";
 import type { TextMessage } from "../mail/text-message-gateway.ts";
 import type { CountMessage, NewUser } from "./code-emails.ts";
 import type { OpenSignIn } from "./login.ts";
-import type { OneTimeCodes } from "./one-time-codes.ts";
+import type { OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import type { Registration } from "./registration.ts";
 
 /** Accounts with a phone number. A number consists of digits, without the plus sign. */
 export type PhoneAccounts = {
   /** Sends a code to sign in, after the response. `newUser`: creates the account if there is none. */
   requestSignIn(phone: string, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
-  /** Sends a code that confirms a sign-up with its password, after the response. */
-  requestConfirmation(phone: string): Promise<void>;
+  /** Sends a code that confirms the sign-up with its password, after the response. */
+  requestConfirmation(phone: string, signUp: SignUp): Promise<void>;
   /** Sends a code of the kind that was sent last, after the response. */
   repeatCode(phone: string): Promise<void>;
-  /** Null if the number has an account. */
-  create<T>(account: NewPhoneAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<T | null>;
+  /** `opened` is null if the number has an account. */
+  create<T>(account: NewPhoneAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<PhoneSignUpResult<T>>;
   /** The user name to sign in with; that of nobody if no account has the number. */
   usernameOf(phone: string): Promise<string>;
 };
@@ -30,10 +29,12 @@ type NewPhoneAccount = {
   readonly isConfirmed: boolean;
 };
 
+type PhoneSignUpResult<T> = { readonly signUp: SignUp; readonly opened: T | null };
+
 type PhoneAccountsOptions = {
   readonly asOwner: AsOwner;
   readonly codes: OneTimeCodes;
-  readonly createAccount: Registration["createAccount"];
+  readonly signUp: Registration["signUp"];
   readonly queue: MessageQueue<TextMessage>;
   readonly count: CountMessage;
 };
@@ -57,7 +58,7 @@ const FIND_USERNAME = "select username from auth.users where phone = $1";
 const SET_PHONE = "select auth.set_phone($1, $2, $3)";
 
 export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts {
-  const { asOwner, codes, createAccount, queue, count } = options;
+  const { asOwner, codes, queue, count } = options;
 
   const create: PhoneAccounts["create"] = async (account, clientInfo, open) => {
     const { phone, password, metadata, isConfirmed } = account;
@@ -68,24 +69,26 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
       password,
       metadata,
     };
-    try {
-      const { opened } = await createAccount(user, clientInfo, async (client, userId, ...signIn) => {
-        await client.query(SET_PHONE, [userId, phone, isConfirmed]);
-        return open(client, userId, ...signIn);
-      });
-      return opened;
-    } catch (error) {
-      if (error instanceof pg.DatabaseError && error.code === "TAKEN") return null;
-      throw error;
-    }
+    const { signUp, registered } = await options.signUp(user, clientInfo, async (client, userId, ...signIn) => {
+      await client.query(SET_PHONE, [userId, phone, isConfirmed]);
+      return open(client, userId, ...signIn);
+    });
+    return { signUp, opened: registered?.opened ?? null };
   };
 
-  const prepareCode = (phone: string, requested: PhonePurpose | null): Promise<TextMessage | null> =>
+  const prepareCode = (
+    phone: string,
+    requested: PhonePurpose | null,
+    signUp: SignUp | null = null,
+  ): Promise<TextMessage | null> =>
     inOwnerTransaction(asOwner, async (client) => {
       const { rows } = await client.query<PhoneRecipient>(FIND_RECIPIENT, [phone, requested]);
       const { state, purpose, user_id: userId, user_json: user } = rows[0]!;
       if (state !== "found") return null;
-      const { code } = await codes.add(client, { purpose, userId: userId!, to: phone });
+      const { code } = await codes.add(client, {
+        ...{ purpose, userId: userId!, to: phone },
+        signUp: purpose === "sms_signup" ? signUp : null,
+      });
       return { phone, code, user: user! };
     });
 
@@ -104,7 +107,7 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
         await create(account, clientInfo, async () => {});
         return prepareCode(phone, "sms");
       }),
-    requestConfirmation: (phone) => request(phone, () => prepareCode(phone, "sms_signup")),
+    requestConfirmation: (phone, signUp) => request(phone, () => prepareCode(phone, "sms_signup", signUp)),
     repeatCode: (phone) => request(phone, () => prepareCode(phone, null)),
     async usernameOf(phone) {
       const { rows } = await asOwner((client) => client.query<{ username: string }>(FIND_USERNAME, [phone]));

@@ -4,6 +4,8 @@ import { ApiError, type FieldError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { AccountEmails } from "./email-links.ts";
 import { type OpenSignIn, PASSWORD_PROOF } from "./login.ts";
+import type { SignUp } from "./one-time-codes.ts";
+import { confirmAddress } from "./own-account.ts";
 import { findPasswordFaults, type PasswordPolicy, passwordRejected } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 
@@ -27,11 +29,19 @@ export type UserRow = Readonly<Record<string, unknown>> & { readonly id: number 
 type Register = <T>(account: NewAccount, clientInfo: ClientInfo, open: OpenSignIn<T>) => Promise<Registered<T>>;
 type Registered<T> = { readonly user: UserRow; readonly opened: T };
 
+/** `registered` is null if the address or the number is taken; its proof may still confirm the sign-up. */
+type SignUpResult<T> = { readonly signUp: SignUp; readonly registered: Registered<T> | null };
+
 export type Registration = {
-  /** Also sends an e-mail to verify the address, if this deployment sends e-mails. */
+  /**
+   * Also sends an e-mail to verify the address, if this deployment sends e-mails; also where the address is taken, but nobody has
+   * proved it: then the account has the password of whoever opens the link.
+   */
   readonly register: Register;
   /** Without an e-mail. */
   readonly createAccount: Register;
+  /** Without an e-mail. */
+  signUp<T>(account: NewAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<SignUpResult<T>>;
   /** All faults of the fields that are present. */
   findRegistrationFaults(account: Partial<NewAccount>): Promise<readonly FieldError[]>;
 };
@@ -41,9 +51,17 @@ type RegistrationOptions = {
   readonly passwords: Passwords;
   readonly policy: PasswordPolicy;
   readonly emails: AccountEmails | null;
+  /** Whether addresses count as proved without an e-mail. */
+  readonly autoConfirm: boolean;
 };
 
-export function makeRegistration({ asOwner, passwords, policy, emails }: RegistrationOptions): Registration {
+export function makeRegistration({
+  asOwner,
+  passwords,
+  policy,
+  emails,
+  autoConfirm,
+}: RegistrationOptions): Registration {
   const passwordFaultsOf = ({ name, email, username, password }: Partial<NewAccount>): readonly FieldError[] =>
     password ? findPasswordFaults(password, { policy, field: "password", personalWords: [name, email, username] }) : [];
 
@@ -52,33 +70,65 @@ export function makeRegistration({ asOwner, passwords, policy, emails }: Registr
     return [...accountFaults, ...passwordFaultsOf(account)];
   };
 
-  const createAccount: Register = async (account, clientInfo, open) => {
+  const hashPassword = async (account: NewAccount): Promise<string | null> => {
     // Checked before hashing, which is expensive.
     const passwordFaults = passwordFaultsOf(account);
     if (passwordFaults.length > 0) {
       const faults = await findFaults(account);
       throw faults.length > passwordFaults.length ? validationError(faults) : passwordRejected(passwordFaults);
     }
-    const hash = account.password === null ? null : await passwords.hash(account.password);
-    return inOwnerTransaction(asOwner, async (client) => {
+    return account.password === null ? null : passwords.hash(account.password);
+  };
+
+  const insert = <T>(
+    account: NewAccount,
+    hash: string | null,
+    clientInfo: ClientInfo,
+    open: OpenSignIn<T>,
+  ): Promise<Registered<T>> =>
+    inOwnerTransaction(asOwner, async (client) => {
       const user = await insertAccount(client, account, hash, clientInfo);
+      if (autoConfirm) await confirmAddress(client, String(user.id));
       return { user, opened: await open(client, String(user.id), clientInfo, PASSWORD_PROOF) };
     }).catch(async (error) => {
       if (!(error instanceof pg.DatabaseError) || error.code !== INVALID_VALUE) throw error;
       const faults = await findFaults(account);
       throw faults.length > 1 ? validationError(faults) : error;
     });
-  };
 
   return {
     findRegistrationFaults: findFaults,
-    createAccount,
+    createAccount: async (account, clientInfo, open) => insert(account, await hashPassword(account), clientInfo, open),
     async register(account, clientInfo, open) {
-      const registered = await createAccount(account, clientInfo, open);
-      emails?.sendVerification(String(registered.user.id), clientInfo);
-      return registered;
+      const hash = await hashPassword(account);
+      try {
+        const registered = await insert(account, hash, clientInfo, open);
+        emails?.sendVerification(String(registered.user.id), clientInfo);
+        return registered;
+      } catch (error) {
+        if (isTaken(error)) emails?.sendSignUp(account.email, signUpOf(account, hash), clientInfo);
+        throw error;
+      }
+    },
+    async signUp(account, clientInfo, open) {
+      const hash = await hashPassword(account);
+      const signUp = signUpOf(account, hash);
+      try {
+        return { signUp, registered: await insert(account, hash, clientInfo, open) };
+      } catch (error) {
+        if (isTaken(error)) return { signUp, registered: null };
+        throw error;
+      }
     },
   };
+}
+
+function signUpOf({ name, metadata }: NewAccount, passwordHash: string | null): SignUp {
+  return { name, passwordHash, metadata: metadata ?? null };
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === "TAKEN";
 }
 
 /** The SQLSTATE for an invalid value; Postgres reports only the first one (see db/README.md). */

@@ -71,7 +71,7 @@ const READ_ACCOUNT = `
     ) as is_recent
   from auth.users as account where account.user_id = $1`;
 const CHANGE_PASSWORD = `select auth.change_password($2, $3, ${CLIENT_INFO_SQL}, $4)`;
-const APPLY_EMAIL_CHANGE = `select auth.apply_email_change($2, $3, ${CLIENT_INFO_SQL})`;
+const SET_CONFIRMED_EMAIL = `select auth.set_confirmed_email($2, $3, ${CLIENT_INFO_SQL})`;
 const CHECK_ADDRESS = `
   select exists (select from auth.account_faults(null, $1, null, null) as fault where fault.field = 'email') as is_invalid,
     exists (select from auth.users as account where lower(account.email) = lower($1) and account.user_id <> $2) as is_taken`;
@@ -166,7 +166,7 @@ async function changeAddress(
   if (rows[0]!.is_invalid) throw new Refusal("address_invalid");
   if (rows[0]!.is_taken) throw new Refusal("address_taken");
   if (autoConfirm) {
-    await client.query(APPLY_EMAIL_CHANGE, [clientInfoParameter(clientInfo), userId, newEmail]);
+    await client.query(SET_CONFIRMED_EMAIL, [clientInfoParameter(clientInfo), userId, newEmail]);
     return null;
   }
   if (!codeEmails) throw new Refusal("no_emails");

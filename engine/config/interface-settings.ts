@@ -126,7 +126,7 @@ export const ACCOUNT_SETTINGS = {
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",
     flag,
-    "Whether an account that is created at /auth/v1/signup is signed in at once, with its address unconfirmed by e-mail. Unset: true without `SMTP_URL` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise false.",
+    "Whether addresses of new accounts count as proved without an e-mail, so that sign-up at /auth/v1 signs in at once. Unset: true without `SMTP_URL` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise false.",
   ),
   anonymousSignIns: withDefault(
     "AUTH_ANONYMOUS_SIGN_INS",

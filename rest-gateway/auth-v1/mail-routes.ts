@@ -104,7 +104,7 @@ function resendHandler(services: AuthV1Services): AuthRouteHandler {
     const codeRequest = readCodeRequest(services, request, body);
     const codeEmails = requireCodeEmails(services.accounts);
     await services.limitExpensive(request);
-    if (type === "signup") await codeEmails.requestConfirmation(address, codeRequest, clientInfoOf(request));
+    if (type === "signup") await codeEmails.requestConfirmation(address, codeRequest, null);
     else await codeEmails.repeatEmailChange(address, codeRequest);
     return ACCEPTED;
   };

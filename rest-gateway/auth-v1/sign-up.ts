@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import pg from "pg";
 import type { CodeRequest } from "../../engine/accounts/code-emails.ts";
 import type { OpenSignIn } from "../../engine/accounts/login.ts";
-import { confirmAddress, readUserJson } from "../../engine/accounts/own-account.ts";
+import { readUserJson } from "../../engine/accounts/own-account.ts";
 import type { NewAccount, Registration } from "../../engine/accounts/registration.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { type GatewayResponse, jsonResponse } from "../http/response.ts";
@@ -80,33 +79,19 @@ function emailSignUp(services: AuthV1Services) {
   const { accounts, config } = services;
   const openSession = makeOpenAuthSession(accounts);
 
-  /** Null if the address has an account. */
-  const create = async <T>(request: AuthRequest, account: NewAccount, open: OpenSignIn<T>): Promise<T | null> => {
-    const openNew: OpenSignIn<T> = async (client, userId, ...signIn) => {
-      if (config.autoConfirm) await confirmAddress(client, userId);
-      return open(client, userId, ...signIn);
-    };
-    try {
-      return (await accounts.createAccount(account, clientInfoOf(request), openNew)).opened;
-    } catch (error) {
-      if (error instanceof pg.DatabaseError && error.code === "TAKEN") return null;
-      throw error;
-    }
-  };
-
   return async (request: AuthRequest, signUp: EmailSignUp): Promise<GatewayResponse> => {
     const { email, data, codeRequest } = signUp;
     const account = await chooseName(accounts.findRegistrationFaults, signUp);
     if (config.autoConfirm) {
-      const session = await create(request, account, openSession);
-      if (session === null) throw authError(422, "user_already_exists", "User already registered");
-      return jsonResponse(200, toSessionJson(session));
+      const { registered } = await accounts.signUp(account, clientInfoOf(request), openSession);
+      if (!registered) throw authError(422, "user_already_exists", "User already registered");
+      return jsonResponse(200, toSessionJson(registered.opened));
     }
     const codeEmails = requireCodeEmails(accounts);
-    const user = await create(request, account, readUserJson);
-    await codeEmails.requestConfirmation(email, codeRequest, clientInfoOf(request));
+    const { signUp: proved, registered } = await accounts.signUp(account, clientInfoOf(request), readUserJson);
+    await codeEmails.requestConfirmation(email, codeRequest, proved);
     return jsonResponse(200, {
-      ...(user ?? (await accounts.own.imaginaryJson({ email, phone: "" }, data))),
+      ...(registered?.opened ?? (await accounts.own.imaginaryJson({ email, phone: "" }, data))),
       confirmation_sent_at: new Date().toISOString(),
     });
   };
@@ -126,13 +111,13 @@ function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
     await limitExpensive(request);
     const account = { phone, password, metadata: data, isConfirmed: config.autoConfirm };
     if (config.autoConfirm) {
-      const session = await phones.create(account, clientInfoOf(request), openSession);
-      if (session === null) throw authError(422, "user_already_exists", "User already registered");
-      return jsonResponse(200, toSessionJson(session));
+      const { opened } = await phones.create(account, clientInfoOf(request), openSession);
+      if (!opened) throw authError(422, "user_already_exists", "User already registered");
+      return jsonResponse(200, toSessionJson(opened));
     }
-    const user = await phones.create(account, clientInfoOf(request), readUserJson);
-    await phones.requestConfirmation(phone);
-    return jsonResponse(200, user ?? (await accounts.own.imaginaryJson({ email: "", phone }, data)));
+    const { signUp, opened } = await phones.create(account, clientInfoOf(request), readUserJson);
+    await phones.requestConfirmation(phone, signUp);
+    return jsonResponse(200, opened ?? (await accounts.own.imaginaryJson({ email: "", phone }, data)));
   };
 }
 

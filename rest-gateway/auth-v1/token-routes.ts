@@ -1,5 +1,5 @@
 import type { OpenSignIn } from "../../engine/accounts/login.ts";
-import { readUserJson } from "../../engine/accounts/own-account.ts";
+import { awaitsConfirmation, readUserJson } from "../../engine/accounts/own-account.ts";
 import type { SessionTokens } from "../../engine/accounts/token-pairs.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { CredentialError } from "../../engine/identity/credential-error.ts";
@@ -45,8 +45,8 @@ function passwordGrant({ accounts, config }: AuthV1Services): AuthRouteHandler {
   const openSession = makeOpenAuthSession(accounts);
   /** Null for an address that is not confirmed. */
   const openConfirmed: OpenSignIn<AuthSession | null> = async (client, userId, ...signIn) => {
-    const isConfirmed = config.autoConfirm || (await readUserJson(client, userId)).confirmed_at !== undefined;
-    return isConfirmed ? openSession(client, userId, ...signIn) : null;
+    const isRefused = !config.autoConfirm && awaitsConfirmation(await readUserJson(client, userId));
+    return isRefused ? null : openSession(client, userId, ...signIn);
   };
   return async (request) => {
     const body = await readJsonBody(request);
@@ -58,9 +58,7 @@ function passwordGrant({ accounts, config }: AuthV1Services): AuthRouteHandler {
     const username = email === "" ? await findUsername(accounts, body) : email;
     const session = await accounts.passwordLogin({ username, password }, clientInfoOf(request), openConfirmed);
     if (session === null) {
-      throw email === ""
-        ? authError(400, "phone_not_confirmed", "Phone not confirmed")
-        : authError(400, "email_not_confirmed", "Email not confirmed");
+      throw email === "" ? authError(400, "phone_not_confirmed", "Phone not confirmed") : emailNotConfirmed();
     }
     return jsonResponse(200, toSessionJson(session));
   };
@@ -71,7 +69,11 @@ function findUsername({ phones }: AuthV1Services["accounts"], body: JsonBody): P
   return phones.usernameOf(readPhone(body));
 }
 
-function refreshGrant({ accounts: { sessionTokens, own } }: AuthV1Services): AuthRouteHandler {
+function emailNotConfirmed() {
+  return authError(400, "email_not_confirmed", "Email not confirmed");
+}
+
+function refreshGrant({ accounts: { sessionTokens, own }, config }: AuthV1Services): AuthRouteHandler {
   const refresh = async (request: AuthRequest, refreshToken: string): Promise<SessionTokens> => {
     try {
       return await sessionTokens.refresh(refreshToken, clientInfoOf(request));
@@ -83,7 +85,10 @@ function refreshGrant({ accounts: { sessionTokens, own } }: AuthV1Services): Aut
     const refreshToken = readText(await readJsonBody(request), "refresh_token");
     if (refreshToken === "") throw validationFailed("refresh_token required");
     const tokens = await refresh(request, refreshToken);
-    return jsonResponse(200, toSessionJson({ tokens, user: await own.readJson(tokens.userId) }));
+    const user = await own.readJson(tokens.userId);
+    // The tokens of a registration at /auth may be exchanged here.
+    if (!config.autoConfirm && awaitsConfirmation(user)) throw emailNotConfirmed();
+    return jsonResponse(200, toSessionJson({ tokens, user }));
   };
 }
 

@@ -44,13 +44,14 @@ describe.each(ROLES)("%s", (role) => {
 });
 
 describe("a user who changes the e-mail address", () => {
-  async function usernameAfter(username: string, email: string): Promise<string> {
+  async function usernameAfter(username: string, email: string, usersAccess = "open"): Promise<string> {
     const { owner } = content;
     await owner.query("begin");
     try {
       await owner.query("insert into auth.users (user_id, username) values (1, $1)", [username]);
       await owner.query(
-        "select set_config('request.jwt.claims', '{\"sub\":\"1\"}', true), set_config('role', 'authenticated', true)",
+        "select set_config('request.jwt.claims', '{\"sub\":\"1\"}', true), set_config('role', 'authenticated', true), set_config('app.users_access', $1, true)",
+        [usersAccess],
       );
       expect((await owner.query("update public.users set email = $1 where id = 1", [email])).rowCount).toBe(1);
       await owner.query("reset role");
@@ -62,6 +63,12 @@ describe("a user who changes the e-mail address", () => {
 
   test("signs in with the new one, if the old one was the user name", async () => {
     expect(await usernameAfter("ALICE@example.org", "new@example.org")).toBe("new@example.org");
+  });
+
+  test("proves the new one first, unless everybody may change users", async () => {
+    for (const usersAccess of ["owner", ""]) {
+      await expect(usernameAfter("alice", "new@example.org", usersAccess)).rejects.toMatchObject({ code: "NOPER" });
+    }
   });
 
   test("keeps a user name that is not the address", async () => {

@@ -155,7 +155,14 @@ describe("a link to verify the address", () => {
     await expect(links().resetPassword(verification!.token, NEW, from())).rejects.toMatchObject(ENDED);
     await expect(links().verifyEmail(reset!.token, from())).rejects.toMatchObject(ENDED);
     await links().verifyEmail(verification!.token, from());
-    await links().resetPassword(reset!.token, NEW, from());
+  });
+
+  test("ends what was asked for before the address was proved", async () => {
+    const { userId, email } = await newPerson(opened);
+    const verification = await links().requestVerification(userId, from());
+    const reset = await links().requestReset(email, from());
+    await links().verifyEmail(verification!.token, from());
+    await expect(links().resetPassword(reset!.token, NEW, from())).rejects.toMatchObject(ENDED);
   });
 });
 

@@ -3,7 +3,7 @@ import { generate } from "otplib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../until.ts";
 import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE, whoIs } from "./federated-gateways.ts";
-import { newFactor, newPerson } from "./gateways.ts";
+import { newFactor, newPerson, PASSWORD } from "./gateways.ts";
 import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "./openid-provider.ts";
 
 const SIGN_IN = at("/auth/providers/example/sign-in");
@@ -257,8 +257,21 @@ describe("the account of a federated sign-in", () => {
     expect((await whoIs(browser)).userId).toBe(userId);
   });
 
-  test("is not one whose address is unverified here: 409", async () => {
+  test("is one whose address nobody has proved here, and ends what was there before", async () => {
+    const { email, userId, pair } = await newPerson(gateways);
+    const browser = gateways.browser();
+    await signIn(email.split("@")[0]!, "", browser);
+    expect((await whoIs(browser)).userId).toBe(userId);
+    const refresh = { refreshToken: pair.refreshToken };
+    expect((await gateways.post(`${gateways.one.url}/auth/refresh`, refresh)).status).toBe(401);
+    expect(
+      (await gateways.post(`${gateways.one.url}/auth/login`, { username: email, password: PASSWORD })).status,
+    ).toBe(401);
+  });
+
+  test("is not one that has proved another address: 409", async () => {
     const { email } = await newPerson(gateways);
+    await gateways.owner.query("update auth.users set verified_email = 'former@example.org' where email = $1", [email]);
     expect(await signIn(email.split("@")[0]!)).toMatchObject({
       status: 409,
       body: { error: { code: "RESOURCE_CONFLICT" } },
@@ -338,6 +351,7 @@ describe("the account of a federated sign-in", () => {
 
   test("loses identities that were linked before a password reset by e-mail", async () => {
     const { email, userId, pair } = await newPerson(gateways);
+    await gateways.owner.query("update auth.users set verified_email = $1 where username = $1", [email]);
     await link(pair.accessToken, "unverified-squatter");
     expect((await signIn("unverified-squatter")).status).toBe(200);
     await resetPassword(email);
@@ -386,6 +400,7 @@ describe("the account of a federated sign-in", () => {
 
   test("is not linked while a password reset is pending", async () => {
     const { email } = await newPerson(gateways);
+    await gateways.owner.query("update auth.users set verified_email = $1 where username = $1", [email]);
     const { id } = await userOf(email);
     await gateways.post(`${gateways.one.url}/auth/forgot-password`, { email });
     const mail = await gateways.linkIn({ to: email, about: "Set a new password" });

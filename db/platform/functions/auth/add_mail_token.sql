@@ -1,6 +1,6 @@
--- At most one mail a minute, so that nobody can flood a mailbox. A new token replaces the previous one.
+-- At most one mail a minute, so that nobody can flood a mailbox.
 create or replace function auth.add_mail_token(
-  token_hash bytea, purpose text, user_id bigint, email text, seconds integer
+  token_hash bytea, purpose text, user_id bigint, email text, seconds integer, sign_up jsonb default null
 ) returns text as $$
 begin
   if exists (
@@ -10,12 +10,11 @@ begin
   ) then
     return null;
   end if;
-  delete from auth.mail_tokens as sent
-    where sent.user_id = add_mail_token.user_id and sent.purpose = add_mail_token.purpose;
-  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at)
+  perform auth.replace_mail_tokens(add_mail_token.user_id, add_mail_token.purpose, sign_up ->> 'password_hash');
+  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at, password_hash, user_name, user_metadata)
     values (
       add_mail_token.token_hash, add_mail_token.purpose, add_mail_token.user_id, add_mail_token.email,
-      now() + make_interval(secs => seconds)
+      now() + make_interval(secs => seconds), sign_up ->> 'password_hash', sign_up ->> 'name', nullif(sign_up -> 'metadata', 'null')
     );
   delete from auth.mail_tokens as expired where expired.token_hash in (
     select mail_tokens.token_hash from auth.mail_tokens where expires_at < now()
@@ -25,4 +24,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.add_mail_token is
-  'The address to send the token to; null when one was sent within the last minute.';
+  'The address to send the token to, which proves the sign-up {name, password_hash, metadata}; null when one was sent within the last minute.';

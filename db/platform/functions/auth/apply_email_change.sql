@@ -1,11 +1,11 @@
--- Both sides have confirmed it. What was sent to the previous address ends.
-create or replace function auth.apply_email_change(user_id bigint, new_email text, client_info auth.client_info) returns void as $$
+-- Both sides have confirmed it. The first proof of an account ends all that was there before.
+create or replace function auth.apply_email_change(account auth.users, proof auth.mail_tokens, client_info auth.client_info)
+returns void as $$
 begin
-  perform auth.set_email(apply_email_change.user_id, apply_email_change.new_email);
-  update auth.users as account set verified_email = apply_email_change.new_email, is_anonymous = false
-    where account.user_id = apply_email_change.user_id;
-  delete from auth.mail_tokens as token where token.user_id = apply_email_change.user_id;
-  perform auth.log_event('email.changed', apply_email_change.user_id, client_info);
+  if account.verified_email is null and account.phone_confirmed_at is null then
+    perform auth.claim_account(account.user_id, proof, client_info);
+  end if;
+  perform auth.set_confirmed_email(account.user_id, proof.new_email, client_info);
 end;
 $$ language plpgsql set search_path = '';
-comment on function auth.apply_email_change is 'Changes the address, which is verified by that. The caller has locked the account.';
+comment on function auth.apply_email_change is 'Changes the address to one that was proved. The caller has locked the account.';

@@ -16,7 +16,10 @@ begin
     raise exception 'This is your e-mail address already' using errcode = 'WRONG', detail = 'email';
   elsif auth.find_user(begin_email_change.email) <> begin_email_change.user_id then
     raise exception 'This e-mail address is already registered' using errcode = 'TAKEN', detail = 'email';
-  elsif auth.add_mail_token(token_hash, 'change', v_account.user_id, begin_email_change.email, seconds) is null then
+  elsif auth.add_mail_token(
+    token_hash, 'change', v_account.user_id, begin_email_change.email, seconds,
+    jsonb_build_object('password_hash', v_account.password_hash)
+  ) is null then
     raise exception 'An e-mail was sent within the last minute' using errcode = 'TOMNY', hint = 'Try again in a minute.';
   end if;
   perform auth.log_event('email.change_requested', v_account.user_id, client_info);

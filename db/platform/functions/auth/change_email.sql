@@ -13,10 +13,8 @@ begin
     return;
   end if;
   select profile.email into previous_email from auth.profile_of(v_account.user_id) as profile;
-  perform auth.set_email(v_account.user_id, v_token.email);
-  update auth.users as account set verified_email = v_token.email where account.user_id = v_account.user_id;
-  delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
-  perform auth.log_event('email.changed', v_account.user_id, client_info);
+  v_token.new_email := v_token.email;
+  perform auth.apply_email_change(v_account, v_token, client_info);
   user_id := v_account.user_id;
 end;
 $$ language plpgsql set search_path = '';

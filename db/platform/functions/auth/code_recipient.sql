@@ -1,12 +1,17 @@
--- The mail goes to the verified address, as that to set a password does.
+-- The mail goes to the verified address, as that to set a password does. A user without an account gets one, which nobody can sign in to
+-- before the mail has proved the address.
 create or replace function auth.code_recipient(
   email text, out user_id bigint, out address text, out state text, out metadata jsonb, out new_email text
 ) as $$
 declare
   v_account auth.users;
 begin
-  select account.user_id into user_id from auth.users as account where lower(account.email) = lower(code_recipient.email);
+  user_id := auth.find_user(code_recipient.email);
   v_account := auth.lock_account(user_id);
+  if v_account.user_id is null and user_id is not null then
+    insert into auth.users (user_id, username, email) values (user_id, code_recipient.email, code_recipient.email) on conflict do nothing;
+    v_account := auth.lock_account(user_id);
+  end if;
   user_id := v_account.user_id;
   address := coalesce(v_account.verified_email, v_account.email);
   metadata := v_account.raw_user_meta_data;
@@ -20,4 +25,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.code_recipient is
-  'The account with that address, which is locked: absent, disabled, unconfirmed or confirmed.';
+  'The account with that address, which is locked, and is made for a user without one: absent, disabled, unconfirmed or confirmed.';

@@ -1,5 +1,5 @@
--- An identity is found by issuer and subject, and by e-mail address only where both the provider and this service have verified the
--- address: otherwise whoever enters another person's address first, there or here, would share the account.
+-- An identity is found by issuer and subject, and by e-mail address only where the provider has verified the address. Where nobody has proved
+-- it here, this sign-in is the first proof: who entered the address before has no part in the account.
 create or replace function auth.federated_user(
   provider auth.providers, subject text, claims jsonb, client_info auth.client_info, out outcome text, out user_id bigint
 ) as $$
@@ -37,12 +37,15 @@ begin
   if v_current is not null then
     -- Case-insensitive within ASCII only, as for mail servers: the Kelvin sign is not a k.
     if not v_is_vouched or lower(v_email collate "C") <> lower(v_current collate "C")
-      or v_account.user_id is not null
-        and lower(v_account.verified_email collate "C") is distinct from lower(v_current collate "C")
+      or lower(v_account.verified_email collate "C") <> lower(v_current collate "C")
     then
       outcome := 'conflict';
       user_id := null;
       return;
+    end if;
+    if v_account.user_id is not null and v_account.verified_email is null and not auth.is_disabled(v_account) then
+      perform auth.claim_account(user_id, null, client_info);
+      update auth.users as account set verified_email = v_current where account.user_id = federated_user.user_id;
     end if;
     -- A user row without an account.
     insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)

@@ -15,7 +15,7 @@ begin
   -- An identity that was linked before may belong to somebody else: whoever created the account with this address before it was
   -- verified, or knew the password that is replaced.
   update auth.identities set is_vouched = false where identities.user_id = v_token.user_id;
-  if v_account.user_id is not null and v_account.email_confirmed_at is null then
+  if v_account.user_id is not null and lower(v_account.verified_email) is distinct from lower(v_token.email) then
     perform auth.claim_account(v_account.user_id, null, client_info);
   end if;
   insert into auth.users (user_id, username)

@@ -1,4 +1,5 @@
--- sub is of the type that auth.uid() has in this database; the claims of an access token of /auth/v1 beside those of every token.
+-- sub is of the type that auth.uid() has in this database; the claims of an access token of /auth/v1 beside those of every token. Policies
+-- trust the address and the number: they are empty until they are proved.
 create or replace function auth.session_claims(user_id bigint, session_id uuid) returns jsonb as $$
 declare
   v_account auth.users;
@@ -10,8 +11,8 @@ begin
     where session.id = session_claims.session_id and session.user_id = session_claims.user_id;
   return auth.token_claims(session_claims.user_id) || jsonb_build_object(
     'id', v_account.id,
-    'email', coalesce(auth.own_email(v_account), ''),
-    'phone', coalesce(v_account.phone, ''),
+    'email', coalesce(case when v_account.email_confirmed_at is not null then auth.own_email(v_account) end, ''),
+    'phone', coalesce(case when v_account.phone_confirmed_at is not null then v_account.phone end, ''),
     'app_metadata', v_account.raw_app_meta_data || jsonb_strip_nulls(jsonb_build_object(
       'provider', v_providers -> 0, 'providers', v_providers, 'user_id', v_account.user_id
     )),

@@ -1,15 +1,18 @@
 create or replace function auth.verify_email(token_hash bytea, client_info auth.client_info) returns bigint as $$
 declare
-  v_token record;
+  v_account auth.users;
+  v_token auth.mail_tokens;
 begin
-  select * into v_token from auth.find_mail_token(verify_email.token_hash, 'verify');
+  v_account := auth.lock_account((select found.user_id from auth.find_mail_token(verify_email.token_hash, 'verify') as found));
+  if v_account.user_id is null then
+    return null;
+  end if;
+  delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash returning * into v_token;
   if not found then
     return null;
   end if;
-  perform auth.lock_account(v_token.user_id);
-  delete from auth.mail_tokens as token where token.token_hash = verify_email.token_hash;
-  if not found then
-    return null;
+  if lower(v_account.verified_email) is distinct from lower(v_token.email) then
+    perform auth.claim_account(v_account.user_id, v_token, client_info);
   end if;
   update auth.users as account set verified_email = v_token.email where user_id = v_token.user_id;
   perform auth.log_event('email.verified', v_token.user_id, client_info);
@@ -17,4 +20,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.verify_email is
-  'Spends the token and marks the address as verified. Null: the token is invalid.';
+  'Spends the token and marks the address as verified, which ends what was there before. Null: the token is invalid.';
