@@ -450,12 +450,12 @@ create table auth.login_throttle (
   constraint login_throttle_pkey PRIMARY KEY (scope, key),
   constraint login_throttle_counts CHECK (((failures >= pending) AND (pending >= 0))),
   constraint login_throttle_key_max_length CHECK ((length(key) <= 600)) NOT VALID,
-  constraint login_throttle_scope_check CHECK ((scope = ANY (ARRAY['pair'::text, 'address'::text, 'user'::text])))
+  constraint login_throttle_scope_check CHECK ((scope = ANY (ARRAY['pair'::text, 'address'::text, 'site'::text, 'user'::text]))) NOT VALID
 );
 CREATE INDEX login_throttle_window_started_at_idx ON auth.login_throttle USING btree (window_started_at);
 alter table auth.login_throttle enable row level security;
 comment on column auth.login_throttle.failures is 'Attempts that failed, and those in progress.';
-comment on column auth.login_throttle.key is 'User name and address, address, or user name; names in lower case.';
+comment on column auth.login_throttle.key is 'User name and address, address, site (IPv6 /48), or user name; names in lower case.';
 comment on column auth.login_throttle.pending is 'Attempts in progress.';
 comment on column auth.login_throttle.window_started_at is 'When the first of them was made; they count for 15 minutes.';
 comment on table auth.login_throttle is 'Failed sign-ins of the current window.';
@@ -3531,7 +3531,12 @@ BEGIN ATOMIC
              WHEN 4 THEN 32
              ELSE 64
          END)))::inet), 'unknown'::text) place(place)
-      CROSS JOIN LATERAL ( VALUES ('address'::text,place.place,50), ('pair'::text,((lower(login_counters.name) || ' '::text) || place.place),5), ('user'::text,lower(login_counters.name),100)) counters(scope, key, most))
+      CROSS JOIN LATERAL ( VALUES ('address'::text,place.place,50), ('pair'::text,((lower(login_counters.name) || ' '::text) || place.place),5), ('site'::text,
+                 CASE family(login_counters.address)
+                     WHEN 6 THEN host((network(set_masklen(login_counters.address, 48)))::inet)
+                     ELSE NULL::text
+                 END,200), ('user'::text,lower(login_counters.name),100)) counters(scope, key, most))
+   WHERE (counters.key IS NOT NULL)
    ORDER BY counters.scope;
 END;
 comment on function auth.login_counters(text,inet) is 'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';

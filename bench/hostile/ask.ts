@@ -6,6 +6,8 @@ export type Question = {
   readonly body?: string | Buffer;
   readonly agent?: Agent | false;
   readonly timeoutMs?: number;
+  /** Of this machine: the one that the service sees. */
+  readonly localAddress?: string;
 };
 
 export type Answer = { readonly status: number; readonly text: string };
@@ -16,11 +18,11 @@ const KEPT_LENGTH = 4_000;
 /** Reads the whole answer; rejects where there is none, or only a part of one. */
 export function ask(
   url: string,
-  { method = "GET", headers = {}, body, agent = false, timeoutMs = 30_000 }: Question = {},
+  { method = "GET", headers = {}, body, agent = false, timeoutMs = 30_000, localAddress }: Question = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { "Content-Length": Buffer.byteLength(body) };
-    const sent = request(url, { method, agent, headers: { ...headers, ...length } }, (response) => {
+    const sent = request(url, { method, agent, localAddress, headers: { ...headers, ...length } }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk) => {

@@ -105,7 +105,7 @@ type AccountsOptions = {
 export function makeAccounts(options: AccountsOptions): Accounts {
   const { asOwner, keys, config, passwords = makePasswords(), emailQueue, siteUrl } = options;
   const attempts = new LoginAttempts(asOwner, passwords);
-  const loginSteps = makeLoginSteps(asOwner, passwords, attempts);
+  const loginSteps = makeLoginSteps(passwords, attempts);
   const { passwordPolicy: policy, jwtIssuer } = config;
   const emailLinks = makeEmailLinks({ asOwner, passwords, policy });
   const emails = emailQueue ? makeAccountEmails({ emailLinks, emailQueue, siteUrl }) : null;

@@ -196,7 +196,7 @@ export class Administration {
     }
     if (password === null) return passwordHash;
     checkNewPassword(password, { policy: this.#policy, field: "password", personalWords });
-    return this.#passwords.hash(password);
+    return this.#passwords.hash(password, this.#clientInfo);
   }
 
   /** Adds a user with a verified e-mail address. */

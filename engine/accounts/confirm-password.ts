@@ -3,7 +3,7 @@ import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { OpenSignIn } from "./login.ts";
-import type { LoginAttempt, LoginAttempts } from "./login-attempts.ts";
+import { type LoginAttempt, type LoginAttempts, requesterOf } from "./login-attempts.ts";
 import { checkLength, checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 
@@ -83,7 +83,7 @@ export function makePasswordConfirmation({ asOwner, passwords, attempts, policy 
       const attempt = await beginConfirmation(userId, { password: currentPassword, field }, clientInfo);
       const newHash = await attempts.withdrawOnError(attempt, async () => {
         checkNewPassword(newPassword, { policy, field: newField, personalWords: [attempt.countedName] });
-        return passwords.hash(newPassword);
+        return passwords.hash(newPassword, requesterOf(attempt));
       });
       return finishConfirmation(attempt, field, async (client) => {
         await client.query(`select auth.change_password($2, $3, ${CLIENT_INFO_SQL})`, [

@@ -6,6 +6,7 @@ import { wrongCode } from "./auth-errors.ts";
 import { matchTimeStep, newBackupCodes, newTotpSecret, normalizeTotpCode, totpUri } from "./factor-codes.ts";
 import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
 import type { Passwords } from "./passwords.ts";
+import type { SignInRequester } from "./sign-in-limiter.ts";
 
 export type FactorEnrolment = {
   /** In base32, for manual entry. */
@@ -75,7 +76,7 @@ export class Factors {
     const step = digits === null ? null : await matchTimeStep(secret, digits);
     if (step === null) throw wrongCode();
     const backupCodes = newBackupCodes();
-    const hashes = await this.#hashAll(backupCodes);
+    const hashes = await this.#hashAll(backupCodes, { ...clientInfo, account: userId });
     const { rows } = await inOwnerTransaction(this.#options.asOwner, (client) =>
       client.query<{ enabled: boolean }>(`select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`, [
         clientInfoParameter(clientInfo),
@@ -98,17 +99,19 @@ export class Factors {
   async renewBackupCodes(userId: string, code: string, clientInfo: ClientInfo): Promise<BackupCodes> {
     const { attempt, proof } = await this.#verifyFactor(userId, code, clientInfo);
     const backupCodes = newBackupCodes();
-    const hashes = await this.#options.attempts.withdrawOnError(attempt, () => this.#hashAll(backupCodes));
+    const hashes = await this.#options.attempts.withdrawOnError(attempt, () =>
+      this.#hashAll(backupCodes, { ...clientInfo, account: userId }),
+    );
     await this.#useProof(RENEW_BACKUP_CODES, attempt, proof, hashes);
     return { backupCodes };
   }
 
   /** Uses one salt for all codes, so that verifying a code takes one hash. */
-  async #hashAll(codes: readonly string[]): Promise<string[]> {
+  async #hashAll(codes: readonly string[], requester: SignInRequester): Promise<string[]> {
     const { passwords } = this.#options;
     const [first, ...others] = codes;
-    const hash = await passwords.hash(first!);
-    return [hash, ...(await Promise.all(others.map((code) => passwords.hashLike(hash, code))))];
+    const hash = await passwords.hash(first!, requester);
+    return [hash, ...(await Promise.all(others.map((code) => passwords.hashLike(hash, code, requester))))];
   }
 
   /** Verifies a code; the statement that follows marks it as used. */

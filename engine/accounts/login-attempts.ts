@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import { accountRequired, tooManyAttempts } from "./auth-errors.ts";
 import { matchTimeStep, normalizeBackupCode, normalizeTotpCode } from "./factor-codes.ts";
 import type { Passwords } from "./passwords.ts";
+import { type LimitSignInWork, makeSignInLimiter, type SignInRequester } from "./sign-in-limiter.ts";
 
 /** A counted login attempt, with the account's credentials; they are null for an unknown user name. */
 export type LoginAttempt = {
@@ -28,6 +30,10 @@ export type FactorProof = {
 
 export const NO_PROOF: FactorProof = { factorSecret: null, step: null, backupCodeHash: null };
 
+export function requesterOf({ countedName, clientInfo }: LoginAttempt): SignInRequester {
+  return { address: clientInfo.address, account: countedName };
+}
+
 type LoginAttemptRow = {
   wait: number;
   counted_name: string;
@@ -43,10 +49,16 @@ const RETRY_SOON = 1;
 /** A client with Basic authentication starts many attempts at once, so wait instead of refusing them. */
 const RETRY_DELAYS_MS = [50, 100, 200, 400, 800];
 
+/** Of the owner's four connections, which wait for each other where attempts lock the same counters. */
+const MAX_STATEMENTS = 2;
+/** More than a second of work. */
+const MAX_WAITING_STATEMENTS = 400;
+
 /** Attempts are counted in Postgres: each one counts as a failure until its outcome is recorded. */
 export class LoginAttempts {
   readonly #asOwner: AsOwner;
   readonly #passwords: Passwords;
+  readonly #limited: LimitSignInWork = makeSignInLimiter(MAX_STATEMENTS, MAX_WAITING_STATEMENTS);
 
   constructor(asOwner: AsOwner, passwords: Passwords) {
     this.#asOwner = asOwner;
@@ -77,7 +89,9 @@ export class LoginAttempts {
   }
 
   hasPassword(attempt: LoginAttempt, password: string): Promise<boolean> {
-    return this.withdrawOnError(attempt, () => this.#passwords.matches(attempt.passwordHash, password));
+    return this.withdrawOnError(attempt, () =>
+      this.#passwords.matches(attempt.passwordHash, password, requesterOf(attempt)),
+    );
   }
 
   /** Null if the code is wrong. Postgres checks later whether it was used before. */
@@ -87,12 +101,15 @@ export class LoginAttempts {
     if (digits !== null) return verifyTotpCode(factorSecrets, digits);
     const normalized = normalizeBackupCode(code);
     if (normalized === null || backupCodeHash === null) return null;
-    const hash = await this.withdrawOnError(attempt, () => this.#passwords.hashLike(backupCodeHash, normalized));
+    const hash = await this.withdrawOnError(attempt, () =>
+      this.#passwords.hashLike(backupCodeHash, normalized, requesterOf(attempt)),
+    );
     return { factorSecret: null, step: null, backupCodeHash: hash };
   }
 
-  async fail({ countedName, userId, clientInfo }: LoginAttempt, reason: "password" | "code"): Promise<void> {
-    await inOwnerTransaction(this.#asOwner, (client) =>
+  async fail(attempt: LoginAttempt, reason: "password" | "code"): Promise<void> {
+    const { countedName, userId, clientInfo } = attempt;
+    await this.inTransaction(requesterOf(attempt), (client) =>
       client.query(`select auth.fail_login($2, $3, $4, ${CLIENT_INFO_SQL})`, [
         clientInfoParameter(clientInfo),
         countedName,
@@ -100,6 +117,11 @@ export class LoginAttempts {
         reason,
       ]),
     );
+  }
+
+  /** In turn by address and account: transactions of the same ones wait for the locks of their counters, and would occupy all connections. */
+  inTransaction<T>(requester: SignInRequester, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+    return this.#limited(requester, () => inOwnerTransaction(this.#asOwner, work));
   }
 
   /** The attempt does not count. */
@@ -133,7 +155,8 @@ export class LoginAttempts {
   }
 
   async #beginLogin(name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> {
-    const { rows } = await inOwnerTransaction(this.#asOwner, (client) =>
+    const requester = { address: clientInfo.address, account: name };
+    const { rows } = await this.inTransaction(requester, (client) =>
       client.query<LoginAttemptRow>(`select * from auth.begin_login($2, ${CLIENT_INFO_SQL})`, [
         clientInfoParameter(clientInfo),
         name,

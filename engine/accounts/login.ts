@@ -1,13 +1,12 @@
 import { timingSafeEqual } from "node:crypto";
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../database/owner-pool.ts";
 import { ApiError } from "../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import { deriveEncryptionKey, type IssuingKeys } from "../identity/token-keys.ts";
 import { decryptBytes, encryptBytes } from "../secrets.ts";
 import { accountDisabled, codeRequired, signInAgain, wrongCodeAtLogin, wrongCredentials } from "./auth-errors.ts";
 import { LIFETIMES } from "./lifetimes.ts";
-import { type FactorProof, type LoginAttempt, type LoginAttempts, NO_PROOF } from "./login-attempts.ts";
+import { type FactorProof, type LoginAttempt, type LoginAttempts, NO_PROOF, requesterOf } from "./login-attempts.ts";
 import { checkLength } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
@@ -96,7 +95,7 @@ type LoginResult<T> =
   | { readonly outcome: "passed"; readonly opened: T }
   | { readonly outcome: Exclude<LoginOutcome, "passed"> };
 
-export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts: LoginAttempts): LoginSteps {
+export function makeLoginSteps(passwords: Passwords, attempts: LoginAttempts): LoginSteps {
   const beginAttempt = async (
     username: string,
     isPasswordCorrect: (attempt: LoginAttempt) => boolean | Promise<boolean>,
@@ -111,7 +110,7 @@ export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts:
 
   const upgradedHash = (attempt: LoginAttempt, password: string): Promise<string | null> =>
     attempts.withdrawOnError(attempt, async () =>
-      passwords.isOutdated(attempt.passwordHash!) ? passwords.hash(password) : null,
+      passwords.isOutdated(attempt.passwordHash!) ? passwords.hash(password, requesterOf(attempt)) : null,
     );
 
   const proofOf = async (attempt: LoginAttempt, code: LoginCredentials["code"]): Promise<FactorProof> => {
@@ -131,7 +130,7 @@ export function makeLoginSteps(asOwner: AsOwner, passwords: Passwords, attempts:
     async finish(attempt, { code, password, isCodeOptional = false }, open) {
       const proof = await proofOf(attempt, code);
       const newHash = password === null ? null : await upgradedHash(attempt, password);
-      return inOwnerTransaction(asOwner, async (client) => {
+      return attempts.inTransaction(requesterOf(attempt), async (client) => {
         const outcome = await passLogin(client, attempt, proof);
         if (outcome !== "passed" && !(outcome === "code_missing" && isCodeOptional)) return { outcome };
         if (newHash) await storeUpgradedHash(client, attempt, newHash);

@@ -2,7 +2,7 @@ import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import { compare as matchesBcrypt } from "@node-rs/bcrypt";
-import { unavailable } from "../errors.ts";
+import { makeSignInLimiter, type SignInRequester } from "./sign-in-limiter.ts";
 
 /** OWASP's second choice for argon2id: 19 MiB, 2 passes; about 25 ms. After a change, each hash is renewed at its next use. */
 export const DEFAULT_PARAMETERS: HashParameters = { memory: 19_456, passes: 2, parallelism: 1 };
@@ -17,11 +17,11 @@ const BCRYPT = /^\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{53}$/;
 const derive = promisify(argon2);
 
 export type Passwords = {
-  hash(password: string): Promise<string>;
+  hash(password: string, requester?: SignInRequester): Promise<string>;
   /** Hashes with the salt of another hash; the results are equal if the passwords are. */
-  hashLike(phc: string, password: string): Promise<string>;
+  hashLike(phc: string, password: string, requester?: SignInRequester): Promise<string>;
   /** Takes the same time if the hash is null (unknown user) or of another algorithm, and returns false then. */
-  matches(phc: string | null, password: string): Promise<boolean>;
+  matches(phc: string | null, password: string, requester?: SignInRequester): Promise<boolean>;
   isOutdated(phc: string): boolean;
 };
 
@@ -35,44 +35,30 @@ type PasswordsOptions = {
   readonly maxWaiting?: number;
 };
 
+/** Of the four threads of libuv, one stays free for files and the names of hosts. */
+const HASHING_THREADS = 3;
 /** A hash occupies a processor and 19 MiB, so half of the processors stay free for other work. */
-const DEFAULT_CONCURRENCY = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
-/** About three seconds of work. */
-const DEFAULT_MAX_WAITING = 100;
+const DEFAULT_CONCURRENCY = Math.max(1, Math.min(HASHING_THREADS, Math.floor(availableParallelism() / 2)));
+/** About three seconds of work for each thread. */
+const DEFAULT_MAX_WAITING = 100 * DEFAULT_CONCURRENCY;
+/** Of tools that have no clients. */
+const NO_REQUESTER: SignInRequester = { address: null };
 
 /** Hashes and compares passwords off the event loop, a few at a time. */
 export function makePasswords({
   parameters = DEFAULT_PARAMETERS,
   share = 1,
-  concurrency: maxConcurrent = Math.max(1, Math.floor(DEFAULT_CONCURRENCY * share)),
-  maxWaiting: maxQueued = Math.ceil(DEFAULT_MAX_WAITING * share),
+  concurrency = Math.max(1, Math.floor(DEFAULT_CONCURRENCY * share)),
+  maxWaiting = Math.ceil(DEFAULT_MAX_WAITING * share),
 }: PasswordsOptions = {}): Passwords {
-  const limited = makeLimiter(maxConcurrent, maxQueued);
+  const limited = makeSignInLimiter(concurrency, maxWaiting);
   const dummy = dummyHash(parameters);
   return {
-    hash: (password) => limited(() => hashPassword(parameters, password)),
-    hashLike: (phc, password) => limited(() => hashLike(phc, password)),
-    matches: (phc, password) => limited(() => matchesHash(phc !== null && isPasswordHash(phc) ? phc : dummy, password)),
+    hash: (password, requester = NO_REQUESTER) => limited(requester, () => hashPassword(parameters, password)),
+    hashLike: (phc, password, requester = NO_REQUESTER) => limited(requester, () => hashLike(phc, password)),
+    matches: (phc, password, requester = NO_REQUESTER) =>
+      limited(requester, () => matchesHash(phc !== null && isPasswordHash(phc) ? phc : dummy, password)),
     isOutdated: (phc) => isOutdated(phc, parameters),
-  };
-}
-
-function makeLimiter(concurrency: number, maxWaiting: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-
-  return async (work) => {
-    if (running < concurrency) running++;
-    else if (waiting.length < maxWaiting) await new Promise<void>((resolve) => waiting.push(resolve));
-    else throw unavailable("Too many sign-ins at the moment; try again soon.");
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      // The next waiting one takes over this slot.
-      if (next) next();
-      else running--;
-    }
   };
 }
 

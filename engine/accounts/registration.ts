@@ -70,14 +70,16 @@ export function makeRegistration({
     return [...accountFaults, ...passwordFaultsOf(account)];
   };
 
-  const hashPassword = async (account: NewAccount): Promise<string | null> => {
+  const hashPassword = async (account: NewAccount, clientInfo: ClientInfo): Promise<string | null> => {
     // Checked before hashing, which is expensive.
     const passwordFaults = passwordFaultsOf(account);
     if (passwordFaults.length > 0) {
       const faults = await findFaults(account);
       throw faults.length > passwordFaults.length ? validationError(faults) : passwordRejected(passwordFaults);
     }
-    return account.password === null ? null : passwords.hash(account.password);
+    return account.password === null
+      ? null
+      : passwords.hash(account.password, { ...clientInfo, account: account.email });
   };
 
   const insert = <T>(
@@ -98,9 +100,10 @@ export function makeRegistration({
 
   return {
     findRegistrationFaults: findFaults,
-    createAccount: async (account, clientInfo, open) => insert(account, await hashPassword(account), clientInfo, open),
+    createAccount: async (account, clientInfo, open) =>
+      insert(account, await hashPassword(account, clientInfo), clientInfo, open),
     async register(account, clientInfo, open) {
-      const hash = await hashPassword(account);
+      const hash = await hashPassword(account, clientInfo);
       try {
         const registered = await insert(account, hash, clientInfo, open);
         emails?.sendVerification(String(registered.user.id), clientInfo);
@@ -111,7 +114,7 @@ export function makeRegistration({
       }
     },
     async signUp(account, clientInfo, open) {
-      const hash = await hashPassword(account);
+      const hash = await hashPassword(account, clientInfo);
       const signUp = signUpOf(account, hash);
       try {
         return { signUp, registered: await insert(account, hash, clientInfo, open) };

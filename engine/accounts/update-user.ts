@@ -142,8 +142,9 @@ async function prepareNewPassword(
     if (code === null) throw new Refusal("code_required");
     if (!(await codes.useReauthentication(userId, code, clientInfo))) throw new Refusal("code_wrong");
   }
-  if (current !== null && (await passwords.matches(current, password))) throw new Refusal("same_password");
-  return passwords.hash(password);
+  const requester = { ...clientInfo, account: userId };
+  if (current !== null && (await passwords.matches(current, password, requester))) throw new Refusal("same_password");
+  return passwords.hash(password, requester);
 }
 
 /** Returns what sends the e-mails, after the transaction. */

@@ -48,14 +48,24 @@ const metadata = toBlockList(METADATA);
 
 /** The key that rate limits count a client by: the IPv4 address or the IPv6 /64 network, of which one client has all addresses. */
 export function clientNetwork(address: string | null): string {
+  return addressGroup(address, 64);
+}
+
+/** The IPv4 address, or the IPv6 /48 network: providers give a site up to 65,536 networks. */
+export function clientSite(address: string | null): string {
+  return addressGroup(address, 48);
+}
+
+function addressGroup(address: string | null, bits: 48 | 64): string {
   if (address === null) return "unknown";
   const plain = normalizeAddress(address);
   if (!isIPv6(plain)) return plain;
   const [head = "", tail] = plain.split("::");
   const groups = head === "" ? [] : head.split(":");
   const missing = tail === undefined ? 0 : 8 - groups.length - (tail === "" ? 0 : tail.split(":").length);
-  const network = [...groups, ...Array<string>(missing).fill("0"), ...(tail ? tail.split(":") : [])].slice(0, 4);
-  return `${network.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+  const all = [...groups, ...Array<string>(missing).fill("0"), ...(tail ? tail.split(":") : [])];
+  const network = all.slice(0, bits / 16).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(":")}::/${bits}`;
 }
 
 /**

@@ -25,6 +25,7 @@ export const ATTACKS = {
   reads: { what: "12 anonymous readers with a regular expression without an end" },
   answers: { what: "40 GraphQL answers at once, of 45 MB and of 3.5 MB" },
   documents: { what: "GraphQL documents of 900 fields and variables of 1 MB, new each time, by HTTP and on sockets" },
+  "sign-ins": { what: "60 sockets of one address that sign in without end, right and wrong" },
   connections: { what: "1,000 idle connections, and others that come and go" },
   kills: {
     what: "all worker processes killed, again and again, while others write",

@@ -258,6 +258,22 @@ describe("the throttle", () => {
     await expect(login(email, PASSWORD, from("2001:db8:1:3::1"))).resolves.toBeTruthy();
   });
 
+  test("blocks an IPv6 site after two hundred failures from any of its networks", async () => {
+    const { email } = await newPerson(opened);
+    const spray = "('spray-' || n, ('2001:db8:7:' || to_hex(n) || '::1')::inet)";
+    const { rows } = await opened.owner.query<{ admitted: number }>(
+      `select count(*) filter (where auth.count_attempt${spray} = 0)::int as admitted from generate_series(1, 202) n`,
+    );
+    expect(rows[0]!.admitted).toBe(200);
+    await opened.owner.query(
+      `select auth.end_attempt${spray.replace("inet)", "inet, 'failed')")} from generate_series(1, 200) n`,
+    );
+    expect(await parseErrorOf(login(email, PASSWORD, from("2001:db8:7:ffff::1")))).toMatchObject({
+      kind: "rateLimited",
+    });
+    await expect(login(email, PASSWORD, from("2001:db8:8::1"))).resolves.toBeTruthy();
+  });
+
   test("blocks a user after a hundred failures from any addresses", async () => {
     const { email } = await newPerson(opened);
     await opened.owner.query(

@@ -31,7 +31,9 @@ describe("password comparisons", () => {
   test("run a few at a time; others wait, and are refused if the queue is full", async () => {
     const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
     const order: number[] = [];
-    const request = [0, 1, 2, 3].map((n) => passwords.hash("secret").then(() => order.push(n)));
+    const request = [0, 1, 2, 3].map((n) =>
+      passwords.hash("secret", { address: `192.0.2.${n}` }).then(() => order.push(n)),
+    );
     await expect(request[3]).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 1 });
     await Promise.all(request.slice(0, 3));
     expect(order).toEqual([0, 1, 2]);
@@ -44,5 +46,21 @@ describe("password comparisons", () => {
     const next = passwords.hash("secret");
     await expect(broken).rejects.toThrow();
     await expect(next).resolves.toBeTruthy();
+  });
+
+  test("of one IPv6 site fill half of the queue at most, whatever networks of it they come from", async () => {
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 4 });
+    const flood = Array.from({ length: 5 }, (_, n) => passwords.hash("secret", { address: `2001:db8:1:${n}::1` }));
+    const other = passwords.hash("secret", { address: "2001:db8:2::1" });
+    const settled = await Promise.allSettled(flood);
+    expect(settled.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+      "rejected",
+    ]);
+    await expect(flood[4]).rejects.toMatchObject({ kind: "rateLimited", retryAfterSeconds: 2 });
+    await expect(other).resolves.toBeTruthy();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { clientNetwork } from "../../../engine/limits/ip-address.ts";
+import { clientNetwork, clientSite } from "../../../engine/limits/ip-address.ts";
 
 describe("the client network of an address", () => {
   test.each([
@@ -16,5 +16,16 @@ describe("the client network of an address", () => {
     [null, "unknown"],
   ])("%s is %s", (address, counted) => {
     expect(clientNetwork(address)).toBe(counted);
+  });
+});
+
+describe("the site of an address", () => {
+  test.each([
+    ["203.0.113.7", "203.0.113.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1::/48"],
+    ["2001:db8::9", "2001:db8:0::/48"],
+    [null, "unknown"],
+  ])("%s is %s", (address, site) => {
+    expect(clientSite(address)).toBe(site);
   });
 });

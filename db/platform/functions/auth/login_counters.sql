@@ -1,5 +1,5 @@
 -- Trying many users meets the counter of the address, trying from many addresses that of the user. An IPv6 address counts as its /64
--- network.
+-- network, and as its /48 network, of which a provider gives all /64 networks to one site.
 create or replace function auth.login_counters(name text, address inet)
 returns table (scope text, key text, most integer)
 language sql immutable parallel safe
@@ -12,8 +12,10 @@ begin atomic
   cross join lateral (values
     ('address', place, 50),
     ('pair', lower(login_counters.name) || ' ' || place, 5),
+    ('site', case family(login_counters.address) when 6 then host(network(set_masklen(login_counters.address, 48))) end, 200),
     ('user', lower(login_counters.name), 100)
   ) as counters (scope, key, most)
+  where counters.key is not null
   order by counters.scope;
 end;
 
