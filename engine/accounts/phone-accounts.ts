@@ -43,7 +43,7 @@ type PhoneRecipient = {
   readonly user_id: string | null;
   readonly state: "absent" | "disabled" | "found";
   readonly purpose: PhonePurpose;
-  readonly user_json: object | null;
+  readonly user_json: { readonly phone_confirmed_at?: string } | null;
 };
 
 /** To sign in, which ends the password of an account whose number was never confirmed, or to confirm a sign-up. */
@@ -85,6 +85,8 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
       const { rows } = await client.query<PhoneRecipient>(FIND_RECIPIENT, [phone, requested]);
       const { state, purpose, user_id: userId, user_json: user } = rows[0]!;
       if (state !== "found") return null;
+      // A sign-up with a confirmed number has nothing to confirm.
+      if (requested === "sms_signup" && user!.phone_confirmed_at !== undefined) return null;
       const { code } = await codes.add(client, {
         ...{ purpose, userId: userId!, to: phone },
         signUp: purpose === "sms_signup" ? signUp : null,

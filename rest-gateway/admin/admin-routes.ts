@@ -34,7 +34,7 @@ export function adminHandler(services: AdminServices): GatewayHandler {
   });
 }
 
-function administratorRoutes(services: AdminServices): AdminRoutes {
+export function administratorRoutes(services: AdminServices): AdminRoutes {
   return {
     ...viewAsRoutes(services),
     ...accessRoutes(services),

@@ -5,7 +5,7 @@ import { makeRouteFinder } from "../http/route-patterns.ts";
 import { authenticateTableCaller } from "../table/authenticate.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { adminRoutes } from "./admin-routes.ts";
-import type { AuthV1Services } from "./auth-v1-request.ts";
+import type { AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
 import { factorRoutes } from "./factor-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
@@ -27,16 +27,7 @@ const OPEN_PATHS: ReadonlySet<string> = new Set([
 
 /** The interface of Supabase Auth (GoTrue), over the accounts of `/auth`: parses requests, and formats responses. */
 export function authV1Handler(services: AuthV1Services): GatewayHandler {
-  const findRoute = makeRouteFinder({
-    ...settingsRoutes(services),
-    ...tokenRoutes(services),
-    ...mailRoutes(services),
-    ...accountRoutes(services),
-    ...adminRoutes(services),
-    ...providerRoutes(services),
-    ...factorRoutes(services),
-    ...passkeyRoutes(services),
-  });
+  const findRoute = makeRouteFinder(authV1Routes(services));
   const { requireApiKey } = services.config;
   return async (request) => {
     const path = request.path.slice(AUTH_V1_PREFIX.length);
@@ -45,6 +36,19 @@ export function authV1Handler(services: AuthV1Services): GatewayHandler {
     const query = new URLSearchParams(request.rawQuery);
     const response = await handle({ ...request, parameters, query });
     return { ...response, headers: { ...COMMON_HEADERS, ...response.headers } };
+  };
+}
+
+export function authV1Routes(services: AuthV1Services): AuthV1Routes {
+  return {
+    ...settingsRoutes(services),
+    ...tokenRoutes(services),
+    ...mailRoutes(services),
+    ...accountRoutes(services),
+    ...adminRoutes(services),
+    ...providerRoutes(services),
+    ...factorRoutes(services),
+    ...passkeyRoutes(services),
   };
 }
 

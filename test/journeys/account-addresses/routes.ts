@@ -1,0 +1,93 @@
+import { readConfig } from "../../../engine/config/config.ts";
+import { administratorRoutes } from "../../../rest-gateway/admin/admin-routes.ts";
+import { sessionRoutes } from "../../../rest-gateway/admin/session-routes.ts";
+import { authRoutes } from "../../../rest-gateway/auth/auth-routes.ts";
+import { commonRoutes, signInRoutes, signOutRoutes } from "../../../rest-gateway/auth/provider-routes.ts";
+import { authV1Routes } from "../../../rest-gateway/auth-v1/auth-v1-routes.ts";
+import type { GatewayRoutes } from "../../../rest-gateway/http/router.ts";
+import { OPENAPI_PATH } from "../../../rest-gateway/openapi/resource/document.ts";
+import { SECRET } from "../../secret.ts";
+import { ask, post } from "./holder.ts";
+import { PUBLIC_URL, type Site } from "./site.ts";
+import type { Way } from "./ways.ts";
+
+/** Stands for all services: the routes are listed, and none is called. */
+// biome-ignore lint/suspicious/noExplicitAny: it has every type.
+const anything: any = new Proxy(() => anything, {
+  get: (_target, name) => {
+    if (name === Symbol.iterator) return [][Symbol.iterator];
+    return name === Symbol.toPrimitive ? () => "" : anything;
+  },
+});
+
+const { config: CONFIG } = readConfig({ JWT_SECRET: SECRET, PUBLIC_URL });
+const SERVICES = new Proxy(anything, { get: (_target, name) => (name === "config" ? CONFIG : anything) });
+
+const listed = (routes: GatewayRoutes, prefix = ""): string[] =>
+  Object.entries(routes).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${prefix}${path}`),
+  );
+
+const below = (prefix: string, routes: object): string[] =>
+  Object.keys(routes).map((name) => name.replace(" ", ` ${prefix}`));
+
+/** The routes of accounts and users, and the mutations and functions, of the service that runs. */
+export async function listRoutes(site: Site): Promise<string[]> {
+  const routes = [
+    ...listed(authRoutes(SERVICES)),
+    ...listed(commonRoutes(SERVICES), "/auth/providers/"),
+    ...listed({ ...signInRoutes(SERVICES), ...signOutRoutes(SERVICES) }, "/auth/providers/{name}/"),
+    ...below("/auth/v1", authV1Routes(SERVICES)),
+    ...below("/admin/v1", { ...sessionRoutes(SERVICES), ...administratorRoutes(SERVICES) }),
+    ...(await listUserRoutes(site)),
+    ...(await listMutations(site)),
+  ];
+  return routes.filter((route) => !/^(HEAD|OPTIONS) /.test(route)).sort();
+}
+
+/** Documents in OpenAPI name the routes of tables and functions. */
+async function listUserRoutes(site: Site): Promise<string[]> {
+  const headers = { Authorization: `Bearer ${site.adminToken}` };
+  const tables = (await ask(site, "/rest/v1/", { headers })).json;
+  const collections = (await ask(site, OPENAPI_PATH, { headers })).json;
+  const routesOf = (paths: Readonly<Record<string, object>>, prefix = ""): string[] =>
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods)
+        .filter((method) => /^(get|post|put|patch|delete)$/.test(method))
+        .map((method) => `${method.toUpperCase()} ${prefix}${path}`),
+    );
+  return [...routesOf(tables.paths, "/rest/v1"), ...routesOf(collections.paths)].filter((route) =>
+    / \/(rest\/v1\/(users|rpc\/)|users|api\/v\d+\/users)/.test(route),
+  );
+}
+
+async function listMutations(site: Site): Promise<string[]> {
+  const query = "{ __schema { mutationType { fields { name } } } }";
+  const { json } = await post(site, "/graphql", { query }, { Authorization: `Bearer ${site.adminToken}` });
+  return json.data.__schema.mutationType.fields.map(({ name }: { name: string }) => `mutation ${name}`);
+}
+
+/** The routes that the steps of these ways take. */
+export function takenBy(ways: readonly Way[], routes: readonly string[]): Set<string> {
+  const requests = ways.flatMap(({ steps }) => steps.flatMap(requestsOf));
+  return new Set(routes.filter((route) => requests.some((request) => matches(route, request))));
+}
+
+function requestsOf(step: string): string[] {
+  const [, method = "", path = "", body = ""] = /^(?:@\w+ )?(\S+) ?(\S*) ?(.*)$/s.exec(step)!;
+  if (method === "MAIL") return [];
+  const [bare = ""] = path.split("?");
+  if (method === "SAML") return [`GET ${bare}`, `POST ${bare.replace("sign-in", "callback")}`];
+  if (method === "OPENID")
+    return [`GET ${bare}`, `GET ${bare.replace("sign-in", "callback").replace("authorize", "callback")}`];
+  if (path === "{link}") return ["GET /auth/v1/verify"];
+  const mutation = /mutation \{ (\w+)/.exec(body)?.[1];
+  return [`${method === "FORM" ? "POST" : method} ${bare}`, ...(mutation ? [`mutation ${mutation}`] : [])];
+}
+
+function matches(route: string, request: string): boolean {
+  const [pattern, parts] = [route.split("/"), request.split("/")];
+  return (
+    pattern.length === parts.length && pattern.every((part, index) => /^\{.*\}$/.test(part) || part === parts[index])
+  );
+}

@@ -1,0 +1,82 @@
+import type { State, Way } from "./ways.ts";
+
+/** What the owner of the address, and those who had something to do with it before, have in the end. */
+export type Outcome = {
+  /** Whether a message was sent to the address. */
+  readonly isMailed: boolean;
+  /** What the owner signs in with. A sign-in that was opened before the proof is none. */
+  readonly owner: readonly string[];
+  /** What is left of the credentials that the account had before. */
+  readonly before: "all" | readonly string[];
+  /** The addresses that the owner's tokens claim. */
+  readonly claims: readonly string[];
+};
+
+/** By rule, the states in which a message is sent to the address. A banned account gets none. */
+const MAILED: Readonly<Record<string, readonly State[]>> = {
+  signUp: ["none", "row", "unconfirmed"],
+  signIn: ["none", "row", "unconfirmed", "confirmed"],
+  recovery: ["row", "unconfirmed", "confirmed"],
+  reset: ["row", "unconfirmed", "confirmed"],
+  invitation: ["none", "row", "unconfirmed"],
+  // A change to an address that somebody has is refused.
+  begin: ["none"],
+  move: ["none"],
+};
+
+/** Without a message: a provider vouches for the address, or an administrator has the link. */
+const PROVED: Readonly<Record<string, readonly State[]>> = {
+  ...MAILED,
+  vouched: ["none", "row", "unconfirmed", "confirmed"],
+  newLink: ["none", "row", "unconfirmed"],
+  ownSignIn: ["row", "unconfirmed", "confirmed"],
+  ownLink: ["row", "unconfirmed", "confirmed"],
+  appoint: ["none", "row"],
+  reappoint: ["unconfirmed", "confirmed"],
+  // The row of a number is an account without credentials.
+  appointNumber: ["none"],
+  reappointNumber: ["row", "unconfirmed", "confirmed"],
+};
+
+/** An administrator vouches for the account as it is, with a second factor that it has. */
+const AS_IT_IS: ReadonlySet<string> = new Set(["reappoint", "reappointNumber"]);
+
+/** With the proof, the owner or the administrator chooses a password. */
+const WITH_PASSWORD: ReadonlySet<string> = new Set([
+  ...["signUp", "recovery", "reset", "invitation", "newLink", "ownLink"],
+  ...["appoint", "reappoint", "appointNumber", "reappointNumber"],
+]);
+
+export function isMailed({ rule }: Way, state: State): boolean {
+  return MAILED[rule]?.includes(state) ?? false;
+}
+
+/** What holds after somebody who reads the messages to the address has taken a way to prove it. */
+export function outcomeOfProof(way: Way, state: State): Outcome {
+  const { rule } = way;
+  const nothing = { isMailed: isMailed(way, state), owner: [], claims: [] };
+  if (state === "banned") return { ...nothing, before: [] };
+  if (!PROVED[rule]!.includes(state)) return { ...nothing, before: hasHolder(state) ? "all" : [] };
+  const steps = way.steps.join();
+  const hasTokens = /\/verify |GET|\/auth\/v1\/authorize|id_token|exchange/.test(steps);
+  const hasPassword = WITH_PASSWORD.has(rule);
+  const isFactorAsked = state === "unconfirmed" && AS_IT_IS.has(rule) && way.address === "email";
+  return {
+    isMailed: isMailed(way, state),
+    owner: [...(hasPassword ? ["password"] : []), ...(hasTokens || /OPENID|SAML/.test(steps) ? ["session"] : [])],
+    before: state === "confirmed" || (AS_IT_IS.has(rule) && hasHolder(state)) ? keptOfConfirmed(way, hasTokens) : [],
+    claims: isFactorAsked || !(hasTokens || hasPassword) ? [] : ["the address"],
+  };
+}
+
+function hasHolder(state: State): boolean {
+  return state === "unconfirmed" || state === "confirmed";
+}
+
+/** The first proof was another one. A new password ends the sign-ins, and the session of a browser replaces the previous one. */
+function keptOfConfirmed({ rule }: Way, hasTokens: boolean): Outcome["before"] {
+  if (rule === "reset") return ["apiKey", "passkey"];
+  if (WITH_PASSWORD.has(rule)) return ["apiKey", "identity", "passkey"];
+  if (hasTokens) return "all";
+  return ["accessToken", "apiKey", "identity", "passkey", "password", "refreshToken", "sessionToken"];
+}
