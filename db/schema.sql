@@ -273,6 +273,7 @@ create table auth.audit_log (
   constraint audit_log_request_id_max_length CHECK ((length(request_id) <= 128)) NOT VALID
 );
 CREATE INDEX audit_log_at_idx ON auth.audit_log USING brin (at);
+CREATE INDEX audit_log_sign_ins ON auth.audit_log USING btree (user_id, at) WHERE (event = ANY (ARRAY['session.created'::text, 'refresh_token.created'::text]));
 CREATE INDEX audit_log_user_id_at_idx ON auth.audit_log USING btree (user_id, at);
 alter table auth.audit_log enable row level security;
 comment on column auth.audit_log.details is 'More about the event; never a secret.';
@@ -2031,7 +2032,9 @@ declare
   v_account constant auth.users := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
-  wait := auth.count_attempt(counted_name, client_info.address);
+  wait := auth.count_attempt(
+    counted_name, client_info.address, auth.is_known_network(v_account.user_id, client_info.address)
+  );
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;
@@ -2419,8 +2422,8 @@ end;
 $function$;
 comment on function auth.continue_tokens(bigint,uuid,bytea,integer,auth.client_info) is 'Replaces the refresh token of a sign-in and returns the claims of its next access token; null if it has ended. The caller has locked the account.';
 
--- function auth.count_attempt(text,inet)
-CREATE OR REPLACE FUNCTION auth.count_attempt(name text, address inet)
+-- function auth.count_attempt(text,inet,boolean)
+CREATE OR REPLACE FUNCTION auth.count_attempt(name text, address inet, is_known_network boolean DEFAULT false)
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2445,7 +2448,7 @@ begin
     else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
   end) into v_wait
     from auth.login_throttle as counter join auth.login_counters(name, address) as counters using (scope, key)
-    where counter.failures >= counters.most;
+    where counter.failures >= counters.most and not (counters.scope = 'user' and is_known_network);
 
   if v_wait is null then
     update auth.login_throttle as counter set failures = failures + 1, pending = pending + 1
@@ -2462,7 +2465,7 @@ begin
   return coalesce(v_wait, 0);
 end;
 $function$;
-comment on function auth.count_attempt(text,inet) is 'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
+comment on function auth.count_attempt(text,inet,boolean) is 'Counts an attempt before it is made; returns 0, or the seconds until the next one is allowed.';
 
 -- function auth.create_account(jsonb,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.create_account(attributes jsonb, password_hash text, client_info auth.client_info)
@@ -3296,6 +3299,18 @@ CREATE OR REPLACE FUNCTION auth.is_disabled(account auth.users)
 RETURN (((account).disabled_at IS NOT NULL) OR ((account).deleted_at IS NOT NULL) OR COALESCE(((account).banned_until > now()), false));
 comment on function auth.is_disabled(auth.users) is 'Whether the account may not sign in: an operator disabled it, it is banned for some time, or it is deleted.';
 
+-- function auth.is_known_network(bigint,inet)
+CREATE OR REPLACE FUNCTION auth.is_known_network(user_id bigint, address inet)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (EXISTS ( SELECT
+            FROM auth.audit_log entry
+           WHERE ((entry.user_id = is_known_network.user_id) AND (entry.event = ANY (ARRAY['session.created'::text, 'refresh_token.created'::text])) AND (entry.at > (now() - '30 days'::interval)) AND (auth.network_of(entry.address) = auth.network_of(is_known_network.address))))) AS "exists";
+END;
+comment on function auth.is_known_network(bigint,inet) is 'Whether the user has signed in from this network within 30 days.';
+
 -- function auth.issue_flow_code(uuid,bigint,bytea,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.issue_flow_code(flow_id uuid, user_id bigint, code_hash bytea, sealed bytea, seconds integer)
  RETURNS boolean
@@ -3526,11 +3541,7 @@ BEGIN ATOMIC
  SELECT counters.scope,
      counters.key,
      counters.most
-    FROM (COALESCE(host((network(set_masklen(login_counters.address,
-         CASE family(login_counters.address)
-             WHEN 4 THEN 32
-             ELSE 64
-         END)))::inet), 'unknown'::text) place(place)
+    FROM (COALESCE(host(auth.network_of(login_counters.address)), 'unknown'::text) place(place)
       CROSS JOIN LATERAL ( VALUES ('address'::text,place.place,50), ('pair'::text,((lower(login_counters.name) || ' '::text) || place.place),5), ('site'::text,
                  CASE family(login_counters.address)
                      WHEN 6 THEN host((network(set_masklen(login_counters.address, 48)))::inet)
@@ -3552,6 +3563,14 @@ BEGIN ATOMIC
    WHERE (NOT COALESCE(((merge_metadata.changes -> entry.key) = 'null'::jsonb), false));
 END;
 comment on function auth.merge_metadata(jsonb,jsonb) is 'The object with the changes, without the keys that are null in the changes.';
+
+-- function auth.network_of(inet)
+CREATE OR REPLACE FUNCTION auth.network_of(address inet)
+ RETURNS inet
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN network(set_masklen(address, CASE family(address) WHEN 4 THEN 32 ELSE 64 END));
+comment on function auth.network_of(inet) is 'The network that counts as one client: an IPv4 address, or an IPv6 address''s /64.';
 
 -- function auth.open_session(bigint,bytea,integer,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, client_info auth.client_info, OUT username text, OUT claims jsonb)
@@ -4895,7 +4914,9 @@ begin
     when purposes && '{email_change_current,email_change_new}' then auth.lock_address(v_account.user_id)
     else auth.lock_account(v_account.user_id)
   end;
-  wait := auth.count_attempt(v_counted_name, client_info.address);
+  wait := auth.count_attempt(
+    v_counted_name, client_info.address, auth.is_known_network(v_account.user_id, client_info.address)
+  );
   if wait > 0 then
     outcome := 'wait';
     return;

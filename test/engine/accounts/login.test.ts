@@ -274,13 +274,44 @@ describe("the throttle", () => {
     await expect(login(email, PASSWORD, from("2001:db8:8::1"))).resolves.toBeTruthy();
   });
 
-  test("blocks a user after a hundred failures from any addresses", async () => {
-    const { email } = await newPerson(opened);
-    await opened.owner.query(
-      "select auth.count_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
-      [email],
-    );
-    expect(await parseErrorOf(login(email))).toMatchObject({ kind: "rateLimited" });
+  describe("after a hundred failures for a user from many addresses", () => {
+    const attack = async (home: string) => {
+      const { email, userId } = await newPerson(opened);
+      await login(email, PASSWORD, from(home));
+      await opened.owner.query(
+        "select auth.count_attempt($1, ('10.9.8.' || n)::inet), auth.end_attempt($1, ('10.9.8.' || n)::inet, 'failed') from generate_series(1, 100) n",
+        [email],
+      );
+      return { email, userId };
+    };
+
+    test("blocks the user at addresses from which the user has not signed in", async () => {
+      const { email } = await attack(newAddress());
+      expect(await parseErrorOf(login(email))).toMatchObject({ kind: "rateLimited" });
+      expect(await parseErrorOf(login(email, PASSWORD, from("10.9.8.1")))).toMatchObject({ kind: "rateLimited" });
+    });
+
+    test("accepts the right password from where the user has signed in before", async () => {
+      const home = newAddress();
+      const { email } = await attack(home);
+      await expect(login(email, PASSWORD, from(home))).resolves.toBeTruthy();
+    });
+
+    test("allows five failures there, as anywhere", async () => {
+      const home = newAddress();
+      const { email } = await attack(home);
+      for (let n = 0; n < 5; n++) expect(await fail(email, from(home))).toMatchObject({ kind: "unauthenticated" });
+      expect(await parseErrorOf(login(email, PASSWORD, from(home)))).toMatchObject({ kind: "rateLimited" });
+    });
+
+    test("forgets sign-ins of more than thirty days ago, and does not count those of other users", async () => {
+      const [home, elsewhere] = [newAddress(), newAddress()];
+      const { email, userId } = await attack(home);
+      await login((await newPerson(opened)).email, PASSWORD, from(elsewhere));
+      expect(await parseErrorOf(login(email, PASSWORD, from(elsewhere)))).toMatchObject({ kind: "rateLimited" });
+      await opened.owner.query("update auth.audit_log set at = at - interval '31 days' where user_id = $1", [userId]);
+      expect(await parseErrorOf(login(email, PASSWORD, from(home)))).toMatchObject({ kind: "rateLimited" });
+    });
   });
 
   test("allows no more than five concurrent attempts to fail", async () => {

@@ -7,7 +7,9 @@ declare
   v_account constant auth.users := auth.find_account(name);
 begin
   counted_name := coalesce(v_account.username, name);
-  wait := auth.count_attempt(counted_name, client_info.address);
+  wait := auth.count_attempt(
+    counted_name, client_info.address, auth.is_known_network(v_account.user_id, client_info.address)
+  );
   if wait = 0 then
     user_id := v_account.user_id;
     password_hash := v_account.password_hash;

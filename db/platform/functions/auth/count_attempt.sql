@@ -1,4 +1,6 @@
-create or replace function auth.count_attempt(name text, address inet) returns integer as $$
+-- Whoever fails for a user from many networks does not lock out the user, who has signed in from this network before: there, the limits of the
+-- network hold alone. All attempts count.
+create or replace function auth.count_attempt(name text, address inet, is_known_network boolean default false) returns integer as $$
 declare
   v_window constant interval := '15 minutes';
   v_now constant timestamptz := clock_timestamp();
@@ -19,7 +21,7 @@ begin
     else greatest(1, ceil(extract(epoch from counter.window_started_at + v_window - v_now))::integer)
   end) into v_wait
     from auth.login_throttle as counter join auth.login_counters(name, address) as counters using (scope, key)
-    where counter.failures >= counters.most;
+    where counter.failures >= counters.most and not (counters.scope = 'user' and is_known_network);
 
   if v_wait is null then
     update auth.login_throttle as counter set failures = failures + 1, pending = pending + 1

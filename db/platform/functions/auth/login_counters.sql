@@ -5,10 +5,7 @@ returns table (scope text, key text, most integer)
 language sql immutable parallel safe
 begin atomic
   select counters.scope, counters.key, counters.most
-  from coalesce(
-    host(network(set_masklen(login_counters.address, case family(login_counters.address) when 4 then 32 else 64 end))),
-    'unknown'
-  ) as place
+  from coalesce(host(auth.network_of(login_counters.address)), 'unknown') as place
   cross join lateral (values
     ('address', place, 50),
     ('pair', lower(login_counters.name) || ' ' || place, 5),

@@ -24,7 +24,9 @@ begin
     when purposes && '{email_change_current,email_change_new}' then auth.lock_address(v_account.user_id)
     else auth.lock_account(v_account.user_id)
   end;
-  wait := auth.count_attempt(v_counted_name, client_info.address);
+  wait := auth.count_attempt(
+    v_counted_name, client_info.address, auth.is_known_network(v_account.user_id, client_info.address)
+  );
   if wait > 0 then
     outcome := 'wait';
     return;
