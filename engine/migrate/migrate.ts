@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type pg from "pg";
+import pg from "pg";
 import { commandLine } from "../command-line.ts";
 import { requireSupportedServer } from "../pg-client/supported-server.ts";
 import { withClient } from "../pg-client/with-client.ts";
@@ -121,10 +121,22 @@ const USERS_ACCESS_FUNCTION = `
   where n.nspname = 'auth' and p.proname = 'set_users_access'
     and has_schema_privilege(n.oid, 'usage') and has_function_privilege(p.oid, 'execute')`;
 
+const DEADLOCK_DETECTED = "40P01";
+const MAX_DEADLOCKS = 5;
+
 /** Makes the policies and privileges in the database those of USERS_ACCESS. Changes nothing if they are already. */
 export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess): Promise<void> {
   if ((await client.query(USERS_ACCESS_FUNCTION)).rowCount === 0) return;
-  await client.query("select auth.set_users_access($1)", [access]);
+  // It locks one table after another, and so do the requests of gateways that are serving.
+  for (let deadlocks = 0; ; deadlocks++) {
+    try {
+      await client.query("select auth.set_users_access($1)", [access]);
+      return;
+    } catch (error) {
+      const isDeadlock = error instanceof pg.DatabaseError && error.code === DEADLOCK_DETECTED;
+      if (!isDeadlock || deadlocks === MAX_DEADLOCKS) throw error;
+    }
+  }
 }
 
 /** What policies and privileges implement; null for a database without users of ours. */

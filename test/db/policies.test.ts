@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runMigrations, setUsersAccess } from "../../engine/migrate/migrate.ts";
+import { readUsersAccess, runMigrations, setUsersAccess } from "../../engine/migrate/migrate.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
+import { until } from "../until.ts";
 import { admin, alice, anonymous, attempt, connect, SEED, service } from "./callers.ts";
 import { OPEN_ATTEMPTS, OWNER_ATTEMPTS, OWNER_SEED, untried } from "./policies.ts";
 
@@ -123,4 +124,26 @@ describe("the attempts", () => {
     await owner.end();
     await database.drop();
   });
+});
+
+test("a start sets USERS_ACCESS again after a deadlock with requests of another gateway", async () => {
+  const database = await cloneDatabase("content");
+  const [starting, reading, watching] = await Promise.all([1, 2, 3].map(() => connect(database.ownerUrl)));
+  try {
+    const { rows } = await starting!.query("select pg_backend_pid() as pid");
+    const isWaiting = "select from pg_locks where pid = $1 and not granted";
+    // Of the two, the start is the one that Postgres refuses.
+    await starting!.query("set deadlock_timeout = '2s'");
+    await reading!.query("set deadlock_timeout = '10min'");
+    await reading!.query("begin; lock table public.articles in access share mode");
+    const set = setUsersAccess(starting!, "owner");
+    await until(async () => (await watching!.query(isWaiting, [rows[0].pid])).rowCount === 1);
+    await reading!.query("select from public.users");
+    await reading!.query("commit");
+    await set;
+    expect(await readUsersAccess(starting!)).toBe("owner");
+  } finally {
+    await Promise.all([starting, reading, watching].map((client) => client!.end()));
+    await database.drop();
+  }
 });
