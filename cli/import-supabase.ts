@@ -20,7 +20,7 @@ const CONCURRENTLY = /^((?:create(?:\s+unique)?|drop)\s+index|reindex\s+\w+)\s+c
 const SUPABASE_EXTENSION =
   /^create\s+extension\s+(?:if\s+not\s+exists\s+)?"?(pg_graphql|pg_net|pg_cron|pgmq|pgsodium|pgjwt|supabase_vault|wrappers|hypopg|index_advisor)"?(?![\w-])/i;
 /** A dump empties the search path of its connection, which the next migration would keep. */
-const SEARCH_PATH = `select set_config('search_path', '"$user", public, extensions', false);\n`;
+const SEARCH_PATH = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);\n`;
 
 /** The migrations and the seed of a Supabase project, as committed migrations after the given one. */
 export async function importSupabase(projectFolder: string, base: string): Promise<SupabaseImport> {

@@ -29,9 +29,9 @@ const DEAD = `
   order by delivery.id limit ${MAX_LISTED + 1}`;
 const FIND = `
   select id, name, url, secret, max_attempts as "maxAttempts", (1000 * extract(epoch from timeout))::integer as "timeoutMs",
-    parse_ident(table_name) as "qualifiedTable"
+    pg_catalog.parse_ident(table_name) as "qualifiedTable"
   from api.webhooks where name = $1 for update`;
-const KEEP_NEW_SECRET = "update api.webhooks set secret = split_part(secret, ' ', 1) where id = $1";
+const KEEP_NEW_SECRET = "update api.webhooks set secret = pg_catalog.split_part(secret, ' ', 1) where id = $1";
 const MAKE_NEW_SECRET = "update api.webhooks set secret = default where id = $1 returning secret";
 const KEEP_BOTH_SECRETS = "update api.webhooks set secret = secret || ' ' || $2 where id = $1";
 

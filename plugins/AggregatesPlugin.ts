@@ -218,7 +218,7 @@ function columnFields(
       };
       const source = {
         kind: "aggregate",
-        value: (row: SQL) => aggregateSql(row, aggregate, column),
+        value: (row: SQL) => aggregateSql(row, aggregate, column, result),
         codec: result,
         isGroup: aggregate === "group",
       } as const;
@@ -234,15 +234,18 @@ const AGGREGATE_FUNCTIONS: Readonly<Record<Exclude<AggregatesPart, "group">, SQL
   max: sql`max`,
 };
 
-const COUNT = sql`count(*)`;
+const COUNT = sql`pg_catalog.count(*)`;
 
-function aggregateSql(row: SQL, aggregate: AggregatesPart, column: string): SQL {
+/** The aggregates of citext are where the extension is. */
+function aggregateSql(row: SQL, aggregate: AggregatesPart, column: string, codec: Codec): SQL {
   const value = sql`${row}.${sql.identifier(column)}`;
-  return aggregate === "group" ? value : sql`${AGGREGATE_FUNCTIONS[aggregate]}(${value})`;
+  if (aggregate === "group") return value;
+  const schema = baseCodecOf(toOriginalCodec(codec)).name === "citext" ? sql.blank : sql`pg_catalog.`;
+  return sql`${schema}${AGGREGATE_FUNCTIONS[aggregate]}(${value})`;
 }
 
 function planAggregate($row: Rows, aggregate: AggregatesPart, column: string, codec: Codec): Step {
   const $rows = $row.getClassStep();
   if (aggregate === "group") groupsOf($rows).push({ column, codec });
-  return $row.select(aggregateSql($rows.alias, aggregate, column), codec as PgCodec);
+  return $row.select(aggregateSql($rows.alias, aggregate, column, codec), codec as PgCodec);
 }

@@ -19,7 +19,7 @@ const CODECS = {
   money: withoutCasts(TYPES.money),
   tsvector: withoutCasts(TYPES.tsvector),
   tsquery: withoutCasts(TYPES.tsquery),
-  bpchar: { ...TYPES.bpchar, castFromPg: (value: SQL) => sql`textin(bpcharout(${value}))` },
+  bpchar: { ...TYPES.bpchar, castFromPg: (value: SQL) => sql`pg_catalog.textin(pg_catalog.bpcharout(${value}))` },
   line: { ...TYPES.line, fromPg: parseLine },
 } satisfies Readonly<Record<string, Codec>>;
 

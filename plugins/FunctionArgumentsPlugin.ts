@@ -30,12 +30,12 @@ declare global {
 }
 
 const READ_DEFAULTS = `
-  select json_object_agg(
+  select pg_catalog.json_object_agg(
     pg_proc.oid,
-    json_build_object(
+    pg_catalog.json_build_object(
       'expressions', (
-        select json_agg(pg_get_function_arg_default(pg_proc.oid, position) order by position)
-        from generate_series(1, pronargs) as position
+        select pg_catalog.json_agg(pg_catalog.pg_get_function_arg_default(pg_proc.oid, position) order by position)
+        from pg_catalog.generate_series(1, pronargs) as position
       ),
       'isOverloaded', exists (
         select from pg_catalog.pg_proc as other

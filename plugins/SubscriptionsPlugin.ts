@@ -54,11 +54,11 @@ const CANONICAL_TYPES: ReadonlySet<string> = new Set([
 const RESOLVE_COLUMN_TYPE = `
   with recursive typed as (
     select atttypid as type, atttypmod as modifier from pg_attribute
-    where attrelid = to_regclass(format('%I.%I', $1::text, $2::text)) and attname = $3
+    where attrelid = pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text)) and attname = $3
     union all
     select typbasetype, typtypmod from typed join pg_type on pg_type.oid = type where typtype = 'd'
   )
-  select format_type(type, modifier) from typed join pg_type on pg_type.oid = type where typtype <> 'd'`;
+  select pg_catalog.format_type(type, modifier) from typed join pg_type on pg_type.oid = type where typtype <> 'd'`;
 
 const SUBSCRIPTION_TAG =
   /^(?<field>[A-Za-z]\w*)\s+on:(?<operation>insert|update)(?:\s+by:(?<by>\w+)(?<optional>\?)?)?(?<notNull>\s+notNull)?\s*$/;
@@ -169,7 +169,9 @@ function canonicalTopicValue({ codec: row, executor, extensions }: PgTable, colu
     const { schemaName, name } = extensions!.pg!;
     const type = await queryValue(RESOLVE_COLUMN_TYPE, [schemaName, name, column]);
     if (type === undefined) throw unavailable(SCHEMA_CHANGED_MESSAGE);
-    return (await queryValue(`select to_jsonb($1::text::${type}) #>> '{}'`, [codec.toPg(value)]))!;
+    return (await queryValue(`select pg_catalog.to_jsonb($1::text::${type}) operator(pg_catalog.#>>) '{}'`, [
+      codec.toPg(value),
+    ]))!;
   });
 }
 

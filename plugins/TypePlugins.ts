@@ -158,7 +158,7 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
 function listCastOf(cast: (value: SQL) => SQL) {
   return (list: SQL): SQL => {
     const [items, item] = [sql.identifier(Symbol("items")), sql.identifier("item")];
-    const each = sql`select ${cast(sql`${items}.${item}`)} from (select unnest(${list}) as ${item}) as ${items}`;
+    const each = sql`select ${cast(sql`${items}.${item}`)} from (select pg_catalog.unnest(${list}) as ${item}) as ${items}`;
     return sql`(case when ${list} is null then null else array(${each})::text end)`;
   };
 }
@@ -198,14 +198,14 @@ declare global {
 /** For a cast to json the same rule as to_json: only casts by a function count. */
 const TYPE_TRAITS = `
   with comparison as (
-    select opcintype as oid, bool_or(amname = 'btree') as "isOrdered"
+    select opcintype as oid, pg_catalog.bool_or(amname = 'btree') as "isOrdered"
       from pg_catalog.pg_opclass join pg_catalog.pg_am on pg_am.oid = opcmethod
       where opcdefault and amname in ('btree', 'hash')
       group by opcintype
   )
   select type.oid::text as oid,
-      min(casttarget::regtype::text) filter (where casttarget = 'json'::regtype and castmethod = 'f') as "functionCast",
-      case when type.typtype = 'm' or bool_or("isOrdered") then 'order' when count(comparison) > 0 then 'equality' end as comparison
+      pg_catalog.min(casttarget::regtype::text) filter (where casttarget = 'json'::regtype and castmethod = 'f') as "functionCast",
+      case when type.typtype = 'm' or pg_catalog.bool_or("isOrdered") then 'order' when pg_catalog.count(comparison) > 0 then 'equality' end as comparison
     from pg_catalog.pg_type as type
     left join pg_catalog.pg_cast on castsource = type.oid
     left join comparison on comparison.oid = type.oid or (comparison.oid = casttarget and castmethod = 'b' and castcontext = 'i')

@@ -31,7 +31,7 @@ export function castToComparable(column: SQL, codec: Codec): readonly [SQL, Code
 export function castListItems(cast: (item: SQL) => SQL): (list: SQL) => SQL {
   return (list) => {
     const item = sql.identifier(Symbol("item"));
-    return sql`(case when ${list} is null then null else array(select ${cast(item)} from unnest(${list}) as ${item})::text end)`;
+    return sql`(case when ${list} is null then null else array(select ${cast(item)} from pg_catalog.unnest(${list}) as ${item})::text end)`;
   };
 }
 
@@ -52,7 +52,7 @@ export const TIME_CODECS = {
   timestamp: withTextCast(TYPES.timestamp, castToJsonText),
   date: withTextCast(TYPES.date, castToJsonText),
   // Core adds it to a date, which fails for 24:00.
-  time: withTextCast(TYPES.time, (time) => sql`to_char(${time}::interval, 'HH24:MI:SS.US')`),
+  time: withTextCast(TYPES.time, (time) => sql`pg_catalog.to_char(${time}::interval, 'HH24:MI:SS.US')`),
   // Core converts it to the session's time zone, which changes the time.
   timetz: withTextCast(TYPES.timetz, (time) => sql`${time}::text`),
   interval: { ...TYPES.interval, fromPg: parseInterval } satisfies Codec,
@@ -92,7 +92,7 @@ function parseInterval(text: string) {
 }
 
 function castToJsonText(time: SQL): SQL {
-  return sql`(to_json(${time}) #>> '{}')`;
+  return sql`(pg_catalog.to_json(${time}) operator(pg_catalog.#>>) '{}')`;
 }
 
 /**

@@ -69,7 +69,7 @@ export function failureTextOf(resource: SchemaResource): string | null {
   if (!isReport || attributes.success?.codec !== TYPES.boolean) return null;
   const row = sql.identifier(Symbol("result"));
   const message = attributes.message ? sql`${row}."message"::text` : sql`null`;
-  const faults = attributes.errors ? sql`to_json(${row}."errors")::text` : sql`null`;
+  const faults = attributes.errors ? sql`pg_catalog.to_json(${row}."errors")::text` : sql`null`;
   return sql.compile(
     sql`select ${message}, ${faults} from ${resultRows(resource)} as ${row} where ${row}."success" = false`,
   ).text;
@@ -99,7 +99,7 @@ export function countSignUps({ extensions }: SchemaResource): void {
 
 /** A statement that calls the function and keeps its result. */
 export function keepResult(call: SQL): SQL {
-  return sql`select set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`;
+  return sql`select pg_catalog.set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`;
 }
 
 /** A statement that writes a row and keeps the texts of its columns. */
@@ -107,7 +107,7 @@ export function keepRow(write: SQL, columns: readonly SQL[]): SQL {
   const written = sql.identifier(Symbol("written"));
   const texts = columns.map((column) => sql`${column}::text`);
   return sql`with ${written}("texts") as (${write} returning array[${sql.join(texts, ", ")}]::text)
-    select set_config(${sql.literal(RESULT_SETTING)}, (select "texts" from ${written}), true)`;
+    select pg_catalog.set_config(${sql.literal(RESULT_SETTING)}, (select "texts" from ${written}), true)`;
 }
 
 /** The kept row, or none when none was written. */
@@ -118,12 +118,12 @@ export function keptRow(columns: readonly { readonly name: string; readonly code
       sql`${kept}."texts"[${sql.literal(index + 1)}]::${codec.sqlType} as ${sql.identifier(name)}`,
   );
   return sql`(select ${sql.join(values, ", ")}
-    from (select nullif(current_setting(${sql.literal(RESULT_SETTING)}), '')::text[] as "texts") as ${kept} where ${kept}."texts" is not null)`;
+    from (select nullif(pg_catalog.current_setting(${sql.literal(RESULT_SETTING)}), '')::text[] as "texts") as ${kept} where ${kept}."texts" is not null)`;
 }
 
 /** The rows of the kept result. */
 export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal(RESULT_SETTING)): SQL {
-  return sql`unnest(current_setting(${setting})::${codec.sqlType}[])`;
+  return sql`pg_catalog.unnest(pg_catalog.current_setting(${setting})::${codec.sqlType}[])`;
 }
 
 /** The result must have a named type and be no array: an array of arrays would lose its inner boundaries. */

@@ -196,7 +196,7 @@ function search(toQuery: SQL, description: string): RowOperator {
       const { query, language = null } = value as TextSearch;
       const configuration = language === null ? sql.blank : sql`${bind(language, TYPES.regconfig)}, `;
       const isVector = operatorFamilyOf(codec) === "full text";
-      const vector = isVector ? column : sql`to_tsvector(${configuration}${column})`;
+      const vector = isVector ? column : sql`pg_catalog.to_tsvector(${configuration}${column})`;
       return sql`(${vector} @@ ${toQuery}(${configuration}${bind(query, TYPES.text)}))`;
     },
   };
@@ -226,10 +226,10 @@ const CONTAINMENT: RowOperators = {
 };
 
 const SEARCH: RowOperators = {
-  fts: search(sql`to_tsquery`, "Full-text search with the operators of `to_tsquery`."),
-  plfts: search(sql`plainto_tsquery`, "Full-text search for all words."),
-  phfts: search(sql`phraseto_tsquery`, "Full-text search for a phrase."),
-  wfts: search(sql`websearch_to_tsquery`, "Full-text search as in web search engines."),
+  fts: search(sql`pg_catalog.to_tsquery`, "Full-text search with the operators of `to_tsquery`."),
+  plfts: search(sql`pg_catalog.plainto_tsquery`, "Full-text search for all words."),
+  phfts: search(sql`pg_catalog.phraseto_tsquery`, "Full-text search for a phrase."),
+  wfts: search(sql`pg_catalog.websearch_to_tsquery`, "Full-text search as in web search engines."),
 };
 
 const COMPARISON: RowOperators = { eq: EQUALITY.eq!, neq: EQUALITY.neq! };

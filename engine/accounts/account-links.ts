@@ -132,7 +132,7 @@ async function beginEmailChange(
   { userId, email, newEmail, purpose }: EmailChangeOfUser,
 ): Promise<void> {
   const { rows } = await client.query<{ is_taken: boolean; pending: string | null }>(
-    `select exists (select from auth.users where lower(email) = lower($2) and user_id <> $1) as is_taken,
+    `select exists (select from auth.users where pg_catalog.lower(email) = pg_catalog.lower($2) and user_id <> $1) as is_taken,
       auth.pending_email($1) as pending`,
     [userId, newEmail],
   );

@@ -44,7 +44,7 @@ import { makeWebAuthn } from "./webauthn.ts";
 const HAS_ACCOUNTS = `
   select from pg_class
   where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'users'
-    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
+    and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
     and exists (select from pg_proc where pronamespace = relnamespace and proname = 'find_account')`;
 
 /**

@@ -49,9 +49,9 @@ const DIGEST_PATTERN = /^[\da-f]{64}$/;
 
 const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%')`;
 const LIST_USERS = `
-  select (select count(*)::integer from auth.users as account where ${MATCHES_FILTER}) as total,
+  select (select pg_catalog.count(*)::integer from auth.users as account where ${MATCHES_FILTER}) as total,
     (
-      select coalesce(jsonb_agg(auth.user_json(page.user_id) order by page.created_at desc, page.user_id desc), '[]')
+      select coalesce(pg_catalog.jsonb_agg(auth.user_json(page.user_id) order by page.created_at desc, page.user_id desc), '[]')
       from (
         select account.user_id, account.created_at from auth.users as account where ${MATCHES_FILTER}
         order by account.created_at desc, account.user_id desc limit $2 offset $3
@@ -76,22 +76,22 @@ export type AccountSession = {
 
 const MAX_SESSIONS = 200;
 const LIST_SESSIONS = `
-  select sessions.id, kind, jsonb_build_object('id', account.id, 'email', account.email, 'username', account.username) as user,
-    signed_in_at, last_used_at, expires_at, host(address) as address, user_agent, aal
+  select sessions.id, kind, pg_catalog.jsonb_build_object('id', account.id, 'email', account.email, 'username', account.username) as user,
+    signed_in_at, last_used_at, expires_at, pg_catalog.host(address) as address, user_agent, aal
   from (
-    select encode(id_hash, 'hex') as id, 'browser' as kind, user_id, created_at as signed_in_at, last_used_at,
+    select pg_catalog.encode(id_hash, 'hex') as id, 'browser' as kind, user_id, created_at as signed_in_at, last_used_at,
       least(idle_expires_at, expires_at) as expires_at, address, user_agent, null::smallint as aal
-    from auth.sessions where least(idle_expires_at, expires_at) > now() and ($1::bigint is null or user_id = $1)
+    from auth.sessions where least(idle_expires_at, expires_at) > pg_catalog.now() and ($1::bigint is null or user_id = $1)
     union all
     select token.family_id::text, 'tokens', token.user_id, coalesce(token.signed_in_at, token.issued_at), token.issued_at,
       token.expires_at, token.address, token.user_agent, session.aal
     from auth.refresh_tokens as token left join auth.token_sessions as session on session.id = token.family_id
-    where token.rotated_at is null and token.revoked_at is null and token.expires_at > now()
+    where token.rotated_at is null and token.revoked_at is null and token.expires_at > pg_catalog.now()
       and ($1::bigint is null or token.user_id = $1)
   ) as sessions
   join auth.users as account using (user_id)
   order by last_used_at desc, sessions.id limit ${MAX_SESSIONS}`;
-const FIND_BROWSER_SESSION = "select user_id from auth.sessions where id_hash = decode($1, 'hex')";
+const FIND_BROWSER_SESSION = "select user_id from auth.sessions where id_hash = pg_catalog.decode($1, 'hex')";
 const FIND_TOKEN_FAMILY =
   "select user_id from auth.refresh_tokens where family_id = $1::uuid and revoked_at is null limit 1";
 
@@ -174,7 +174,7 @@ export class Administration {
   /** Ends a session of `listSessions`. */
   async endSession(userId: string, sessionId: string): Promise<void> {
     if (DIGEST_PATTERN.test(sessionId)) {
-      await this.#call(`auth.close_session(decode($2, 'hex'), ${CLIENT_INFO_SQL})`, sessionId);
+      await this.#call(`auth.close_session(pg_catalog.decode($2, 'hex'), ${CLIENT_INFO_SQL})`, sessionId);
     } else await this.#call(`auth.end_token_family($2, $3, ${CLIENT_INFO_SQL})`, userId, sessionId);
   }
 

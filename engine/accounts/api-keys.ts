@@ -48,7 +48,7 @@ const KEY_PREFIX_LENGTH = 12;
 const LIST_API_KEYS = `
   select id, prefix, role, owner_id as "ownerId", name, created_at as "createdAt", expires_at as "expiresAt",
     revoked_at as "revokedAt", last_used_at as "lastUsedAt",
-    revoked_at is null and (expires_at is null or expires_at > now()) as "isLive"
+    revoked_at is null and (expires_at is null or expires_at > pg_catalog.now()) as "isLive"
   from auth.list_api_keys($1)`;
 
 /** Manages API keys. `engine/identity` authenticates requests with them. */

@@ -32,15 +32,15 @@ export type AuditLogFilter = {
 /** Rare events of a large log would take longer; a span of time limits the search. */
 const LIMIT_TIME = "set local statement_timeout = '10s'";
 const userOf = (name: string, key: string) =>
-  `case when ${key} is not null then jsonb_build_object('key', ${key}::text, 'id', ${name}.id, 'email', ${name}.email) end`;
+  `case when ${key} is not null then pg_catalog.jsonb_build_object('key', ${key}::text, 'id', ${name}.id, 'email', ${name}.email) end`;
 const READ_AUDIT_LOG = `
-  select entry.id::text, to_jsonb(entry.at) #>> '{}' as at, entry.event, ${userOf("affected", "entry.user_id")} as user,
-    ${userOf("actor", "entry.by")} as by, host(entry.address) as address, entry.request_id,
+  select entry.id::text, pg_catalog.to_jsonb(entry.at) #>> '{}' as at, entry.event, ${userOf("affected", "entry.user_id")} as user,
+    ${userOf("actor", "entry.by")} as by, pg_catalog.host(entry.address) as address, entry.request_id,
     entry.details - 'by' as details
   from (
     select *, case when details ->> 'by' ~ '^[0-9]{1,18}$' then (details ->> 'by')::bigint end as by from auth.audit_log
     where ($1::bigint is null or user_id = $1)
-      and ($2::text is null or event = $2 or right($2, 1) = '.' and starts_with(event, $2))
+      and ($2::text is null or event = $2 or pg_catalog.right($2, 1) = '.' and pg_catalog.starts_with(event, $2))
       and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
       and ($5::bigint is null or id < $5)
     order by id desc limit $6
@@ -49,7 +49,7 @@ const READ_AUDIT_LOG = `
   left join auth.users as actor on actor.user_id = entry.by
   order by entry.id desc`;
 
-const HAS_AUDIT_LOG = "select to_regclass('auth.audit_log') is not null as has";
+const HAS_AUDIT_LOG = "select pg_catalog.to_regclass('auth.audit_log') is not null as has";
 
 /** The newest first; null if the database has no audit log. */
 export function readAuditLog(asOwner: AsOwner, filter: AuditLogFilter): Promise<readonly AuditEntry[] | null> {

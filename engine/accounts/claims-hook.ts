@@ -34,9 +34,10 @@ const FIXED: readonly string[] = [
 ];
 
 const ENTER = `
-  select current_setting('statement_timeout') as timeout, set_config('statement_timeout', '${TIMEOUT_MS}', true),
-    set_config('role', '${CLAIMS_HOOK_ROLE}', true)`;
-const LEAVE = "select set_config('role', 'none', true), set_config('statement_timeout', $1, true)";
+  select pg_catalog.current_setting('statement_timeout') as timeout, pg_catalog.set_config('statement_timeout', '${TIMEOUT_MS}', true),
+    pg_catalog.set_config('role', '${CLAIMS_HOOK_ROLE}', true)`;
+const LEAVE =
+  "select pg_catalog.set_config('role', 'none', true), pg_catalog.set_config('statement_timeout', $1, true)";
 
 const KINDS: Readonly<Record<number, ErrorKind>> = {
   400: "invalid",

@@ -110,7 +110,7 @@ export type Recipient = {
   readonly new_email: string | null;
 };
 
-const HAS_ACCOUNT = "select exists (select from auth.users where lower(email) = lower($1))";
+const HAS_ACCOUNT = "select exists (select from auth.users where pg_catalog.lower(email) = pg_catalog.lower($1))";
 const FIND_RECIPIENT = "select * from auth.code_recipient($1)";
 const REGISTER = `select auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL}, $4) ->> 'id' as id`;
 const READ_ACCOUNT = `

@@ -55,7 +55,7 @@ const FIND_CREDENTIAL = `
 const ADD_CHALLENGE = `
   select id, expires_at as "expiresAt" from auth.add_passkey_challenge($1, $2, $3, ${LIFETIMES.factorChallenge})`;
 const TAKE_CHALLENGE = `
-  select challenge, expires_at > now() as "isLive" from auth.take_passkey_challenge($1, $2, $3) where id is not null`;
+  select challenge, expires_at > pg_catalog.now() as "isLive" from auth.take_passkey_challenge($1, $2, $3) where id is not null`;
 const ADD_PASSKEY = `
   select added.outcome, ${PASSKEY_COLUMNS}
   from auth.add_passkey($2, $3, ${CLIENT_INFO_SQL}) as added, lateral (select (added.added).*) as passkey`;

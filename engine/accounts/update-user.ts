@@ -67,14 +67,14 @@ const READ_ACCOUNT = `
     account.verified_email,
     exists (
       select from auth.token_sessions as session
-      where session.id = $2 and session.user_id = account.user_id and session.created_at > now() - interval '1 day'
+      where session.id = $2 and session.user_id = account.user_id and session.created_at > pg_catalog.now() - interval '1 day'
     ) as is_recent
   from auth.users as account where account.user_id = $1`;
 const CHANGE_PASSWORD = `select auth.change_password($2, $3, ${CLIENT_INFO_SQL}, $4)`;
 const SET_CONFIRMED_EMAIL = `select auth.set_confirmed_email($2, $3, ${CLIENT_INFO_SQL})`;
 const CHECK_ADDRESS = `
   select exists (select from auth.account_faults(null, $1, null, null) as fault where fault.field = 'email') as is_invalid,
-    exists (select from auth.users as account where lower(account.email) = lower($1) and account.user_id <> $2) as is_taken`;
+    exists (select from auth.users as account where pg_catalog.lower(account.email) = pg_catalog.lower($1) and account.user_id <> $2) as is_taken`;
 
 class Refusal extends Error {
   readonly outcome: Exclude<UpdateOutcome, "updated">;

@@ -130,7 +130,7 @@ function makeKeptSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpK
 function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
   const queryAsOwner = makeOwnerFunction<{ digest: string }>({
     asOwner,
-    text: "select encode(id_hash, 'hex') as digest from auth.live_sessions($1) as id_hash",
+    text: "select pg_catalog.encode(id_hash, 'hex') as digest from auth.live_sessions($1) as id_hash",
     log,
     warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
   });

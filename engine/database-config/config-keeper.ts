@@ -18,13 +18,14 @@ import { withClient } from "../pg-client/with-client.ts";
 
 /** Settings for all databases come first, so that those for this database override them. */
 const LOGIN_SETTINGS = `
-  select unnest(setconfig) as setting
+  select pg_catalog.unnest(setconfig) as setting
   from pg_db_role_setting
   where setrole = (select oid from pg_roles where rolname = session_user)
-    and setdatabase in (0, (select oid from pg_database where datname = current_database()))
+    and setdatabase in (0, (select oid from pg_database where datname = pg_catalog.current_database()))
   order by setdatabase <> 0`;
 
-const CURRENT_VALUES = "select name, current_setting(name, true) as value from unnest($1::text[]) as name";
+const CURRENT_VALUES =
+  "select name, pg_catalog.current_setting(name, true) as value from pg_catalog.unnest($1::text[]) as name";
 
 const FUNCTION_EXISTS = `
   select exists (

@@ -280,7 +280,7 @@ function contextShapeFor(
   if (readOnly) all.push("transaction_read_only");
   all.push(...names);
   if (isTimed) all.push("statement_timeout");
-  const calls = all.map((name, index) => `set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
+  const calls = all.map((name, index) => `pg_catalog.set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
   const shape = new StatementShape(`select ${calls}`);
   candidates.push({ readOnly, isTimed, names, shape });
   return shape;

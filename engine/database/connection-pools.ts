@@ -429,14 +429,14 @@ type PoolSizes = Readonly<Record<PoolName, number>>;
 /** The number of connections that this role can still open to this database, without the reserved ones. */
 const FREE_CONNECTIONS = `
   select least(
-    current_setting('max_connections')::int
-      - current_setting('superuser_reserved_connections')::int
-      - coalesce(current_setting('reserved_connections', true), '0')::int
-      - (select coalesce(sum(numbackends), 0) from pg_stat_database),
+    pg_catalog.current_setting('max_connections')::int
+      - pg_catalog.current_setting('superuser_reserved_connections')::int
+      - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
+      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_stat_database),
     (select nullif(datconnlimit, -1) - numbackends
        from pg_database join pg_stat_database on datid = pg_database.oid
-      where pg_database.datname = current_database()),
-    (select nullif(rolconnlimit, -1) - (select count(*) from pg_stat_activity where usename = current_user)
+      where pg_database.datname = pg_catalog.current_database()),
+    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_stat_activity where usename = current_user)
        from pg_roles
       where rolname = current_user)
   )::int as free`;

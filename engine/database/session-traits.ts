@@ -38,13 +38,15 @@ const SPLIT_TRANSACTION =
   "The router does not run the statements of one transaction in one session, as PgBouncer with pool_mode = statement: let it pool transactions or sessions, or connect to Postgres itself.";
 
 const SET = new StatementShape(
-  "select set_config('content_service.probe',$1,true),set_config('content_service.probe_too',$1,true)",
+  "select pg_catalog.set_config('content_service.probe',$1,true),pg_catalog.set_config('content_service.probe_too',$1,true)",
 );
-const READ = new StatementShape("select current_setting('content_service.probe',true),pg_backend_pid()::text");
+const READ = new StatementShape(
+  "select pg_catalog.current_setting('content_service.probe',true),pg_catalog.pg_backend_pid()::text",
+);
 /** It lasts for long enough that the transactions of all sessions run at the same time. */
-const READ_SLOWLY = new StatementShape(`${READ.text},pg_sleep(0.002)`);
+const READ_SLOWLY = new StatementShape(`${READ.text},pg_catalog.pg_sleep(0.002)`);
 const LEAVE = new StatementShape(
-  "select pg_backend_pid()::text,current_setting('content_service.left',true),set_config('content_service.left',$1,false),pg_sleep(0.002)",
+  "select pg_catalog.pg_backend_pid()::text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
 );
 
 const IMPLICIT: TransactionTraits = { isExplicit: false, keepsSettings: true };

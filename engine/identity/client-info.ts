@@ -14,7 +14,7 @@ export type ClientInfo = {
 export const OPERATOR: ClientInfo = { address: null, userAgent: null, requestId: null };
 
 /** Reads the client info from $1. */
-export const CLIENT_INFO_SQL = "jsonb_populate_record(null::auth.client_info, $1)";
+export const CLIENT_INFO_SQL = "pg_catalog.jsonb_populate_record(null::auth.client_info, $1)";
 
 const MAX_USER_AGENT_LENGTH = 500;
 

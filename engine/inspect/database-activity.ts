@@ -46,30 +46,30 @@ const MAX_STATEMENT_LENGTH = 4_000;
 const LIMIT_TIME = "set local statement_timeout = '5s'";
 
 const READ_LIMITS = `
-  select current_setting('max_connections')::integer as max_connections,
-    pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all`;
+  select pg_catalog.current_setting('max_connections')::integer as max_connections,
+    pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all`;
 const COUNT_CONNECTIONS = `
-  select coalesce(nullif(application_name, ''), backend_type, '') as application, state, count(*)::integer as count
-  from pg_stat_activity where datname = current_database() group by 1, 2 order by 3 desc, 1, 2`;
+  select coalesce(nullif(application_name, ''), backend_type, '') as application, state, pg_catalog.count(*)::integer as count
+  from pg_stat_activity where datname = pg_catalog.current_database() group by 1, 2 order by 3 desc, 1, 2`;
 /** pg_blocking_pids locks the lock manager, so it is called for waiting sessions only. */
 const LIST_SESSIONS = `
   with waiting as materialized (
-    select pid, pg_blocking_pids(pid) as waits_for from pg_stat_activity
-    where wait_event_type = 'Lock' and datname = current_database()
+    select pid, pg_catalog.pg_blocking_pids(pid) as waits_for from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = pg_catalog.current_database()
   )
   select activity.pid, coalesce(nullif(application_name, ''), backend_type, '') as application, usename as role,
-    coalesce(state, '') as state, wait_event_type || ': ' || wait_event as wait, to_jsonb(query_start) #>> '{}' as started_at,
-    greatest(0, extract(epoch from clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
-    greatest(0, extract(epoch from clock_timestamp() - xact_start) * 1000)::float8 as transaction_ms,
-    case when query not in ('', '<insufficient privilege>') then left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
+    coalesce(state, '') as state, wait_event_type || ': ' || wait_event as wait, pg_catalog.to_jsonb(query_start) #>> '{}' as started_at,
+    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
+    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - xact_start) * 1000)::float8 as transaction_ms,
+    case when query not in ('', '<insufficient privilege>') then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
     coalesce(waits_for, '{}') as waits_for,
     (
-      select jsonb_build_object('type', locktype, 'mode', mode, 'relation', relation::regclass::text)
+      select pg_catalog.jsonb_build_object('type', locktype, 'mode', mode, 'relation', relation::regclass::text)
       from pg_locks where pg_locks.pid = activity.pid and not granted limit 1
     ) as lock
   from pg_stat_activity as activity left join waiting using (pid)
-  where datname = current_database() and activity.pid <> pg_backend_pid()
-    and (state <> 'idle' and backend_type is distinct from 'walsender' or waits_for is not null or activity.pid in (select unnest(waiting.waits_for) from waiting))
+  where datname = pg_catalog.current_database() and activity.pid <> pg_catalog.pg_backend_pid()
+    and (state <> 'idle' and backend_type is distinct from 'walsender' or waits_for is not null or activity.pid in (select pg_catalog.unnest(waiting.waits_for) from waiting))
   order by waits_for is null, query_start, pid limit ${MAX_SESSIONS}`;
 
 /** What the sessions of this database do, and which locks they wait for. */
@@ -105,10 +105,10 @@ export async function readStatementStatistics(asOwner: AsOwner): Promise<readonl
     if (!rows[0]) return null;
     const view = quotedName(rows[0].schema, "pg_stat_statements");
     const statistics = await client.query<StatementStatistics>(`
-      select case when query <> '<insufficient privilege>' then left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
-        pg_get_userbyid(userid) as role, calls::float8, total_exec_time as total_ms, mean_exec_time as mean_ms,
+      select case when query <> '<insufficient privilege>' then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
+        pg_catalog.pg_get_userbyid(userid) as role, calls::float8, total_exec_time as total_ms, mean_exec_time as mean_ms,
         max_exec_time as max_ms, rows::float8
-      from ${view} where dbid = (select oid from pg_database where datname = current_database())
+      from ${view} where dbid = (select oid from pg_database where datname = pg_catalog.current_database())
       order by total_exec_time desc limit ${MAX_STATEMENTS}`);
     return statistics.rows;
   };
@@ -125,16 +125,16 @@ export type CancelledStatement = Pick<
 >;
 
 const FIND_STATEMENT = `
-  select pid, application_name as application, usename as role, state, to_jsonb(query_start) #>> '{}' as started_at,
-    greatest(0, extract(epoch from clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
-    case when query not in ('', '<insufficient privilege>') then left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
+  select pid, application_name as application, usename as role, state, pg_catalog.to_jsonb(query_start) #>> '{}' as started_at,
+    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
+    case when query not in ('', '<insufficient privilege>') then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
     ($2::timestamptz is null or query_start = $2) as "isMeant"
   from pg_stat_activity
-  where pid = $1 and datname = current_database() and pid <> pg_backend_pid()
+  where pid = $1 and datname = pg_catalog.current_database() and pid <> pg_catalog.pg_backend_pid()
     and coalesce(backend_type, 'client backend') = 'client backend'`;
 const CANCEL_STATEMENT = `
-  select pg_cancel_backend(pid) as "isCancelled" from pg_stat_activity
-  where pid = $1 and query_start = $2 and state = 'active' and datname = current_database()`;
+  select pg_catalog.pg_cancel_backend(pid) as "isCancelled" from pg_stat_activity
+  where pid = $1 and query_start = $2 and state = 'active' and datname = pg_catalog.current_database()`;
 const INSUFFICIENT_PRIVILEGE = "42501";
 
 type FoundStatement = CancelledStatement & { readonly state: string | null; readonly isMeant: boolean };
@@ -170,7 +170,7 @@ function mayNotSee(): ApiError {
 
 function notRunning(pid: number, state: string): ApiError {
   return new ApiError("conflict", "STATEMENT_ENDED", `The session runs no statement; its state is "${state}".`, {
-    hint: `To end the whole session, run as the owner: select pg_terminate_backend(${pid});`,
+    hint: `To end the whole session, run as the owner: select pg_catalog.pg_terminate_backend(${pid});`,
   });
 }
 

@@ -27,7 +27,7 @@ const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
 const PLATFORM_TABLES: Readonly<Record<string, string>> = { api: "versions", private: "tasks" };
 
 /** Definitions cannot be read while a migration has locked their table. */
-const LOCK_TIMEOUT = "select set_config('lock_timeout', '2s', true)";
+const LOCK_TIMEOUT = "select pg_catalog.set_config('lock_timeout', '2s', true)";
 const LOCK_NOT_AVAILABLE = "55P03";
 
 type DescriptionOptions = {

@@ -28,18 +28,18 @@ const isOfExtension = (catalogue: string, oid: string) =>
 const TABLE_DETAILS = `
   select c.oid, c.relpersistence = 'u' as unlogged,
     array(
-      select json_build_object('schema', n.nspname, 'name', p.relname)
+      select pg_catalog.json_build_object('schema', n.nspname, 'name', p.relname)
       from pg_inherits i join pg_class p on p.oid = i.inhparent join pg_namespace n on n.oid = p.relnamespace
       where i.inhrelid = c.oid order by i.inhseqno
     ) as parents,
-    case when c.relkind = 'p' then pg_get_partkeydef(c.oid) end as "partitionKey",
-    pg_get_expr(c.relpartbound, c.oid) as "partitionBound", s.srvname as server,
-    case when c.relkind in ('v', 'm') then pg_get_viewdef(c.oid) end as definition,
+    case when c.relkind = 'p' then pg_catalog.pg_get_partkeydef(c.oid) end as "partitionKey",
+    pg_catalog.pg_get_expr(c.relpartbound, c.oid) as "partitionBound", s.srvname as server,
+    case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
     -- -1 for a table that was never analyzed
     case when c.relkind in ('r', 'm') then coalesce(
-      nullif(pg_stat_get_live_tuples(c.oid), 0), case when pg_relation_size(c.oid) = 0 then 0 else nullif(c.reltuples, -1) end
+      nullif(pg_catalog.pg_stat_get_live_tuples(c.oid), 0), case when pg_catalog.pg_relation_size(c.oid) = 0 then 0 else nullif(c.reltuples, -1) end
     )::float8 end as "estimatedRows",
-    case when c.relkind in ('r', 'm') then pg_total_relation_size(c.oid)::float8 end as bytes
+    case when c.relkind in ('r', 'm') then pg_catalog.pg_total_relation_size(c.oid)::float8 end as bytes
   from pg_class c left join pg_foreign_table f on f.ftrelid = c.oid left join pg_foreign_server s on s.oid = f.ftserver
   where c.relnamespace = any ($1::text[]::regnamespace[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')`;
 
@@ -54,37 +54,37 @@ const CONSTRAINTS = `
     case k.contype when 'p' then 'primary key' when 'u' then 'unique' when 'f' then 'foreign key' when 'c' then 'check' else 'exclude' end
       as kind,
     array(
-      select a.attname::text from unnest(k.conkey) with ordinality as key (number, position)
+      select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality as key (number, position)
         join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.number
       order by key.position
     ) as columns,
-    pg_get_constraintdef(k.oid) as definition, k.convalidated as valid, k.condeferrable as deferrable,
+    pg_catalog.pg_get_constraintdef(k.oid) as definition, k.convalidated as valid, k.condeferrable as deferrable,
     k.coninhcount > 0 or k.conparentid <> 0 as inherited, ${commentOn("pg_constraint", "k.oid")} as comment
   from pg_constraint k
   where k.connamespace = any ($1::text[]::regnamespace[]) and k.conrelid <> 0 and k.contype in ('p', 'u', 'f', 'c', 'x')
   order by k.conrelid, position(k.contype in 'pufcx'), k.conname`;
 
 const INDEXES = `
-  select i.indrelid as table, x.relname as name, pg_get_indexdef(i.indexrelid) as definition, m.amname as method,
+  select i.indrelid as table, x.relname as name, pg_catalog.pg_get_indexdef(i.indexrelid) as definition, m.amname as method,
     i.indisunique as unique, k.conname as constraint, i.indisvalid as valid,
     array(
       select case when key.number > 0 then a.attname::text end
-      from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) with ordinality as key (number, position)
+      from pg_catalog.unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) with ordinality as key (number, position)
         left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.number
       order by key.position
     ) as columns,
-    pg_get_expr(i.indpred, i.indrelid) as predicate,
-    case when x.relkind = 'i' then pg_relation_size(i.indexrelid)::float8 end as bytes,
-    pg_stat_get_numscans(i.indexrelid)::float8 as scans, ${commentOn("pg_class", "i.indexrelid")} as comment
+    pg_catalog.pg_get_expr(i.indpred, i.indrelid) as predicate,
+    case when x.relkind = 'i' then pg_catalog.pg_relation_size(i.indexrelid)::float8 end as bytes,
+    pg_catalog.pg_stat_get_numscans(i.indexrelid)::float8 as scans, ${commentOn("pg_class", "i.indexrelid")} as comment
   from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am m on m.oid = x.relam
     left join pg_constraint k on k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')
   where x.relnamespace = any ($1::text[]::regnamespace[])
   order by i.indrelid, not i.indisprimary, x.relname`;
 
 const TRIGGERS = `
-  select t.tgrelid as table, t.tgname as name, pg_get_triggerdef(t.oid) as definition,
+  select t.tgrelid as table, t.tgname as name, pg_catalog.pg_get_triggerdef(t.oid) as definition,
     case t.tgenabled when 'D' then 'disabled' when 'R' then 'replica' when 'A' then 'always' else 'origin' end as enabled,
-    json_build_object('schema', n.nspname, 'name', p.proname) as function, ${commentOn("pg_trigger", "t.oid")} as comment
+    pg_catalog.json_build_object('schema', n.nspname, 'name', p.proname) as function, ${commentOn("pg_trigger", "t.oid")} as comment
   from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid
     join pg_namespace n on n.oid = p.pronamespace
   where c.relnamespace = any ($1::text[]::regnamespace[]) and not t.tgisinternal
@@ -112,33 +112,33 @@ const DEPENDENTS = `
       join pg_attribute a on a.attrelid = v.adrelid and a.attnum = v.adnum and a.attname <> d.column
   )
   select d.relation as table, d.kind, n.nspname as schema, coalesce(d.name, o.relname) as name,
-    case when d.name is not null then o.relname end as of, array_agg(distinct d.column order by d.column) as columns
+    case when d.name is not null then o.relname end as of, pg_catalog.array_agg(distinct d.column order by d.column) as columns
   from dependent d join pg_class o on o.oid = d.owner join pg_namespace n on n.oid = o.relnamespace
   group by 1, 2, 3, 4, 5
   union all
-  select d.relation, 'function', n.nspname, p.proname, null, array_agg(distinct d.column order by d.column)
+  select d.relation, 'function', n.nspname, p.proname, null, pg_catalog.array_agg(distinct d.column order by d.column)
   from dependency d join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid join pg_namespace n on n.oid = p.pronamespace
   group by d.relation, n.nspname, p.proname
   order by 1, 2, 3, 4`;
 
 const FUNCTIONS = `
-  select n.nspname as schema, p.proname as name, pg_get_function_identity_arguments(p.oid) as signature,
+  select n.nspname as schema, p.proname as name, pg_catalog.pg_get_function_identity_arguments(p.oid) as signature,
     case p.prokind when 'f' then 'function' when 'p' then 'procedure' when 'a' then 'aggregate' else 'window' end as kind,
-    pg_get_function_arguments(p.oid) as arguments, pg_get_function_result(p.oid) as returns,
+    pg_catalog.pg_get_function_arguments(p.oid) as arguments, pg_catalog.pg_get_function_result(p.oid) as returns,
     l.lanname as language, case p.provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end as volatility,
-    p.prosecdef as security_definer, p.proisstrict as strict, pg_get_userbyid(p.proowner) as owner,
+    p.prosecdef as security_definer, p.proisstrict as strict, pg_catalog.pg_get_userbyid(p.proowner) as owner,
     ${commentOn("pg_proc", "p.oid")} as comment,
-    array_to_string(coalesce(p.proacl, acldefault('f', p.proowner)), E'\\n') as acl,
+    pg_catalog.array_to_string(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner)), E'\\n') as acl,
     p.prokind in ('f', 'p') and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype) as callable,
-    case when p.prokind <> 'a' then pg_get_functiondef(p.oid) end as definition,
+    case when p.prokind <> 'a' then pg_catalog.pg_get_functiondef(p.oid) end as definition,
     coalesce((
-      select json_agg(json_build_object(
-        'name', nullif(p.proargnames[i], ''), 'type', format_type(type, null),
+      select pg_catalog.json_agg(pg_catalog.json_build_object(
+        'name', nullif(p.proargnames[i], ''), 'type', pg_catalog.format_type(type, null),
         'mode', case mode when 'b' then 'inout' when 'v' then 'variadic' else 'in' end,
-        'default', case when p.pronargdefaults > 0 then pg_get_function_arg_default(p.oid, i::int) end
+        'default', case when p.pronargdefaults > 0 then pg_catalog.pg_get_function_arg_default(p.oid, i::int) end
       ) order by i)
       from unnest(
-        coalesce(p.proallargtypes, string_to_array(p.proargtypes::text, ' ')::oid[]), p.proargmodes::text[]
+        coalesce(p.proallargtypes, pg_catalog.string_to_array(p.proargtypes::text, ' ')::oid[]), p.proargmodes::text[]
       ) with ordinality as argument (type, mode, i)
       where type is not null and coalesce(mode, 'i') in ('i', 'b', 'v')
     ), '[]') as inputs
@@ -147,10 +147,10 @@ const FUNCTIONS = `
   order by n.nspname, p.proname, p.pronargs, p.proargtypes::text`;
 
 const SEQUENCES = `
-  select n.nspname as schema, c.relname as name, format_type(s.seqtypid, null) as type, s.seqstart::text as start,
+  select n.nspname as schema, c.relname as name, pg_catalog.format_type(s.seqtypid, null) as type, s.seqstart::text as start,
     s.seqincrement::text as increment, s.seqmin::text as minimum, s.seqmax::text as maximum, s.seqcycle as cycle,
     (
-      select json_build_object('schema', tn.nspname, 'name', t.relname, 'column', a.attname)
+      select pg_catalog.json_build_object('schema', tn.nspname, 'name', t.relname, 'column', a.attname)
       from pg_depend d join pg_class t on t.oid = d.refobjid join pg_namespace tn on tn.oid = t.relnamespace
         join pg_attribute a on a.attrelid = t.oid and a.attnum = d.refobjsubid
       where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i')
@@ -165,7 +165,7 @@ const ROLES = `
       select description from pg_shdescription where classoid = 'pg_authid'::regclass and objoid = r.oid
     ) as comment,
     r.rolsuper as superuser, r.rolcanlogin as login, r.rolbypassrls as bypasses_row_security,
-    array(select o.rolname::text from pg_roles o where pg_has_role(r.oid, o.oid, 'usage') and (not r.rolsuper or o.oid = r.oid) order by 1)
+    array(select o.rolname::text from pg_roles o where pg_catalog.pg_has_role(r.oid, o.oid, 'usage') and (not r.rolsuper or o.oid = r.oid) order by 1)
       as inherits
   from pg_roles r where r.rolname !~ '^pg_' order by r.rolname`;
 
@@ -174,13 +174,13 @@ const EXTENSIONS = `
   from pg_extension e join pg_namespace n on n.oid = e.extnamespace order by e.extname`;
 
 const PUBLICATIONS = `
-  select p.pubname as name, pg_get_userbyid(p.pubowner) as owner, p.puballtables as all_tables,
-    array_remove(array[
+  select p.pubname as name, pg_catalog.pg_get_userbyid(p.pubowner) as owner, p.puballtables as all_tables,
+    pg_catalog.array_remove(array[
       case when p.pubinsert then 'insert' end, case when p.pubupdate then 'update' end,
       case when p.pubdelete then 'delete' end, case when p.pubtruncate then 'truncate' end
     ], null) as events,
     coalesce((
-      select json_agg(json_build_object('schema', t.schemaname, 'name', t.tablename) order by t.schemaname, t.tablename)
+      select pg_catalog.json_agg(pg_catalog.json_build_object('schema', t.schemaname, 'name', t.tablename) order by t.schemaname, t.tablename)
       from pg_publication_tables t where t.pubname = p.pubname
     ), '[]') as tables
   from pg_publication p order by p.pubname`;

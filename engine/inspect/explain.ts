@@ -58,7 +58,8 @@ export async function inRolledBackTransaction<T>(
 ): Promise<T> {
   await client.query("begin read only");
   try {
-    for (const [name, value] of settings) await client.query("select set_config($1, $2, true)", [name, value]);
+    for (const [name, value] of settings)
+      await client.query("select pg_catalog.set_config($1, $2, true)", [name, value]);
     if (asRole) await client.query(`set local role ${quotedName(role)}`);
     return await work();
   } finally {

@@ -21,7 +21,7 @@ const BATCH_SIZE = 60;
  */
 const TRY_BLOCK = `do $try$
 declare
-  attempts jsonb := current_setting('content_service.attempts')::jsonb;
+  attempts jsonb := pg_catalog.current_setting('content_service.attempts')::jsonb;
   results jsonb := '[]';
   result jsonb;
   attempt jsonb;
@@ -30,12 +30,12 @@ declare
   sample json;
   reached bigint;
 begin
-  for attempt in select value from jsonb_array_elements(attempts) loop
-    result := jsonb_build_object('code', '${INSUFFICIENT_PRIVILEGE}');
-    for tried in select value from jsonb_array_elements(attempt -> 'statements') loop
+  for attempt in select value from pg_catalog.jsonb_array_elements(attempts) loop
+    result := pg_catalog.jsonb_build_object('code', '${INSUFFICIENT_PRIVILEGE}');
+    for tried in select value from pg_catalog.jsonb_array_elements(attempt -> 'statements') loop
       begin
         sample := (tried ->> 'sample')::json;
-        for setting in select value from jsonb_array_elements(attempt -> 'settings') loop
+        for setting in select value from pg_catalog.jsonb_array_elements(attempt -> 'settings') loop
           perform pg_catalog.set_config(setting ->> 0, setting ->> 1, true);
         end loop;
         perform pg_catalog.set_config('role', attempt ->> 'role', true);
@@ -50,14 +50,14 @@ begin
         end if;
         raise sqlstate 'UNDID';
       exception when others or assert_failure then
-        result := case sqlstate when 'UNDID' then jsonb_build_object('reached', reached)
-          else jsonb_build_object('code', sqlstate) end;
+        result := case sqlstate when 'UNDID' then pg_catalog.jsonb_build_object('reached', reached)
+          else pg_catalog.jsonb_build_object('code', sqlstate) end;
       end;
       exit when result ->> 'code' is distinct from '${INSUFFICIENT_PRIVILEGE}';
     end loop;
     results := results || result;
   end loop;
-  perform set_config('content_service.results', results::text, true);
+  perform pg_catalog.set_config('content_service.results', results::text, true);
 end $try$`;
 
 export type PolicyMatrixRow = {
@@ -213,10 +213,10 @@ async function runBatch(
   // The login role's statement_timeout is meant for single statements.
   await client.query(`begin; set local statement_timeout = ${timeoutMs}${lockTimeout}`);
   try {
-    await client.query("select set_config('content_service.attempts', $1, true)", [JSON.stringify(input)]);
+    await client.query("select pg_catalog.set_config('content_service.attempts', $1, true)", [JSON.stringify(input)]);
     await client.query(TRY_BLOCK);
     const { rows } = await client.query<{ results: AttemptResult[] }>(
-      "select current_setting('content_service.results')::json as results",
+      "select pg_catalog.current_setting('content_service.results')::json as results",
     );
     return rows[0]!.results;
   } finally {
@@ -245,7 +245,7 @@ function statementsFor(
     columns.filter((column) => catalog.hasPrivilege(role, privilege, table, column.name));
   switch (verb) {
     case "select":
-      return [{ text: `select count(*) from ${name}`, counts: true }];
+      return [{ text: `select pg_catalog.count(*) from ${name}`, counts: true }];
     case "delete":
       return [{ text: `delete from ${name}` }];
     case "update": {
@@ -259,7 +259,7 @@ function statementsFor(
       const granted = grantedFor("insert").filter(({ identity }) => identity !== "always");
       if (granted.length === 0) return [];
       const columnList = granted.map((column) => quotedName(column.name)).join(", ");
-      const copy = `insert into ${name} (${columnList}) select ${columnList} from json_populate_record(null::${name}, $1)`;
+      const copy = `insert into ${name} (${columnList}) select ${columnList} from pg_catalog.json_populate_record(null::${name}, $1)`;
       return [{ text: `insert into ${name} default values` }, ...samples.map((sample) => ({ text: copy, sample }))];
     }
   }

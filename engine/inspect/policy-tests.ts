@@ -240,9 +240,9 @@ type AccountsRow = {
 };
 
 const FIND_ACCOUNTS = `
-  select to_regprocedure('auth.find_account(text)') is not null
-    and to_regprocedure('auth.claims_of(bigint)') is not null as "hasAccounts",
-    exists (select from pg_constraint where conrelid = to_regclass('auth.users') and contype = 'f') as "belongToUsers"`;
+  select pg_catalog.to_regprocedure('auth.find_account(text)') is not null
+    and pg_catalog.to_regprocedure('auth.claims_of(bigint)') is not null as "hasAccounts",
+    exists (select from pg_constraint where conrelid = pg_catalog.to_regclass('auth.users') and contype = 'f') as "belongToUsers"`;
 
 /** The claims of a token that the user would be given now. For an id without an account, only `sub`. */
 async function readUserClaims(client: pg.ClientBase, name: string): Promise<Claims> {
@@ -272,13 +272,13 @@ function userIdExpression(name: string): string {
 async function becomeOwner(client: pg.ClientBase, login: string | null): Promise<void> {
   await client.query(
     `${login === null ? "" : "set local session authorization default; "}set local role none;
-    select set_config('request.jwt.claims', '', true), set_config('request.interface', '', true)`,
+    select pg_catalog.set_config('request.jwt.claims', '', true), pg_catalog.set_config('request.interface', '', true)`,
   );
 }
 
 async function applySettings(client: pg.ClientBase, { settings }: StatementContext): Promise<void> {
   await client.query(
-    "select set_config(name, value, true) from unnest($1::text[], $2::text[]) as setting (name, value)",
+    "select pg_catalog.set_config(name, value, true) from unnest($1::text[], $2::text[]) as setting (name, value)",
     [settings.map(([name]) => name), settings.map(([, value]) => value)],
   );
 }
@@ -286,7 +286,7 @@ async function applySettings(client: pg.ClientBase, { settings }: StatementConte
 async function becomeCaller(client: pg.ClientBase, caller: CallerContext, login: string | null): Promise<void> {
   if (caller.role === null) {
     const [searchPath] = caller.context.settings.filter(([name]) => name === "search_path");
-    await client.query("select set_config('search_path', $1, true)", [searchPath![1]]);
+    await client.query("select pg_catalog.set_config('search_path', $1, true)", [searchPath![1]]);
     return;
   }
   await applySettings(client, caller.context);

@@ -126,7 +126,7 @@ async function copyStep({ history, migrations, count }: MigrationStep, folder: s
 
 async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, number>> {
   const { rows } = await client.query<{ history: string; count: number }>(
-    "select history, count(*)::int as count from graphile_migrate.histories group by history",
+    "select history, pg_catalog.count(*)::int as count from graphile_migrate.histories group by history",
   );
   return new Map(rows.map(({ history, count }) => [history, count]));
 }
@@ -186,7 +186,7 @@ async function readSource({ file, body }: CommittedMigration): Promise<Migration
 /** Replaces the placeholders that graphile-migrate replaces in committed migrations. */
 async function fillPlaceholders(client: pg.ClientBase, sql: string): Promise<string> {
   const { rows } = await client.query<{ database: string; owner: string }>(
-    "select current_database() as database, session_user as owner",
+    "select pg_catalog.current_database() as database, session_user as owner",
   );
   const { database, owner } = rows[0]!;
   return sql.replace(/:DATABASE_NAME\b/g, () => database).replace(/:DATABASE_OWNER\b/g, () => owner);

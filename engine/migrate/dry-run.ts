@@ -83,10 +83,10 @@ async function countRows(client: pg.ClientBase, counted: RowCountRequest | undef
 }
 
 async function countAs(client: pg.ClientBase, role: string, { schema, name }: RowCountRequest["table"]) {
-  await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify({ role })]);
+  await client.query("select pg_catalog.set_config('request.jwt.claims', $1, true)", [JSON.stringify({ role })]);
   await client.query(`set local role ${quotedName(role)}`);
   const { rows } = await client.query<{ count: number }>(
-    `select count(*)::int as count from (select from ${quotedName(schema, name)} limit ${MAX_COUNTED}) as rows`,
+    `select pg_catalog.count(*)::int as count from (select from ${quotedName(schema, name)} limit ${MAX_COUNTED}) as rows`,
   );
   return rows[0]!.count;
 }
@@ -106,9 +106,9 @@ type TableState = {
 type TableStates = ReadonlyMap<string, TableState>;
 
 const TABLES = `
-  select 'table ' || class.oid::regclass as object, class.oid::int8::int as oid, coalesce(pg_relation_filenode(class.oid), 0)::int8::int as file,
-    (case when reltuples < 0 then pg_relation_size(class.oid) / 100 else reltuples end)::float8 as rows,
-    pg_relation_size(class.oid)::float8 as bytes
+  select 'table ' || class.oid::regclass as object, class.oid::int8::int as oid, coalesce(pg_catalog.pg_relation_filenode(class.oid), 0)::int8::int as file,
+    (case when reltuples < 0 then pg_catalog.pg_relation_size(class.oid) / 100 else reltuples end)::float8 as rows,
+    pg_catalog.pg_relation_size(class.oid)::float8 as bytes
   from pg_class as class
   where relkind = 'r' and relnamespace not in (select oid from pg_namespace where nspname ~ '^pg_|^information_schema$')`;
 
@@ -155,7 +155,7 @@ type HeldLock = { readonly oid: number; readonly mode: string };
 async function readLocks(client: pg.ClientBase): Promise<readonly HeldLock[]> {
   const { rows } = await client.query<HeldLock>(
     `select relation::int8::int as oid, mode from pg_locks
-     where pid = pg_backend_pid() and locktype = 'relation' and mode = any($1)`,
+     where pid = pg_catalog.pg_backend_pid() and locktype = 'relation' and mode = any($1)`,
     [BLOCKING_LOCKS.map(([name]) => name)],
   );
   return rows;

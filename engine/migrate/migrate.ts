@@ -44,7 +44,7 @@ export async function runMigrations(command: MigrateCommand, options: MigrateSet
 /** Runs the work while no other process migrates the database, after checking that it can be migrated. */
 export async function withMigrationLock<T>(url: string, work: () => Promise<T>): Promise<T> {
   return withClient(url, async (client) => {
-    await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
+    await client.query("select pg_catalog.pg_advisory_lock($1)", [MIGRATION_LOCK]);
     await requireSupportedServer(client);
     await requireUtf8(client);
     await requireStandardStrings(client);
@@ -119,7 +119,7 @@ type UsersAccess = "open" | "owner";
 const USERS_ACCESS_FUNCTION = `
   select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
   where n.nspname = 'auth' and p.proname = 'set_users_access'
-    and has_schema_privilege(n.oid, 'usage') and has_function_privilege(p.oid, 'execute')`;
+    and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute')`;
 
 const DEADLOCK_DETECTED = "40P01";
 const MAX_DEADLOCKS = 5;
@@ -200,8 +200,8 @@ function readState({ url, histories }: Required<MigrateSettings>): Promise<Migra
 /** With other encodings some migrations would be applied before one fails. */
 async function requireUtf8(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; begun: boolean }>(
-    `select current_setting('server_encoding') as encoding,
-      to_regclass('graphile_migrate.migrations') is not null as begun`,
+    `select pg_catalog.current_setting('server_encoding') as encoding,
+      pg_catalog.to_regclass('graphile_migrate.migrations') is not null as begun`,
   );
   const { encoding, begun } = rows[0]!;
   if (encoding === "UTF8" || begun) return;
@@ -214,7 +214,7 @@ async function requireUtf8(client: pg.ClientBase): Promise<void> {
 /** Otherwise Postgres would parse string literals of the service and of functions differently. */
 async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ login: string; is_standard: boolean }>(
-    "select session_user as login, current_setting('standard_conforming_strings')::bool as is_standard",
+    "select session_user as login, pg_catalog.current_setting('standard_conforming_strings')::bool as is_standard",
   );
   const { login, is_standard: isStandard } = rows[0]!;
   if (isStandard) return;
@@ -227,8 +227,8 @@ async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
 /** The start already writes to the service's schemas: the task queue and rate limits. */
 async function requireWritable(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ login: string; reads_only: boolean; is_standby: boolean }>(
-    `select session_user as login, current_setting('transaction_read_only')::bool as reads_only,
-      pg_is_in_recovery() as is_standby`,
+    `select session_user as login, pg_catalog.current_setting('transaction_read_only')::bool as reads_only,
+      pg_catalog.pg_is_in_recovery() as is_standby`,
   );
   const { login, reads_only: readsOnly, is_standby: isStandby } = rows[0]!;
   if (!readsOnly) return;

@@ -22,21 +22,21 @@ export const HISTORY_SETTING = "content_service.history";
 const CREATE_RECORD = `
   create schema if not exists graphile_migrate;
   create table graphile_migrate.histories (
-    history       text not null default current_setting('${HISTORY_SETTING}'),
+    history       text not null default pg_catalog.current_setting('${HISTORY_SETTING}'),
     hash          text not null,
     previous_hash text,
     filename      text not null,
-    date          timestamptz not null default now(),
+    date          timestamptz not null default pg_catalog.now(),
     primary key (history, filename),
     unique (history, hash)
   );
   create view graphile_migrate.migrations as
     select hash, previous_hash, filename, date from graphile_migrate.histories
-    where history = current_setting('${HISTORY_SETTING}');
+    where history = pg_catalog.current_setting('${HISTORY_SETTING}');
   create table if not exists graphile_migrate.current (
     filename text primary key default 'current.sql',
     content  text not null,
-    date     timestamptz not null default now()
+    date     timestamptz not null default pg_catalog.now()
   )`;
 
 /** The state of a database relative to the migrations of the release and the project. Names are like `content/000007-tags.sql`. */
@@ -150,8 +150,8 @@ export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedM
 /** Fails if the login role has no `usage` on the schema. */
 async function findRecordTables(client: pg.ClientBase): Promise<{ histories: boolean; migrations: boolean }> {
   const { rows } = await client.query<{ histories: boolean; migrations: boolean }>(
-    `select to_regclass('graphile_migrate.histories') is not null as histories,
-      to_regclass('graphile_migrate.migrations') is not null as migrations`,
+    `select pg_catalog.to_regclass('graphile_migrate.histories') is not null as histories,
+      pg_catalog.to_regclass('graphile_migrate.migrations') is not null as migrations`,
   );
   return rows[0]!;
 }

@@ -33,7 +33,7 @@ async function requireScratchDatabase(url: string, rootUrl: string): Promise<voi
   if (exists.rowCount === 0) return;
   const { rows } = await withClient(url, (client) =>
     client.query<{ isForeign: boolean }>(
-      `select to_regclass('graphile_migrate.migrations') is null and exists (
+      `select pg_catalog.to_regclass('graphile_migrate.migrations') is null and exists (
         select from pg_tables where schemaname not in ('pg_catalog', 'information_schema')) as "isForeign"`,
     ),
   );

@@ -46,7 +46,7 @@ export function runsWithoutTransaction(script: string): boolean {
 
 /** Runs the script in one transaction; a script that begins with `--! no-transaction` has one statement, which runs without. */
 export async function runSql(client: pg.ClientBase, script: string): Promise<void> {
-  await client.query("select set_config('lock_timeout', $1, false)", [LOCK_TIMEOUT]);
+  await client.query("select pg_catalog.set_config('lock_timeout', $1, false)", [LOCK_TIMEOUT]);
   if (runsWithoutTransaction(script)) return runSingleStatement(client, script);
   await client.query("begin");
   try {
@@ -67,10 +67,10 @@ export async function runSql(client: pg.ClientBase, script: string): Promise<voi
 export async function inTrialTransaction<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query("begin isolation level repeatable read");
   try {
-    await client.query("select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)", [
-      LOCK_TIMEOUT,
-      TRIAL_STATEMENT_TIMEOUT,
-    ]);
+    await client.query(
+      "select pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('statement_timeout', $2, true)",
+      [LOCK_TIMEOUT, TRIAL_STATEMENT_TIMEOUT],
+    );
     return await work();
   } finally {
     await client.query("rollback");

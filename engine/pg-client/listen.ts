@@ -114,7 +114,7 @@ class ListeningClient implements Listener {
       ({ client } = await findServer(url).connect((server) => this.#makeClient(server), answerWithinMs));
       const channels = [this.#heartbeatChannel, ...this.#handlers.keys()];
       // Querying the queue usage advances its tail, which otherwise can make LISTEN fail (PostgREST issue 3147).
-      const commands = ["select pg_notification_queue_usage()", ...channels.map(listenCommand)];
+      const commands = ["select pg_catalog.pg_notification_queue_usage()", ...channels.map(listenCommand)];
       await client.query(commands.join(";"));
     } catch (error) {
       client?.connection.stream.destroy();

@@ -36,8 +36,8 @@ const UNSUPPORTED_ENGINES: readonly UnsupportedEngine[] = [
 /** Throws if the server cannot be served: on it some migrations would be applied before one fails. */
 export async function requireSupportedServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<Omit<ServerIdentity, "host">>(
-    `select current_setting('server_version_num')::int as number, current_setting('server_version') as release,
-      version() as version`,
+    `select pg_catalog.current_setting('server_version_num')::int as number, pg_catalog.current_setting('server_version') as release,
+      pg_catalog.version() as version`,
   );
   const reason = explainUnsupported({ host: client.host, ...rows[0]! });
   if (reason !== null) throw new Error(reason);

@@ -276,7 +276,7 @@ async function refuseOtherDatabase(ofRequests: DatabaseSetting, ofOwner: Databas
 /** A pooler may use another database name; a standby has its primary's system identifier. */
 function identityOf(url: string): Promise<DatabaseIdentity> {
   return withClient(url, async (client) => {
-    const { rows } = await client.query<{ name: string }>("select current_database() as name");
+    const { rows } = await client.query<{ name: string }>("select pg_catalog.current_database() as name");
     return { name: rows[0]!.name, cluster: await clusterOf(client) };
   });
 }
@@ -284,7 +284,7 @@ function identityOf(url: string): Promise<DatabaseIdentity> {
 async function clusterOf(client: pg.ClientBase): Promise<string | null> {
   try {
     const { rows } = await client.query<{ id: string }>(
-      "select system_identifier::text as id from pg_control_system()",
+      "select system_identifier::text as id from pg_catalog.pg_control_system()",
     );
     return rows[0]!.id;
   } catch (error) {

@@ -347,7 +347,7 @@ function makeMessageEmitter(asOwner: AsOwner): (prefix: string, content: Uint8Ar
 async function emitMessages(asOwner: AsOwner, messages: readonly EmittedMessage[]): Promise<void> {
   await asOwner((client) =>
     client.query(
-      `select pg_logical_emit_message(true, prefix, decode(content, 'base64'))
+      `select pg_catalog.pg_logical_emit_message(true, prefix, pg_catalog.decode(content, 'base64'))
        from unnest($1::text[], $2::text[]) with ordinality as message (prefix, content, number) order by number`,
       [messages.map(({ prefix }) => prefix), messages.map(({ content }) => content)],
     ),

@@ -48,9 +48,10 @@ type ServerReplicationSettings = {
 };
 
 /** SQL. Slots belong to the server; there is one keeper per database. */
-export const KEEPER_SLOT_NAME = "'changes_' || (select oid from pg_database where datname = current_database())";
+export const KEEPER_SLOT_NAME =
+  "'changes_' || (select oid from pg_database where datname = pg_catalog.current_database())";
 /** Since Postgres 17 standbys with `sync_replication_slots` have a copy of such slots, so that the stream continues after a promotion. */
-const HAS_FAILOVER_SLOTS = "current_setting('server_version_num')::int4 >= 170000";
+const HAS_FAILOVER_SLOTS = "pg_catalog.current_setting('server_version_num')::int4 >= 170000";
 const NO_SIZE_LIMIT = -1;
 const ADVANCE_TIMEOUT_MS = 5_000;
 const MAX_KEEPER_LAG_BYTES = 2 ** 30;
@@ -76,12 +77,12 @@ export async function createTemporarySlot(
   if (isKept) {
     await ensureKeeperSlot(client);
     if (server.has_failover_slots) await ensureFailover(client, server.keeper);
-    await client.query(`select pg_copy_logical_replication_slot(${KEEPER_SLOT_NAME}, '${name}', true)`);
+    await client.query(`select pg_catalog.pg_copy_logical_replication_slot(${KEEPER_SLOT_NAME}, '${name}', true)`);
   } else {
-    await client.query(`select pg_create_logical_replication_slot('${name}', 'pgoutput', true)`);
+    await client.query(`select pg_catalog.pg_create_logical_replication_slot('${name}', 'pgoutput', true)`);
   }
   const { rows } = await client.query<{ earliest: string; now: string }>(
-    `select confirmed_flush_lsn as earliest, pg_current_wal_flush_lsn() as now
+    `select confirmed_flush_lsn as earliest, pg_catalog.pg_current_wal_flush_lsn() as now
      from pg_replication_slots where slot_name = '${name}'`,
   );
   return {
@@ -99,7 +100,7 @@ async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   // It waits for standbys of synchronized_standby_slots, which may be away.
   await client.query(`set statement_timeout = ${ADVANCE_TIMEOUT_MS}`);
   await client.query(
-    `select pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_replication_slots
+    `select pg_catalog.pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and confirmed_flush_lsn < '${formatLsn(to)}' and not active`,
   );
 }
@@ -107,9 +108,9 @@ async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
 /** Drops the keeper unless a reader is active. Resolves with whether it is gone. */
 async function dropKeeperSlot(client: pg.Client): Promise<boolean> {
   await client.query(
-    `select pg_drop_replication_slot(slot_name) from pg_replication_slots
+    `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and not active
-       and not exists (select from pg_replication_slots where starts_with(slot_name, ${KEEPER_SLOT_NAME} || '_'))`,
+       and not exists (select from pg_replication_slots where pg_catalog.starts_with(slot_name, ${KEEPER_SLOT_NAME} || '_'))`,
   );
   const { rowCount } = await client.query(`select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME}`);
   return rowCount === 0;
@@ -121,9 +122,9 @@ export async function measureWal(
   next: Lsn | null,
 ): Promise<{ readonly lagBytes: number | null; readonly retainedBytes: number }> {
   const { rows } = await client.query<{ lag: string | null; retained: string }>(
-    `select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), $1) as lag,
-       (select coalesce(max(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), restart_lsn)), 0) from pg_replication_slots
-        where database = current_database() and starts_with(slot_name, ${KEEPER_SLOT_NAME})) as retained`,
+    `select pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), $1) as lag,
+       (select coalesce(pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), restart_lsn)), 0) from pg_replication_slots
+        where database = pg_catalog.current_database() and pg_catalog.starts_with(slot_name, ${KEEPER_SLOT_NAME})) as retained`,
     [next === null ? null : formatLsn(next)],
   );
   const { lag, retained } = rows[0]!;
@@ -132,7 +133,7 @@ export async function measureWal(
 
 async function readServerSettings(client: pg.Client, publication: string): Promise<ServerReplicationSettings> {
   const { rows } = await client.query<ServerReplicationSettings>(
-    `select current_setting('wal_level') as wal_level,
+    `select pg_catalog.current_setting('wal_level') as wal_level,
        exists (select from pg_publication where pubname = ${pg.escapeLiteral(publication)}) as has_publication,
        (select setting::int4 from pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
        ${KEEPER_SLOT_NAME} as keeper,
@@ -144,9 +145,9 @@ async function readServerSettings(client: pg.Client, publication: string): Promi
 /** Creates the keeper unless a usable one exists. An old one has lost its WAL, or retains too much. */
 async function ensureKeeperSlot(client: pg.Client): Promise<void> {
   await client.query(
-    `select pg_drop_replication_slot(slot_name) from pg_replication_slots
+    `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and not active
-       and (wal_status = 'lost' or pg_wal_lsn_diff(pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES})`,
+       and (wal_status = 'lost' or pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES})`,
   );
   const { rows } = await client.query<{ has_failover_slots: boolean }>(
     `select ${HAS_FAILOVER_SLOTS} as has_failover_slots
@@ -155,7 +156,9 @@ async function ensureKeeperSlot(client: pg.Client): Promise<void> {
   if (!rows[0]) return;
   const failover = rows[0].has_failover_slots ? ", failover => true" : "";
   try {
-    await client.query(`select pg_create_logical_replication_slot(${KEEPER_SLOT_NAME}, 'pgoutput'${failover})`);
+    await client.query(
+      `select pg_catalog.pg_create_logical_replication_slot(${KEEPER_SLOT_NAME}, 'pgoutput'${failover})`,
+    );
   } catch (error) {
     // Another process created it first.
     if (!(error instanceof pg.DatabaseError && error.code === DUPLICATE_OBJECT)) throw error;

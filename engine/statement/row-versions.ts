@@ -15,7 +15,7 @@ import { compile } from "./query/sql.ts";
  * on rows as they were. `isPresent`: whether all of them have a value for the column.
  */
 export function rowVersionsSql(table: CatalogTable, isPresent: (column: string) => boolean, parameter = "$1"): string {
-  return `from json_array_elements(${parameter}::json) with ordinality as "$images" ("$image", "$number")
+  return `from pg_catalog.json_array_elements(${parameter}::json) with ordinality as "$images" ("$image", "$number")
 cross join lateral ${rowVersionSql(table, isPresent)}
 order by "$images"."$number"`;
 }
@@ -23,7 +23,7 @@ order by "$images"."$number"`;
 /** Policies may read a generated column that is not in the log: virtual columns never are, and before Postgres 18 stored ones are not either. */
 function rowVersionSql({ schema, name: table, columns }: CatalogTable, isPresent: (column: string) => boolean): string {
   const alias = quotedName(table);
-  const record = `json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
+  const record = `pg_catalog.json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
   const cells = [...columns.values()].map(({ name, generated }) => {
     const isComputed = generated !== null && !isPresent(name);
     return {

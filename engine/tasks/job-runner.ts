@@ -174,8 +174,8 @@ function workerLogFunction(log: Logger): LogFunctionFactory {
 const HAS_TASKS = `
   select from pg_class
   where relnamespace = (select oid from pg_namespace where nspname = 'private') and relname = 'tasks'
-    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'insert')
-    and has_database_privilege(current_database(), 'create')`;
+    and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
+    and pg_catalog.has_database_privilege(pg_catalog.current_database(), 'create')`;
 
 /** Whether tasks can be queued: the table exists, and this login may write to it and create the queue's schema. */
 export async function hasTasks(asOwner: AsOwner): Promise<boolean> {
@@ -184,10 +184,10 @@ export async function hasTasks(asOwner: AsOwner): Promise<boolean> {
 }
 
 const COUNT_TASKS = `
-  select count(*) filter (where status = 'queued' and run_at <= now())::int as queued,
-    count(*) filter (where status = 'queued' and run_at > now())::int as scheduled,
-    count(*) filter (where status = 'running')::int as running,
-    (select count(*)::int from private.tasks where status = 'failed') as failed
+  select pg_catalog.count(*) filter (where status = 'queued' and run_at <= pg_catalog.now())::int as queued,
+    pg_catalog.count(*) filter (where status = 'queued' and run_at > pg_catalog.now())::int as scheduled,
+    pg_catalog.count(*) filter (where status = 'running')::int as running,
+    (select pg_catalog.count(*)::int from private.tasks where status = 'failed') as failed
   from private.tasks where finished_at is null`;
 
 /** Scheduled tasks are queued, but not due yet. Failed ones are kept for a day. */
@@ -205,11 +205,11 @@ export async function countTasks(asOwner: AsOwner): Promise<TaskCounts> {
 }
 
 const READ_TASKS = `
-  select (select count(*)::integer from private.tasks where status = 'queued' and finished_at is null) as queued,
-    (select count(*)::integer from private.tasks where status = 'running' and finished_at is null) as running,
-    (select count(*)::integer from private.tasks where status = 'failed') as failed,
+  select (select pg_catalog.count(*)::integer from private.tasks where status = 'queued' and finished_at is null) as queued,
+    (select pg_catalog.count(*)::integer from private.tasks where status = 'running' and finished_at is null) as running,
+    (select pg_catalog.count(*)::integer from private.tasks where status = 'failed') as failed,
     (
-      select coalesce(jsonb_agg(to_jsonb(recent) order by recent.created_at desc), '[]')
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(recent) order by recent.created_at desc), '[]')
       from (
         (
           select id, work, owner, status, created_at, started_at, finished_at, null::jsonb as error from private.tasks

@@ -16,7 +16,7 @@ const MAX_LOGGED_NAMES = 20;
 const HAS_SCHEDULES = `
   select from pg_class
   where relnamespace = (select oid from pg_namespace where nspname = 'api') and relname = 'schedules'
-    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'update')`;
+    and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'update')`;
 
 type ScheduleOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn" | "error"> };
 
@@ -75,13 +75,13 @@ export class Schedules {
   }
 }
 
-const IS_LATE = "select from private.schedule_clock where processed < now() - interval '2 minutes'";
+const IS_LATE = "select from private.schedule_clock where processed < pg_catalog.now() - interval '2 minutes'";
 
 const BEGIN_MINUTES = "select processed, until, was_set_back from private.begin_schedule_minutes($1)";
 /** A schedule that is being changed is processed in the next minute. */
 const READ_SCHEDULES = `
   select name, cron, time_zone as "timeZone", catch_up as "catchUp",
-    coalesce(next_run_at - interval '1 minute', date_trunc('minute', changed_at)) as after
+    coalesce(next_run_at - interval '1 minute', pg_catalog.date_trunc('minute', changed_at)) as after
   from api.schedules where is_enabled and (next_run_at is null or next_run_at <= $1)
   order by name for no key update skip locked`;
 const RECORD_MINUTES = "select schedule, status, runs::int from private.record_schedule_minutes($1, $2)";
@@ -182,12 +182,12 @@ const MAX_MEASURED_SCHEDULES = 100;
 const READ_STATE = `
   select (select processed from private.schedule_clock) as processed,
     (
-      select coalesce(jsonb_object_agg(status, runs), '{}') from (
-        select status, count(*) as runs from api.schedule_runs where planned_at > now() - interval '1 hour' group by status
+      select coalesce(pg_catalog.jsonb_object_agg(status, runs), '{}') from (
+        select status, pg_catalog.count(*) as runs from api.schedule_runs where planned_at > pg_catalog.now() - interval '1 hour' group by status
       ) as counted
     ) as runs,
     (
-      select coalesce(jsonb_object_agg(name, extract(epoch from planned_at)::float8), '{}') from (
+      select coalesce(pg_catalog.jsonb_object_agg(name, extract(epoch from planned_at)::float8), '{}') from (
         select name, (
           select planned_at from api.schedule_runs
           where schedule = name and status = 'done' order by planned_at desc limit 1
@@ -209,13 +209,13 @@ const READ_ACTIVITY = `
   select name, cron, time_zone, function, is_enabled, case when is_enabled then next_run_at end as next_run_at, last_run, current_run
   from api.schedules
     left join lateral (
-      select jsonb_build_object(
+      select pg_catalog.jsonb_build_object(
         'planned_at', planned_at, 'status', status, 'milliseconds', extract(epoch from finished_at - started_at) * 1000, 'error', error
       ) from api.schedule_runs
       where schedule = name and status not in ('queued', 'running') order by planned_at desc limit 1
     ) as last (last_run) on true
     left join lateral (
-      select jsonb_build_object('planned_at', planned_at, 'status', status, 'started_at', started_at) from api.schedule_runs
+      select pg_catalog.jsonb_build_object('planned_at', planned_at, 'status', status, 'started_at', started_at) from api.schedule_runs
       where schedule = name and status in ('queued', 'running') order by planned_at desc limit 1
     ) as current (current_run) on true
   order by name limit $1`;

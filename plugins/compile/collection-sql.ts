@@ -16,7 +16,7 @@ const MAX_ARGUMENTS = 100;
 /** Concatenates texts, none of which is null. */
 export function concatenate(pieces: readonly SQL[]): SQL {
   if (pieces.length === 1) return pieces[0]!;
-  if (pieces.length <= MAX_ARGUMENTS) return sql`concat(${sql.join(pieces, ", ")})`;
+  if (pieces.length <= MAX_ARGUMENTS) return sql`pg_catalog.concat(${sql.join(pieces, ", ")})`;
   const parts = Array.from({ length: Math.ceil(pieces.length / MAX_ARGUMENTS) }, (_, index) =>
     concatenate(pieces.slice(index * MAX_ARGUMENTS, (index + 1) * MAX_ARGUMENTS)),
   );
@@ -90,7 +90,7 @@ export function mayBeNullRow({ codec }: PgTable): boolean {
 export function jsonArrayOf(query: RowsSelect, item: SQL): SQL {
   const rows = sql.identifier(Symbol("rows"));
   const items = selectRows(query, sql`${item} as "item"`);
-  return sql`(select concat('[', string_agg(${rows}."item", ','), ']') from (${items}) as ${rows})`;
+  return sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${rows}."item", ','), ']') from (${items}) as ${rows})`;
 }
 
 /** `__rows__."created_at"`: core's cursors begin with a hash of the order's text. */
@@ -108,7 +108,7 @@ export function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
   });
   const pieces = values.flatMap((value) => [textLiteral(","), value]);
   const json = concatenate([textLiteral(`["${cursorDigestOf(order, table)}"`), ...pieces, textLiteral("]")]);
-  return quoted(withoutLineBreaks(sql`encode(convert_to(${json}, 'UTF8'), 'base64')`));
+  return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
 }
 
 /** The rows after a cursor in the order, or before it in the reverse order. */
@@ -190,10 +190,11 @@ export class PageParts {
     const texts = this.#arrayOf(output);
     this.#counted ??= texts;
     const size = wholeNumber(this.#page.size);
-    if (!this.#page.isReverse) return sql`concat('[', array_to_string(${texts}[1:${size}], ','), ']')`;
+    if (!this.#page.isReverse)
+      return sql`pg_catalog.concat('[', pg_catalog.array_to_string(${texts}[1:${size}], ','), ']')`;
     const [items, position] = [sql.identifier(Symbol("items")), sql.identifier("position")];
-    return sql`(select concat('[', string_agg(${items}."item", ',' order by ${items}.${position} desc), ']')
-      from unnest(${texts}[1:${size}]) with ordinality as ${items}("item", ${position}))`;
+    return sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${items}."item", ',' order by ${items}.${position} desc), ']')
+      from pg_catalog.unnest(${texts}[1:${size}]) with ordinality as ${items}("item", ${position}))`;
   }
 
   info(part: PagePart): SQL | null {
@@ -217,7 +218,7 @@ export class PageParts {
     if (isKnown || this.#page.size === 0) return textLiteral(String(isKnown));
     this.looksAhead = true;
     this.#counted ??= this.#arrayOf(textLiteral(""));
-    return sql`case when cardinality(${this.#counted}) > ${wholeNumber(this.#page.size)} then 'true' else 'false' end`;
+    return sql`case when pg_catalog.cardinality(${this.#counted}) > ${wholeNumber(this.#page.size)} then 'true' else 'false' end`;
   }
 
   #firstCursor(): SQL {
@@ -228,7 +229,7 @@ export class PageParts {
   #lastCursor(): SQL {
     if (this.#page.size === 0) return textLiteral("null");
     const texts = this.#cursorTexts();
-    return sql`coalesce(${texts}[least(cardinality(${texts}), ${wholeNumber(this.#page.size)})], 'null')`;
+    return sql`coalesce(${texts}[least(pg_catalog.cardinality(${texts}), ${wholeNumber(this.#page.size)})], 'null')`;
   }
 
   #cursorTexts(): SQL {

@@ -43,11 +43,17 @@ const MEMBERS: ReadonlyMap<unknown, (value: SQL) => Members> = new Map([
   [LINE_CODEC.fromPg, lineMembers],
   [
     TYPES.circle.fromPg,
-    (value: SQL): Members => ({ center: point(sql`center(${value})`), radius: float(sql`radius(${value})`) }),
+    (value: SQL): Members => ({
+      center: point(sql`pg_catalog.center(${value})`),
+      radius: float(sql`pg_catalog.radius(${value})`),
+    }),
   ],
   [
     TYPES.path.fromPg,
-    (value: SQL): Members => ({ points: pointsOf(value), isOpen: leaf(sql`isopen(${value})`, TYPES.boolean) }),
+    (value: SQL): Members => ({
+      points: pointsOf(value),
+      isOpen: leaf(sql`pg_catalog.isopen(${value})`, TYPES.boolean),
+    }),
   ],
   [TYPES.polygon.fromPg, (value: SQL): Members => ({ points: pointsOf(value) })],
 ]);
@@ -83,8 +89,8 @@ function pointsOf(value: SQL): MemberValue {
   const y = sql`${coordinates}."all"[2 * ${index}]`;
   return {
     kind: "objects",
-    from: sql`(select string_to_array(translate(${value}::text, '()[]', ''), ',')::float8[] as "all") as ${coordinates},
-      generate_series(1, npoints(${value})) as ${index}`,
+    from: sql`(select pg_catalog.string_to_array(pg_catalog.translate(${value}::text, '()[]', ''), ',')::float8[] as "all") as ${coordinates},
+      pg_catalog.generate_series(1, pg_catalog.npoints(${value})) as ${index}`,
     position: index,
     item: { isNull: null, members: { x: float(x), y: float(y) } },
   };
@@ -100,7 +106,7 @@ function rangeMembers(range: SQL, codec: Codec): Members {
     },
   });
   return {
-    start: bound(sql`lower(${range})`, sql`lower_inc(${range})`),
-    end: bound(sql`upper(${range})`, sql`upper_inc(${range})`),
+    start: bound(sql`pg_catalog.lower(${range})`, sql`pg_catalog.lower_inc(${range})`),
+    end: bound(sql`pg_catalog.upper(${range})`, sql`pg_catalog.upper_inc(${range})`),
   };
 }

@@ -159,7 +159,7 @@ export class OperationCompiler {
       const row = sql.identifier(Symbol(table.name));
       const item = yield* this.#item(field.type, nodes, row);
       return orNull(
-        sql`(select ${item} from unnest(array[${value}]) as ${row} where ${presence(table, row)})`,
+        sql`(select ${item} from pg_catalog.unnest(array[${value}]) as ${row} where ${presence(table, row)})`,
         field.type,
       );
     }
@@ -175,9 +175,9 @@ export class OperationCompiler {
     const item = itemObject
       ? yield* this.#objectValue(itemObject, type, nodes)
       : orNull(yield* this.#composite(itemValue, type, nodes), type);
-    const list = sql`(select concat('[', string_agg(${item}, ','), ']') from (select unnest(${value}) as "item") as ${items})`;
+    const list = sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${item}, ','), ']') from (select pg_catalog.unnest(${value}) as "item") as ${items})`;
     return orNull(
-      sql`case when array_ndims(${value}) > 1 then ${REFUSE} when ${value} is not null then ${list} end`,
+      sql`case when pg_catalog.array_ndims(${value}) > 1 then ${REFUSE} when ${value} is not null then ${list} end`,
       field.type,
     );
   }
@@ -194,7 +194,7 @@ export class OperationCompiler {
           return yield* this.#objectValue(member.object, field.type, own);
         case "objects": {
           const item = yield* this.#objectValue(member.item, itemTypeOf(field.type), own);
-          return sql`(select concat('[', string_agg(${item}, ',' order by ${member.position}), ']') from ${member.from})`;
+          return sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${item}, ',' order by ${member.position}), ']') from ${member.from})`;
         }
         default:
           throw new NotCompiled("field", `${ofType.name}.${field.name}`);
@@ -323,7 +323,7 @@ export class OperationCompiler {
         case "pageInfo":
           return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {
-          const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`count(*)::text`)})`;
+          const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`pg_catalog.count(*)::text`)})`;
           if (cursor || size === 0) return count;
           countsRead = true;
           // A page that is not full has all rows.
@@ -348,9 +348,9 @@ export class OperationCompiler {
     const read = sql.identifier(Symbol("read"));
     const arrays = outputs.map(
       (_, index) =>
-        sql`coalesce(array_agg(${read}.${sql.identifier(`text${index + 1}`)}), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
+        sql`coalesce(pg_catalog.array_agg(${read}.${sql.identifier(`text${index + 1}`)}), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
     );
-    if (countsRead) arrays.push(sql`count(*) as "count"`);
+    if (countsRead) arrays.push(sql`pg_catalog.count(*) as "count"`);
     const selected = selectRows(query, sql.join(named, ", "));
     return sql`(select ${object} from (select ${sql.join(arrays, ", ")} from (${selected}) as ${read}) as ${rows})`;
   }

@@ -23,7 +23,7 @@ import type { Codec } from "../table.ts";
 import { NotCompiled } from "./not-compiled.ts";
 
 /** Reading an unknown setting fails the statement: plain SQL has no function that raises an error. */
-export const REFUSE = sql`current_setting('graphql.refused')`;
+export const REFUSE = sql`pg_catalog.current_setting('graphql.refused')`;
 
 /** Spellings by the rules of JavaScript, where those of Postgres differ. */
 type SpelledValue = {
@@ -65,7 +65,8 @@ function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): Spelled
   if (fromPg === TYPES.boolean.fromPg && serialize === GraphQLBoolean.serialize) return { text: sql`${typed}::text` };
   if (fromPg === TYPES.int.fromPg && INTEGER_SERIALIZERS.has(serialize)) return { text: sql`${typed}::text` };
   if (fromPg === TYPES.float.fromPg && serialize === GraphQLFloat.serialize) return { text: spellFloat(value) };
-  if (fromPg === TYPES.bytea.fromPg) return { text: quoted(withoutLineBreaks(sql`encode(${value}, 'base64')`)) };
+  if (fromPg === TYPES.bytea.fromPg)
+    return { text: quoted(withoutLineBreaks(sql`pg_catalog.encode(${value}, 'base64')`)) };
   if (fromPg === TYPES.text.fromPg && isInstantCodec(codec)) return { text: spellInstant(value) };
   const isAddress = fromPg === TYPES.inet.fromPg;
   const isText = fromPg === TYPES.text.fromPg || isAddress || isIdCodec(codec);
@@ -78,7 +79,7 @@ function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): Spelled
 
 /** Core omits the mask of a single host. */
 function spellAddress(address: SQL): SQL {
-  return spellText(sql`regexp_replace(${address}::text, '/(32|128)$', '')`);
+  return spellText(sql`pg_catalog.regexp_replace(${address}::text, '/(32|128)$', '')`);
 }
 
 /** As core selects it. */
@@ -87,12 +88,12 @@ function castToText(value: SQL, { castFromPg }: Codec): SQL {
 }
 
 export function spellText(text: SQL): SQL {
-  return sql`to_json(${text})::text`;
+  return sql`pg_catalog.to_json(${text})::text`;
 }
 
 /** `encode` breaks lines after 76 characters. */
 export function withoutLineBreaks(base64: SQL): SQL {
-  return sql`translate(${base64}, chr(10), '')`;
+  return sql`pg_catalog.translate(${base64}, pg_catalog.chr(10), '')`;
 }
 
 /** The names in the schema may differ from the labels. A label that the schema does not have was added since. */
@@ -131,10 +132,10 @@ function spellFloat(value: SQL): SQL {
   const text = sql`${value}::text`;
   const number = sql`${text}::float8`;
   return sql`(case when ${value} is null then null when ${number} = 0 then '0'
-    when abs(${number}) >= 1e-4 and abs(${number}) < 1e15 then ${number}::text
+    when pg_catalog.abs(${number}) >= 1e-4 and pg_catalog.abs(${number}) < 1e15 then ${number}::text
     when ${number} in ('NaN', 'Infinity', '-Infinity') then ${REFUSE}
-    when abs(${number}) >= 1e-6 and abs(${number}) < 1e21 then ${number}::text::numeric::text
-    else replace(${number}::text, 'e-0', 'e-') end)`;
+    when pg_catalog.abs(${number}) >= 1e-6 and pg_catalog.abs(${number}) < 1e21 then ${number}::text::numeric::text
+    else pg_catalog.replace(${number}::text, 'e-0', 'e-') end)`;
 }
 
 const FIRST_INSTANT = sql`timestamptz '0001-01-01 00:00:00+00'`;
@@ -142,9 +143,9 @@ const LAST_INSTANT = sql`timestamptz '9999-12-31 23:59:59.999999+00'`;
 
 /** As toIsoTime: with milliseconds, or microseconds where there are any. Other years and infinity are left to it. */
 function spellInstant(value: SQL): SQL {
-  const text = sql`to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+  const text = sql`pg_catalog.to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
   return sql`(case when ${value} between ${FIRST_INSTANT} and ${LAST_INSTANT}
-    then ${quoted(sql`replace(${text}, '000Z', 'Z')`)} when ${value} is not null then ${REFUSE} end)`;
+    then ${quoted(sql`pg_catalog.replace(${text}, '000Z', 'Z')`)} when ${value} is not null then ${REFUSE} end)`;
 }
 
 /** A list of lists has no type in GraphQL, whatever the column's declaration. */
@@ -153,13 +154,15 @@ function spellList(list: SQL, codec: Codec, itemType: GraphQLOutputType): Spelle
   const spelled = spellValue(sql`${items}.${item}`, codec, itemType);
   const each = orNull(spelled.text, itemType);
   if (isVerbatimText(codec) && isScalarType(getNullableType(itemType))) {
-    const refused = isNonNullType(itemType) ? sql` or array_position(${list}::text[], null) is not null` : sql.blank;
-    const text = sql`(case when array_ndims(${list}) > 1${refused} then ${REFUSE} else array_to_json(${list}::text[])::text end)`;
+    const refused = isNonNullType(itemType)
+      ? sql` or pg_catalog.array_position(${list}::text[], null) is not null`
+      : sql.blank;
+    const text = sql`(case when pg_catalog.array_ndims(${list}) > 1${refused} then ${REFUSE} else pg_catalog.array_to_json(${list}::text[])::text end)`;
     return { text };
   }
-  const all = sql`(select coalesce('[' || string_agg(${each}, ',' order by ${items}."position") || ']', '[]')
-    from unnest(${list}) with ordinality as ${items}(${item}, "position"))`;
-  const text = sql`(case when ${list} is null then null when array_ndims(${list}) > 1 then ${REFUSE} else ${all} end)`;
+  const all = sql`(select coalesce('[' || pg_catalog.string_agg(${each}, ',' order by ${items}."position") || ']', '[]')
+    from pg_catalog.unnest(${list}) with ordinality as ${items}(${item}, "position"))`;
+  const text = sql`(case when ${list} is null then null when pg_catalog.array_ndims(${list}) > 1 then ${REFUSE} else ${all} end)`;
   return { ...spelled, text };
 }
 

@@ -127,7 +127,7 @@ const READ_STILL_WRITING = `
   select array(
     select virtualtransaction from pg_locks
     where locktype = 'relation' and relation = 'private.events_awaited_until'::regclass
-      and database = (select oid from pg_database where datname = current_database())
+      and database = (select oid from pg_database where datname = pg_catalog.current_database())
       and virtualtransaction = any ($1)
   ) as writers`;
 

@@ -14,7 +14,7 @@ const READ_SETTLED = `
   select not exists (
     select from pg_locks
     where locktype = 'relation' and relation = 'private.event_number'::regclass and mode = 'RowExclusiveLock'
-      and database = (select oid from pg_database where datname = current_database())
+      and database = (select oid from pg_database where datname = pg_catalog.current_database())
   ) as "isSettled"`;
 
 /** The schema or sequence does not exist: events come from other triggers. */

@@ -147,9 +147,21 @@ class TransactionClient implements PgClient {
   }
 }
 
+/** A quoted name or text, or a call of one of the functions of Postgres that core writes without their schema. */
+const CORE_FUNCTION =
+  /"[^"]*"|'[^']*'|(?<![\w.])(?:json_build_array|json_array_elements|row_number|to_json|array_agg|unnest|to_char|count|(?:low|upp)er(?:_inc)?)(?=\()/g;
+
+/** Otherwise Postgres would call a user's function of that name if it fits better. */
+function qualifyFunctions(text: string): string {
+  return text.replace(CORE_FUNCTION, (found) => (/^["']/.test(found) ? found : `pg_catalog.${found}`));
+}
+
 function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): Statement {
   const isDoneBefore = (value: unknown) => value instanceof FunctionCall || value instanceof RowInsertion;
-  return { text, values: values.map((value) => (isDoneBefore(value) ? value.result : toPgText(value))) };
+  return {
+    text: qualifyFunctions(text),
+    values: values.map((value) => (isDoneBefore(value) ? value.result : toPgText(value))),
+  };
 }
 
 /** Rows are arrays, unless the query wants objects. */
@@ -173,7 +185,9 @@ export function makePgService({
 }: PgServiceOptions): GraphileConfig.PgServiceConfiguration {
   // Unlimited: the introspection takes 10 kB per table.
   const budgetOf = () => new ResponseBudget(Number.POSITIVE_INFINITY);
-  const introspect = makeWithPgClient(database, { role: loginRole, settings: [] }, { readOnly: true, budgetOf });
+  // Core's queries do not qualify the names of Postgres, which objects of users on the search path would shadow.
+  const context: StatementContext = { role: loginRole, settings: [["search_path", ""]] };
+  const introspect = makeWithPgClient(database, context, { readOnly: true, budgetOf });
   return {
     name: "main",
     schemas: [...schemas],

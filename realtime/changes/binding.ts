@@ -135,9 +135,9 @@ function findReadableTable(
 }
 
 const HAS_SELECT_PRIVILEGE = `
-  select has_any_column_privilege($1::text, 'select')
-    and coalesce(bool_and(has_column_privilege($1::text, name, 'select')), true)
-  from json_array_elements_text($2::json) as name`;
+  select pg_catalog.has_any_column_privilege($1::text, 'select')
+    and coalesce(pg_catalog.bool_and(pg_catalog.has_column_privilege($1::text, name, 'select')), true)
+  from pg_catalog.json_array_elements_text($2::json) as name`;
 
 /** A table that was created or granted a moment ago may not be in the catalogue yet. */
 async function findNewlyReadableTable(
@@ -227,7 +227,7 @@ function probeCondition(
 
 /** Null where equal texts may be written differently, as by a case-insensitive collation. */
 function canonicalText(value: string, { baseType, position }: CatalogColumn, { oid }: CatalogTable): string {
-  const text = `concat(${value}::${castType({ baseType })})`;
+  const text = `pg_catalog.concat(${value}::${castType({ baseType })})`;
   return baseType.name === "text" || baseType.name === "varchar"
     ? `case when (select collisdeterministic from pg_catalog.pg_collation as c join pg_catalog.pg_attribute as a
         on c.oid = attcollation where attrelid = ${oid} and attnum = ${position}) then ${text} end`

@@ -28,14 +28,14 @@ const DEPENDENCIES = `
     where used.class in ('pg_policy'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass,
       'pg_constraint'::regclass)
   )
-  select json_build_object('kind', 'condition', 'text', pg_get_expr(p.polqual, p.polrelid)) as dependency
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) as dependency
   from used join pg_policy p on used.class = 'pg_policy'::regclass and p.oid = used.object where p.polqual is not null
   union all
-  select json_build_object('kind', 'condition', 'text', pg_get_expr(c.conbin, 0))
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(c.conbin, 0))
   from used join pg_constraint c on used.class = 'pg_constraint'::regclass and c.oid = used.object where c.conbin is not null
   union all
-  select json_build_object(
-    'kind', 'function', 'name', format('%I.%I', n.nspname, p.proname), 'body', pg_get_function_sqlbody(p.oid),
+  select pg_catalog.json_build_object(
+    'kind', 'function', 'name', pg_catalog.format('%I.%I', n.nspname, p.proname), 'body', pg_catalog.pg_get_function_sqlbody(p.oid),
     'isImmutableC', l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i' and exists (
       select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
     ),
@@ -44,7 +44,7 @@ const DEPENDENCIES = `
   from used join pg_proc p on used.class = 'pg_proc'::regclass and p.oid = used.object
     join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
   union all
-  select json_build_object('kind', 'relation', 'isSameForAll', c.relkind in ('r', 'p', 'm') and not c.relrowsecurity)
+  select pg_catalog.json_build_object('kind', 'relation', 'isSameForAll', c.relkind in ('r', 'p', 'm') and not c.relrowsecurity)
   from used join pg_class c on used.class = 'pg_class'::regclass and c.oid = used.object`;
 
 // A policy that reads whole rows depends on no single column.

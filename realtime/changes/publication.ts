@@ -20,12 +20,12 @@ type PublishedTable = { readonly schema: string; readonly table: string; readonl
 
 // Postgres 15 and later publish column lists.
 const PUBLISHED_TABLES = `
-  select schemaname as schema, tablename as table, to_json(published) -> 'attnames' as columns
+  select schemaname as schema, tablename as table, pg_catalog.to_json(published) operator(pg_catalog.->) 'attnames' as columns
   from pg_publication_tables as published where pubname = $1`;
 
 const MEMBERS = `
   select tables.schemaname as schema, tables.tablename as name,
-    concat_ws(' ', publication.oid, publication.xmin, member.oid, member.xmin) as mark
+    pg_catalog.concat_ws(' ', publication.oid, publication.xmin, member.oid, member.xmin) as mark
   from pg_publication as publication
   join pg_publication_tables as tables on tables.pubname = publication.pubname
   join pg_namespace as namespace on namespace.nspname = tables.schemaname
@@ -34,7 +34,7 @@ const MEMBERS = `
   where publication.pubname = $1`;
 
 const DIGEST = `
-  select concat(count(*), ' ', bit_xor(hashtextextended(concat_ws(' ', schema, name, mark), 0))) as digest
+  select pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.bit_xor(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', schema, name, mark), 0))) as digest
   from (${MEMBERS}) as members`;
 
 /** Concurrent calls share one query. */

@@ -15,7 +15,7 @@ type EventSource = {
 type EventLogDependencies = { readonly asOwner: AsOwner; readonly log: Logger };
 
 const HAS_AUDIT_LOG =
-  "select to_regprocedure('auth.log_event(text, bigint, auth.client_info, jsonb)') is not null as has";
+  "select pg_catalog.to_regprocedure('auth.log_event(text, bigint, auth.client_info, jsonb)') is not null as has";
 const LOG_EVENT = `select auth.log_event($2, $3, ${CLIENT_INFO_SQL}, $4)`;
 
 export function makeEventLog({ asOwner, log }: EventLogDependencies): (source: EventSource) => LogEvent {

@@ -70,7 +70,7 @@ type StartedRow = Omit<StartedTask, "call"> &
 
 // The claims and the arguments are read as text, so that large numbers keep all digits.
 const BEGIN_TASK = `
-  select id, attempts, caller->>'kind' as kind, caller->>'role' as role, coalesce(caller->>'claims', '') as "claimsText", request, body,
+  select id, attempts, caller operator(pg_catalog.->>) 'kind' as kind, caller operator(pg_catalog.->>) 'role' as role, coalesce(caller operator(pg_catalog.->>) 'claims', '') as "claimsText", request, body,
     function, arguments::text, call_statement as statement,
     (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
   from private.begin_task($1)`;
@@ -105,7 +105,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
 
   const requeueTask = async ({ id, attempts }: StartedTask): Promise<void> => {
     const seconds = isCancelled ? 0 : Math.exp(attempts);
-    const text = "select private.requeue_task($1, make_interval(secs => $2))";
+    const text = "select private.requeue_task($1, pg_catalog.make_interval(secs => $2))";
     await asOwner((client) => client.query(text, [id, seconds]));
   };
 
@@ -153,7 +153,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
 
   const cancelRunning = async (): Promise<void> => {
     isCancelled = true;
-    const text = "select pg_cancel_backend(pid) from unnest($1::integer[]) as pid";
+    const text = "select pg_catalog.pg_cancel_backend(pid) from pg_catalog.unnest($1::integer[]) as pid";
     await asOwner((client) => client.query(text, [[...backendPids]]));
   };
   return { runNextTask, cancelRunning };

@@ -85,22 +85,22 @@ const MAX_REASON_LENGTH = 1_000;
 const HAS_WEBHOOKS = `
   select from pg_class
   where relnamespace = (select oid from pg_namespace where nspname = 'api') and relname = 'webhooks'
-    and has_schema_privilege(relnamespace, 'usage') and has_table_privilege(oid, 'select, update')
-    and has_schema_privilege(to_regnamespace('private')::oid, 'usage') and has_table_privilege(to_regclass('private.webhook_deliveries'), 'delete')`;
+    and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'select, update')
+    and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('private')::oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('private.webhook_deliveries'), 'delete')`;
 
 const LEASE = `
   with webhooks as materialized (
     select * from api.webhooks where is_enabled and disabled_because is null
   ), leased as (
     insert into private.webhook_leases as lease (webhook_id, holder, expires_at)
-    select id, $1, clock_timestamp() + ${LEASE_MS} * interval '1 millisecond' from webhooks order by id
+    select id, $1, pg_catalog.clock_timestamp() + ${LEASE_MS} * interval '1 millisecond' from webhooks order by id
     on conflict (webhook_id) do update set holder = excluded.holder, expires_at = excluded.expires_at
-      where lease.holder = excluded.holder or lease.expires_at < clock_timestamp()
+      where lease.holder = excluded.holder or lease.expires_at < pg_catalog.clock_timestamp()
     returning webhook_id
   )
   select id, name, url, secret, "where", role, max_attempts as "maxAttempts",
-    (extract(epoch from timeout) * 1000)::integer as "timeoutMs", (claims || jsonb_build_object('role', role))::text as "claimsText",
-    (parse_ident(table_name))[1] as schema, (parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
+    (extract(epoch from timeout) * 1000)::integer as "timeoutMs", (claims || pg_catalog.jsonb_build_object('role', role))::text as "claimsText",
+    (pg_catalog.parse_ident(table_name))[1] as schema, (pg_catalog.parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
   from webhooks left join leased on webhook_id = id`;
 
 const RELEASE = `
@@ -108,8 +108,8 @@ const RELEASE = `
   where holder = $1 and (webhook_id = $2 or $2 is null)`;
 
 const READ_DELAYED = `
-  select key, moved_to as "movedTo", extract(epoch from due_at - clock_timestamp()) * 1000 as "delayMs"
-  from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > clock_timestamp()`;
+  select key, moved_to as "movedTo", extract(epoch from due_at - pg_catalog.clock_timestamp()) * 1000 as "delayMs"
+  from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > pg_catalog.clock_timestamp()`;
 
 /**
  * A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is
@@ -117,13 +117,13 @@ const READ_DELAYED = `
  */
 const READ_PAGE = `
   with recursive blocked (key) as (
-    select unnest($3::text[])
+    select pg_catalog.unnest($3::text[])
     union
     select case when delivery.key = blocked.key then delivery.moved_to else delivery.key end
     from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
     where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
   ), page as (
-    select *, sum(coalesce(octet_length(old::text), 0) + coalesce(octet_length(new::text), 0))
+    select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::text), 0) + coalesce(pg_catalog.octet_length(new::text), 0))
       over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
       select * from private.webhook_deliveries
@@ -133,10 +133,10 @@ const READ_PAGE = `
     ) as page
   )
   select id, delivery_id as "deliveryId", type, key, moved_to as "movedTo", attempts, old::text, new::text,
-    to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt",
-    (select json_object_agg(name, value) from json_each(case when $4::text[] is not null then old end) as cell (name, value)
+    pg_catalog.to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt",
+    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::text[] is not null then old end) as cell (name, value)
       where name = any ($4))::text as "sentOld",
-    (select json_object_agg(name, value) from json_each(case when $4::text[] is not null then new end) as cell (name, value)
+    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::text[] is not null then new end) as cell (name, value)
       where name = any ($4))::text as "sentNew"
   from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
 
@@ -148,16 +148,16 @@ const COMPLETE = `
   with lease as materialized (
     select from private.webhook_leases where webhook_id = $1 and holder = $2 for update
   ), delivered as (
-    update private.webhook_leases set delivered_at = clock_timestamp()
+    update private.webhook_leases set delivered_at = pg_catalog.clock_timestamp()
     where webhook_id = $1 and $8 and exists (select from lease)
-      and coalesce(delivered_at < clock_timestamp() - interval '5 seconds', true)
+      and coalesce(delivered_at < pg_catalog.clock_timestamp() - interval '5 seconds', true)
   ), done as (
     delete from private.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
   ), failed as (
     update private.webhook_deliveries as delivery
     set attempts = failure.attempts, last_error = failure.reason,
       state = case when failure.delay is null then 'dead' else 'pending' end,
-      due_at = clock_timestamp() + failure.delay * interval '1 millisecond'
+      due_at = pg_catalog.clock_timestamp() + failure.delay * interval '1 millisecond'
     from unnest($4::bigint[], $5::integer[], $6::double precision[], $7::text[]) as failure (id, attempts, delay, reason)
     where delivery.id = failure.id and exists (select from lease)
   )
@@ -165,9 +165,9 @@ const COMPLETE = `
 
 const READ_BACKLOG = `
   select
-    (select count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
-    (select count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
-    coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as "oldestSeconds"
+    (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
+    (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
+    coalesce(extract(epoch from pg_catalog.clock_timestamp() - pg_catalog.min(recorded_at)), 0)::float8 as "oldestSeconds"
   from api.webhooks left join lateral (
     select recorded_at from private.webhook_deliveries
     where webhook_id = webhooks.id and state = 'pending' order by id limit 1
@@ -182,12 +182,12 @@ const READ_STATES = `
   from api.webhooks as webhook
     left join private.webhook_leases as lease on lease.webhook_id = webhook.id
     cross join lateral (
-      select count(*)::int from (
+      select pg_catalog.count(*)::int from (
         select from private.webhook_deliveries where webhook_id = webhook.id and state = 'pending' limit $1
       ) as counted
     ) as pending
     cross join lateral (
-      select count(*)::int from (
+      select pg_catalog.count(*)::int from (
         select from private.webhook_deliveries where webhook_id = webhook.id and state = 'dead' limit $1
       ) as counted
     ) as dead

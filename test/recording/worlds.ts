@@ -18,11 +18,15 @@ export type World = {
   close(): Promise<void>;
 };
 
+type Settings = Readonly<Record<string, string>>;
+/** Changes the database before the service starts. */
+type Prepare = (owner: pg.ClientBase) => Promise<void>;
+
 export type RecordedArea = {
   readonly name: string;
   /** Whether its requests are for tables and the default settings: one world serves all such areas. */
   readonly isPlainTables: boolean;
-  open(): Promise<World>;
+  open(settings?: Settings, prepare?: Prepare): Promise<World>;
   /** What is to be recorded; a replay sends what was recorded instead. */
   requests(world: World): Promise<readonly RecordedRequest[]>;
 };
@@ -40,10 +44,11 @@ const MUSEUM_SETTINGS = {
   REST_SAFE_WRITES: "false",
 };
 
-async function openTables(settings: Readonly<Record<string, string>> = {}): Promise<World> {
+export async function openTables(settings: Settings = {}, prepare: Prepare = async () => {}): Promise<World> {
   const museum = await openMuseum();
   const owner = new pg.Client({ connectionString: museum.ownerUrl });
   await owner.connect();
+  await prepare(owner);
   const service = await serve(museum, { ...MUSEUM_SETTINGS, ...settings });
   return {
     url: service.url,
@@ -56,12 +61,13 @@ async function openTables(settings: Readonly<Record<string, string>> = {}): Prom
   };
 }
 
-export async function openContent(settings: Readonly<Record<string, string>> = {}): Promise<World> {
+export async function openContent(settings: Settings = {}, prepare: Prepare = async () => {}): Promise<World> {
   const database = await cloneDatabase();
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   await owner.query(CONTENT_TABLES);
   await owner.query(CONTENT_ROWS);
+  await prepare(owner);
   await owner.end();
   const service = await serve(database, { REST_REQUIRE_APIKEY: "false", ...settings });
   return {
@@ -78,14 +84,14 @@ export const RECORDED_AREAS: readonly RecordedArea[] = [
   ...AREAS.map((area) => ({
     name: `table-${area.name.replaceAll(/\W+/g, "-")}`,
     isPlainTables: area.settings === undefined,
-    open: () => openTables(area.settings),
+    open: (settings?: Settings, prepare?: Prepare) => openTables({ ...area.settings, ...settings }, prepare),
     requests: async () => tableRequests(area),
   })),
   {
     name: "conventional",
     isPlainTables: false,
-    open: () => openContent(),
+    open: openContent,
     requests: ({ url }) => conventionalRequests(url),
   },
-  { name: "graphql", isPlainTables: false, open: () => openContent(), requests: ({ url }) => graphqlRequests(url) },
+  { name: "graphql", isPlainTables: false, open: openContent, requests: ({ url }) => graphqlRequests(url) },
 ];

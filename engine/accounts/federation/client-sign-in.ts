@@ -41,8 +41,8 @@ const MAX_NAME_LENGTH = 200;
 /** Adds what is missing: the user may have changed the rest. Metadata is part of tokens, so its size is limited. */
 const COMPLETE_METADATA = `
   update auth.users as account set raw_user_meta_data = $2::jsonb || account.raw_user_meta_data
-  where account.user_id = $1 and not account.raw_user_meta_data ?& array(select jsonb_object_keys($2::jsonb))
-    and octet_length(($2::jsonb || account.raw_user_meta_data)::text) <= 8192`;
+  where account.user_id = $1 and not account.raw_user_meta_data ?& array(select pg_catalog.jsonb_object_keys($2::jsonb))
+    and pg_catalog.octet_length(($2::jsonb || account.raw_user_meta_data)::text) <= 8192`;
 const UNLINK_IDENTITY = `select auth.unlink_identity($2, $3, ${CLIENT_INFO_SQL}) as outcome`;
 
 /** Starts a sign-in and returns the provider's URL for the browser. */

@@ -52,7 +52,7 @@ const STATE_LIFETIME_SECONDS = 15 * 60;
 
 const FIND_PROVIDER = `
   select provider from auth.federation_states
-  where state_hash = $1 and purpose = 'sign-in' and mode in ('code', 'fragment') and expires_at > now()`;
+  where state_hash = $1 and purpose = 'sign-in' and mode in ('code', 'fragment') and expires_at > pg_catalog.now()`;
 
 /** Stores the state of sign-ins that wait for the provider's callback, in Postgres for all gateways. */
 export function makeOAuthStateStore(asOwner: AsOwner): OAuthStateStore {

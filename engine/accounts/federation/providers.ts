@@ -50,7 +50,7 @@ const FIND_PROVIDER = `
   select name, kind, issuer, client_id, client_secret, settings from auth.providers where name = $1 and enabled`;
 const FIND_ORGANISATION = `
   select name from auth.providers
-  where enabled and kind = 'saml' and (name = $1 or settings -> 'domains' ? lower($2)) order by name limit 1`;
+  where enabled and kind = 'saml' and (name = $1 or settings -> 'domains' ? pg_catalog.lower($2)) order by name limit 1`;
 const LIST_PROVIDERS = `
   select name, kind, title, issuer, client_id as "clientId", enabled, sign_ups as "signUps", identities::integer
   from auth.list_providers()`;

@@ -8,8 +8,8 @@ const READ_SCHEDULES = `
     exists (select from pg_timezone_names as known where known.name = time_zone) as "isZoneKnown",
     ended.planned_at as "failedAt", ended.error->>'message' as failure,
     (
-      select count(*)::int from api.schedule_runs
-      where schedule = schedules.name and status = 'skipped' and planned_at > now() - interval '1 day'
+      select pg_catalog.count(*)::int from api.schedule_runs
+      where schedule = schedules.name and status = 'skipped' and planned_at > pg_catalog.now() - interval '1 day'
     ) as skipped
   from api.schedules
   cross join lateral private.schedule_fault(schedules) as fault
@@ -19,7 +19,7 @@ const READ_SCHEDULES = `
   ) as ended on ended.status = 'failed'
   where is_enabled order by schedules.name`;
 const READ_STOPPED_CLOCK =
-  "select processed from private.schedule_clock where processed < now() - interval '5 minutes'";
+  "select processed from private.schedule_clock where processed < pg_catalog.now() - interval '5 minutes'";
 
 const MANY_SKIPPED = 3;
 

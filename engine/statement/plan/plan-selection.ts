@@ -5,6 +5,7 @@ import type { CatalogTable, Policy } from "../../catalog/tables.ts";
 import { ApiError } from "../../errors.ts";
 import {
   ALL_COLUMNS,
+  type ComparisonName,
   type FieldReference,
   type FilterOperation,
   type OrderTerm,
@@ -19,6 +20,7 @@ import {
   chooseAlias,
   fieldOutputName,
   filterReader,
+  isPlainText,
   needsTsvectorConversion,
   operatorSchemaOf,
   planField,
@@ -300,6 +302,10 @@ function planFilter(
   return planOperation(field, negated, operation, context, filterReader(field, scope, planContext.catalog));
 }
 
+/** Extensions have others for arrays of Postgres's types, such as intarray's `&&`, which its indexes support. */
+const ORDER_COMPARISONS: ReadonlySet<ComparisonName> = new Set(["gt", "gte", "lt", "lte"]);
+const MATCHES: ReadonlySet<ComparisonName> = new Set(["like", "ilike", "match", "imatch"]);
+
 function planOperation(
   field: FieldReference,
   negated: boolean,
@@ -335,6 +341,7 @@ function planOperation(
         negated,
         left,
         convert: needsTsvectorConversion(field, scope),
+        schema: isPlainText(field, scope) ? "pg_catalog" : null,
         operator,
         language,
         operand,
@@ -345,7 +352,10 @@ function planOperation(
       const isPattern = operator === "like" || operator === "ilike";
       const operand = { parameter: planContext.parameterFor(operation), reader: isPattern ? null : reader };
       const isEquality = operator === "eq" || operator === "neq";
-      const schema = isEquality ? operatorSchema : null;
+      const isBuiltIn =
+        operatorSchema === "pg_catalog" &&
+        (ORDER_COMPARISONS.has(operator) || (MATCHES.has(operator) && isPlainText(field, scope)));
+      const schema = isEquality || isBuiltIn ? operatorSchema : null;
       return { kind: "compare", negated, left, operator, operatorSchema: schema, quantifier, operand };
     }
   }

@@ -1,8 +1,19 @@
 import { type Catalog, hasSmartTag } from "../../catalog/catalog.ts";
+import { baseTypeOf } from "../../catalog/types.ts";
 import { ApiError } from "../../errors.ts";
-import { ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent.ts";
-import { fieldOutputName, findRepresentation, planOutput, type SelectScope } from "./scope.ts";
+import { type AggregateName, ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent.ts";
+import {
+  fieldOutputName,
+  findRepresentation,
+  isBuiltInType,
+  planOutput,
+  type SelectScope,
+  typeOfField,
+} from "./scope.ts";
 import { columnExpression, type OutputColumn, type SpreadJoin, type ValueExpression } from "./selection.ts";
+
+type SelectedAggregate = NonNullable<SelectedColumn["aggregate"]>;
+type PlannedAggregate = SelectedAggregate & Pick<ValueExpression & { kind: "aggregate" }, "schema">;
 
 /** A selected column, before it is known whether its aggregate is computed here or in the parent. */
 export type SelectColumn = { readonly kind: "all" } | NamedSelectColumn;
@@ -11,7 +22,7 @@ export type NamedSelectColumn = {
   readonly name: string;
   /** Null for a count of rows. */
   readonly value: ValueExpression | null;
-  readonly aggregate: SelectedColumn["aggregate"];
+  readonly aggregate: PlannedAggregate | null;
   /** Whether it is built as json, a type without equality. */
   readonly isJson: boolean;
   /** The client's field, if it is a plain field. */
@@ -61,6 +72,30 @@ function withheldColumns({ scope, catalog, role }: SelectColumnOptions): Readonl
   return new Set(withheld.map(({ name }) => name));
 }
 
+const NUMBERS = ["int2", "int4", "int8", "numeric", "float4", "float8"];
+const ORDERED = [
+  ...NUMBERS,
+  ..."text varchar bpchar date time timetz timestamp timestamptz interval inet money oid".split(" "),
+];
+/** Of others, Postgres's message names the aggregate as it is written. */
+const AGGREGATED_TYPES: Readonly<Record<Exclude<AggregateName, "count">, ReadonlySet<string>>> = {
+  sum: new Set([...NUMBERS, "interval", "money"]),
+  avg: new Set([...NUMBERS, "interval"]),
+  min: new Set(ORDERED),
+  max: new Set(ORDERED),
+};
+
+function aggregateSchema(
+  { name }: SelectedAggregate,
+  { field, cast }: Pick<SelectedColumn, "field" | "cast">,
+  scope: SelectScope,
+): "pg_catalog" | null {
+  if (name === "count" || field === null) return "pg_catalog";
+  if (cast !== null || field.path.length > 0) return null;
+  const type = typeOfField(field.name, scope);
+  return type && isBuiltInType(type) && AGGREGATED_TYPES[name].has(baseTypeOf(type).name) ? "pg_catalog" : null;
+}
+
 function isStar({ field, aggregate }: SelectedColumn): boolean {
   return aggregate === null && isAllColumns(field);
 }
@@ -82,7 +117,7 @@ function planSelectColumn(
     kind: "value",
     name: alias ?? aggregate?.name ?? fieldOutputName(field!),
     value,
-    aggregate,
+    aggregate: aggregate && { ...aggregate, schema: aggregateSchema(aggregate, { field, cast }, scope) },
     isJson: false,
     field: isPlain ? field : null,
   };
@@ -109,7 +144,12 @@ export function toOutput(one: SelectColumn, { grouped }: { readonly grouped: boo
   if (one.kind === "all") return one;
   const { name, value, aggregate, isJson } = one;
   if (aggregate) {
-    const aggregated: ValueExpression = { kind: "aggregate", name: aggregate.name, of: value };
+    const aggregated: ValueExpression = {
+      kind: "aggregate",
+      name: aggregate.name,
+      of: value,
+      schema: aggregate.schema,
+    };
     return { kind: "value", name, value: castTo(aggregated, aggregate.cast), isAggregate: true };
   }
   return { kind: "value", name, value: grouped && isJson ? castTo(value!, "jsonb") : value!, isAggregate: false };

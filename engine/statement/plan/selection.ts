@@ -75,7 +75,13 @@ export type ValueExpression =
   /** The function name is as in the catalogue. */
   | { readonly kind: "represented"; readonly by: string; readonly of: ValueExpression }
   | { readonly kind: "cast"; readonly of: ValueExpression; readonly type: string }
-  | { readonly kind: "aggregate"; readonly name: AggregateName; readonly of: ValueExpression | null }
+  | {
+      readonly kind: "aggregate";
+      readonly name: AggregateName;
+      readonly of: ValueExpression | null;
+      /** Null: on the search path, since types of extensions have aggregates of their own, such as citext's `min`. */
+      readonly schema: "pg_catalog" | null;
+    }
   /** A value of the row that the selection finds, if any. */
   | { readonly kind: "lookup"; readonly value: ValueExpression; readonly from: SelectPlan }
   /** The rows of a relation as JSON. */
@@ -124,6 +130,8 @@ export type WherePredicate =
       readonly left: ValueExpression;
       /** Whether the value must be converted to tsvector. */
       readonly convert: boolean;
+      /** Of the function that converts it; null: on the search path. */
+      readonly schema: "pg_catalog" | null;
       readonly operator: SearchOperator;
       readonly language: string | null;
       readonly operand: ParameterOperand;

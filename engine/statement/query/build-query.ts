@@ -38,16 +38,17 @@ import {
   type Sql,
   type StatementTemplate,
   sql,
+  TO_MEMBER_TEXT,
 } from "./sql.ts";
 
 /** Without the quotes, which depend on the server's language. */
 const GUARD_MESSAGE = /(?<code>PGRST1\d\d) (?<rows>\d+)/;
 
 /** PostgREST's format: a record's text without its parentheses. */
-const CSV_LINE = sql`substring((${ROW})::text, 2, length((${ROW})::text) - 2)`;
-const CSV_LINES = sql`coalesce(string_agg(${CSV_LINE}, chr(10)), '')`;
-const CSV_NAMES = sql`select json_object_keys(row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first"`;
-const CSV_HEADER = sql`(select coalesce(string_agg("name", ','), '') from (${CSV_NAMES}) "names")`;
+const CSV_LINE = sql`pg_catalog.substring((${ROW})::text, 2, pg_catalog.length((${ROW})::text) - 2)`;
+const CSV_LINES = sql`coalesce(pg_catalog.string_agg(${CSV_LINE}, pg_catalog.chr(10)), '')`;
+const CSV_NAMES = sql`select pg_catalog.json_object_keys(pg_catalog.row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first"`;
+const CSV_HEADER = sql`(select coalesce(pg_catalog.string_agg("name", ','), '') from (${CSV_NAMES}) "names")`;
 
 /**
  * Builds one statement for the whole response: one row with the columns that `readResponseRow` reads. The plan was
@@ -141,7 +142,7 @@ function buildResponseRow(plan: Plan, rows: Sql, before: readonly Sql[], more: r
 /** For HEAD a function's result is discarded, but the function is called: it may fail, or set headers. */
 function rowCountColumn(plan: Plan): Sql {
   const isUnseen = plan.kind === "call" && plan.call.isScalar && plan.body.kind === "none";
-  return isUnseen ? sql`count(${ROW})` : sql`count(*)`;
+  return isUnseen ? sql`pg_catalog.count(${ROW})` : sql`pg_catalog.count(*)`;
 }
 
 function withCtes(tables: readonly Sql[], statement: Sql): Sql {
@@ -158,9 +159,10 @@ function guardColumns(all: readonly RowCountGuard[]): Sql[] {
 
 function totalColumn(total: TotalPlan, rows: SelectPlan): Sql {
   if (total.kind !== "counted") return sql`null`;
-  if (total.max === null && !rows.grouped) return sql`(select count(*)${fromClause(rows)}${whereClause(rows)})`;
+  if (total.max === null && !rows.grouped)
+    return sql`(select pg_catalog.count(*)${fromClause(rows)}${whereClause(rows)})`;
   const max = total.max === null ? NOTHING : sql` limit ${integer(total.max)}`;
-  return sql`(select count(*) from (${matchingRows(rows)}${max}) "_")`;
+  return sql`(select pg_catalog.count(*) from (${matchingRows(rows)}${max}) "_")`;
 }
 
 /** One empty row per matching row, to count. */
@@ -170,13 +172,13 @@ function matchingRows(rows: SelectPlan): Sql {
 
 /** Evaluated last, after functions and triggers. After its first use a setting is empty, not null. */
 function readSetting(name: string): Sql {
-  return sql`nullif(current_setting(${literal(name)}, true), '')`;
+  return sql`nullif(pg_catalog.current_setting(${literal(name)}, true), '')`;
 }
 
 /** The key of the written row as a JSON array, if one row was written. */
 function locationColumn(columns: readonly string[]): Sql {
-  const values = columns.map((name) => sql`row_to_json(${RESULT_CTE}.*)->>${literal(name)}`);
-  return sql`case when count(*) = 1 then (select json_build_array(${join(values, ", ")}) from ${RESULT_CTE}) end`;
+  const values = columns.map((name) => sql`pg_catalog.row_to_json(${RESULT_CTE}.*)${TO_MEMBER_TEXT}${literal(name)}`);
+  return sql`case when pg_catalog.count(*) = 1 then (select pg_catalog.json_build_array(${join(values, ", ")}) from ${RESULT_CTE}) end`;
 }
 
 const EXPLAIN_OPTIONS = {
@@ -199,8 +201,9 @@ function explainPrefix(format: ResponseFormat): Sql {
  */
 function guardColumn(guards: readonly RowCountGuard[]): Sql {
   const cases = guards.map(({ code, rows, count }) => {
-    const isWrong = rows === "exactly" ? sql`count(*) <> ${integer(count)}` : sql`count(*) > ${integer(count)}`;
-    return sql`when ${isWrong} then current_setting(${literal(`${code} `)} || count(*))`;
+    const isWrong =
+      rows === "exactly" ? sql`pg_catalog.count(*) <> ${integer(count)}` : sql`pg_catalog.count(*) > ${integer(count)}`;
+    return sql`when ${isWrong} then pg_catalog.current_setting(${literal(`${code} `)} || pg_catalog.count(*)::text)`;
   });
   return sql`case ${join(cases, " ")} end`;
 }
@@ -238,7 +241,7 @@ function positionColumn(rows: SelectPlan): Sql {
   const valuesOf = (row: string) => names.map((name) => identifier(row, name));
   const texts = valuesOf("last").map((value) => sql`${value}::text`);
   const isApart = sql`(${join(valuesOf("last"), ", ")}) is distinct from (${join(valuesOf("next"), ", ")})`;
-  const position = sql`case when ${isApart} then json_build_array(${join(texts, ", ")}) else '[]' end`;
+  const position = sql`case when ${isApart} then pg_catalog.json_build_array(${join(texts, ", ")}) else '[]' end`;
   return sql`(select ${position} from (${rowAt(limit - 1)}) "last", (${rowAt(limit)}) "next")`;
 
   function rowAt(offset: number): Sql {
@@ -262,10 +265,10 @@ function bodyColumn(body: BodyPlan): Sql {
     case "scalar":
       return jsonBody(identifier("_", SCALAR_COLUMN), body.of === "value", body.nulls);
     case "csv":
-      return sql`${CSV_HEADER} || chr(10) || ${CSV_LINES}`;
+      return sql`${CSV_HEADER} || pg_catalog.chr(10) || ${CSV_LINES}`;
     case "geojson": {
       const feature = sql`${identifier(body.schema, "st_asgeojson")}(${ROW})::json`;
-      return sql`json_build_object('type', 'FeatureCollection', 'features', coalesce(json_agg(${feature}), '[]'))`;
+      return sql`pg_catalog.json_build_object('type', 'FeatureCollection', 'features', coalesce(pg_catalog.json_agg(${feature}), '[]'))`;
     }
     case "aggregate": {
       const { routine, of, isBinary } = body;
@@ -278,26 +281,26 @@ function bodyColumn(body: BodyPlan): Sql {
       return textBody(sql`${qualifiedIdentifier(routine)}(${rows})`, isBinary);
     }
     case "value":
-      return textBody(sql`(array_agg(${identifier("_", SCALAR_COLUMN)}))[1]`, body.isBinary);
+      return textBody(sql`(pg_catalog.array_agg(${identifier("_", SCALAR_COLUMN)}))[1]`, body.isBinary);
   }
 }
 
 function jsonBody(value: Sql, isOne: boolean, nulls: "kept" | "stripped"): Sql {
-  const all = sql`json_agg(${value})`;
-  const json = nulls === "stripped" ? sql`json_strip_nulls(${all})` : all;
+  const all = sql`pg_catalog.json_agg(${value})`;
+  const json = nulls === "stripped" ? sql`pg_catalog.json_strip_nulls(${all})` : all;
   return isOne ? sql`coalesce(${json}->0, 'null')` : sql`coalesce(${json}, '[]')`;
 }
 
 /** Binary bodies are sent as hexadecimal, independent of `bytea_output`. */
 function textBody(value: Sql, isBinary: boolean): Sql {
-  return isBinary ? sql`encode(${value}, 'hex')` : value;
+  return isBinary ? sql`pg_catalog.encode(${value}, 'hex')` : value;
 }
 
 /** The text of one row in the body. */
 function rowText(body: StreamedPlan["body"]): Sql {
   if (body.kind === "csv") return CSV_LINE;
-  const json = sql`row_to_json(${ROW})`;
-  return body.nulls === "stripped" ? sql`json_strip_nulls(${json})` : json;
+  const json = sql`pg_catalog.row_to_json(${ROW})`;
+  return body.nulls === "stripped" ? sql`pg_catalog.json_strip_nulls(${json})` : json;
 }
 
 /** The frame of a streamed body, as `bodyColumn` builds it. */

@@ -27,6 +27,8 @@ import {
   ROW,
   type Sql,
   sql,
+  TO_MEMBER,
+  TO_MEMBER_TEXT,
   typeName,
 } from "./sql.ts";
 
@@ -50,11 +52,17 @@ const COMPARISON_OPERATORS: Readonly<Record<ComparisonName, Sql>> = {
   nxl: sql`&>`,
   adj: sql`-|-`,
 };
+/** `like` is a keyword. */
+const COMPARISON_OPERATOR_NAMES: typeof COMPARISON_OPERATORS = {
+  ...COMPARISON_OPERATORS,
+  like: sql`~~`,
+  ilike: sql`~~*`,
+};
 const SEARCH_FUNCTIONS: Readonly<Record<SearchOperator, Sql>> = {
-  fts: sql`to_tsquery`,
-  plfts: sql`plainto_tsquery`,
-  phfts: sql`phraseto_tsquery`,
-  wfts: sql`websearch_to_tsquery`,
+  fts: sql`pg_catalog.to_tsquery`,
+  plfts: sql`pg_catalog.plainto_tsquery`,
+  phfts: sql`pg_catalog.phraseto_tsquery`,
+  wfts: sql`pg_catalog.websearch_to_tsquery`,
 };
 const IS_VALUES = {
   null: sql`null`,
@@ -73,6 +81,8 @@ const AGGREGATE_FUNCTIONS: Readonly<Record<AggregateName, Sql>> = {
   min: sql`min`,
   max: sql`max`,
 };
+
+const PG_CATALOG = sql`pg_catalog.`;
 
 const ORDER_DIRECTIONS = { asc: sql` asc`, desc: sql` desc` };
 const NULLS_PLACEMENT = { first: sql` nulls first`, last: sql` nulls last` };
@@ -147,7 +157,7 @@ function spreadClause({ alias, form, subquery: selection }: SpreadJoin, { kind }
 function spreadArrays({ outputs }: SelectPlan, rows: Sql): Sql {
   const arrays = outputs.map((output) => {
     const name = identifier(output.kind === "all" ? "" : output.name);
-    return sql`coalesce(json_agg("_".${name}), '[]') as ${name}`;
+    return sql`coalesce(pg_catalog.json_agg("_".${name}), '[]') as ${name}`;
   });
   return sql`select ${join(arrays, ", ")} from (${rows}) "_"`;
 }
@@ -187,7 +197,8 @@ function buildPositivePredicate(where: WherePredicate): Sql {
       const value = operandSql(where.operand);
       const right =
         where.quantifier === null ? value : where.quantifier === "any" ? sql`any(${value})` : sql`all(${value})`;
-      const operator = operatorIn(where.operatorSchema, COMPARISON_OPERATORS[where.operator]);
+      const names = where.operatorSchema === null ? COMPARISON_OPERATORS : COMPARISON_OPERATOR_NAMES;
+      const operator = operatorIn(where.operatorSchema, names[where.operator]);
       return sql`${buildExpression(where.left)} ${operator} ${right}`;
     }
     case "in":
@@ -235,8 +246,8 @@ function rowDigest(outputs: readonly OutputColumn[]): Sql {
     outputs.map((output) => outputClause(output, "")),
     ", ",
   );
-  const text = sql`(select row_to_json(${ROW})::text from (select ${columns}) "_")`;
-  return sql`encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
+  const text = sql`(select pg_catalog.row_to_json(${ROW})::text from (select ${columns}) "_")`;
+  return sql`pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(${text}, 'UTF8')), 'hex')`;
 }
 
 /** Only a range that can exclude all rows is included, so that Postgres can use a join otherwise. */
@@ -253,12 +264,14 @@ function configurationName(language: string): string {
 function searchPredicate({
   left,
   convert,
+  schema,
   operator,
   language,
   operand: { parameter: slot },
 }: WherePredicate & { kind: "search" }): Sql {
   const configuration = language === null ? NOTHING : sql`${literal(configurationName(language))}, `;
-  const text = convert ? sql`to_tsvector(${configuration}${buildExpression(left)})` : buildExpression(left);
+  const toVector = sql`${schema ? PG_CATALOG : NOTHING}to_tsvector`;
+  const text = convert ? sql`${toVector}(${configuration}${buildExpression(left)})` : buildExpression(left);
   return sql`${text} @@ ${SEARCH_FUNCTIONS[operator]}(${configuration}${parameter(slot)})`;
 }
 
@@ -277,7 +290,9 @@ function positionOperandSql({ parameter: slot, type }: PositionOperand): Sql {
 
 /** Each text is converted by the function, if the type has one. */
 function listOperandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
-  return by === null ? parameter(slot) : sql`array(select ${catalogSql(by)}(unnest(${parameter(slot)}::text[])))`;
+  return by === null
+    ? parameter(slot)
+    : sql`array(select ${catalogSql(by)}(pg_catalog.unnest(${parameter(slot)}::text[])))`;
 }
 
 function buildExpression(value: ValueExpression): Sql {
@@ -287,13 +302,16 @@ function buildExpression(value: ValueExpression): Sql {
     case "one":
       return sql`1`;
     case "json":
-      return sql`${jsonValue(value.of, value.convert)}${join(value.path.map(jsonPathStep), "")}`;
+      return sql`${jsonValue(value.of, value.convert)}${join(
+        value.path.map((step, index) => jsonPathStep(step, value.path[index - 1])),
+        "",
+      )}`;
     case "represented":
       return sql`${catalogSql(value.by)}(${buildExpression(value.of)})`;
     case "cast":
       return sql`cast(${buildExpression(value.of)} as ${typeName(value.type)})`;
     case "aggregate":
-      return sql`${AGGREGATE_FUNCTIONS[value.name]}(${value.of ? buildExpression(value.of) : sql`*`})`;
+      return sql`${value.schema ? PG_CATALOG : NOTHING}${AGGREGATE_FUNCTIONS[value.name]}(${value.of ? buildExpression(value.of) : sql`*`})`;
     case "lookup":
       return sql`(select ${buildExpression(value.value)}${fromClause(value.from)}${whereClause(value.from)} limit 1)`;
     case "embedded":
@@ -302,13 +320,15 @@ function buildExpression(value: ValueExpression): Sql {
 }
 
 function jsonValue(value: ValueExpression, convert: boolean): Sql {
-  return convert ? sql`to_jsonb(${buildExpression(value)})` : buildExpression(value);
+  return convert ? sql`pg_catalog.to_jsonb(${buildExpression(value)})` : buildExpression(value);
 }
 
 /** Keys are part of the text, like column names, so that an index on the expression can be used. */
-function jsonPathStep({ arrow, key }: JsonPathStep): Sql {
+function jsonPathStep({ arrow, key }: JsonPathStep, previous: JsonPathStep | undefined): Sql {
   const step = typeof key === "number" ? integer(key) : literal(key);
-  return arrow === "->" ? sql`->${step}` : sql`->>${step}`;
+  // With a number only one of Postgres fits. A text has no members: Postgres's message names the operator as it is written.
+  if (typeof key === "number" || previous?.arrow === "->>") return arrow === "->" ? sql`->${step}` : sql`->>${step}`;
+  return sql`${arrow === "->" ? TO_MEMBER : TO_MEMBER_TEXT}${step}`;
 }
 
 /**
@@ -318,8 +338,8 @@ function jsonPathStep({ arrow, key }: JsonPathStep): Sql {
 function embeddedRows({ form, from }: ValueExpression & { kind: "embedded" }): Sql {
   const rows = buildSelect(from);
   return form === "object"
-    ? sql`(select row_to_json(${ROW}) from (${rows}) "_")`
-    : sql`(select coalesce(json_agg(${ROW}), '[]') from (${rows}) "_")`;
+    ? sql`(select pg_catalog.row_to_json(${ROW}) from (${rows}) "_")`
+    : sql`(select coalesce(pg_catalog.json_agg(${ROW}), '[]') from (${rows}) "_")`;
 }
 
 /** The row as a function argument. A row of a result is cast back to its type. */
@@ -398,6 +418,6 @@ function argumentRecord({ alias, isArray, parameters }: RoutineCall["arguments"]
   const columns = parameters.map(({ name, sqlType }) => sql`${identifier(name)} ${catalogSql(sqlType)}`);
   const as = sql`as ${identifier(alias)}`;
   const list = join(columns, ", ");
-  if (!isArray) return sql`json_to_record(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list})`;
-  return sql`(select * from json_to_recordset(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list}) limit 1) ${as}`;
+  if (!isArray) return sql`pg_catalog.json_to_record(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list})`;
+  return sql`(select * from pg_catalog.json_to_recordset(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list}) limit 1) ${as}`;
 }

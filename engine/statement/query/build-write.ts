@@ -21,6 +21,7 @@ import {
   qualifiedIdentifier,
   type Sql,
   sql,
+  TO_MEMBER,
 } from "./sql.ts";
 
 type TableChange = Exclude<ChangePlan, { readonly kind: "nested insert" }>;
@@ -56,9 +57,9 @@ function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumn
  * The number of inserted rows of an upsert: all rows minus those with a conflict. Needs no privilege and works for
  * views, which have no xmax.
  */
-const INSERTED_COUNT = sql`coalesce(nullif(current_setting('pgrst.inserted', true), '')::int, 0)`;
-const COUNT_UP = sql`set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::text, true) <> '0'`;
-const COUNT_DOWN = sql`set_config('pgrst.inserted', (${INSERTED_COUNT} - 1)::text, true) <> '-1'`;
+const INSERTED_COUNT = sql`coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0)`;
+const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::text, true) <> '0'`;
+const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} - 1)::text, true) <> '-1'`;
 
 function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan): Sql {
   const keys = join(
@@ -103,7 +104,7 @@ export function recordsFromItem(records: RecordsPlan): Sql {
   if (byColumn) return unnestedColumns(records);
   const as = identifier(alias);
   if (columns.length === 0)
-    return isArray ? sql`json_array_elements(${PAYLOAD_JSON}) as ${as}` : sql`(values (1)) as ${as}`;
+    return isArray ? sql`pg_catalog.json_array_elements(${PAYLOAD_JSON}) as ${as}` : sql`(values (1)) as ${as}`;
   const isPlain = columns.every(({ reader, missingValue }) => reader === null && missingValue === null);
   if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD_JSON}) as ${as}(${columnTypes(columns)})`;
   const values = columns.map((column, index) => sql`${recordValue(column, index)} as ${identifier(column.name)}`);
@@ -116,7 +117,7 @@ export function recordsFromItem(records: RecordsPlan): Sql {
  * as in PostgREST.
  */
 function eachRecord({ isArray, columns }: RecordsPlan): Sql {
-  const objects = isArray ? sql`json_array_elements(${PAYLOAD_JSON})` : sql`(select ${PAYLOAD_JSON})`;
+  const objects = isArray ? sql`pg_catalog.json_array_elements(${PAYLOAD_JSON})` : sql`(select ${PAYLOAD_JSON})`;
   const defaults = columns.flatMap(({ sqlType, missingValue }, index) =>
     missingValue ? [sql`${buildDefault(missingValue)}::${catalogSql(sqlType)} as ${defaultName(index)}`] : [],
   );
@@ -132,7 +133,9 @@ function defaultName(index: number): Sql {
 function unnestedColumns({ alias, columns }: RecordsPlan): Sql {
   const names = columns.map(({ name }) => identifier(name));
   const arrays = columns.map(({ name, element }) => columnArrayParameter(name, element!));
-  const rows = (as: Sql) => sql`unnest(${join(arrays, ", ")}) as ${as}(${join(names, ", ")})`;
+  // Of several arrays, `unnest` is syntax, which has no schema and cannot be shadowed.
+  const unnest = arrays.length > 1 ? sql`unnest` : sql`pg_catalog.unnest`;
+  const rows = (as: Sql) => sql`${unnest}(${join(arrays, ", ")}) as ${as}(${join(names, ", ")})`;
   if (columns.every(({ element }) => element!.cast === null)) return rows(identifier(alias));
   const values = columns.map(({ name, element }) => {
     const { cast } = element!;
@@ -145,8 +148,8 @@ function columnArrayParameter(name: string, { sqlType, isJson }: ArrayElementPla
   return sql`${parameter({ kind: "column", name, isJson })}::${catalogSql(sqlType)}[]`;
 }
 
-const TO_ROW = sql`json_to_record`;
-const TO_ROWS = sql`json_to_recordset`;
+const TO_ROW = sql`pg_catalog.json_to_record`;
+const TO_ROWS = sql`pg_catalog.json_to_recordset`;
 
 function columnTypes(columns: readonly RecordColumn[]): Sql {
   const types = columns.map(
@@ -160,7 +163,7 @@ function recordValue({ name, sqlType, reader, missingValue }: RecordColumn, inde
   const column = identifier("row", name);
   const value = reader ? readJsonValue(reader, sqlType, column) : column;
   if (!missingValue) return value;
-  const isAbsent = sql`"each"."json"->${literal(name)} is null`;
+  const isAbsent = sql`"each"."json"${TO_MEMBER}${literal(name)} is null`;
   return sql`case when ${isAbsent} then "each".${defaultName(index)} else ${value} end`;
 }
 
@@ -168,7 +171,7 @@ export function buildDefault(missingValue: ColumnDefaultPlan): Sql {
   if (missingValue.kind === "expression") return sql`(${catalogSql(missingValue.text)})`;
   const { table, column } = missingValue;
   const name = literal(compile(qualifiedIdentifier(table)).text);
-  return sql`nextval(pg_get_serial_sequence(${name}, ${literal(column)}))`;
+  return sql`pg_catalog.nextval(pg_catalog.pg_get_serial_sequence(${name}, ${literal(column)}))`;
 }
 
 /** The JSON value converted to the type. */
@@ -177,17 +180,17 @@ function readJsonValue(reader: JsonReader, sqlType: string, json: Sql): Sql {
   const { schema, isList } = reader;
   const as = sql`::${catalogSql(sqlType)}`;
   // Other JSON values are read by the type's input function, or are null.
-  const asText = sql`(${json} #>> '{}')${as}`;
+  const asText = sql`(${json} operator(pg_catalog.#>>) '{}')${as}`;
   if (!isList)
-    return sql`case json_typeof(${json}) when 'object' then ${jsonToHstore(schema, json)}${as} else ${asText} end`;
+    return sql`case pg_catalog.json_typeof(${json}) when 'object' then ${jsonToHstore(schema, json)}${as} else ${asText} end`;
   const item = identifier("item", "json");
-  const itemText = sql`(${item} #>> '{}')::${identifier(schema, "hstore")}`;
-  const value = sql`case json_typeof(${item}) when 'object' then ${jsonToHstore(schema, item)} else ${itemText} end`;
-  const items = sql`array(select ${value} from json_array_elements(${json}) as "item"("json"))`;
-  return sql`case json_typeof(${json}) when 'array' then ${items}${as} else ${asText} end`;
+  const itemText = sql`(${item} operator(pg_catalog.#>>) '{}')::${identifier(schema, "hstore")}`;
+  const value = sql`case pg_catalog.json_typeof(${item}) when 'object' then ${jsonToHstore(schema, item)} else ${itemText} end`;
+  const items = sql`array(select ${value} from pg_catalog.json_array_elements(${json}) as "item"("json"))`;
+  return sql`case pg_catalog.json_typeof(${json}) when 'array' then ${items}${as} else ${asText} end`;
 }
 
 function jsonToHstore(schema: string, json: Sql): Sql {
-  const pairs = sql`coalesce(array_agg("key"), '{}'), coalesce(array_agg("value"), '{}')`;
-  return sql`(select ${identifier(schema, "hstore")}(${pairs}) from json_each_text(${json}))`;
+  const pairs = sql`coalesce(pg_catalog.array_agg("key"), '{}'), coalesce(pg_catalog.array_agg("value"), '{}')`;
+  return sql`(select ${identifier(schema, "hstore")}(${pairs}) from pg_catalog.json_each_text(${json}))`;
 }

@@ -64,6 +64,13 @@ export function operatorIn(schema: string | null, operator: Sql): Sql {
   return schema === null ? operator : sql`operator(${identifier(schema)}.${operator})`;
 }
 
+/**
+ * `->` and `->>` of json and jsonb with a key: for a key, which is a literal without a type, Postgres prefers any operator whose operands
+ * are both json.
+ */
+export const TO_MEMBER: Sql = sql` operator(pg_catalog.->) `;
+export const TO_MEMBER_TEXT: Sql = sql` operator(pg_catalog.->>) `;
+
 /** Safe for both values of `standard_conforming_strings`. */
 export function literal(text: string): Sql {
   const quoted = `'${text.replaceAll("'", "''")}'`;

@@ -12,7 +12,7 @@ beforeAll(async () => {
       language sql immutable as $$ select (state || '\\x01')::api."application/x-bytes" $$;
     create aggregate api.as_bytes(anyelement) (sfunc = private.bytes_step, stype = api."application/x-bytes", initcond = '\\x00');
     do $$ begin
-      execute format('alter role anon in database %I set bytea_output = escape', current_database());
+      execute pg_catalog.format('alter role anon in database %I set bytea_output = escape', pg_catalog.current_database());
     end $$;
   `);
 });
@@ -31,7 +31,9 @@ describe("a response body is", () => {
 
   test("one object", async () => {
     const intent = ids(eq("id", "5"));
-    expect(museum.text(intent, object("kept"))).toContain(`select coalesce(json_agg("_".*)->0, 'null'), count(*)`);
+    expect(museum.text(intent, object("kept"))).toContain(
+      `select coalesce(pg_catalog.json_agg("_".*)->0, 'null'), pg_catalog.count(*)`,
+    );
     expect(await bodyOf(intent, object("kept"))).toBe('{"id":5,"mood":null}');
     expect(await bodyOf(intent, object("stripped"))).toBe('{"id":5}');
   });
@@ -45,7 +47,7 @@ describe("a response body is", () => {
 
   test("empty if only the counts are requested", async () => {
     const intent = read("works", { select: [column("id"), relation("artists", columns("name"))] }, { count: "exact" });
-    expect(museum.text(intent, { includesBody: false })).toMatch(/^select null, count\(\*\), null, /);
+    expect(museum.text(intent, { includesBody: false })).toMatch(/^select null, pg_catalog\.count\(\*\), null, /);
     expect(await museum.run(intent, { includesBody: false })).toMatchObject({ body: null, rowCount: 7, total: 7 });
   });
 
@@ -55,8 +57,8 @@ describe("a response body is", () => {
       answering("", {
         with: `"page" as (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1)`,
         body:
-          `(select coalesce(string_agg("name", ','), '') from (select json_object_keys(row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first") "names") ` +
-          `|| chr(10) || coalesce(string_agg(substring(("_".*)::text, 2, length(("_".*)::text) - 2), chr(10)), '')`,
+          `(select coalesce(pg_catalog.string_agg("name", ','), '') from (select pg_catalog.json_object_keys(pg_catalog.row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first") "names") ` +
+          `|| pg_catalog.chr(10) || coalesce(pg_catalog.string_agg(pg_catalog.substring(("_".*)::text, 2, pg_catalog.length(("_".*)::text) - 2), pg_catalog.chr(10)), '')`,
       }).replace('from () "_"', 'from "page" "_"'),
     );
     expect(await bodyOf(intent, media("text/csv"))).toBe('id,title\n1,"Water Lilies"\n2,"Impression, Sunrise"');
@@ -68,7 +70,9 @@ describe("a response body is", () => {
   test("the result of an aggregate of the table", async () => {
     const intent = read("works", { where: [compare("id", "lt", "3")] });
     const label = media("application/vnd.museum.label");
-    expect(museum.text(intent, label)).toMatch(/^select "api"."works_label"\(\("_"\.\*\)::"api"."works"\), count/);
+    expect(museum.text(intent, label)).toMatch(
+      /^select "api"."works_label"\(\("_"\.\*\)::"api"."works"\), pg_catalog\.count/,
+    );
     expect(await bodyOf(intent, label)).toBe("labels:Water Lilies;Impression, Sunrise;");
     expect(await bodyOf(call("all_works", {}, { where: [eq("id", "7")] }), label)).toBe("labels:Fragment;");
   });
@@ -81,7 +85,7 @@ describe("a response body is", () => {
   test("the result of a function, if it has that type", async () => {
     expect(await bodyOf(call("page"), media("text/html"))).toBe("<h1>Museum</h1>");
     expect(museum.text(call("page"), media("text/html"))).toContain(
-      `select (array_agg("_"."pgrst_scalar"))[1], count(*)`,
+      `select (pg_catalog.array_agg("_"."pgrst_scalar"))[1], pg_catalog.count(*)`,
     );
   });
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
     create sequence api.calls;
     grant usage on sequence api.calls to anon;
     create function api.counted_calls() returns table (n bigint) language sql volatile
-      as $$ select nextval('api.calls') from generate_series(1, 3) $$;
+      as $$ select pg_catalog.nextval('api.calls') from pg_catalog.generate_series(1, 3) $$;
     create function api.in_order() returns setof api.works language sql stable
       as $$ select * from api.works order by artist_id desc nulls last, id $$;
     create function api."arguments"(id int) returns setof api.countries language sql stable as $$ select * from api.countries $$;
@@ -25,8 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-const VALUE = `coalesce(json_agg("_"."pgrst_scalar")->0, 'null')`;
-const VALUES = `coalesce(json_agg("_"."pgrst_scalar"), '[]')`;
+const VALUE = `coalesce(pg_catalog.json_agg("_"."pgrst_scalar")->0, 'null')`;
+const VALUES = `coalesce(pg_catalog.json_agg("_"."pgrst_scalar"), '[]')`;
 const raw = (name: string, type: "text" | "xml" | "bytea", body: Buffer): CallIntent => ({
   ...call(name),
   argument: { kind: "raw", type, body },
@@ -51,7 +51,7 @@ describe("a function is called", () => {
     const intent = post("add", { a: 1, b: 2 });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "add".* from json_to_record($1::json) as "arguments"("a" integer, "b" integer), ` +
+        `select "add".* from pg_catalog.json_to_record($1::json) as "arguments"("a" integer, "b" integer), ` +
           `lateral (select "api"."add"("a" := "arguments"."a", "b" := "arguments"."b") as "pgrst_scalar") as "add"`,
         { body: VALUE },
       ),
@@ -135,11 +135,11 @@ describe("the result of a function", () => {
   });
 
   test("is returned as it is, and a set of values as an array", () => {
-    expect(museum.text(call("series", { up_to: "2" }))).toContain(`select ${VALUES}, count(*)`);
+    expect(museum.text(call("series", { up_to: "2" }))).toContain(`select ${VALUES}, pg_catalog.count(*)`);
     expect(museum.text(call("one_work", { id: "1" }))).toContain(
-      `select coalesce(json_agg("_".*)->0, 'null'), count(*)`,
+      `select coalesce(pg_catalog.json_agg("_".*)->0, 'null'), pg_catalog.count(*)`,
     );
-    expect(museum.text(call("all_works"))).toContain(`select ${JSON_ROWS}, count(*)`);
+    expect(museum.text(call("all_works"))).toContain(`select ${JSON_ROWS}, pg_catalog.count(*)`);
   });
 
   test("has rows that are filtered, ordered, limited, selected and embedded like a table's", async () => {
@@ -174,7 +174,7 @@ describe("the result of a function", () => {
     expect(museum.text(intent)).toBe(
       answering(`select "int8".* from "result" as "int8" limit 1`, {
         with: `"result" as (select "int8".* from "api"."counted_calls"() as "int8")`,
-        total: `(select count(*) from "result" as "int8")`,
+        total: `(select pg_catalog.count(*) from "result" as "int8")`,
       }),
     );
     expect(await museum.run(intent)).toMatchObject({ rowCount: 1, total: 3 });
@@ -224,7 +224,7 @@ describe("a function that takes a row", () => {
 
   test("gets the row first, and the other arguments by name", async () => {
     expect(museum.text(withRow("labelled", { prefix: ">" }, "1"))).toContain(
-      `from "api"."works" as "row", json_to_record($1::json) as "arguments"("prefix" text), ` +
+      `from "api"."works" as "row", pg_catalog.json_to_record($1::json) as "arguments"("prefix" text), ` +
         `lateral (select "api"."labelled"("row".*, "prefix" := "arguments"."prefix") as "pgrst_scalar") as "labelled" ` +
         `where "row"."id" = $2`,
     );

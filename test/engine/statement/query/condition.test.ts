@@ -57,22 +57,25 @@ describe("a condition is compiled", () => {
     [filter("on_show", { kind: "is", value: "unknown" }), `"works"."on_show" is unknown`],
     [
       filter("title", { kind: "search", operator: "fts", language: null, value: "cat" }),
-      `to_tsvector("works"."title") @@ to_tsquery($1)`,
+      `pg_catalog.to_tsvector("works"."title") @@ pg_catalog.to_tsquery($1)`,
     ],
     [
       filter("title", { kind: "search", operator: "plfts", language: "english", value: "cat" }),
-      `to_tsvector('english', "works"."title") @@ plainto_tsquery('english', $1)`,
+      `pg_catalog.to_tsvector('english', "works"."title") @@ pg_catalog.plainto_tsquery('english', $1)`,
     ],
     [
       filter("title", { kind: "search", operator: "phfts", language: null, value: "cat" }),
-      `to_tsvector("works"."title") @@ phraseto_tsquery($1)`,
+      `pg_catalog.to_tsvector("works"."title") @@ pg_catalog.phraseto_tsquery($1)`,
     ],
     [
       filter("title", { kind: "search", operator: "wfts", language: null, value: "cat" }),
-      `to_tsvector("works"."title") @@ websearch_to_tsquery($1)`,
+      `pg_catalog.to_tsvector("works"."title") @@ pg_catalog.websearch_to_tsquery($1)`,
     ],
-    [eq(field("details", "size", { arrow: "->>", key: "width" }), "90"), `"works"."details"->'size'->>'width' = $1`],
-    [eq(field("tags", 0), '"a"'), `to_jsonb("works"."tags")->0 = $1`],
+    [
+      eq(field("details", "size", { arrow: "->>", key: "width" }), "90"),
+      `"works"."details" operator(pg_catalog.->) 'size' operator(pg_catalog.->>) 'width' = $1`,
+    ],
+    [eq(field("tags", 0), '"a"'), `pg_catalog.to_jsonb("works"."tags")->0 = $1`],
     [
       {
         kind: "or",
@@ -90,7 +93,7 @@ describe("a condition is compiled", () => {
   test("on a tsvector without a conversion", () => {
     const where = filter("search", { kind: "search", operator: "fts", language: "english", value: "cat" });
     expect(museum.text(read("documents", { select: columns("id"), where: [where] }))).toContain(
-      `where "documents"."search" @@ to_tsquery('english', $1)`,
+      `where "documents"."search" @@ pg_catalog.to_tsquery('english', $1)`,
     );
   });
 
@@ -99,7 +102,7 @@ describe("a condition is compiled", () => {
     expect(text(eq("shade", "#ff0000"))).toContain(`where "colours"."shade" = tools.shade_from_text($1)`);
     const list = filter("shade", { kind: "in", values: ["#ff0000", "#00ff00"] });
     expect(text(list)).toContain(
-      `where "colours"."shade" = any(array(select tools.shade_from_text(unnest($1::text[]))))`,
+      `where "colours"."shade" = any(array(select tools.shade_from_text(pg_catalog.unnest($1::text[]))))`,
     );
     expect(await ids("colours", list)).toEqual([1, 2]);
   });
@@ -168,7 +171,7 @@ describe("a row as a whole", () => {
 
   test("is identified by the digest of its selected columns, as in the body", async () => {
     expect(museum.text(withDigest([]))).toContain(
-      `where encode(sha256(convert_to((select row_to_json("_".*)::text from ` +
+      `where pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to((select pg_catalog.row_to_json("_".*)::text from ` +
         `(select "works"."id", "works"."title" as "name") "_"), 'UTF8')), 'hex') = any($1)`,
     );
     const all = (await museum.rows(read("works", { select }))) as object[];

@@ -103,7 +103,7 @@ describe("hostile text in any part of an intent", () => {
       });
     }
     expect(codes).toContain("42703");
-    const { rows } = await museum.owner.query("select count(*)::int as rows from api.works");
+    const { rows } = await museum.owner.query("select pg_catalog.count(*)::int as rows from api.works");
     expect(rows).toEqual([{ rows: 7 }]);
   });
 });

@@ -15,10 +15,10 @@ beforeAll(async () => {
   museum = await openMuseum(`
     create table api.paints (id int primary key, hue text not null, price numeric, year int not null);
     insert into api.paints
-      select i, chr(97 + i % 5), case when i % 4 > 0 then i % 3 + 0.5 end, 2000 + i % 7 from generate_series(1, 40) i;
+      select i, pg_catalog.chr(97 + i % 5), case when i % 4 > 0 then i % 3 + 0.5 end, 2000 + i % 7 from pg_catalog.generate_series(1, 40) i;
     create function api.paint_label(p api.paints) returns text stable language sql return p.hue || p.year;
     alter function api.paint_label(api.paints) rename to label;
-    create view api.hues as select hue, count(*) as paints from api.paints group by hue;
+    create view api.hues as select hue, pg_catalog.count(*) as paints from api.paints group by hue;
     create function api.paints_since(since int) returns setof api.paints stable language sql
       begin atomic select * from api.paints where year >= since; end;
     grant select on all tables in schema api to anon;
@@ -67,7 +67,7 @@ const place = (values: readonly string[], order: string, limit: number) => {
   const tuple = (row: string) => `(${names.map((name) => `"${row}"."${name}"`).join(", ")})`;
   const texts = names.map((name) => `"last"."${name}"::text`).join(", ");
   return (
-    `(select case when ${tuple("last")} is distinct from ${tuple("next")} then json_build_array(${texts}) else '[]' end ` +
+    `(select case when ${tuple("last")} is distinct from ${tuple("next")} then pg_catalog.json_build_array(${texts}) else '[]' end ` +
     `from ${rowAt(limit - 1)} "last", ${rowAt(limit)} "next")`
   );
 };
@@ -138,7 +138,7 @@ describe("a page by cursor", () => {
       `select "paints".* from "api"."paints" as "paints" where ${year} > $1 and ${id} > $2 order by ${id} limit 3`,
     );
     expect(museum.text(behind(intent, ["7"]))).toContain(
-      `(select count(*) from "api"."paints" as "paints" where ${year} > $1), `,
+      `(select pg_catalog.count(*) from "api"."paints" as "paints" where ${year} > $1), `,
     );
     expect(await museum.run(behind(intent, ["7"]))).toMatchObject({ rowCount: 2, total: 17 });
   });

@@ -50,7 +50,7 @@ describe("a total", () => {
     );
     const where = `where "works"."year" > $1 and exists (select 1 from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id")`;
     expect(museum.text(intent)).toContain(
-      `count(*), (select count(*) from "api"."works" as "works" ${where}), nullif(`,
+      `pg_catalog.count(*), (select pg_catalog.count(*) from "api"."works" as "works" ${where}), nullif(`,
     );
     expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
@@ -63,7 +63,7 @@ describe("a total", () => {
   test("is counted no further than an estimate needs", async () => {
     const intent = read("numbers", { select: columns("n") }, { count: "estimated" });
     expect(museum.text(intent, { maxRows: 10 })).toContain(
-      `(select count(*) from (select 1 from "api"."numbers" as "numbers" limit 11) "_")`,
+      `(select pg_catalog.count(*) from (select 1 from "api"."numbers" as "numbers" limit 11) "_")`,
     );
     expect(await museum.run(intent, { maxRows: 10 })).toMatchObject({ rowCount: 10, total: 11 });
   });
@@ -99,8 +99,8 @@ describe("streamed rows", () => {
   test("are a text each, with the values for the whole response beside it", async () => {
     const query = buildRowsQuery(longPlanOf({ ...some, count: "exact" }));
     expect(query.text).toBe(
-      `select row_to_json("_".*), (select count(*) from "api"."works" as "works" where "works"."id" < $1), ` +
-        "(select nullif(current_setting('response.headers', true), '')), (select nullif(current_setting('response.status', true), '')) " +
+      `select pg_catalog.row_to_json("_".*), (select pg_catalog.count(*) from "api"."works" as "works" where "works"."id" < $1), ` +
+        "(select nullif(pg_catalog.current_setting('response.headers', true), '')), (select nullif(pg_catalog.current_setting('response.status', true), '')) " +
         `from (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1 order by "works"."id") "_"`,
     );
     expect(await museum.lines(query, some)).toEqual([
@@ -136,7 +136,7 @@ describe("streamed rows", () => {
   test("have the headers that a function sets with the first row", async () => {
     await museum.owner.query(`
       create function api.speaking() returns setof api.works language plpgsql stable as $$ begin
-        perform set_config('response.status', '299', true);
+        perform pg_catalog.set_config('response.status', '299', true);
         return query select * from api.works;
       end $$;
       grant execute on function api.speaking to anon`);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   museum = await openMuseum(`
     create table api."_" ("_" int primary key, "result" text, "page" text);
     insert into api."_" values (1, 'r', 'p');
-    create view api.doubled_artists as select a.id, a.name from api.artists a, generate_series(1, 2);
+    create view api.doubled_artists as select a.id, a.name from api.artists a, pg_catalog.generate_series(1, 2);
     create table api.deep_works (id int primary key, works int references api.works, works_1 int references api.works);
     insert into api.deep_works values (1, 1, 2);
     grant select on all tables in schema api to anon;
@@ -58,8 +58,8 @@ describe("a SELECT statement", () => {
     expect(museum.text(intent)).toBe(
       answering(
         `select "works"."id", "works"."shouted", cast("works"."year" as "text") as "when", ` +
-          `"works"."details"->'size'->> E'it''s \\\\' as "it's \\", to_jsonb("works"."tags")->0 as "tags", ` +
-          `"works"."details"->'media'->0->>-1 as "media" from "api"."works" as "works" where "works"."id" = $1`,
+          `"works"."details" operator(pg_catalog.->) 'size' operator(pg_catalog.->>)  E'it''s \\\\' as "it's \\", pg_catalog.to_jsonb("works"."tags")->0 as "tags", ` +
+          `"works"."details" operator(pg_catalog.->) 'media'->0->>-1 as "media" from "api"."works" as "works" where "works"."id" = $1`,
       ),
     );
     expect(await museum.rows(intent)).toEqual([
@@ -95,8 +95,8 @@ describe("an embedded relation", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "works"."title", (select row_to_json("_".*) from (select "artists_1"."name", ` +
-          `(select row_to_json("_".*) from (select "countries_2"."name" from "api"."countries" as "countries_2" ` +
+        `select "works"."title", (select pg_catalog.row_to_json("_".*) from (select "artists_1"."name", ` +
+          `(select pg_catalog.row_to_json("_".*) from (select "countries_2"."name" from "api"."countries" as "countries_2" ` +
           `where "countries_2"."code" = "artists_1"."country") "_") as "countries" from "api"."artists" as "artists_1" ` +
           `where "artists_1"."id" = "works"."artist_id") "_") as "artists" from "api"."works" as "works" ` +
           `where "works"."id" > $1 order by "works"."id"`,
@@ -118,7 +118,7 @@ describe("an embedded relation", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "artists"."name", (select coalesce(json_agg("_".*), '[]') from (select "works_1"."title" from "api"."works" as "works_1" ` +
+        `select "artists"."name", (select coalesce(pg_catalog.json_agg("_".*), '[]') from (select "works_1"."title" from "api"."works" as "works_1" ` +
           `where "works_1"."artist_id" = "artists"."id" and "works_1"."year" > $1 order by "works_1"."year" desc nulls last limit 1) "_") ` +
           `as "late" from "api"."artists" as "artists" where "artists"."id" < $2`,
       ),
@@ -136,7 +136,7 @@ describe("an embedded relation", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "exhibitions"."id", (select coalesce(json_agg("_".*), '[]') from (select "works"."id" from "api"."works" as "works" ` +
+        `select "exhibitions"."id", (select coalesce(pg_catalog.json_agg("_".*), '[]') from (select "works"."id" from "api"."works" as "works" ` +
           `join "api"."exhibits" as "exhibits" on "exhibits"."work_id" = "works"."id" where "exhibits"."exhibition_id" = "exhibitions"."id") "_") ` +
           `as "works" from "api"."exhibitions" as "exhibitions" where "exhibitions"."id" = $1`,
       ),
@@ -151,8 +151,8 @@ describe("an embedded relation", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select (select row_to_json("_".*) from (select "works_1"."title" from "api"."masterpiece"("artists".*) as "works_1" limit 1) "_") as "masterpiece", ` +
-          `(select coalesce(json_agg("_".*), '[]') from (select "works_1"."id" from "api"."shown_works"("artists".*) as "works_1") "_") as "shown_works" ` +
+        `select (select pg_catalog.row_to_json("_".*) from (select "works_1"."title" from "api"."masterpiece"("artists".*) as "works_1" limit 1) "_") as "masterpiece", ` +
+          `(select coalesce(pg_catalog.json_agg("_".*), '[]') from (select "works_1"."id" from "api"."shown_works"("artists".*) as "works_1") "_") as "shown_works" ` +
           `from "api"."artists" as "artists" where "artists"."id" = $1`,
       ),
     );
@@ -194,7 +194,7 @@ describe("an embedded relation", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "works"."id", (select row_to_json("_".*) from (select "artists_1"."name", (select row_to_json("_".*) from ` +
+        `select "works"."id", (select pg_catalog.row_to_json("_".*) from (select "artists_1"."name", (select pg_catalog.row_to_json("_".*) from ` +
           `(select "countries_2"."name" from "api"."countries" as "countries_2" where "countries_2"."code" = "artists_1"."country" and "countries_2"."code" = $1) "_") as "countries" ` +
           `from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id" and exists (select 1 from "api"."countries" as "countries_2" ` +
           `where "countries_2"."code" = "artists_1"."country" and "countries_2"."code" = $1)) "_") as "artists" from "api"."works" as "works" ` +
@@ -302,7 +302,7 @@ describe("a spread relation", () => {
     expect(museum.text(intent)).toBe(
       answering(
         `select "works"."id", "spread_1"."c1" as "name", "spread_1"."c2" as "land", "spread_1"."c3" as "works" from "api"."works" as "works" ` +
-          `left join lateral (select "artists_1"."name" as "c1", "spread_2"."c1" as "c2", (select coalesce(json_agg("_".*), '[]') from ` +
+          `left join lateral (select "artists_1"."name" as "c1", "spread_2"."c1" as "c2", (select coalesce(pg_catalog.json_agg("_".*), '[]') from ` +
           `(select "works_2"."id" from "api"."works" as "works_2" where "works_2"."artist_id" = "artists_1"."id") "_") as "c3" ` +
           `from "api"."artists" as "artists_1" left join lateral (select "countries_2"."name" as "c1" from "api"."countries" as "countries_2" ` +
           `where "countries_2"."code" = "artists_1"."country") as "spread_2" on true where "artists_1"."id" = "works"."artist_id") as "spread_1" on true ` +
@@ -341,7 +341,7 @@ describe("a spread relation", () => {
       orders: [at("works", [term("year")])],
     });
     expect(museum.text(intent)).toContain(
-      `left join lateral (select coalesce(json_agg("_"."c1"), '[]') as "c1", coalesce(json_agg("_"."c2"), '[]') as "c2" from (select "works_1"."title" as "c1"`,
+      `left join lateral (select coalesce(pg_catalog.json_agg("_"."c1"), '[]') as "c1", coalesce(pg_catalog.json_agg("_"."c2"), '[]') as "c2" from (select "works_1"."title" as "c1"`,
     );
     expect(await museum.rows(intent)).toEqual([
       { id: 1, title: ["Impression, Sunrise", "Water Lilies"], year: [1872, 1906] },
@@ -374,7 +374,7 @@ describe("aggregates", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "works"."artist_id" as "by", count(*) as "count", cast(sum("works"."price") as "text") as "sum" ` +
+        `select "works"."artist_id" as "by", pg_catalog.count(*) as "count", cast(pg_catalog.sum("works"."price") as "text") as "sum" ` +
           `from "api"."works" as "works" group by 1 order by "works"."artist_id" nulls last limit 2`,
       ),
     );
@@ -416,7 +416,7 @@ describe("aggregates", () => {
     });
     expect(museum.text(intent)).toBe(
       answering(
-        `select count(*) as "count", "spread_1"."c1" as "country", min("spread_1"."c2") as "min", count("spread_1"."c3") as "artists" ` +
+        `select pg_catalog.count(*) as "count", "spread_1"."c1" as "country", pg_catalog.min("spread_1"."c2") as "min", pg_catalog.count("spread_1"."c3") as "artists" ` +
           `from "api"."works" as "works" left join lateral (select "artists_1"."country" as "c1", "artists_1"."born" as "c2", 1 as "c3" ` +
           `from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id") as "spread_1" on true group by 2 order by "spread_1"."c1" nulls last`,
       ),

@@ -32,9 +32,9 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-const UP = `set_config('pgrst.inserted', (coalesce(nullif(current_setting('pgrst.inserted', true), '')::int, 0) + 1)::text, true) <> '0'`;
-const DOWN = `set_config('pgrst.inserted', (coalesce(nullif(current_setting('pgrst.inserted', true), '')::int, 0) - 1)::text, true) <> '-1'`;
-const INSERTED = `nullif(current_setting('pgrst.inserted', true), '')`;
+const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) + 1)::text, true) <> '0'`;
+const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) - 1)::text, true) <> '-1'`;
+const INSERTED = `nullif(pg_catalog.current_setting('pgrst.inserted', true), '')`;
 const OBJECT = { kind: "object", type: "x/object", nulls: "kept" } as const;
 
 /** The statement of a write of which nobody wants to see the rows. */
@@ -47,7 +47,7 @@ describe("an insert", () => {
     expect(museum.text(intent)).toBe(
       answering(`select "items"."name", "items"."quantity", "items"."note" from "result" as "items"`, {
         with:
-          `"result" as (insert into "api"."items" ("name") select "payload"."name" from json_to_record($1::json) as "payload"("name" text) ` +
+          `"result" as (insert into "api"."items" ("name") select "payload"."name" from pg_catalog.json_to_record($1::json) as "payload"("name" text) ` +
           `returning "items"."name", "items"."quantity", "items"."note")`,
         more: "null, null",
       }),
@@ -65,7 +65,7 @@ describe("an insert", () => {
       order: [term("id", { direction: "desc" })],
     });
     expect(museum.text(intent)).toContain(
-      `from json_to_recordset($1::json) as "payload"("id" integer, "title" text, "artist_id" integer)`,
+      `from pg_catalog.json_to_recordset($1::json) as "payload"("id" integer, "title" text, "artist_id" integer)`,
     );
     expect(await museum.rows(intent)).toEqual([
       { title: "B", artists: null, maker: null },
@@ -102,7 +102,7 @@ describe("an insert", () => {
     const intent = insert("append_only", { id: 1, entry: "x" }, {}, { returned: "nothing" });
     expect(museum.text(intent)).toBe(
       quietly(
-        `insert into "api"."append_only" ("id", "entry") select "payload"."id", "payload"."entry" from json_to_record($1::json) as "payload"("id" integer, "entry" text) returning 1`,
+        `insert into "api"."append_only" ("id", "entry") select "payload"."id", "payload"."entry" from pg_catalog.json_to_record($1::json) as "payload"("id" integer, "entry" text) returning 1`,
       ),
     );
     expect(await museum.run(intent)).toMatchObject({ rowCount: 1, body: null });
@@ -114,8 +114,8 @@ describe("an insert", () => {
     expect(museum.text(intent)).toBe(
       quietly(
         `insert into "api"."exhibits" ("exhibition_id", "work_id") select "payload"."exhibition_id", "payload"."work_id" from ` +
-          `json_to_record($1::json) as "payload"("exhibition_id" integer, "work_id" integer) returning "exhibits"."exhibition_id", "exhibits"."work_id"`,
-        `case when count(*) = 1 then (select json_build_array(row_to_json("result".*)->>'exhibition_id', row_to_json("result".*)->>'work_id') from "result") end, null`,
+          `pg_catalog.json_to_record($1::json) as "payload"("exhibition_id" integer, "work_id" integer) returning "exhibits"."exhibition_id", "exhibits"."work_id"`,
+        `case when pg_catalog.count(*) = 1 then (select pg_catalog.json_build_array(pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'exhibition_id', pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'work_id') from "result") end, null`,
       ),
     );
     expect((await museum.run(intent)).location).toEqual(["3", "7"]);
@@ -129,7 +129,9 @@ describe("an insert", () => {
 
   test("of objects without keys inserts rows of defaults, and of an empty array none", async () => {
     expect(museum.text(insert("only_key", [{}], {}, { returned: "nothing" }))).toBe(
-      quietly(`insert into "api"."only_key" select from json_array_elements($1::json) as "payload" returning 1`),
+      quietly(
+        `insert into "api"."only_key" select from pg_catalog.json_array_elements($1::json) as "payload" returning 1`,
+      ),
     );
     expect(museum.text(insert("only_key", {}, {}, { returned: "nothing" }))).toBe(
       quietly(`insert into "api"."only_key" select from (values (1)) as "payload" returning 1`),
@@ -143,11 +145,11 @@ describe("an insert", () => {
     const rows = [{ id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" }, { id: 91 }];
     const intent = insert("defaults", rows, { order: [term("id")] }, { missingAsDefault: true });
     expect(museum.text(intent)).toContain(
-      `from (select case when "each"."json"->'id' is null then "each"."default_1" else "row"."id" end as "id", ` +
-        `case when "each"."json"->'a' is null then "each"."default_2" else "row"."a" end as "a", `,
+      `from (select case when "each"."json" operator(pg_catalog.->) 'id' is null then "each"."default_1" else "row"."id" end as "id", ` +
+        `case when "each"."json" operator(pg_catalog.->) 'a' is null then "each"."default_2" else "row"."a" end as "a", `,
     );
     expect(museum.text(intent)).toContain(
-      `(select "json", nextval(pg_get_serial_sequence('"api"."defaults"', 'id'))::integer as "default_1", ((1 + 1))::integer as "default_2", `,
+      `(select "json", pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"api"."defaults"', 'id'))::integer as "default_1", ((1 + 1))::integer as "default_2", `,
     );
     expect(await museum.rows(intent)).toEqual([
       { id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" },
@@ -214,7 +216,7 @@ describe("an insert that conflicts with existing rows", () => {
       answering(`select "keyed".* from "result" as "keyed"`, {
         with:
           `"result" as (insert into "api"."keyed" ("code", "name") select "payload"."code", "payload"."name" from ` +
-          `json_to_recordset($1::json) as "payload"("code" text, "name" text) where ${UP} on conflict ("code") do update set ` +
+          `pg_catalog.json_to_recordset($1::json) as "payload"("code" text, "name" text) where ${UP} on conflict ("code") do update set ` +
           `"code" = excluded."code", "name" = excluded."name" where ${DOWN} returning "keyed".*)`,
         more: `null, ${INSERTED}`,
       }),
@@ -269,9 +271,11 @@ describe("PUT", () => {
   test("inserts the row or replaces it", async () => {
     const intent = put({ code: "one", name: "Uno", n: 2 }, "one");
     expect(museum.text(intent)).toContain(
-      `json_to_record($1::json) as "payload"("code" text, "name" text, "n" integer) where ${UP} and "payload"."code" = $2 on conflict ("code") do update`,
+      `pg_catalog.json_to_record($1::json) as "payload"("code" text, "name" text, "n" integer) where ${UP} and "payload"."code" = $2 on conflict ("code") do update`,
     );
-    expect(museum.text(intent)).toContain(`case when count(*) <> 1 then current_setting('PGRST115 ' || count(*)) end`);
+    expect(museum.text(intent)).toContain(
+      `case when pg_catalog.count(*) <> 1 then pg_catalog.current_setting('PGRST115 ' || pg_catalog.count(*)::text) end`,
+    );
     expect(await museum.run(intent)).toMatchObject({ rowCount: 1, inserted: 0 });
     expect(await museum.run(put({ code: "new", name: "New" }, "new"))).toMatchObject({ rowCount: 1, inserted: 1 });
   });
@@ -308,11 +312,11 @@ describe("an update", () => {
     );
     expect(museum.text(intent)).toBe(
       answering(
-        `select "works"."id", "works"."shouted", (select row_to_json("_".*) from (select "artists_1"."name" from "api"."artists" as "artists_1" ` +
+        `select "works"."id", "works"."shouted", (select pg_catalog.row_to_json("_".*) from (select "artists_1"."name" from "api"."artists" as "artists_1" ` +
           `where "artists_1"."id" = "works"."artist_id" and "artists_1"."name" = $3) "_") as "artists" from "result" as "works" order by "works"."title"`,
         {
           with:
-            `"result" as (update "api"."works" set "price" = "payload"."price", "mood" = "payload"."mood" from json_to_record($1::json) as ` +
+            `"result" as (update "api"."works" set "price" = "payload"."price", "mood" = "payload"."mood" from pg_catalog.json_to_record($1::json) as ` +
             `"payload"("price" numeric(10,2), "mood" api.mood) where "works"."id" < $2 ` +
             `returning "works"."artist_id", "works"."id", "works"."title", "works"."shouted")`,
           more: "null, null",
@@ -385,7 +389,7 @@ describe("a delete", () => {
     const intent = remove("labels", { select: [relation("works", columns("title"))], where: [eq("work_id", "1")] });
     expect(museum.text(intent)).toBe(
       answering(
-        `select (select row_to_json("_".*) from (select "works_1"."title" from "api"."works" as "works_1" where "works_1"."id" = "labels"."work_id") "_") as "works" from "result" as "labels"`,
+        `select (select pg_catalog.row_to_json("_".*) from (select "works_1"."title" from "api"."works" as "works_1" where "works_1"."id" = "labels"."work_id") "_") as "works" from "result" as "labels"`,
         {
           with: `"result" as (delete from "api"."labels" where "labels"."work_id" = $1 returning "labels"."work_id")`,
           more: "null, null",
