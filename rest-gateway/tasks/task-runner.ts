@@ -225,7 +225,9 @@ export function makeTaskList({ runNextTask }: TaskRunner, lane: TaskLane): TaskL
   return { [`perform_${lane}`]: runNext, ...(lane === "caller" && { perform: runNext }) };
 }
 
-/** Requeues abandoned tasks, fails those that are out of attempts, and deletes old tasks and old stored responses. */
+/** Requeues abandoned tasks, fails those that are out of attempts, and deletes what is past its time or beyond its bound. */
 export async function maintainTasks(asOwner: AsOwner): Promise<void> {
-  await asOwner((client) => client.query("select private.maintain_tasks(), private.maintain_responses()"));
+  // Each in a transaction of its own: the tasks must not wait for the other tables.
+  for (const name of ["maintain_tasks", "maintain_responses", "trim_tables"])
+    await asOwner((client) => client.query(`select private.${name}()`));
 }

@@ -1,0 +1,184 @@
+import { readFile } from "node:fs/promises";
+import { runMigrations } from "graphile-worker";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { GROWING, NOT_GROWING } from "./table-growth.ts";
+
+let database: TestDatabase;
+let owner: pg.Client;
+
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  await runMigrations({ connectionString: database.ownerUrl });
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(`
+    insert into public.users (name, email) values ('Ada', 'ada@example.org');
+    insert into auth.users (user_id, username) values (1, 'ada') on conflict do nothing;
+    select auth.add_provider('{"name": "corp", "kind": "oidc", "issuer": "https://corp.example", "client_id": "c"}', null)`);
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+beforeEach(() => owner.query("begin"));
+afterEach(() => owner.query("rollback"));
+
+async function count(table: string, condition = "true"): Promise<number> {
+  return (await owner.query(`select count(*)::int as n from ${table} where ${condition}`)).rows[0].n;
+}
+
+async function bound(name: string, value: number): Promise<void> {
+  expect((await owner.query("update private.bounds set bound = $2 where name = $1", [name, value])).rowCount).toBe(1);
+}
+
+async function trim(): Promise<void> {
+  await owner.query("update private.bounds set used_at = '-infinity'; select private.trim_tables()");
+}
+
+describe("the list of tables", () => {
+  test("names each table of the service once: as growing by requests of strangers, or with the reason why it does not", async () => {
+    const { rows } = await owner.query(`
+      select nspname || '.' || relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where relkind in ('r', 'p') and nspname in ('auth', 'api', 'private', 'realtime', 'graphile_worker')`);
+    const listed = [...GROWING.map(({ table }) => table), ...Object.keys(NOT_GROWING)];
+    expect(listed.sort()).toEqual(rows.map(({ name }) => name).sort());
+  });
+
+  test("names bounds that exist", async () => {
+    const { rows } = await owner.query("select name from private.bounds");
+    const names = new Set(rows.map(({ name }) => name));
+    const texts = GROWING.flatMap(({ bound, kept }) => [bound, kept]).join(" ");
+    const named = [...texts.matchAll(/`([a-z][^`]* [^`]*)`/g)].map(([, name]) => name);
+    expect(named.length).toBeGreaterThan(8);
+    for (const name of named) expect(names).toContain(name);
+  });
+
+  test("is on the page about limits", async () => {
+    const page = await readFile(new URL("../../docs/limits.md", import.meta.url), "utf8");
+    const section = page.slice(page.indexOf("## Growth of tables"));
+    for (const { table, by, bound, kept } of GROWING)
+      expect(section).toContain(`| \`${table}\` | ${by} | ${bound} | ${kept} |`);
+  });
+});
+
+const HASH = "sha256(convert_to(n::text, 'UTF8'))";
+const CHALLENGE = "rpad(n::text, 43, 'x')";
+
+/** What a request calls, n times. */
+const ADD: Readonly<Record<string, string>> = {
+  "auth.flow_states": `auth.add_flow_state(${CHALLENGE}, 'plain', 'email', null, 60)`,
+  "auth.federation_states": `auth.begin_federation(
+    ${HASH}, ${HASH}, '{"provider": "corp", "purpose": "sign-in", "mode": "token"}', 60)`,
+  "auth.mfa_challenges": "auth.add_passkey_challenge('passkey_sign_in', null, n::text, 60)",
+  "auth.login_throttle": "auth.count_attempt('user' || n, '192.0.2.1')",
+  "private.rate_limits": "private.count_requests(array['address ' || n], array[1], 60)",
+  "auth.audit_log": "auth.log_event('login.failed', null, null)",
+};
+
+function add(table: string, rows: number, first = 1): Promise<unknown> {
+  return owner.query(`select ${ADD[table]} from generate_series($1::integer, $2) as n`, [first, first + rows - 1]);
+}
+
+/** Makes a row past its time. */
+const EXPIRE: Readonly<Record<string, string>> = {
+  "auth.flow_states": "created_at = now() - interval '2 days', expires_at = now() - interval '1 day'",
+  "auth.federation_states": "expires_at = now() - interval '1 day'",
+  "auth.mfa_challenges": "expires_at = now() - interval '1 day'",
+  "auth.login_throttle": "window_started_at = now() - interval '1 day'",
+  "private.rate_limits": "expire = 0",
+  "auth.audit_log": "at = now() - interval '500 days'",
+};
+
+describe.each(Object.keys(ADD))("%s", (table) => {
+  test("keeps the newest rows within its bound", async () => {
+    await trim();
+    await bound(`rows of ${table}`, 20);
+    await add(table, 60);
+    expect(await count(table)).toBeGreaterThan(20);
+    await trim();
+    expect(await count(table)).toBe(20);
+  });
+
+  test("keeps no row past its time, without another request", async () => {
+    await add(table, 5);
+    await owner.query(`update ${table} set ${EXPIRE[table]}`);
+    await trim();
+    expect(await count(table)).toBe(0);
+  });
+});
+
+describe("what is past its time", () => {
+  test.each([
+    ["auth.mail_tokens", `auth.add_mail_token(${HASH}, 'reset', 1, 'ada@example.org', 60)`],
+    ["auth.federation_codes", `auth.add_federation_code(${HASH}, 1, null, 60)`],
+    [
+      "auth.federation_logins",
+      `auth.save_federation_login('{"provider": "corp", "user_id": 1, "mode": "token"}', ${HASH}, 60)`,
+    ],
+  ])("is deleted from %s", async (table, call) => {
+    await owner.query(`select ${call} from generate_series(1, 1) as n`);
+    expect(await count(table)).toBe(1);
+    await trim();
+    expect(await count(table)).toBe(1);
+    const { rowCount } = await owner.query(
+      "select from pg_attribute where attrelid = $1::regclass and attname = 'created_at' and attnum > 0",
+      [table],
+    );
+    const creation = rowCount ? "created_at = now() - interval '2 days', " : "";
+    await owner.query(`update ${table} set ${creation} expires_at = now() - interval '1 day'`);
+    await trim();
+    expect(await count(table)).toBe(0);
+  });
+});
+
+describe("the sessions of a user", () => {
+  const open = (n: number) =>
+    owner.query(`select auth.open_tokens(1, ${HASH.replace("n::text", "$1::text")}, 3600, null)`, [String(n)]);
+
+  test("are so many: beyond it the one that was used longest ago ends", async () => {
+    await bound("token sessions of a user", 3);
+    for (let n = 0; n < 8; n++) await open(n);
+    await owner.query("update auth.token_sessions set refreshed_at = created_at");
+    const oldest = (await owner.query("select id from auth.token_sessions order by created_at limit 5")).rows;
+    await trim();
+    expect(await count("auth.token_sessions")).toBe(3);
+    expect(await count("auth.refresh_tokens")).toBe(3);
+    for (const { id } of oldest) expect(await count("auth.token_sessions", `id = '${id}'`)).toBe(0);
+  });
+
+  test("keep so many exchanged tokens each, and the one that is valid", async () => {
+    await bound("refresh tokens of a session", 4);
+    await open(0);
+    const { rows } = await owner.query("select id from auth.token_sessions");
+    for (let n = 1; n <= 20; n++) {
+      await owner.query("update auth.refresh_tokens set rotated_at = clock_timestamp() where rotated_at is null");
+      await owner.query("select auth.add_refresh_token(1, sha256(convert_to($1, 'UTF8')), $2, 3600, null)", [
+        String(n),
+        rows[0].id,
+      ]);
+    }
+    await trim();
+    expect(await count("auth.refresh_tokens")).toBe(4);
+    expect(await count("auth.refresh_tokens", "rotated_at is null")).toBe(1);
+  });
+});
+
+describe("dead deliveries of a webhook", () => {
+  test("are so many; pending ones stay", async () => {
+    await bound("dead deliveries of a webhook", 5);
+    await owner.query(`
+      insert into api.webhooks (name, table_name, events, url, role)
+        values ('orders', 'public.articles', '{INSERT}', 'https://example.org/hook', 'service_role');
+      insert into private.webhook_deliveries (webhook_id, type, key, state, recorded_at)
+        select id, 'INSERT', n::text, case when n > 12 then 'pending' else 'dead' end, now() - n * interval '1 minute'
+        from api.webhooks, generate_series(1, 15) as n`);
+    await trim();
+    const { rows } = await owner.query(
+      "select key from private.webhook_deliveries where state = 'dead' order by key::int",
+    );
+    expect(rows.map(({ key }) => key)).toEqual(["1", "2", "3", "4", "5"]);
+    expect(await count("private.webhook_deliveries", "state = 'pending'")).toBe(3);
+  });
+});
