@@ -23,6 +23,9 @@ export function clearSessionCookie(): CookieHeader {
 /** Headers that authenticate a request. */
 export const CREDENTIAL_HEADERS = ["authorization", "apikey", "x-api-key", "cookie"] as const;
 
+/** The same headers, for `Vary`. */
+export const CREDENTIAL_VARY = "Authorization, apikey, X-API-Key, Cookie";
+
 type ApiKeyHeader = "apikey" | "x-api-key";
 
 /** The first API key in the accepted headers, which is not verified yet; otherwise the one in the query; null without a key. */

@@ -21,12 +21,12 @@ import {
   type GatewayResponse,
   isBodyStream,
   limitUnreadResponses,
-  mergeVary,
   type ResponseBody,
   sendResponse,
   sendResponseAndLinger,
   sendStream,
 } from "./response.ts";
+import { sharedCacheHeaders } from "./shared-cache-headers.ts";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
@@ -80,9 +80,10 @@ export function toNodeHandler(
     const unread = discardBody(request);
     if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
     const { Vary: addedVary } = extraHeaders;
+    // Express has the common headers on the response already.
+    const commonVary = base?.Vary ?? response.getHeader("Vary")?.toString();
     const headers: GatewayResponse["headers"] = Object.assign(extraHeaders, rateLimitHeaders(), ownHeaders);
-    if (ownHeaders.Vary && (addedVary || base?.Vary))
-      extraHeaders.Vary = mergeVary(ownHeaders.Vary, addedVary ?? "", base?.Vary ?? "");
+    Object.assign(extraHeaders, sharedCacheHeaders(headers, addedVary, commonVary));
     try {
       if (isBodyStream(body)) await sendStream(response, { status, headers, flow: body }, base);
       else if (unread && !response.shouldKeepAlive)
@@ -96,7 +97,8 @@ export function toNodeHandler(
       if (hasBegun) return abortConnection(response);
       for (const name in ownHeaders) response.removeHeader(name);
       const refusal = toErrorResponse(toHttpError(fault), gatewayRequest, config);
-      sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers } }, base);
+      const caching = sharedCacheHeaders(refusal.headers, commonVary);
+      sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers, ...caching } }, base);
     }
   };
 }

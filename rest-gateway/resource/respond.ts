@@ -25,8 +25,8 @@ import { isFilteredByEquality, type Paging } from "./parse/parameters.ts";
 import type { CollectionReference } from "./relations.ts";
 import type { ResourceRequest, RunRows } from "./request.ts";
 
-/** All request headers that a response depends on. */
-const VARY = "Accept, Accept-Profile, Accept-Version, Authorization, Cookie, Origin, X-API-Key, X-API-Version";
+/** The request headers that a response depends on, besides those of credentials. */
+const VARY = "Accept, Accept-Profile, Accept-Version, Origin, X-API-Version";
 
 type RowContent = {
   readonly status: 200 | 201;

@@ -8,6 +8,7 @@ const RESPONSE_HEADERS = [
   "Access-Control-Allow-Origin",
   "Access-Control-Expose-Headers",
   "Allow",
+  "Cache-Control",
   "Content-Location",
   "Content-Profile",
   "Content-Range",

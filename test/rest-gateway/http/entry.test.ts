@@ -287,7 +287,7 @@ describe("headers for browsers", () => {
     expect(friend.headers).toMatchObject({
       "access-control-allow-origin": "https://app.example",
       "access-control-allow-credentials": "true",
-      vary: "Origin",
+      vary: "Origin, Authorization, apikey, X-API-Key, Cookie",
     });
     const anonymous = await request(app).get("/things").set("Origin", "https://evil.example");
     expect(anonymous.headers["access-control-allow-origin"]).toBeUndefined();
@@ -295,7 +295,7 @@ describe("headers for browsers", () => {
 
   test("Vary keeps the other fields beside Origin", async () => {
     const { app } = start({ CORS_ORIGINS: "https://app.example" });
-    expect((await request(app).get("/rest/v1/varied")).headers.vary).toBe("Accept, Origin");
+    expect((await request(app).get("/rest/v1/varied")).headers.vary).toBe("Accept, Origin, Authorization, apikey, X-API-Key, Cookie");
   });
 
   test("a preflight is answered for any path, with the requested headers", async () => {

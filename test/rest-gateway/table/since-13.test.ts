@@ -165,9 +165,13 @@ describe("16: errors with fewer details", () => {
 
 describe("16: Vary is sent", () => {
   test("unless SQL sets it", async () => {
-    expect((await client.ask("/works?select=id")).headers.vary).toBe("Accept, Prefer, Range");
+    expect((await client.ask("/works?select=id")).headers.vary).toBe(
+      "Accept, Prefer, Range, Authorization, apikey, X-API-Key, Cookie",
+    );
     const body = { headers: '[{"vary": "X-Mood"}]' };
-    expect((await client.ask("/rpc/told", { method: "POST", body })).headers.vary).toBe("X-Mood");
+    expect((await client.ask("/rpc/told", { method: "POST", body })).headers.vary).toBe(
+      "X-Mood, Authorization, apikey, X-API-Key, Cookie",
+    );
   });
 });
 

@@ -58,9 +58,17 @@ const BY_CONNECTION = /^(connection|keep-alive|date|content-length|transfer-enco
 const named = (wire: [string, string][], name: string) => wire.filter(([each]) => each.toLowerCase() === name);
 
 test.each<["say" | "refuse", (names: string[]) => object, vary: string]>([
-  ["say", (names) => names.map((name) => ({ [name]: "ours" })), "ours, Origin"],
+  [
+    "say",
+    (names) => names.map((name) => ({ [name]: "ours" })),
+    "ours, Origin, Authorization, apikey, X-API-Key, Cookie",
+  ],
   // Errors may be pages.
-  ["refuse", (names) => Object.fromEntries(names.map((name) => [name, "ours"])), "ours, Accept, Origin"],
+  [
+    "refuse",
+    (names) => Object.fromEntries(names.map((name) => [name, "ours"])),
+    "ours, Accept, Origin, Authorization, apikey, X-API-Key, Cookie",
+  ],
 ])("a header that %s sets in other case is sent once, and replaces the default header", async (name, toSet, vary) => {
   const usual = await ask(name, toSet([]));
   const names = usual.map(([each]) => each.toLowerCase()).filter((each) => !BY_CONNECTION.test(each));
