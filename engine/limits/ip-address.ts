@@ -9,6 +9,8 @@ const SPECIAL_IPV4 = [
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
+  // Azure's host, which configures the machine. It is reachable from virtual machines only.
+  "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
   "192.0.0.0/24",
@@ -35,8 +37,22 @@ const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 /** Networks of organisations and of containers, with shared address space (RFC 6598) and unique local addresses. */
 const PRIVATE = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
 
-/** Where clouds hand out credentials of the machine, within the private networks: Alibaba's, Amazon's and Google's. */
-const METADATA = ["100.100.100.200/32", "fd00:ec2::254/128", "fd20:ce::254/128"];
+/**
+ * Where clouds hand out credentials of the machine, within the private networks. Each cloud has further services beside
+ * its metadata, such as credentials of pods at `fd00:ec2::23`, so whole networks are named.
+ */
+const METADATA = [
+  // Alibaba
+  "100.100.100.0/24",
+  // Amazon
+  "fd00:ec2::/32",
+  // Google
+  "fd20:ce::/32",
+  // Oracle
+  "fd00:c1::/32",
+  // Scaleway
+  "fd00:42::/32",
+];
 
 const specialIPv4 = toBlockList(SPECIAL_IPV4);
 const specialIPv6 = toBlockList(SPECIAL_IPV6);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { clientNetwork, clientSite } from "../../../engine/limits/ip-address.ts";
+import { addressKind, clientNetwork, clientSite } from "../../../engine/limits/ip-address.ts";
 
 describe("the client network of an address", () => {
   test.each([
@@ -28,4 +28,43 @@ describe("the site of an address", () => {
   ])("%s is %s", (address, site) => {
     expect(clientSite(address)).toBe(site);
   });
+});
+
+describe("addresses of cloud metadata", () => {
+  test.each([
+    "169.254.169.254",
+    "169.254.170.2",
+    "169.254.170.23",
+    "169.254.0.23",
+    "169.254.42.42",
+    "168.63.129.16",
+    "192.0.0.192",
+    "100.100.100.200",
+    "fd00:ec2::254",
+    "fd00:ec2::23",
+    "fd00:0ec2:0:0:0:0:0:253",
+    "fd20:ce::254",
+    "fd00:c1::a9fe:a9fe",
+    "fd00:42::42",
+    "fe80::a9fe:a9fe",
+    "::ffff:169.254.169.254",
+    "::ffff:a9fe:a9fe",
+    "::ffff:100.100.100.200",
+    "::ffff:168.63.129.16",
+    "::169.254.169.254",
+    "64:ff9b::169.254.169.254",
+    "64:ff9b::100.100.100.200",
+    "64:ff9b:1::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "2001:0:a9fe:a9fe::1",
+  ])("%s is neither public nor part of a private network", (address) => {
+    expect(addressKind(address)).toBe("other");
+  });
+
+  test.each(["10.0.0.1", "100.64.0.1", "fd00:1234::1", "fd00::ec2:254", "::ffff:10.0.0.1"])(
+    "%s is private",
+    (address) => {
+      expect(addressKind(address)).toBe("private");
+    },
+  );
 });
