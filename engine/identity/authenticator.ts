@@ -176,8 +176,9 @@ class VerifiedTokens {
   }
 
   #verify(token: string, databaseTime: number | null): Caller {
-    const { claims, claimsText, expiresAt } = verifyToken(token, this.#requirements, databaseTime);
-    const role = claimAt(claims, this.#options.jwtRoleClaim) ?? this.#options.anonRole;
+    const verified = verifyToken(token, this.#requirements, databaseTime);
+    const found = claimAt(verified.claims, this.#options.jwtRoleClaim);
+    const role = found === undefined ? this.#options.anonRole : found;
     if (typeof role !== "string" || role === "") {
       throw new CredentialError(
         "claimsInvalid",
@@ -185,8 +186,24 @@ class VerifiedTokens {
         "JWT role claim is not a name",
       );
     }
-    return Object.freeze<Caller>({ kind: "known", role, claims, claimsText, expiresAt });
+    return Object.freeze<Caller>({
+      kind: "known",
+      role,
+      ...withRoleClaim(verified, role),
+      expiresAt: verified.expiresAt,
+    });
   }
+}
+
+/**
+ * The claims with the role of the caller, as PostgREST passes them to SQL. A policy that reads the claim `role`, such as
+ * by `auth.role()`, must not see another one: with PGRST_JWT_ROLE_CLAIM_KEY, the token's own may be the user's choice.
+ */
+function withRoleClaim(verified: Pick<Caller, "claims" | "claimsText">, role: string) {
+  const { claims, claimsText } = verified;
+  if (claims.role === role) return { claims, claimsText };
+  const ofCaller: Claims = Object.freeze({ ...claims, role });
+  return { claims: ofCaller, claimsText: serializeClaims(ofCaller) };
 }
 
 function anonymousCaller(role: string): Caller {

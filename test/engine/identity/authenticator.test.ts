@@ -197,7 +197,7 @@ describe("authenticate", () => {
     });
   });
 
-  test.each([7, "", ["admin"], {}, false])("a role that is not a string (%j) is rejected", (role) => {
+  test.each([7, "", ["admin"], {}, false, null])("a role that is not a string (%j) is rejected", (role) => {
     expect(parseErrorOf(authenticator, signToken({ role }, keys))).toMatchObject({ code: "VERIFICATION_FAILED" });
   });
 
@@ -205,6 +205,19 @@ describe("authenticate", () => {
     const elsewhere = authenticatorWith({ jwtRoleClaim: ["app_metadata", "roles", 1] });
     const token = signToken({ app_metadata: { roles: ["anon", "admin"] } }, keys);
     expect(await elsewhere.authenticate(bearer(token))).toMatchObject({ role: "admin" });
+  });
+
+  test.each([
+    ["of another claim", { role: "service_role", app_metadata: { roles: ["x", "admin"] } }, "admin"],
+    ["of no claim", { role: "service_role", app_metadata: { roles: "admin" } }, "anon"],
+  ])("policies read the role %s in the claim role, and digits stay as they are", async (_kind, claims, role) => {
+    const elsewhere = authenticatorWith({ jwtRoleClaim: ["app_metadata", "roles", 1] });
+    const text = JSON.stringify(claims).replace("{", '{"org":9007199254740993,');
+    const caller = await elsewhere.authenticate(bearer(jwt.sign(text, SECRET)));
+    expect([caller.role, caller.claims.role]).toEqual([role, role]);
+    expect(caller.claimsText).toContain('"org":9007199254740993');
+    expect(JSON.parse(caller.claimsText)).toMatchObject({ role });
+    expect(caller.claimsText.match(/"role":/g)).toHaveLength(1);
   });
 
   test("each rejection has a challenge, and does not contain the token", () => {
