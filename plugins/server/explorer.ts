@@ -134,7 +134,7 @@ type QueryField = GraphQLField<unknown, unknown>;
 
 /** An example query for the rows of a table; null when the query type has no field of that name. */
 export function sampleQuery(schema: GraphQLSchema, table: string): string | null {
-  const name = table.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  const name = table.replace(/(?<!_)_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   const field = schema.getQueryType()?.getFields()[name];
   const rows = field && selectRows(field, () => true);
   return rows ? `{ ${rows} }` : null;

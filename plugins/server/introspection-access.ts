@@ -24,10 +24,16 @@ export function makeIntrospectionAccess({
         ? introspectionRefusal("Introspection is disabled.", "GRAPHQL_VALIDATION_FAILED")
         : introspectionRefusal("Sign in to use introspection.", "AUTH_REQUIRED");
     },
-    redact: (message, role) => (isAllowed(role) ? message : message.replace(/ Did you mean .*\?$/s, "")),
+    redact: (message, role) => (isAllowed(role) ? message : withoutSuggestion(message)),
   };
 }
 
 function introspectionRefusal(message: string, code: string): GraphqlRefusal {
   return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
+}
+
+/** Searched without a pattern, which would try every place of a hostile value that repeats the words. */
+function withoutSuggestion(message: string): string {
+  const start = message.indexOf(" Did you mean ");
+  return start >= 0 && message.endsWith("?") ? message.slice(0, start) : message;
 }

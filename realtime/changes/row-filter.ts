@@ -25,7 +25,13 @@ const COMPARATORS: Readonly<Record<string, CompareNumbers>> = {
 };
 
 const MAX_EXACT_LENGTH = 15;
-const DECIMAL = /^(-?)0*(\d*)(?:\.(\d*?)0*)?$/;
+const DECIMAL = /^(?<sign>-?)(?<whole>\d*)(?:\.(?<fraction>\d*))?$/;
+const LEADING_ZEROS = /^0+/;
+/** The lookbehind makes it try each run of zeros once: numbers of Postgres have up to 16,383 of them. */
+const TRAILING_ZEROS = /(?<!0)0+$/;
+
+/** A number without the zeros that change nothing. */
+type Decimal = { readonly isNegative: boolean; readonly whole: string; readonly fraction: string };
 
 /** Rows of a result, with values as Postgres writes them. */
 export type TextRows = readonly (readonly (string | null)[])[];
@@ -184,23 +190,31 @@ function compareFloats(one: string, other: string): number {
 function compareDecimals(one: string, other: string): number {
   // JavaScript represents such numbers exactly, as well as the infinities and NaN.
   if (one.length <= MAX_EXACT_LENGTH && other.length <= MAX_EXACT_LENGTH) return compareFloats(one, other);
-  const [left, right] = [DECIMAL.exec(one), DECIMAL.exec(other)];
+  const [left, right] = [parseDecimal(one), parseDecimal(other)];
   if (!left || !right) return compareFloats(one, other);
   const [leftSign, rightSign] = [signOf(left), signOf(right)];
   return leftSign === rightSign ? leftSign * compareMagnitudes(left, right) : leftSign - rightSign;
 }
 
-function signOf([, minus, whole, fraction = ""]: RegExpExecArray): number {
-  if (whole === "" && fraction === "") return 0;
-  return minus === "" ? 1 : -1;
+function parseDecimal(text: string): Decimal | null {
+  const parts = DECIMAL.exec(text)?.groups;
+  if (!parts) return null;
+  const { sign, whole = "", fraction = "" } = parts;
+  return {
+    isNegative: sign === "-",
+    whole: whole.replace(LEADING_ZEROS, ""),
+    fraction: fraction.replace(TRAILING_ZEROS, ""),
+  };
 }
 
-function compareMagnitudes(
-  [, , one = "", oneFraction = ""]: RegExpExecArray,
-  [, , other = "", otherFraction = ""]: RegExpExecArray,
-) {
-  if (one.length !== other.length) return one.length - other.length;
-  const [left, right] = [one + oneFraction, other + otherFraction];
+function signOf({ isNegative, whole, fraction }: Decimal): number {
+  if (whole === "" && fraction === "") return 0;
+  return isNegative ? -1 : 1;
+}
+
+function compareMagnitudes(one: Decimal, other: Decimal): number {
+  if (one.whole.length !== other.whole.length) return one.whole.length - other.whole.length;
+  const [left, right] = [one.whole + one.fraction, other.whole + other.fraction];
   return left === right ? 0 : left < right ? -1 : 1;
 }
 

@@ -113,10 +113,13 @@ const SECONDS_PER_UNIT: Readonly<Record<string, number>> = {
 /** GoTrue's durations have 63 bits of nanoseconds. */
 const MAX_DURATION = 2 ** 63 / 1e9;
 
+/** Each text matches in one way: otherwise a long one that does not would be tried in all of them. */
+const BAN_DURATION = /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+|0)$/;
+
 /** `24h`, `1h30m`; `none` ends a ban. */
 function parseBanDuration(text: string): number {
   if (text === "none") return 0;
-  const [, sign = "", parts = ""] = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text) ?? [];
+  const [, sign = "", parts = ""] = BAN_DURATION.exec(text) ?? [];
   let seconds = 0;
   for (const [, amount, unit] of parts.matchAll(/([\d.]+)([a-zµ]+)/g)) {
     seconds += Number(amount) * SECONDS_PER_UNIT[unit!]!;

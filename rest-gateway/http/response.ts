@@ -33,7 +33,12 @@ export function isBodyStream(body: ResponseBody | null): body is BodyStream {
 
 /** One value of `Vary` that names each header once. */
 export function mergeVary(...values: readonly (string | readonly string[])[]): string {
-  const names = values.flat().flatMap((value) => value.split(/\s*,\s*/).filter((name) => name !== ""));
+  const names = values.flat().flatMap((value) =>
+    value
+      .split(",")
+      .map((name) => name.trim())
+      .filter((name) => name !== ""),
+  );
   const isFirst = (name: string, index: number) =>
     names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) === index;
   return names.filter(isFirst).join(", ");

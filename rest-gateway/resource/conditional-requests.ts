@@ -28,7 +28,7 @@ type Precondition = {
 };
 
 /** Our ETag is a digest of the row, and a second one of the body if that has more. */
-const TAG = /(?<weak>W\/)?"(?<digest>[^".]*)[^"]*"/g;
+const TAG = /(?<weak>W\/)?"(?<digest>[^".]*)(?:\.[^"]*)?"/g;
 
 /** The conditions of a write. */
 export function parsePreconditions(headers: IncomingHttpHeaders): readonly Precondition[] {

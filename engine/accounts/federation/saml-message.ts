@@ -74,7 +74,7 @@ export function decodeMessage(base64: string): string {
 
 /** Reads an attribute of the root element. */
 export function rootAttribute(xml: string, name: string): string | null {
-  return attributeOf(/<[^!?][^>]*>/.exec(xml)?.[0] ?? "", name);
+  return attributeOf(/<[^!?<>][^<>]*>/.exec(xml)?.[0] ?? "", name);
 }
 
 function attributeOf(tag: string, name: string): string | null {

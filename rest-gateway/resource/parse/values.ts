@@ -15,7 +15,7 @@ const INTEGER_TYPES: ReadonlyMap<string, bigint> = new Map([
 const NUMBER_TYPES: ReadonlySet<string> = new Set(["numeric", "float4", "float8"]);
 const BOOLEAN_TEXTS: ReadonlySet<string> = new Set(["true", "false"]);
 const UUID_TEXT = /^\{?[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}\}?$/i;
-const NUMBER_TEXT = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
+const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
 
 /** Characters that Postgres cannot store, whatever the type. */
 export function characterFault(text: string): string | null {
@@ -100,6 +100,8 @@ function arrayFault(element: DataType, value: unknown): string | null {
 }
 
 const JSON_NUMBER = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:e(?<exponent>[+-]?\d+))?$/i;
+/** The lookbehind makes it try each run of zeros once, not from each of its zeros. */
+const TRAILING_ZEROS = /(?<!0)0+$/;
 /** More digits than any Postgres integer has. */
 const MAX_ZEROS = 30;
 
@@ -112,7 +114,7 @@ function toWholeNumber(declaredType: DataType, value: unknown): unknown {
 
 function parseWholeNumber(text: string): unknown {
   const { sign, whole = "", fraction = "", exponent = "0" } = JSON_NUMBER.exec(text)?.groups ?? {};
-  const digits = (whole + fraction).replace(/0+$/, "");
+  const digits = (whole + fraction).replace(TRAILING_ZEROS, "");
   const zeros = whole.length + Number(exponent) - digits.length;
   if (digits === "") return whole === "" ? null : 0;
   return zeros < 0 || zeros > MAX_ZEROS
