@@ -225,9 +225,14 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
   }
 }
 
-/** Creates the database at the first start, and the password if loopback connections are enabled. */
+/**
+ * Creates the database at the first start, and the password if loopback connections are enabled. A command that is run
+ * meanwhile waits for it: of two that create or change the same object at the same time, Postgres lets one fail.
+ */
 async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
   return withClient(rootUrl, async (client) => {
+    // Ends with the connection.
+    await client.query("select pg_advisory_lock(hashtext($1))", ["prepare the embedded database"]);
     const { rowCount } = await client.query("select from pg_database where datname = $1", [EMBEDDED_DATABASE]);
     if (!rowCount) await client.query(`create database ${client.escapeIdentifier(EMBEDDED_DATABASE)}`);
     if (embeddedPort === null) return null;
