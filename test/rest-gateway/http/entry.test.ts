@@ -295,7 +295,9 @@ describe("headers for browsers", () => {
 
   test("Vary keeps the other fields beside Origin", async () => {
     const { app } = start({ CORS_ORIGINS: "https://app.example" });
-    expect((await request(app).get("/rest/v1/varied")).headers.vary).toBe("Accept, Origin, Authorization, apikey, X-API-Key, Cookie");
+    expect((await request(app).get("/rest/v1/varied")).headers.vary).toBe(
+      "Accept, Origin, Authorization, apikey, X-API-Key, Cookie",
+    );
   });
 
   test("a preflight is answered for any path, with the requested headers", async () => {
