@@ -14,6 +14,10 @@ type AuthenticatorOptions = {
   readonly rpId?: string;
   /** Whether it asks for a PIN or a finger. */
   readonly verifiesUser?: boolean;
+  /** Whether somebody touches it. */
+  readonly isTouched?: boolean;
+  /** Of the credential, which another one may have. */
+  readonly id?: Buffer;
 };
 
 /** A security key with one ES256 key, as a browser at the origin presents it. */
@@ -21,7 +25,7 @@ export class SoftwareAuthenticator {
   readonly #origin: string;
   readonly #rpId: string;
   readonly #flags: number;
-  readonly #id = randomBytes(32);
+  readonly #id: Buffer;
   readonly #keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
   userHandle = "";
   counter = 0;
@@ -30,10 +34,13 @@ export class SoftwareAuthenticator {
     origin = "http://localhost:3000",
     rpId = "localhost",
     verifiesUser = true,
+    isTouched = true,
+    id = randomBytes(32),
   }: AuthenticatorOptions = {}) {
     this.#origin = origin;
     this.#rpId = rpId;
-    this.#flags = PRESENT | (verifiesUser ? VERIFIED : 0);
+    this.#flags = (isTouched ? PRESENT : 0) | (verifiesUser ? VERIFIED : 0);
+    this.#id = id;
   }
 
   create({ challenge, user }: PublicKeyCredentialCreationOptionsJSON): RegistrationResponseJSON {

@@ -106,6 +106,36 @@ describe("a passkey", () => {
     await expect(register(userId)).rejects.toMatchObject({ code: "TOO_MANY_PASSKEYS" });
   });
 
+  test("does not take the id of another user's passkey, which still signs in", async () => {
+    const [ada, bob] = [await newPerson(opened), await newPerson(opened)];
+    const { authenticator } = await register(ada.userId);
+    const { credential } = await assertion(authenticator);
+    const copy = new SoftwareAuthenticator({ id: Buffer.from(credential.id, "base64url") });
+    await expect(register(bob.userId, copy)).rejects.toMatchObject({ code: "PASSKEY_EXISTS" });
+    copy.userHandle = authenticator.userHandle;
+    copy.counter = 100;
+    await expect(signIn(await assertion(copy))).rejects.toMatchObject({ code: "PASSKEY_REFUSED" });
+    expect(await signIn(await assertion(authenticator))).toBe(ada.userId);
+  });
+
+  test("is refused if nobody has touched it, and for a response of another ceremony", async () => {
+    const { userId } = await newPerson(opened);
+    const { authenticator } = await register(userId);
+    const untouched = new SoftwareAuthenticator({ isTouched: false });
+    await expect(register(userId, untouched)).rejects.toMatchObject({ code: "PASSKEY_REFUSED" });
+
+    const { challengeId, credential } = await assertion(authenticator);
+    const clientData = JSON.parse(Buffer.from(credential.response.clientDataJSON, "base64url").toString());
+    const clientDataJSON = Buffer.from(JSON.stringify({ ...clientData, type: "webauthn.create" })).toString(
+      "base64url",
+    );
+    const response = {
+      challengeId,
+      credential: { ...credential, response: { ...credential.response, clientDataJSON } },
+    };
+    await expect(signIn(response)).rejects.toMatchObject({ code: "PASSKEY_REFUSED" });
+  });
+
   test("does not sign in to a disabled account", async () => {
     const { userId } = await newPerson(opened);
     const { authenticator } = await register(userId);
@@ -159,6 +189,9 @@ describe("a challenge of a passkey", () => {
     const missing = { code: "PASSKEY_CHALLENGE_NOT_FOUND" };
     await expect(signIn(response)).rejects.toMatchObject(missing);
     await expect(passkeys().finishRegistration(bob.userId, response, from())).rejects.toMatchObject(missing);
+    const { challengeId } = await passkeys().beginSignIn();
+    const forSignIn = { challengeId, credential };
+    await expect(passkeys().finishRegistration(ada.userId, forSignIn, from())).rejects.toMatchObject(missing);
     await expect(signIn({ challengeId: "7", credential })).rejects.toMatchObject(missing);
 
     const late = await assertion(authenticator);
