@@ -17,12 +17,16 @@ export type PreparedStatement = {
   lastUsed: number;
 };
 
+/** A backend needs up to 25 bytes per character for the plan of a statement with many columns. */
+const MAX_CHARACTERS = 1_000_000;
+
 /** The prepared statements of one session. A backend needs 40 to 80 kB for each, so the least recently used one is evicted. */
 export class PreparedStatements {
   readonly #maxStatements: number;
   readonly #counters: ConnectionCounters;
   readonly #prefix = randomBytes(6).toString("base64url");
   readonly #current = new Map<StatementShape, PreparedStatement>();
+  #characters = 0;
   #closing: string[] = [];
   #clock = 0;
 
@@ -52,14 +56,18 @@ export class PreparedStatements {
     const earlier = this.#current.get(shape);
     if (earlier) this.drop(earlier);
     else if (this.#current.size >= this.#maxStatements) this.#evict();
+    while (this.#current.size > 0 && this.#characters + shape.text.length > MAX_CHARACTERS) this.#evict();
     const fresh = { shape, name: `${this.#prefix}${clock}`, sent: false, ready: false, fields: null, lastUsed: clock };
     this.#current.set(shape, fresh);
+    this.#characters += shape.text.length;
     return fresh;
   }
 
   /** Forgets a statement whose Parse failed or was skipped: there is nothing to close. */
   forget(prepared: PreparedStatement): void {
-    if (this.#current.get(prepared.shape) === prepared) this.#current.delete(prepared.shape);
+    if (this.#current.get(prepared.shape) !== prepared) return;
+    this.#current.delete(prepared.shape);
+    this.#characters -= prepared.shape.text.length;
   }
 
   drop(prepared: PreparedStatement): void {

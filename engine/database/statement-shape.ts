@@ -19,7 +19,8 @@ const NEWEST_RUN_WEIGHT = 1 / 8;
 const NEWEST_LENGTH_WEIGHT = 1 / 4;
 /** For how long a statement that failed is expected to fail again. */
 const FAILURE_MEMORY_MS = 10_000;
-const MAX_TEXTS = 2_000;
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+const TEXT_OVERHEAD_BYTES = 1_000;
 const MAX_CALLERS = 100;
 
 /** A statement's text for one role: the key of prepared statements and of learned durations. */
@@ -129,8 +130,8 @@ export class StatementShapes {
   /** By text, then by role. */
   readonly #known: RecentMap<string, Map<string, StatementShape>>;
 
-  constructor(max = MAX_TEXTS) {
-    this.#known = new RecentMap(max);
+  constructor(maxBytes = MAX_TEXT_BYTES) {
+    this.#known = new RecentMap(maxBytes, (text) => TEXT_OVERHEAD_BYTES + 2 * text.length);
   }
 
   shapeFor(role: string, text: string): StatementShape {

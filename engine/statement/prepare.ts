@@ -92,18 +92,33 @@ export type PreparedStream = Pick<PlannedStream, "plan" | "history"> & {
 
 export type PreparedEstimate = Pick<PlannedEstimate, "exactUpTo"> & { readonly statement: Statement };
 
-const MAX_CACHED_PLANS = 2_000;
+/** Of each caller class: strangers who send ever new shapes do not evict the plans of callers with a role. */
+const MAX_PLAN_BYTES = 24 * 1024 * 1024;
+const PLAN_OVERHEAD_BYTES = 4_000;
+/** A plan with its tree of columns, measured; a thousand columns are 1 MB. */
+const BYTES_PER_SQL_CHARACTER = 12;
+
+/** About what a plan retains, by the length of its statements. */
+export function retainedBytes({ template, stream, estimate }: PlannedRequest): number {
+  const texts = [template, stream?.probe, stream?.rows, estimate?.template];
+  const characters = texts.reduce((sum, statement) => sum + (statement?.text.length ?? 0), 0);
+  return PLAN_OVERHEAD_BYTES + BYTES_PER_SQL_CHARACTER * characters;
+}
 
 type PlannerOptions = Omit<PlanOptions, "role"> & {
   /** Responses are returned whole, however long they are. */
   readonly neverStreams?: boolean;
+  /** The role whose plans are cached apart. */
+  readonly anonymousRole?: string | undefined;
 };
 
 export type PlanRequest = (intent: Intent, response: ResponseOptions, catalog: Catalog, role: string) => PlannedRequest;
 
 /** Plans each shape of intent once per catalogue and role. */
 export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): PlanRequest {
-  const cache = new RecentMap<string, PlannedRequest>(MAX_CACHED_PLANS, undefined, hits);
+  const makeCache = () =>
+    new RecentMap<string, PlannedRequest>(MAX_PLAN_BYTES, (_, planned) => retainedBytes(planned), hits);
+  const [ofAnonymous, ofOthers] = [makeCache(), makeCache()];
   let cachedFor: Catalog | null = null;
   // A request may be planned several times: for its key, its transaction and itself.
   const planNested = memoizePerObject((intent: NestedInsertIntent, ...rest: [ResponseOptions, Catalog, string]) =>
@@ -112,9 +127,11 @@ export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): P
   return (intent, response, catalog, role) => {
     if (isNestedInsert(intent)) return planNested(intent, response, catalog, role);
     if (catalog !== cachedFor) {
-      cache.clear();
+      ofAnonymous.clear();
+      ofOthers.clear();
       cachedFor = catalog;
     }
+    const cache = role === options.anonymousRole ? ofAnonymous : ofOthers;
     const key = `${role}\n${statementShapeKey(intent, response)}`;
     let planned = cache.get(key);
     if (!planned) {

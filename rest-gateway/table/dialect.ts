@@ -71,7 +71,7 @@ const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] 
 export function makeTableInterface(dependencies: TableDependencies): TableInterface {
   const { config, authenticator, database, catalog, queueTask = null } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
-  const shapeCache = new RequestShapeCache(counts.forms);
+  const shapeCache = new RequestShapeCache(counts.forms, config.anonRole);
   const dialect = new TableDialect(config, catalog, shapeCache);
   const planTableRequest = makeTablePlanner(config, counts.plans);
 
@@ -254,6 +254,7 @@ export function tableParseSettings({
 }
 
 export function makeTablePlanner(config: Config, hits?: CacheHits): PlanRequest {
-  const { aggregates, maxRows, safeWrites, legacyTargetNames, planEnabled } = config;
-  return makeRequestPlanner({ aggregates, maxRows, safeWrites, legacyTargetNames, explainEnabled: planEnabled }, hits);
+  const { aggregates, maxRows, safeWrites, legacyTargetNames, planEnabled: explainEnabled, anonRole } = config;
+  const options = { aggregates, maxRows, safeWrites, legacyTargetNames, explainEnabled, anonymousRole: anonRole };
+  return makeRequestPlanner(options, hits);
 }

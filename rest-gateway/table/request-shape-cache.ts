@@ -1,7 +1,7 @@
 import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
-import type { PlannedRequest } from "../../engine/statement/prepare.ts";
+import { type PlannedRequest, retainedBytes } from "../../engine/statement/prepare.ts";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 
@@ -20,32 +20,45 @@ export type PlannedTableRequest = {
 
 type CachedRequest = PlannedTableRequest & { readonly canonicalQuery: ReturnType<typeof canonicalQueryTemplate> };
 
-const MAX_CACHED_SHAPES = 1_000;
+/** Of anonymous callers, and of all others. */
+const MAX_CACHED_BYTES = 16 * 1024 * 1024;
 
 /**
  * The latest requests, parsed and planned, for others of the same shape: parsing and planning each of them takes a fifth of
  * the time that the gateway spends on a small response.
  */
 export class RequestShapeCache {
-  readonly #known: RecentMap<string, CachedRequest>;
+  readonly #anonymousRole: string | null;
+  readonly #ofAnonymous: RecentMap<string, CachedRequest>;
+  readonly #ofOthers: RecentMap<string, CachedRequest>;
   #catalog: Catalog | null = null;
 
-  constructor(hits?: CacheHits) {
-    this.#known = new RecentMap(MAX_CACHED_SHAPES, undefined, hits);
+  /** Shapes of the anonymous role are cached apart. */
+  constructor(hits?: CacheHits, anonymousRole: string | null = null) {
+    const makeCache = () =>
+      new RecentMap<string, CachedRequest>(MAX_CACHED_BYTES, (_, { planned }) => retainedBytes(planned), hits);
+    this.#anonymousRole = anonymousRole;
+    [this.#ofAnonymous, this.#ofOthers] = [makeCache(), makeCache()];
   }
 
   /** Returns null if no request of this shape is cached. Clears the cache if the catalogue has changed. */
   find(shape: RequestShape, rawQuery: string, role: string, catalog: Catalog): PlannedTableRequest | null {
     if (catalog !== this.#catalog) {
-      this.#known.clear();
+      this.#ofAnonymous.clear();
+      this.#ofOthers.clear();
       this.#catalog = catalog;
     }
-    const cached = this.#known.get(cacheKey(shape, role));
+    const cached = this.#cacheOf(role).get(cacheKey(shape, role));
     return cached ? bindShapeValues(cached, shape.values, rawQuery) : null;
   }
 
   add(shape: RequestShape, rawQuery: string, role: string, request: PlannedTableRequest): void {
-    this.#known.set(cacheKey(shape, role), { ...request, canonicalQuery: canonicalQueryTemplate(rawQuery) });
+    const cached = { ...request, canonicalQuery: canonicalQueryTemplate(rawQuery) };
+    this.#cacheOf(role).set(cacheKey(shape, role), cached);
+  }
+
+  #cacheOf(role: string): RecentMap<string, CachedRequest> {
+    return role === this.#anonymousRole ? this.#ofAnonymous : this.#ofOthers;
   }
 }
 

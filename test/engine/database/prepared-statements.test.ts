@@ -28,6 +28,16 @@ describe("a connection's prepared statements", () => {
     expect(statements.takeClosing()).toEqual([]);
   });
 
+  test("long ones are evicted earlier, so that a session does not keep the plans of many of them", () => {
+    const statements = new PreparedStatements(100);
+    for (let n = 0; n < 8; n++) statements.use(new StatementShape(`select ${n} ${" ".repeat(300_000)}`));
+    expect(statements.size).toBe(3);
+    expect(statements.takeClosing()).toHaveLength(5);
+    statements.dropAll();
+    for (let n = 0; n < 50; n++) statements.use(new StatementShape(`select ${n}`));
+    expect(statements.size).toBe(50);
+  });
+
   test("no name is ever used twice", () => {
     const statements = new PreparedStatements(1);
     const names = Array.from({ length: 20 }, (_, index) => statements.use(index % 2 ? first : second).name);

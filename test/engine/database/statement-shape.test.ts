@@ -70,7 +70,7 @@ describe("statement shapes", () => {
   });
 
   test("are evicted if they are unused", () => {
-    const shapes = new StatementShapes(10);
+    const shapes = new StatementShapes(10 * 1_024);
     const used = shapes.shapeFor("anon", "used");
     const unused = shapes.shapeFor("anon", "unused");
     for (let index = 0; index < 40; index++) {

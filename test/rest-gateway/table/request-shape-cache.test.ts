@@ -96,3 +96,24 @@ describe("a request of a cached shape", () => {
     expect(recall(forms, "/works?id=eq.1")).toBeNull();
   });
 });
+
+describe("the cache of shapes", () => {
+  /** 200 columns, with other names each time. */
+  const wide = (n: number) => `/works?select=${Array.from({ length: 200 }, (_, at) => `a${n}_${at}:title`).join(",")}`;
+
+  test("keeps shapes by their size, and anonymous ones do not evict those of other roles", () => {
+    const forms = new RequestShapeCache(undefined, "anon");
+    const add = (url: string, role: string) => {
+      const raw = toRaw(url);
+      forms.add(requestShape(raw)!, raw.rawQuery, role, understand(url));
+    };
+    recall(forms, "/works?limit=1");
+    add("/works?id=eq.1", "authenticated");
+    add("/works?id=eq.1", "anon");
+    for (let n = 0; n < 120; n++) add(wide(n), "anon");
+    expect(recall(forms, wide(119))).not.toBeNull();
+    expect(recall(forms, wide(0))).toBeNull();
+    expect(recall(forms, "/works?id=eq.1")).toBeNull();
+    expect(recall(forms, "/works?id=eq.2", { role: "authenticated" })).not.toBeNull();
+  });
+});
