@@ -41,6 +41,7 @@ export function run(
       WEB_CONCURRENCY: "1",
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...project,
+      LOAD_SHEDDING: "false",
       ...environment,
     },
     stdio: ["ignore", output ?? "pipe", output ?? "pipe"],

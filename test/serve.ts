@@ -19,6 +19,8 @@ export function serve(
     JWT_SECRET: SECRET,
     MIGRATIONS_DIR: NO_PROJECT,
     RATE_LIMIT: "0",
+    // The tests share the processors.
+    LOAD_SHEDDING: "false",
     USERS_ACCESS: "open",
     // The connections that the tests hold open are closed at once.
     DRAIN_TIMEOUT_SECONDS: "0",

@@ -224,6 +224,12 @@ export const LIMIT_SETTINGS = {
     "1000",
     "Registrations and requested e-mails per hour and address; 0 disables the limit, as does RATE_LIMIT=0.",
   ),
+  loadShedding: withDefault(
+    "LOAD_SHEDDING",
+    flag,
+    "true",
+    "Whether callers who send much get 503 while the process is overloaded, anonymous ones first. RATE_LIMIT=0 disables it too.",
+  ),
   maxBodyBytes: withDefault(
     "MAX_BODY_BYTES",
     integer(1024),

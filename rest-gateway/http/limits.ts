@@ -1,7 +1,8 @@
 import type { PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
-import { clientNetwork } from "../../engine/limits/ip-address.ts";
+import { clientNetwork, clientSite } from "../../engine/limits/ip-address.ts";
+import { LoadShedder } from "../../engine/limits/load-shedding.ts";
 import {
   makeSharedRateLimit,
   type RateLimitStatus,
@@ -28,6 +29,9 @@ const NO_HEADERS: RateLimitHeaders = {};
 const ONE_HOUR = 3600;
 const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
 
+/** Of the process, which has one event loop. Runs while a service limits requests. */
+const shedder = new LoadShedder();
+
 /** Calls `connection` only when the request is counted. */
 export function makeAdmission(url: string, limit: RequestLimit | null, connection: () => ClientConnection): Admission {
   if (limit === null || UNLIMITED_PATHS.test(url)) return UNLIMITED;
@@ -36,6 +40,7 @@ export function makeAdmission(url: string, limit: RequestLimit | null, connectio
   return {
     admit(caller, count = 1) {
       if (count <= counted) return;
+      if (counted === 0) shedLoad(caller, connection);
       status = limit.count(
         callerKey(caller?.claims ?? null, () => connection().address),
         count - counted,
@@ -45,6 +50,17 @@ export function makeAdmission(url: string, limit: RequestLimit | null, connectio
     },
     headers: () => (status ? headersOf(status) : NO_HEADERS),
   };
+}
+
+/** Anonymous accounts cost nothing, so their callers are strangers too. */
+function shedLoad(caller: Caller | null, connection: () => ClientConnection): void {
+  if (shedder.lateness === 0) return;
+  const key = callerKey(caller?.claims.is_anonymous === true ? null : (caller?.claims ?? null), () => null);
+  const isStranger = key.startsWith("address ");
+  if (shedder.admits(isStranger ? `address ${clientSite(connection().address)}` : key, isStranger)) return;
+  throw new HttpError(503, "SERVICE_UNAVAILABLE", "The service is overloaded; try again soon.", {
+    headers: { "Retry-After": "1" },
+  });
 }
 
 function headersOf({ limit, remaining, endsAt }: RateLimitStatus): RateLimitHeaders {
@@ -100,6 +116,7 @@ export function openRateLimits(
   if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
   const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, log });
   opened.defer(() => limit.close());
+  if (config.loadShedding) opened.defer(shedder.start());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
   return { limit, limitExpensive: makeExpensiveRequestLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null) };
 }
