@@ -825,6 +825,7 @@ create table auth.users (
   raw_app_meta_data jsonb default '{}'::jsonb not null,
   is_anonymous boolean default false not null,
   is_sso_user boolean default false not null,
+  has_several_sign_ups boolean default false not null,
   constraint users_pkey PRIMARY KEY (user_id),
   constraint users_id_key UNIQUE (id),
   constraint users_phone_key UNIQUE (phone),
@@ -851,6 +852,7 @@ comment on column auth.users.deleted_at is 'When the account was deleted with it
 comment on column auth.users.disabled_at is 'When the account was disabled; null if it is enabled.';
 comment on column auth.users.email is 'The e-mail address; with a table public.users a copy of the address there.';
 comment on column auth.users.email_confirmed_at is 'When verified_email became the current address; null if it is another one.';
+comment on column auth.users.has_several_sign_ups is 'Whether several sign-ups gave a password for the address or number, before its proof.';
 comment on column auth.users.id is 'The id for clients written for Supabase.';
 comment on column auth.users.is_anonymous is 'Whether the user signed in without an address, password or provider.';
 comment on column auth.users.is_sso_user is 'Whether the account belongs to the provider of an organisation.';
@@ -3844,31 +3846,21 @@ comment on function auth.pending_email(bigint) is 'The address that the user cha
 -- function auth.pending_sign_up(bigint,text)
 CREATE OR REPLACE FUNCTION auth.pending_sign_up(user_id bigint, purpose text)
  RETURNS jsonb
- LANGUAGE plpgsql
+ LANGUAGE sql
  STABLE
  SET search_path TO ''
 AS $function$
-declare
-  v_pending auth.mail_tokens[];
-begin
-  if purpose in ('signup', 'sms_signup') then
-    v_pending := array(
-      select token from auth.mail_tokens as token
-      where token.user_id = pending_sign_up.user_id and token.purpose in ('signup', 'sms_signup', 'verify')
-        and token.expires_at > clock_timestamp()
-      limit 2
-    );
-  end if;
-  return case coalesce(cardinality(v_pending), 0)
-    when 0 then (
-      select jsonb_build_object('password_hash', account.password_hash)
-      from auth.users as account where account.user_id = pending_sign_up.user_id
-    )
-    when 1 then jsonb_build_object(
-      'password_hash', v_pending[1].password_hash, 'name', v_pending[1].user_name, 'metadata', v_pending[1].user_metadata
-    )
-  end;
-end;
+  select coalesce(sign_up.token, jsonb_build_object('password_hash', account.password_hash))
+  from auth.users as account
+  left join lateral (
+    select jsonb_build_object('password_hash', token.password_hash, 'name', token.user_name, 'metadata', token.user_metadata) as token
+    from auth.mail_tokens as token
+    where token.user_id = account.user_id and token.purpose = pending_sign_up.purpose
+      and token.purpose in ('signup', 'sms_signup') and token.password_hash is not null
+    order by token.created_at desc limit 1
+  ) as sign_up on true
+  where account.user_id = pending_sign_up.user_id
+    and not (account.has_several_sign_ups and pending_sign_up.purpose in ('signup', 'sms_signup'));
 $function$;
 comment on function auth.pending_sign_up(bigint,text) is 'What a mail to this account proves if it is of no sign-up of its own: {name, password_hash, metadata}; null: no password.';
 
@@ -4156,6 +4148,16 @@ AS $function$
 declare
   v_max_others constant integer := case when purpose in ('signup', 'sms_signup', 'verify') then 2 else 0 end;
 begin
+  -- Remembered beyond the time that the mails are valid.
+  update auth.users as account set has_several_sign_ups = true
+    where account.user_id = replace_mail_tokens.user_id and replace_mail_tokens.password_hash is not null
+      and not account.has_several_sign_ups and (
+        account.password_hash <> replace_mail_tokens.password_hash
+        or exists (
+          select from auth.mail_tokens as pending
+          where pending.user_id = replace_mail_tokens.user_id and pending.password_hash <> replace_mail_tokens.password_hash
+        )
+      );
   delete from auth.mail_tokens as sent
     where sent.user_id = replace_mail_tokens.user_id and sent.purpose = 'sms_signup' and replace_mail_tokens.purpose = 'sms';
   delete from auth.mail_tokens as sent

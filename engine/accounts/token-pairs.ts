@@ -24,7 +24,7 @@ export type TokenPairs<T extends TokenPair = TokenPair> = {
    * Issues the next pair. Reusing a refresh token revokes its family, except for an immediate retry: with the same `retryKey`, or any retry
    * where the pairs have a reuse window.
    */
-  refresh(refreshToken: string, clientInfo: ClientInfo, options?: { readonly retryKey?: string | null }): Promise<T>;
+  refresh(refreshToken: string, clientInfo: ClientInfo, options?: RefreshOptions): Promise<T>;
   /** Revokes all refresh tokens of the user. */
   revoke(userId: string, clientInfo: ClientInfo): Promise<void>;
 };
@@ -41,6 +41,13 @@ const OPEN_TOKENS = `select auth.open_tokens($2, $3, ${LIFETIMES.refreshToken}, 
 const CONTINUE_TOKENS = `select auth.continue_tokens($2, $3, $4, ${LIFETIMES.refreshToken}, ${CLIENT_INFO_SQL}) as claims`;
 const ROTATE_TOKEN = `select * from auth.rotate_refresh_token($2, $3, ${LIFETIMES.refreshToken}, $4, ${CLIENT_INFO_SQL}, $5)`;
 const STORE_RETRY_RESPONSE = `select auth.store_retry_response($1, $2, $3, ${LIFETIMES.refreshRetry})`;
+
+type RefreshOptions = {
+  readonly retryKey?: string | null;
+  /** Throws if the user may not continue; the refresh token is not used then. */
+  readonly check?: CheckRefresh;
+};
+type CheckRefresh = (client: pg.ClientBase, userId: string) => Promise<void>;
 
 /** Where every retry counts as one with the same key. No Idempotency-Key contains this character. */
 const ANY_RETRY = digestOf("\0");
@@ -79,12 +86,12 @@ export function makeTokenPairs<T extends TokenPair>(options: TokenPairsOptions<T
       return claims && issueTokens(client, options, claims, { refreshToken, method: claims.amr[0]?.method ?? "totp" });
     },
 
-    async refresh(refreshToken, clientInfo, { retryKey } = {}) {
+    async refresh(refreshToken, clientInfo, { retryKey, check = async () => {} } = {}) {
       const { userId } = issuer.readRefreshToken(refreshToken);
       const retryDigest = hasReuseWindow ? ANY_RETRY : retryKey ? digestOf(retryKey) : null;
       // Throw only after the transaction, so that a revocation is committed.
       const pair = await inOwnerTransaction(asOwner, (client) =>
-        rotateToken(client, options, { userId, refreshToken, retryDigest, clientInfo }),
+        rotateToken(client, options, { userId, refreshToken, retryDigest, clientInfo, check }),
       );
       if (pair) return pair;
       throw new CredentialError(
@@ -110,13 +117,14 @@ type TokenRefresh = {
   readonly refreshToken: string;
   readonly retryDigest: Buffer | null;
   readonly clientInfo: ClientInfo;
+  readonly check: CheckRefresh;
 };
 
 /** Returns the next pair, or the previous response for a retry; null if the token was used before or has expired. */
 async function rotateToken<T extends TokenPair>(
   client: pg.ClientBase,
   options: TokenPairsOptions<T>,
-  { userId, refreshToken, retryDigest, clientInfo }: TokenRefresh,
+  { userId, refreshToken, retryDigest, clientInfo, check }: TokenRefresh,
 ): Promise<T | null> {
   const { issuer, hasReuseWindow } = options;
   const next = issuer.newRefreshToken(userId);
@@ -126,6 +134,7 @@ async function rotateToken<T extends TokenPair>(
   const rotation = rows[0]!;
   if (rotation.outcome === "repeated") return JSON.parse(decryptText(rotation.sealed_answer, refreshToken));
   if (rotation.outcome !== "rotated") return null;
+  await check(client, userId);
   const issued = { refreshToken: next, method: "token_refresh" };
   const pair = await issueTokens(client, options, rotation.claims, issued);
   if (retryDigest) {

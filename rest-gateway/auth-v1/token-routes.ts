@@ -1,8 +1,10 @@
+import type pg from "pg";
 import type { OpenSignIn } from "../../engine/accounts/login.ts";
 import { awaitsConfirmation, readUserJson } from "../../engine/accounts/own-account.ts";
 import type { SessionTokens } from "../../engine/accounts/token-pairs.ts";
 import { ApiError } from "../../engine/errors.ts";
 import { CredentialError } from "../../engine/identity/credential-error.ts";
+import { HttpError } from "../../http/http-error.ts";
 import { clientInfoOf } from "../http/request.ts";
 import { jsonResponse } from "../http/response.ts";
 import {
@@ -74,21 +76,22 @@ function emailNotConfirmed() {
 }
 
 function refreshGrant({ accounts: { sessionTokens, own }, config }: AuthV1Services): AuthRouteHandler {
+  // The tokens of a registration at /auth may be exchanged here.
+  const check = async (client: pg.ClientBase, userId: string): Promise<void> => {
+    if (!config.autoConfirm && awaitsConfirmation(await readUserJson(client, userId))) throw emailNotConfirmed();
+  };
   const refresh = async (request: AuthRequest, refreshToken: string): Promise<SessionTokens> => {
     try {
-      return await sessionTokens.refresh(refreshToken, clientInfoOf(request));
+      return await sessionTokens.refresh(refreshToken, clientInfoOf(request), { check });
     } catch (error) {
-      throw error instanceof ApiError ? refreshError(error) : error;
+      throw error instanceof ApiError && !(error instanceof HttpError) ? refreshError(error) : error;
     }
   };
   return async (request) => {
     const refreshToken = readText(await readJsonBody(request), "refresh_token");
     if (refreshToken === "") throw validationFailed("refresh_token required");
     const tokens = await refresh(request, refreshToken);
-    const user = await own.readJson(tokens.userId);
-    // The tokens of a registration at /auth may be exchanged here.
-    if (!config.autoConfirm && awaitsConfirmation(user)) throw emailNotConfirmed();
-    return jsonResponse(200, toSessionJson({ tokens, user }));
+    return jsonResponse(200, toSessionJson({ tokens, user: await own.readJson(tokens.userId) }));
   };
 }
 

@@ -67,6 +67,19 @@ async function newUser() {
   return email;
 }
 
+const STRANGERS_PASSWORD = "Velvet-Stone-9";
+
+/** Somebody who registers an address without proof. */
+async function registerStranger(email: string): Promise<{ readonly refreshToken: string }> {
+  const response = await fetch(`${service.url}/auth/register`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ name: "Eve", email, password: STRANGERS_PASSWORD }),
+  });
+  expect(response.status).toBe(201);
+  return (await response.json()) as { refreshToken: string };
+}
+
 describe("a sign-up with confirmation", () => {
   test("is completed by the link, which redirects with the session", async () => {
     const client = newClient();
@@ -132,6 +145,38 @@ describe("a sign-up with confirmation", () => {
     const [first, second] = await mails.receive(email, 2);
     expect(fragmentOf(await open(first!.link))).toMatchObject({ error_code: "otp_expired" });
     expect(fragmentOf(await open(second!.link))).toHaveProperty("access_token");
+  });
+
+  test("confirms its own password, and none of other sign-ups once nobody knows whose mail is sent again", async () => {
+    for (const isRepeated of [false, true]) {
+      const email = newAddress();
+      await registerStranger(email);
+      await newClient().auth.signUp({ email, password: PASSWORD });
+      const sent = await mails.receive(email, 2);
+      let mail = sent.find(({ link }) => link.pathname === "/auth/v1/verify")!;
+      if (isRepeated) {
+        await owner.query(
+          "update auth.mail_tokens set created_at = now() - interval '2 days', expires_at = now() - interval '1 day' where email = $1",
+          [email],
+        );
+        await newClient(lenient).auth.resend({ type: "signup", email });
+        mail = (await mails.receive(email, 3)).find((other) => !sent.some(({ text }) => text === other.text))!;
+      }
+      expect(fragmentOf(await open(mail.link))).toHaveProperty("access_token");
+      const own = await newClient().auth.signInWithPassword({ email, password: PASSWORD });
+      expect(own.error?.code).toBe(isRepeated ? "invalid_credentials" : undefined);
+      const theirs = await newClient().auth.signInWithPassword({ email, password: STRANGERS_PASSWORD });
+      expect(theirs.error?.code).toBe("invalid_credentials");
+    }
+  });
+
+  test("is needed to refresh the tokens of a registration here, which are not used up before", async () => {
+    const { refreshToken } = await registerStranger(newAddress());
+    const refused = await newClient().auth.refreshSession({ refresh_token: refreshToken });
+    expect(refused.error).toMatchObject({ status: 400, code: "email_not_confirmed" });
+    const headers = { "Content-Type": "application/json" };
+    const body = JSON.stringify({ refreshToken });
+    expect((await fetch(`${service.url}/auth/refresh`, { method: "POST", headers, body })).status).toBe(200);
   });
 });
 

@@ -3,6 +3,16 @@ create or replace function auth.replace_mail_tokens(user_id bigint, purpose text
 declare
   v_max_others constant integer := case when purpose in ('signup', 'sms_signup', 'verify') then 2 else 0 end;
 begin
+  -- Remembered beyond the time that the mails are valid.
+  update auth.users as account set has_several_sign_ups = true
+    where account.user_id = replace_mail_tokens.user_id and replace_mail_tokens.password_hash is not null
+      and not account.has_several_sign_ups and (
+        account.password_hash <> replace_mail_tokens.password_hash
+        or exists (
+          select from auth.mail_tokens as pending
+          where pending.user_id = replace_mail_tokens.user_id and pending.password_hash <> replace_mail_tokens.password_hash
+        )
+      );
   delete from auth.mail_tokens as sent
     where sent.user_id = replace_mail_tokens.user_id and sent.purpose = 'sms_signup' and replace_mail_tokens.purpose = 'sms';
   delete from auth.mail_tokens as sent
