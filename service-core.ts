@@ -7,7 +7,7 @@ import { type Database, openDatabase } from "./engine/database/database.ts";
 import { combineObservers, logSlowStatements, SlowStatements } from "./engine/database/observe-statements.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { type ConfigKeeper, keepConfig } from "./engine/database-config/config-keeper.ts";
-import { bringUpToDate, setUsersAccess } from "./engine/migrate/migrate.ts";
+import { bringUpToDate, setAccountSettings, setUsersAccess } from "./engine/migrate/migrate.ts";
 import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { toPgConnectionString } from "./engine/pg-client/connection-string.ts";
@@ -66,6 +66,7 @@ export async function openCore(
   opened.defer(() => database.close());
   const asOwner: AsOwner = (work) => database.asOwner(work);
   await asOwner((client) => setUsersAccess(client, config.usersAccess));
+  await asOwner((client) => setAccountSettings(client, config));
 
   const catalog = await keepCatalog({
     ...catalogOptionsOf(config, loginRole),

@@ -232,6 +232,16 @@ comment on column api.webhooks.timeout is 'How long the receiver may take.';
 comment on column api.webhooks.url is 'Where requests are sent.';
 comment on table api.webhooks is 'Where changes of rows are sent to.';
 
+-- table auth.account_settings
+create table auth.account_settings (
+  is_only boolean default true not null,
+  sign_ups boolean not null,
+  constraint account_settings_pkey PRIMARY KEY (is_only),
+  constraint account_settings_is_only CHECK (is_only)
+);
+alter table auth.account_settings enable row level security;
+comment on table auth.account_settings is 'Settings of the service that rules of the database need, as of its last start.';
+
 -- table auth.api_keys
 create table auth.api_keys (
   id bigint generated always as identity not null,
@@ -1494,6 +1504,18 @@ begin
 end;
 $function$;
 comment on function api.run_schedule(text) is 'Runs a schedule now, also a disabled one, unless its previous run is unfinished. Returns the status of the run. For the owner.';
+
+-- function auth.accepts_sign_ups()
+CREATE OR REPLACE FUNCTION auth.accepts_sign_ups()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select coalesce((select settings.sign_ups from auth.account_settings as settings), true);
+$function$;
+grant execute on function auth.accepts_sign_ups() to anon, authenticated, service_role;
+comment on function auth.accepts_sign_ups() is 'Whether others than administrators may create users (AUTH_SIGN_UPS).';
 
 -- function auth.account_faults(text,text,integer,text)
 CREATE OR REPLACE FUNCTION auth.account_faults(name text, email text, age integer, username text)
@@ -3050,7 +3072,7 @@ begin
     insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)
       on conflict on constraint users_pkey do nothing;
     outcome := 'linked';
-  elsif not provider.sign_ups then
+  elsif not (provider.sign_ups and auth.accepts_sign_ups()) then
     outcome := 'closed';
     return;
   elsif v_email is null then
@@ -4365,6 +4387,17 @@ end;
 $function$;
 comment on function auth.session_claims(bigint,uuid) is 'The claims of an access token of /auth/v1 issued now, and the id that may become its subject.';
 
+-- function auth.set_account_settings(boolean)
+CREATE OR REPLACE FUNCTION auth.set_account_settings(sign_ups boolean)
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ INSERT INTO auth.account_settings (sign_ups)
+   VALUES (set_account_settings.sign_ups) ON CONFLICT(is_only) DO UPDATE SET sign_ups = excluded.sign_ups
+   WHERE (account_settings.sign_ups <> excluded.sign_ups);
+END;
+comment on function auth.set_account_settings(boolean) is 'Saves AUTH_SIGN_UPS. Each start of the service calls it.';
+
 -- function auth.set_confirmed_email(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.set_confirmed_email(user_id bigint, email text, client_info auth.client_info)
  RETURNS void
@@ -4519,6 +4552,24 @@ begin
 end;
 $function$;
 comment on function auth.sign_out(bigint,uuid,text,auth.client_info) is 'Ends sign-ins of the user: all (global), this one by tokens (local), or all except this one (others).';
+
+-- function auth.sign_up(text,text,integer,text,text,auth.client_info,jsonb,boolean)
+CREATE OR REPLACE FUNCTION auth.sign_up(name text, email text, age integer, username text, password_hash text, client_info auth.client_info, user_metadata jsonb DEFAULT NULL::jsonb, is_anonymous boolean DEFAULT false)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not auth.accepts_sign_ups() then
+    raise exception 'Sign-ups are closed' using errcode = 'NSIGN', hint = 'Ask an administrator for an account.';
+  end if;
+  return auth.register(
+    sign_up.name, sign_up.email, sign_up.age, sign_up.username, sign_up.password_hash, sign_up.client_info,
+    sign_up.user_metadata, sign_up.is_anonymous
+  );
+end;
+$function$;
+comment on function auth.sign_up(text,text,integer,text,text,auth.client_info,jsonb,boolean) is 'Creates an account for whoever asks for one, unless sign-ups are closed. Returns the row of the user.';
 
 -- function auth.store_retry_response(bytea,bytea,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.store_retry_response(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
@@ -5181,7 +5232,7 @@ CREATE OR REPLACE FUNCTION auth.users_are_open(verb text)
  RETURNS boolean
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN CASE verb WHEN 'insert'::text THEN (current_setting('request.interface'::text, true) = ANY (ARRAY['resource'::text, 'graphql'::text])) ELSE ((current_setting('request.interface'::text, true) = 'resource'::text) AND (current_setting('app.users_access'::text, true) = 'open'::text)) END;
+RETURN CASE verb WHEN 'insert'::text THEN ((current_setting('request.interface'::text, true) = ANY (ARRAY['resource'::text, 'graphql'::text])) AND auth.accepts_sign_ups()) ELSE ((current_setting('request.interface'::text, true) = 'resource'::text) AND (current_setting('app.users_access'::text, true) = 'open'::text)) END;
 grant execute on function auth.users_are_open(text) to anon, authenticated;
 comment on function auth.users_are_open(text) is 'Whether anybody at all may insert, update or delete users in this request.';
 

@@ -4,6 +4,7 @@ export type ErrorCode =
   | "AUTH_REQUIRED"
   | "AUTH_EXPIRED"
   | "PERMISSION_DENIED"
+  | "SIGN_UP_CLOSED"
   | "RESOURCE_NOT_FOUND"
   | "RESOURCE_CONFLICT"
   | "RATE_LIMITED"
@@ -21,6 +22,7 @@ type SqlstateMeaning = readonly [status: number, code: ErrorCode];
 const SQLSTATES: Readonly<Record<string, SqlstateMeaning>> = {
   LOGIN: [401, "AUTH_REQUIRED"],
   NOPER: [403, "PERMISSION_DENIED"],
+  NSIGN: [403, "SIGN_UP_CLOSED"],
   NTFND: [404, "RESOURCE_NOT_FOUND"],
   TAKEN: [409, "RESOURCE_CONFLICT"],
   WRONG: [400, "VALIDATION_ERROR"],

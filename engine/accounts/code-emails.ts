@@ -112,7 +112,7 @@ export type Recipient = {
 
 const HAS_ACCOUNT = "select exists (select from auth.users where pg_catalog.lower(email) = pg_catalog.lower($1))";
 const FIND_RECIPIENT = "select * from auth.code_recipient($1)";
-const REGISTER = `select auth.register($2, $3, null, null, null, ${CLIENT_INFO_SQL}, $4) ->> 'id' as id`;
+const REGISTER = `select auth.sign_up($2, $3, null, null, null, ${CLIENT_INFO_SQL}, $4) ->> 'id' as id`;
 const READ_ACCOUNT = `
   select account.user_id, account.raw_user_meta_data as metadata, coalesce(account.verified_email, account.email) as address, 'confirmed' as state,
     null as new_email

@@ -163,7 +163,7 @@ async function insertAccount(
   clientInfo: ClientInfo,
 ): Promise<UserRow> {
   const { rows } = await client.query<{ row: UserRow }>(
-    `select auth.register($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}, $7, $8) as row`,
+    `select auth.sign_up($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}, $7, $8) as row`,
     [
       clientInfoParameter(clientInfo),
       name,

@@ -121,7 +121,7 @@ export const ACCOUNT_SETTINGS = {
     "AUTH_SIGN_UPS",
     flag,
     "true",
-    "Whether /auth/v1 creates accounts for those who sign up. Administrators and identity providers create them anyway.",
+    "Whether others than administrators may create users, on any interface: sign-ups, `POST /users`, `createUser` and first sign-ins through a provider. The last start decides for all gateways of a database.",
   ),
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import { commandLine } from "../command-line.ts";
+import type { Config } from "../config/config.ts";
 import { requireSupportedServer } from "../pg-client/supported-server.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
@@ -137,6 +138,15 @@ export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess)
       if (!isDeadlock || deadlocks === MAX_DEADLOCKS) throw error;
     }
   }
+}
+
+/** A login that owns no accounts has not this function. */
+const ACCOUNT_SETTINGS_FUNCTION = USERS_ACCESS_FUNCTION.replace("set_users_access", "set_account_settings");
+
+/** Tells the database whether others than administrators may create accounts. */
+export async function setAccountSettings(client: pg.ClientBase, { signUps }: Pick<Config, "signUps">): Promise<void> {
+  if ((await client.query(ACCOUNT_SETTINGS_FUNCTION)).rowCount === 0) return;
+  await client.query("select auth.set_account_settings($1)", [signUps]);
 }
 
 /** What policies and privileges implement; null for a database without users of ours. */

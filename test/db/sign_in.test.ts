@@ -3,7 +3,7 @@ import { useContent } from "./content.ts";
 
 const content = useContent();
 const ROLES = ["authenticator", "anon", "authenticated", "admin", "service_role"];
-const HELPERS_OF_POLICIES = ["is_admin()", "jwt()", "role()", "uid()", "users_are_open(text)"];
+const HELPERS_OF_POLICIES = ["accepts_sign_ups()", "is_admin()", "jwt()", "role()", "uid()", "users_are_open(text)"];
 
 async function asRole(role: string, statement: string): Promise<void> {
   const { requests } = content;

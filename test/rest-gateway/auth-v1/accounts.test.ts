@@ -12,6 +12,8 @@ import { until } from "../../until.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
 let database: TestDatabase;
+/** Whether sign-ups are open is a state of the database. */
+let closedDatabase: TestDatabase;
 let owner: pg.Pool;
 let service: Service;
 let closed: Service;
@@ -22,12 +24,14 @@ beforeAll(async () => {
   mailDir = await mkdtemp(join(tmpdir(), "mail-"));
   owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
   service = await serve(database, { AUTH_AUTOCONFIRM: "true", AUTH_ANONYMOUS_SIGN_INS: "true" });
-  closed = await serve(database, { AUTH_SIGN_UPS: "off" });
+  closedDatabase = await cloneDatabase();
+  closed = await serve(closedDatabase, { AUTH_SIGN_UPS: "off" });
 });
 afterAll(async () => {
   await Promise.all([service.stop(), closed.stop()]);
   await owner.end();
   await database.drop();
+  await closedDatabase.drop();
   await rm(mailDir, { recursive: true });
 });
 

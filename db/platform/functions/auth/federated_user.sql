@@ -51,7 +51,7 @@ begin
     insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)
       on conflict on constraint users_pkey do nothing;
     outcome := 'linked';
-  elsif not provider.sign_ups then
+  elsif not (provider.sign_ups and auth.accepts_sign_ups()) then
     outcome := 'closed';
     return;
   elsif v_email is null then
