@@ -1,4 +1,5 @@
 import pg from "pg";
+import { clientDetailOf } from "../engine/database/database-errors.ts";
 import { ApiError, type ApiErrorOptions, CREDENTIALS_REQUIRED, type ErrorKind, unavailable } from "../engine/errors.ts";
 import { errorCodeOfStatus, meaningOf } from "./sqlstates.ts";
 
@@ -84,7 +85,8 @@ function fromApiError(error: ApiError): HttpError {
 }
 
 function fromDatabaseError(error: pg.DatabaseError, code: string, anonymous: boolean): HttpError {
-  const { message, detail = null, hint = null } = error;
+  const { message, hint = null } = error;
+  const detail = clientDetailOf(error);
   const [status, errorCode] = meaningOf(code, message);
   if (errorCode === "INTERNAL_ERROR") return internalError(error, code);
   if (errorCode === "SERVICE_UNAVAILABLE") {

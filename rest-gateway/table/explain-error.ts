@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { ContextError, isRoleRefused } from "../../engine/database/database-errors.ts";
+import { ContextError, clientDetailOf, isRoleRefused } from "../../engine/database/database-errors.ts";
 import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
 import { nestedPathOf } from "../../engine/statement/nested-errors.ts";
 import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
@@ -47,7 +47,8 @@ function anonymousDisabled(cause: ContextError): HttpError {
  */
 function toPostgresError(thrown: unknown, error: HttpError, { columnHint }: ErrorAudience): HttpError {
   if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;
-  const { code, message, detail = null, hint: suggested = null } = thrown;
+  const { code, message, hint: suggested = null } = thrown;
+  const detail = clientDetailOf(thrown);
   const hint = thrown.routine === MISSING_COLUMN_ROUTINE ? columnHint(suggested) : suggested;
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
