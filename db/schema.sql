@@ -4390,12 +4390,17 @@ comment on function auth.session_claims(bigint,uuid) is 'The claims of an access
 -- function auth.set_account_settings(boolean)
 CREATE OR REPLACE FUNCTION auth.set_account_settings(sign_ups boolean)
  RETURNS void
- LANGUAGE sql
-BEGIN ATOMIC
- INSERT INTO auth.account_settings (sign_ups)
-   VALUES (set_account_settings.sign_ups) ON CONFLICT(is_only) DO UPDATE SET sign_ups = excluded.sign_ups
-   WHERE (account_settings.sign_ups <> excluded.sign_ups);
-END;
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from auth.account_settings as settings where settings.sign_ups = set_account_settings.sign_ups) then
+    return;
+  end if;
+  insert into auth.account_settings as settings (sign_ups) values (set_account_settings.sign_ups)
+    on conflict (is_only) do update set sign_ups = excluded.sign_ups;
+end;
+$function$;
 comment on function auth.set_account_settings(boolean) is 'Saves AUTH_SIGN_UPS. Each start of the service calls it.';
 
 -- function auth.set_confirmed_email(bigint,text,auth.client_info)

@@ -125,6 +125,7 @@ export const NOT_GROWING: Readonly<Record<string, string>> = {
   "api.schedules": "written by the owner and roles of operators",
   "api.versions": "written by the owner",
   "api.webhooks": "written by the owner and roles of operators",
+  "auth.account_settings": "one row, written by each start of the service",
   "auth.permissions": "written by the owner",
   "auth.providers": "written by administrators",
   "auth.role_permissions": "written by the owner",

@@ -1,5 +1,5 @@
---! Previous: sha1:1a57da9d68c8bce5ce27fab931d9e2a10b64534b
---! Hash: sha1:84fb7e5eb0e86185f1e3d2b977120d55d46ca096
+--! Previous: sha1:360061d49f6c4e84a9e83abafc8da1463ae18659
+--! Hash: sha1:4d6e522e328cdd849b5e57b697fc2a112a883967
 --! Message: sign-ups by settings
 
 create table if not exists auth.account_settings (
@@ -10,14 +10,17 @@ create table if not exists auth.account_settings (
 alter table auth.account_settings enable row level security;
 comment on table auth.account_settings is 'Settings of the service that rules of the database need, as of its last start.';
 --! Included auth/set_account_settings.sql
--- Who may create accounts is a rule of the database, which every interface obeys, so it has to know the setting.
-create or replace function auth.set_account_settings(sign_ups boolean) returns void
-language sql
-begin atomic
-  insert into auth.account_settings (sign_ups) values (set_account_settings.sign_ups)
-    on conflict (is_only) do update set sign_ups = excluded.sign_ups where account_settings.sign_ups <> excluded.sign_ups;
+-- Who may create accounts is a rule of the database, which every interface obeys, so it has to know the setting. A standby, which has it already,
+-- refuses to write.
+create or replace function auth.set_account_settings(sign_ups boolean) returns void as $$
+begin
+  if exists (select from auth.account_settings as settings where settings.sign_ups = set_account_settings.sign_ups) then
+    return;
+  end if;
+  insert into auth.account_settings as settings (sign_ups) values (set_account_settings.sign_ups)
+    on conflict (is_only) do update set sign_ups = excluded.sign_ups;
 end;
-
+$$ language plpgsql set search_path = '';
 comment on function auth.set_account_settings is 'Saves AUTH_SIGN_UPS. Each start of the service calls it.';
 --! EndIncluded auth/set_account_settings.sql
 --! Included auth/accepts_sign_ups.sql
