@@ -1,8 +1,11 @@
 import { retryDelay } from "./retry-delay.ts";
 
+const MAX_PAUSE_FACTOR = 4;
+
 /**
  * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a
- * failure it retries by itself. It pauses between runs for as long as the last run took.
+ * failure it retries by itself. It pauses between runs for as long as the last run took, and up to four times as long while
+ * requests keep coming, so that a storm of them takes at most a fifth of the time.
  */
 export class Coalescer {
   readonly #work: () => Promise<void>;
@@ -13,6 +16,9 @@ export class Coalescer {
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
   #restUntil = 0;
+  /** How long the last run took, in milliseconds, and how many times as long the pause after it is. */
+  #lastDuration = 0;
+  #pauseFactor = 1;
   #failures = 0;
   #closed = false;
 
@@ -62,12 +68,16 @@ export class Coalescer {
     this.#waiting = null;
     this.#dueAt = Number.POSITIVE_INFINITY;
     const startedAt = performance.now();
+    const isStorm = startedAt - this.#restUntil < this.#lastDuration;
+    this.#pauseFactor = isStorm ? Math.min(MAX_PAUSE_FACTOR, 2 * this.#pauseFactor) : 1;
     const fault = await this.#work().then(
       () => null,
       (error: unknown) => ({ error }),
     );
     this.#running = null;
-    this.#restUntil = 2 * performance.now() - startedAt;
+    const endedAt = performance.now();
+    this.#lastDuration = endedAt - startedAt;
+    this.#restUntil = endedAt + this.#pauseFactor * this.#lastDuration;
     this.#failures = fault ? this.#failures + 1 : 0;
     if (this.#waiting) this.#schedule(this.#debounceMs);
     else if (fault) this.#schedule(retryDelay(this.#failures));

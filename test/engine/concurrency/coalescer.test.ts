@@ -48,6 +48,21 @@ describe("coalesced requests", () => {
     expect(runs).toHaveLength(2);
   });
 
+  test("that never end are followed by longer and longer pauses, up to four times a run", async () => {
+    let lastEnd = 0;
+    const pauses: number[] = [];
+    const coalescer: Coalescer = new Coalescer(async () => {
+      if (lastEnd > 0) pauses.push(performance.now() - lastEnd);
+      await sleep(20);
+      lastEnd = performance.now();
+      void coalescer.request(0).catch(() => {});
+    }, 0);
+    void coalescer.request(0).catch(() => {});
+    await until(() => pauses.filter((pause) => pause > 3.5 * 19).length > 2);
+    expect(pauses[0]).toBeLessThan(pauses.at(-1)!);
+    await coalescer.close();
+  });
+
   test("are rejected by a failed run, which is retried", async () => {
     const { work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
