@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Scratch } from "../scratch.ts";
 import type { AttackResult, Victim } from "./attack.ts";
 import { type AttackName, isApart, victimsOf } from "./attacks/attacks.ts";
-import { type HonestResult, startHonestCallers } from "./honest.ts";
+import { HONEST_KINDS, type HonestResult, startHonestCallers } from "./honest.ts";
 import { countMisplaced, startAttacked } from "./schema.ts";
 import { startVictim, startWatched } from "./service.ts";
 import { type Attacker, startAttacker } from "./start-attacker.ts";
@@ -34,6 +34,12 @@ export type Hostile = AsyncDisposable & {
   readonly scratch: Scratch;
   run(names: readonly AttackName[], seconds: number): Promise<HostileResult>;
 };
+
+/** Of each kind the run with the lower p99: what else the machine does only ever adds to it. */
+function quieterOf(one: HonestResult, other: HonestResult): HonestResult {
+  const kinds = HONEST_KINDS.map((kind) => [kind, one[kind].p99 <= other[kind].p99 ? one[kind] : other[kind]]);
+  return Object.fromEntries(kinds);
+}
 
 /** A database, a service and honest callers, for attacks that all come at once. */
 export async function openHostile(): Promise<Hostile> {
@@ -72,8 +78,9 @@ export async function openHostile(): Promise<Hostile> {
         results.push(await attack(ready, Date.now() + LONGEST_APART_MS));
       }
       await sleep(SETTLE_SECONDS * 1_000);
+      const quietAfterwards = await callers.run(service.url, seconds);
       return {
-        quiet,
+        quiet: quieterOf(quiet, quietAfterwards),
         hostile,
         attacks: Object.fromEntries(results),
         misplaced: await countMisplaced(scratch),
