@@ -15,6 +15,8 @@ export type Outcome = {
 /** By rule, the states in which a message is sent to the address. A banned account gets none. */
 const MAILED: Readonly<Record<string, readonly State[]>> = {
   signUp: ["none", "row", "unconfirmed"],
+  resent: ["none", "row", "unconfirmed"],
+  resentElsewhere: ["none", "row", "unconfirmed"],
   signIn: ["none", "row", "unconfirmed", "confirmed"],
   recovery: ["row", "unconfirmed", "confirmed"],
   reset: ["row", "unconfirmed", "confirmed"],
@@ -38,6 +40,9 @@ const PROVED: Readonly<Record<string, readonly State[]>> = {
   reappointNumber: ["row", "unconfirmed", "confirmed"],
 };
 
+/** Of the sign-ups of several people nobody knows whose mail is sent again, and what /auth/v1 sends again is that of its own sign-up or account. */
+const RESENT: Readonly<Record<string, readonly State[]>> = { resent: ["none", "row"], resentElsewhere: ["none"] };
+
 /** An administrator vouches for the account as it is, with a second factor that it has. */
 const AS_IT_IS: ReadonlySet<string> = new Set(["reappoint", "reappointNumber"]);
 
@@ -59,7 +64,7 @@ export function outcomeOfProof(way: Way, state: State): Outcome {
   if (!PROVED[rule]!.includes(state)) return { ...nothing, before: hasHolder(state) ? "all" : [] };
   const steps = way.steps.join();
   const hasTokens = /\/verify |GET|\/auth\/v1\/authorize|id_token|exchange/.test(steps);
-  const hasPassword = WITH_PASSWORD.has(rule);
+  const hasPassword = RESENT[rule]?.includes(state) ?? WITH_PASSWORD.has(rule);
   const isFactorAsked = state === "unconfirmed" && AS_IT_IS.has(rule) && way.address === "email";
   return {
     isMailed: isMailed(way, state),

@@ -21,7 +21,7 @@ export type Way = {
 export const PROOFS = readWays(`
 /auth
 register, link           | signUp     | POST /auth/register {"name": "N", "email": "{v}", "password": "{new}"} > MAIL > POST /auth/verify-email {"token": "{token}"}
-register, code           | signUp     | POST /auth/register {"name": "N", "email": "{v}", "password": "{new}"} > POST /auth/v1/resend {"type": "signup", "email": "{v}"} > MAIL 6 > POST /auth/v1/verify {"type": "signup", "email": "{v}", "token": "{code}"}
+register, code           | resentElsewhere | POST /auth/register {"name": "N", "email": "{v}", "password": "{new}"} > POST /auth/v1/resend {"type": "signup", "email": "{v}"} > MAIL 6 > POST /auth/v1/verify {"type": "signup", "email": "{v}", "token": "{code}"}
 resend, link             | signUp     | POST /auth/register {"name": "N", "email": "{v}", "password": "{new}"} > @session POST /auth/resend-verification {} > MAIL > POST /auth/verify-email {"token": "{token}"}
 reset                    | reset      | POST /auth/forgot-password {"email": "{v}"} > MAIL > POST /auth/reset-password {"token": "{token}", "password": "{new}"}
 
@@ -35,7 +35,7 @@ sign-up, code as e-mail  | signUp     | POST /auth/v1/signup {"email": "{v}", "p
 sign-up, hash            | signUp     | POST /auth/v1/signup {"email": "{v}", "password": "{new}"} > MAIL > POST /auth/v1/verify {"type": "signup", "token_hash": "{token}"}
 sign-up, link            | signUp     | POST /auth/v1/signup {"email": "{v}", "password": "{new}"} > MAIL > GET {link}
 sign-up, link, PKCE      | signUp     | POST /auth/v1/signup {"email": "{v}", "password": "{new}", "code_challenge": "{verifier}", "code_challenge_method": "plain"} > MAIL > GET {link} > POST /auth/v1/token?grant_type=pkce {"auth_code": "{auth_code}", "code_verifier": "{verifier}"}
-sign-up, resent code     | signUp     | POST /auth/v1/signup {"email": "{v}", "password": "{new}"} > MAIL > POST /auth/v1/resend {"type": "signup", "email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "signup", "email": "{v}", "token": "{code}"}
+sign-up, resent code     | resent     | POST /auth/v1/signup {"email": "{v}", "password": "{new}"} > MAIL > POST /auth/v1/resend {"type": "signup", "email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "signup", "email": "{v}", "token": "{code}"}
 one-time code            | signIn     | POST /auth/v1/otp {"email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "email", "email": "{v}", "token": "{code}"}
 one-time code as sign-up | signIn     | POST /auth/v1/otp {"email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "signup", "email": "{v}", "token": "{code}"}
 magic link               | signIn     | POST /auth/v1/magiclink {"email": "{v}"} > MAIL > GET {link}
@@ -48,7 +48,7 @@ link of an invitation    | newLink    | @admin POST /auth/v1/admin/generate_link
 generated magic link     | ownSignIn  | @admin POST /auth/v1/admin/generate_link {"type": "magiclink", "email": "{v}"} > POST /auth/v1/verify {"type": "magiclink", "token_hash": "{hashed_token}"}
 generated recovery       | ownLink    | @admin POST /auth/v1/admin/generate_link {"type": "recovery", "email": "{v}"} > POST /auth/v1/verify {"type": "recovery", "token_hash": "{hashed_token}"} > @session PUT /auth/v1/user {"password": "{new}"}
 number, code             | signUp     | POST /auth/v1/signup {"phone": "{v}", "password": "{new}"} > MAIL > POST /auth/v1/verify {"type": "sms", "phone": "{v}", "token": "{code}"}
-number, resent code      | signUp     | POST /auth/v1/signup {"phone": "{v}", "password": "{new}"} > MAIL > POST /auth/v1/resend {"type": "sms", "phone": "{v}"} > MAIL > POST /auth/v1/verify {"type": "sms", "phone": "{v}", "token": "{code}"}
+number, resent code      | resent     | POST /auth/v1/signup {"phone": "{v}", "password": "{new}"} > MAIL > POST /auth/v1/resend {"type": "sms", "phone": "{v}"} > MAIL > POST /auth/v1/verify {"type": "sms", "phone": "{v}", "token": "{code}"}
 number, one-time code    | signIn     | POST /auth/v1/otp {"phone": "{v}"} > MAIL > POST /auth/v1/verify {"type": "sms", "phone": "{v}", "token": "{code}"}
 
 providers

@@ -185,4 +185,23 @@ describe("a sign-up", () => {
     ]);
     expect(shapes[1]).toEqual(shapes[0]);
   });
+
+  test("that is sent again after another one has expired brings back no earlier password", async () => {
+    const { email } = await registerForeignAddress();
+    await post("/auth/v1/signup", { email, password: PASSWORD }, {}, quick);
+    await mailOf(email, "Confirm your e-mail address");
+    await owner.query(
+      "update auth.mail_tokens set created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' where lower(email) = lower($1)",
+      [email],
+    );
+    const count = await mails.count(email);
+    await post("/auth/v1/resend", { type: "signup", email }, {}, quick);
+    const token = (await mails.receive(email, count + 1))[count]!.code;
+    const client = makeClient(quick.url);
+    expect((await client.auth.verifyOtp({ email, token, type: "signup" })).error).toBeNull();
+    for (const password of [FORMER, PASSWORD]) {
+      const { error } = await makeClient(quick.url).auth.signInWithPassword({ email, password });
+      expect(error?.code).toBe("invalid_credentials");
+    }
+  });
 });
