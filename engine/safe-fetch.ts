@@ -124,6 +124,7 @@ type SafeFetchOptions = {
   /** The configured URL of the provider; plain HTTP is allowed for one on this machine. */
   readonly providerUrl: string;
   readonly allowsPrivateNetwork: boolean;
+  readonly resolve?: ResolveHost;
 };
 
 const TIMEOUT_MS = 10_000;
@@ -131,11 +132,15 @@ const MAX_RESPONSE_BYTES = 1024 * 1024;
 const PROVIDER_CONNECTIONS = 16;
 
 /** A fetch for identity providers: URLs from their metadata must not reach our private network. */
-export function makeSafeFetch({ providerUrl, allowsPrivateNetwork }: SafeFetchOptions): CustomFetch {
+export function makeSafeFetch({
+  providerUrl,
+  allowsPrivateNetwork,
+  resolve = resolveAll,
+}: SafeFetchOptions): CustomFetch {
   const isLocalProvider = isLoopback(URL.parse(providerUrl));
   const agents = new Map<AllowedNetwork, Promise<Agent>>();
   const agentFor = (network: AllowedNetwork) => {
-    const agent = agents.get(network) ?? makeSafeAgent({ network, connections: PROVIDER_CONNECTIONS });
+    const agent = agents.get(network) ?? makeSafeAgent({ network, connections: PROVIDER_CONNECTIONS, resolve });
     agents.set(network, agent);
     return agent;
   };

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
+import { freePort } from "../../bench/free-port.ts";
 import { type AllowedNetwork, findUrlProblem, makeSafeAgent, makeSafeFetch } from "../../engine/safe-fetch.ts";
 import { makeAuthority } from "../certificates.ts";
 
@@ -39,6 +40,34 @@ describe("a provider on another machine", () => {
     await expect(permitted("http://10.0.0.1/keys", ASKED)).rejects.toThrow("not an https URL");
   });
 });
+
+test.each([
+  ["fd00:ec2::23", true],
+  ["169.254.169.254", true],
+  ["168.63.129.16", true],
+  ["127.0.0.1", false],
+  ["10.0.0.1", false],
+])(
+  "a provider whose host name comes to point to %s is not fetched (private network: %s)",
+  async (address, isPrivate) => {
+    // Nobody is at the first address: it is tried, and the name is looked up again for the next connection.
+    const url = `https://idp.example.org:${await freePort()}/keys`;
+    const answers = isPrivate ? ["127.0.0.1", address] : [address];
+    const looked: string[] = [];
+    const ask = makeSafeFetch({
+      providerUrl: "https://idp.example.org",
+      allowsPrivateNetwork: isPrivate,
+      resolve: async (host) => {
+        looked.push(host);
+        const found = answers[looked.length - 1] ?? address;
+        return [{ address: found, family: found.includes(":") ? 6 : 4 }];
+      },
+    });
+    if (isPrivate) await expect(ask(url, ASKED)).rejects.not.toThrow("private address");
+    await expect(ask(url, ASKED)).rejects.toThrow("private address");
+    expect(looked).toHaveLength(answers.length);
+  },
+);
 
 test("a provider on this machine may use http; redirects are not followed and responses are limited to 1 MB", async () => {
   const server = createServer((request, response) => {
