@@ -108,8 +108,8 @@ export class ReplicationSession {
   }
 
   /** Waits for transactions that are running, unless the slot is a copy. */
-  async createSlot(abandoned: AbortSignal): Promise<ReplicationSlot> {
-    const work = () => createTemporarySlot(this.#client, this.#options);
+  async createSlot(abandoned: AbortSignal, goneFrom: string | null): Promise<ReplicationSlot> {
+    const work = () => createTemporarySlot(this.#client, { ...this.#options, goneFrom });
     const slot = await untilAbandoned(abandoned, () => this.#socket.destroy(), work);
     this.#slot = slot;
     return slot;

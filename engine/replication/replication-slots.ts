@@ -25,6 +25,8 @@ export type ReplicationSlotOptions = {
   readonly publication: string;
   /** `auto`: if the server limits what a slot may retain. */
   readonly keep: SlotRetention;
+  /** The start of the WAL that a copy of the keeper needed and that is gone, although Postgres reports it as reserved. */
+  readonly goneFrom?: string | null;
 };
 
 export type ReplicationSlot = {
@@ -33,6 +35,8 @@ export type ReplicationSlot = {
   readonly isKept: boolean;
   /** How much WAL the server lets a slot retain; null for no limit. */
   readonly maxBytes: number | null;
+  /** The position that Postgres decodes from. */
+  readonly restart: string;
   /** Transactions committed before it are not available from this slot. */
   readonly earliest: Lsn;
   /** Transactions committed from now on are above it. */
@@ -60,7 +64,7 @@ const DUPLICATE_OBJECT = "42710";
 /** Creates a temporary slot on a replication connection. Rejects with an ApiError if this database cannot have one. */
 export async function createTemporarySlot(
   client: pg.Client,
-  { publication, keep }: ReplicationSlotOptions,
+  { publication, keep, goneFrom = null }: ReplicationSlotOptions,
 ): Promise<ReplicationSlot> {
   const server = await readServerSettings(client, publication);
   if (server.wal_level !== "logical") {
@@ -75,20 +79,21 @@ export async function createTemporarySlot(
   const isKept = keep === "always" || (keep === "auto" && isBounded);
   const name = `${server.keeper}_${randomBytes(6).toString("hex")}`;
   if (isKept) {
-    await ensureKeeperSlot(client);
+    await ensureKeeperSlot(client, goneFrom);
     if (server.has_failover_slots) await ensureFailover(client, server.keeper);
     await client.query(`select pg_catalog.pg_copy_logical_replication_slot(${KEEPER_SLOT_NAME}, '${name}', true)`);
   } else {
     await client.query(`select pg_catalog.pg_create_logical_replication_slot('${name}', 'pgoutput', true)`);
   }
-  const { rows } = await client.query<{ earliest: string; now: string }>(
-    `select confirmed_flush_lsn as earliest, pg_catalog.pg_current_wal_flush_lsn() as now
+  const { rows } = await client.query<{ restart: string; earliest: string; now: string }>(
+    `select restart_lsn as restart, confirmed_flush_lsn as earliest, pg_catalog.pg_current_wal_flush_lsn() as now
      from pg_replication_slots where slot_name = '${name}'`,
   );
   return {
     name,
     isKept,
     maxBytes: isBounded ? server.most_megabytes * 2 ** 20 : null,
+    restart: rows[0]!.restart,
     earliest: parseLsn(rows[0]!.earliest)!,
     now: parseLsn(rows[0]!.now)!,
   };
@@ -142,12 +147,17 @@ async function readServerSettings(client: pg.Client, publication: string): Promi
   return rows[0]!;
 }
 
-/** Creates the keeper unless a usable one exists. An old one has lost its WAL, or retains too much. */
-async function ensureKeeperSlot(client: pg.Client): Promise<void> {
+/**
+ * Creates the keeper unless a usable one exists. An old one has lost its WAL, retains too much, or belongs to a server whose files
+ * were replaced by those of a base backup.
+ */
+async function ensureKeeperSlot(client: pg.Client, goneFrom: string | null = null): Promise<void> {
   await client.query(
     `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and not active
-       and (wal_status = 'lost' or pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES})`,
+       and (wal_status = 'lost' or pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES}
+         or restart_lsn > pg_catalog.pg_current_wal_flush_lsn()
+         or restart_lsn <= ${goneFrom === null ? "null" : pg.escapeLiteral(goneFrom)}::pg_catalog.pg_lsn)`,
   );
   const { rows } = await client.query<{ has_failover_slots: boolean }>(
     `select ${HAS_FAILOVER_SLOTS} as has_failover_slots

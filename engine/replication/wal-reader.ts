@@ -28,6 +28,7 @@ export type WalReaderOptions = {
   onPassed(reading: WalReader): void;
 };
 
+const UNDEFINED_FILE = "58P01";
 /** A change that Postgres fails to decode this many times in a row is skipped. */
 const MAX_REFUSALS = 5;
 
@@ -45,6 +46,8 @@ export class WalReader implements ReplicationHandler {
   #next: Lsn = 0n;
   /** Why Postgres cannot decode the next change. */
   #unreadable: string | null = null;
+  /** Where the slot started whose WAL is gone: after a restore or `pg_rewind`, Postgres may still report it as reserved. */
+  #goneFrom: string | null = null;
   #transaction: CommittedTransaction | null = null;
   /** The last change of the open transaction that was delivered. */
   #handledIndex = -1;
@@ -182,7 +185,8 @@ export class WalReader implements ReplicationHandler {
       if (switchPoint) this.#rewind(switchPoint, session.history);
       // A follower may still handle a change from the previous connection; one that hangs must not prevent closing.
       await Promise.race([this.#handling, this.#abandoned.promise]);
-      const slot = await session.createSlot(signal);
+      const slot = await session.createSlot(signal, this.#goneFrom);
+      this.#goneFrom = null;
       if (this.#history === null) this.#next = this.#options.beginAt(slot, session.history);
       else this.#continueAt(slot, switchPoint);
       this.#history = session.history;
@@ -191,6 +195,7 @@ export class WalReader implements ReplicationHandler {
       this.#begin();
       return await ended;
     } catch (error) {
+      if (isFileGone(error)) this.#goneFrom = this.slot?.restart ?? null;
       return error;
     } finally {
       this.#session?.close();
@@ -260,6 +265,11 @@ export class WalReader implements ReplicationHandler {
 /** Where the next history leaves the last one; 0 if they are unrelated, null if they are the same. */
 function switchPointBetween(last: StreamHistory, next: StreamHistory): Lsn | null {
   return last.id === next.id ? null : validUntil(next, last.id);
+}
+
+/** The server has removed a file of the WAL. */
+function isFileGone(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === UNDEFINED_FILE;
 }
 
 /** Postgres refused the query; the connection itself is usable. */

@@ -201,6 +201,34 @@ test("an invalidated slot is created again, and resuming from it is refused", as
   await second.close();
 });
 
+test("a slot whose WAL is gone, although Postgres reports it as reserved, is created again, and subscribers are told once", async () => {
+  await restart({});
+  const first = changesOf(url, { keep: "always" });
+  await first.follow(new Followed()).from;
+  await first.close();
+  const { rows } = await query(
+    "select pg_walfile_name(restart_lsn) as file from pg_replication_slots where restart_lsn is not null",
+  );
+  for (let round = 0; round < 2; round++) await query("truncate items; select pg_switch_wal()");
+  await query("checkpoint");
+  await cluster.stop();
+  await rm(join(dataDir, "postgres", "pg_wal", rows[0].file));
+  await start();
+  const slots = await query("select wal_status from pg_replication_slots");
+  expect(slots.rows).toEqual([{ wal_status: "reserved" }]);
+
+  const second = changesOf(url, { keep: "always" });
+  const followed = new Followed();
+  await second.follow(followed).from;
+  await until(() => followed.gaps.length === 1);
+  await query("insert into items values (4)");
+  await until(() => followed.committed.length === 1);
+  expect(followed.values()).toEqual(["4"]);
+  expect(followed.gaps).toHaveLength(1);
+  expect(second.state().status).toBe("streaming");
+  await second.close();
+});
+
 test("without max_slot_wal_keep_size, no slot is left behind, unless that is configured", async () => {
   await restart({ max_slot_wal_keep_size: "-1" });
   const slots = async () => {
