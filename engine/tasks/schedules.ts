@@ -58,11 +58,14 @@ export class Schedules {
     };
   }
 
-  /** At the start, and where graphile-worker's cron waits for the time of a gateway whose clock was ahead. */
+  /**
+   * For a minute that began while no gateway ran: graphile-worker's cron starts with the next one. Also while it restarts, and where
+   * it waits for the time of a gateway whose clock was ahead.
+   */
   async processLate(): Promise<void> {
     try {
-      const { rowCount } = await this.#options.asOwner((client) => client.query(IS_LATE));
-      if (rowCount !== 0) await processSchedules(this.#options, new Date());
+      const { rows } = await this.#options.asOwner((client) => client.query<{ now: Date }>(FIND_LATE));
+      if (rows[0]) await processSchedules(this.#options, rows[0].now);
     } catch {
       // Tried again seconds later. The job of each minute logs why it fails.
     }
@@ -75,7 +78,9 @@ export class Schedules {
   }
 }
 
-const IS_LATE = "select from private.schedule_clock where processed < pg_catalog.now() - interval '2 minutes'";
+/** The database's time if a minute has begun that is not processed. */
+const FIND_LATE =
+  "select pg_catalog.now() as now from private.schedule_clock where processed < pg_catalog.date_trunc('minute', pg_catalog.now())";
 
 const BEGIN_MINUTES = "select processed, until, was_set_back from private.begin_schedule_minutes($1)";
 /** A schedule that is being changed is processed in the next minute. */
