@@ -37,6 +37,8 @@ export type MetricsDependencies = {
   readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
   readonly webhooks: WebhookDispatcher | null;
+  /** How often a runner of jobs was started again after it had ended; null if this process runs none. */
+  readonly jobRestarts: () => number | null;
   readonly counts: ServiceCounters;
   readonly requests: RequestMetrics;
   readonly traffic: HttpTraffic;
@@ -59,6 +61,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => graphqlMetrics(graphql.state()),
     () => realtimeMetrics(realtime.statistics()),
     async () => replicationMetrics(await changes.statistics()),
+    () => jobRunnerMetrics(dependencies.jobRestarts()),
     () => (backups ? backupMetrics(backups.state) : []),
     async () => (schedules ? scheduleMetrics(await schedules.readState().catch(() => null)) : []),
     async () => (webhooks ? webhookMetrics(webhooks.counters, await webhooks.readBacklog().catch(() => null)) : []),
@@ -282,6 +285,11 @@ function scheduleMetrics(state: SchedulesState | null): Metric[] {
       "max",
     ),
   ];
+}
+
+function jobRunnerMetrics(restarts: number | null): Metric[] {
+  if (restarts === null) return [];
+  return [counter("job_runner_restarts_total", "Runners of jobs that ended and were started again.", restarts)];
 }
 
 function webhookMetrics(counters: WebhookCounters, backlog: WebhookBacklog | null): Metric[] {

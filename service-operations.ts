@@ -15,10 +15,12 @@ type ServiceHealthOptions = Pick<MetricsDependencies, "database" | "catalog" | "
   /** Absent in a single process. */
   readonly workers: (() => WorkersState) | undefined;
   readonly acceptsWork: () => boolean;
+  /** The background work that has ended and is being started again. */
+  readonly stoppedJobs: () => readonly string[];
 };
 
 export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthState {
-  const { database, catalog, graphql, backups, workers, acceptsWork } = dependencies;
+  const { database, catalog, graphql, backups, workers, acceptsWork, stoppedJobs } = dependencies;
   return makeHealthState({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
@@ -27,6 +29,7 @@ export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthSta
     backups: () => backups?.state ?? null,
     workers: () => workers?.() ?? null,
     acceptsWork,
+    stoppedJobs,
   });
 }
 

@@ -93,7 +93,15 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
   const acceptsWork = () => state.acceptsWork;
-  const health = makeServiceHealth({ ...core, ...interfaces, backups, workers: options.workers, acceptsWork });
+  const stoppedJobs = () => state.jobs?.stopped() ?? [];
+  const health = makeServiceHealth({
+    ...core,
+    ...interfaces,
+    backups,
+    workers: options.workers,
+    acceptsWork,
+    stoppedJobs,
+  });
   opened.defer(warnOfDisplacedTables(catalog, log));
 
   const versions = makeVersionReader(asOwner);
@@ -107,6 +115,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const traffic = new HttpTraffic();
   const operations = openOperations({
     ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, webhooks, ...jobKinds },
+    jobRestarts: () => state.jobs?.restarts() ?? null,
     emails: state.emails,
     opened,
   });
@@ -127,6 +136,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
   const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
+  state.jobs = jobs;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
@@ -170,6 +180,8 @@ class ServiceState {
   identification!: SignInServices;
   /** Made anew when settings change. */
   handlers!: RequestHandlers;
+  /** Null before the start, and in a database without tasks and backups. */
+  jobs: JobRunner | null = null;
   /** False as soon as the service begins to stop. */
   acceptsWork = true;
   /** False when requests are rejected, towards the end of a stop. */
@@ -360,13 +372,14 @@ function jobLanes(
 ): readonly JobLane[] {
   const lanes = [
     {
+      name: "schedules and backups",
       tasks: { ...schedules?.tasks, ...backups?.tasks },
       concurrency: CLOCK_CONCURRENCY,
       crons: [schedules?.cron, backups?.cron].filter((cron) => cron !== undefined),
     },
-    { tasks: tasksOf("system"), concurrency: taskConcurrency },
-    { tasks: tasksOf("caller"), concurrency: taskConcurrency },
-    { tasks: tasksOf("anonymous"), concurrency: Math.ceil(taskConcurrency / 2) },
+    { name: "tasks of the system", tasks: tasksOf("system"), concurrency: taskConcurrency },
+    { name: "tasks of callers", tasks: tasksOf("caller"), concurrency: taskConcurrency },
+    { name: "tasks of anonymous callers", tasks: tasksOf("anonymous"), concurrency: Math.ceil(taskConcurrency / 2) },
   ];
   return lanes.filter(({ tasks }) => Object.keys(tasks).length > 0);
 }

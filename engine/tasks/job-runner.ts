@@ -1,3 +1,4 @@
+import { EventEmitter, once } from "node:events";
 import {
   type CronItem,
   type LogFunctionFactory,
@@ -5,6 +6,7 @@ import {
   type Runner,
   run,
   type TaskList,
+  type WorkerEvents,
   Logger as WorkerLogger,
 } from "graphile-worker";
 import pg from "pg";
@@ -16,6 +18,8 @@ import { findServer } from "../pg-client/server-finder.ts";
 
 /** Jobs that wait for one another, but not for those of other lanes. */
 export type JobLane = {
+  /** For health and metrics. */
+  readonly name: string;
   readonly tasks: TaskList;
   /** The number of jobs to run at once; each holds one connection. */
   readonly concurrency: number;
@@ -38,6 +42,8 @@ type JobRunnerOptions = {
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** A runner that has run for so long is started again at once when it ends. */
+const STEADY_MS = 10_000;
 
 /**
  * Without batching, graphile-worker 0.18 does not await the query that completes a job: if the database is unavailable,
@@ -61,21 +67,29 @@ export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunn
 
 export class JobRunner {
   readonly #options: JobRunnerOptions;
-  readonly #pool: pg.Pool;
   readonly #lanes: readonly LaneRunner[];
   readonly #maintenance: NodeJS.Timeout;
   #closing: Promise<void> | null = null;
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
-    this.#pool = makePool(options);
-    this.#lanes = options.lanes.map((lane) => new LaneRunner(lane, this.#pool, options.log));
+    this.#lanes = options.lanes.map((lane) => new LaneRunner(lane, options));
     this.#maintenance = setInterval(() => options.maintain().catch(() => {}), MAINTENANCE_INTERVAL_MS).unref();
   }
 
   /** One after the other: the first one creates the queue's schema. */
   async start(): Promise<void> {
     for (const lane of this.#lanes) await lane.start();
+  }
+
+  /** The names of the lanes whose runner has ended and is not running again yet. */
+  stopped(): readonly string[] {
+    return this.#lanes.filter(({ isRunning }) => !isRunning).map(({ name }) => name);
+  }
+
+  /** How often a runner has ended by itself and was started again. */
+  restarts(): number {
+    return this.#lanes.reduce((sum, { restarts }) => sum + restarts, 0);
   }
 
   /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
@@ -89,66 +103,122 @@ export class JobRunner {
     const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
     await Promise.all(this.#lanes.map((lane) => lane.stop()));
     clearTimeout(cancelTimer);
-    await this.#pool.end();
   }
 }
 
-/** Runs the jobs of one lane, again if the runner ends. */
+/**
+ * Runs the jobs of one lane, again if the runner ends. Each runner has a pool of its own: one that ends with an error may keep
+ * connections, which the next one would wait for.
+ */
 class LaneRunner {
   readonly #lane: JobLane;
-  readonly #pool: pg.Pool;
-  readonly #log: Logger;
+  readonly #options: Pick<JobRunnerOptions, "url" | "log">;
+  #pool: pg.Pool | null = null;
   #runner: Runner | null = null;
+  #isRunning = false;
+  #restarts = 0;
   #failures = 0;
+  #startedAt = 0;
   #restartTimer: NodeJS.Timeout | undefined;
+  #restarting: Promise<void> | null = null;
   #isStopping = false;
 
-  constructor(lane: JobLane, pool: pg.Pool, log: Logger) {
+  constructor(lane: JobLane, options: Pick<JobRunnerOptions, "url" | "log">) {
     this.#lane = lane;
-    this.#pool = pool;
-    this.#log = log;
+    this.#options = options;
+  }
+
+  get name(): string {
+    return this.#lane.name;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
   }
 
   async start(): Promise<void> {
+    const pool = makePool(this.#options.url, this.#lane.concurrency);
+    const events = new EventEmitter();
+    const stopped = once(events, "stop");
+    try {
+      this.#runner = await this.#run(pool, events);
+    } catch (error) {
+      await pool.end();
+      throw error;
+    }
+    this.#pool = pool;
+    this.#isRunning = true;
+    this.#startedAt = performance.now();
+    const settled = this.#runner.promise.catch(() => {});
+    // Not only the promise, which waits for everything that the runner has opened.
+    void Promise.race([stopped, settled]).then(() => this.#replaceLater(pool));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#restartTimer);
+    await this.#restarting;
+    await this.#runner?.stop().catch(() => {});
+    await this.#pool?.end();
+  }
+
+  #run(pgPool: pg.Pool, events: EventEmitter): Promise<Runner> {
     const { tasks, concurrency, crons = [] } = this.#lane;
-    const runner = await run({
-      pgPool: this.#pool,
+    return run({
+      pgPool,
       taskList: tasks,
       concurrency,
       pollInterval: POLL_INTERVAL_MS,
       parsedCronItems: parseCronItems([...crons]),
       noHandleSignals: true,
       preset: { worker: BATCHED_COMPLETION },
-      logger: new WorkerLogger(workerLogFunction(this.#log)),
+      logger: new WorkerLogger(workerLogFunction(this.#options.log)),
+      events: events as WorkerEvents,
     });
-    this.#runner = runner;
-    this.#failures = 0;
-    const restart = () => this.#restartLater();
-    runner.promise.then(restart, restart);
   }
 
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    clearTimeout(this.#restartTimer);
-    await this.#runner?.stop().catch(() => {});
+  #replaceLater(pool: pg.Pool): void {
+    if (this.#isStopping) return;
+    this.#isRunning = false;
+    this.#runner = null;
+    this.#pool = null;
+    // It waits for the connections that are in use.
+    pool.end().catch(() => {});
+    if (performance.now() - this.#startedAt > STEADY_MS) this.#failures = 0;
+    this.#restartLater();
   }
 
   #restartLater(): void {
     if (this.#isStopping) return;
     this.#failures++;
     this.#restartTimer = setTimeout(() => {
-      this.start().catch(() => this.#restartLater());
+      this.#restarting = this.#restart();
     }, retryDelay(this.#failures));
     this.#restartTimer.unref();
   }
+
+  async #restart(): Promise<void> {
+    try {
+      await this.start();
+      this.#restarts++;
+    } catch (error) {
+      if (this.#failures === 1)
+        this.#options.log.warn({ err: error, lane: this.name }, "jobs do not run; trying again");
+      this.#restartLater();
+    }
+  }
 }
 
-/** One connection for each concurrent job, and one for LISTEN of each lane. The pool replaces lost connections when they are needed. */
-function makePool({ url, lanes }: Pick<JobRunnerOptions, "url" | "lanes">): pg.Pool {
+/** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
+function makePool(url: string, concurrency: number): pg.Pool {
   const pool = new pg.Pool({
     Client: findServer(url).makePoolClient(CONNECT_TIMEOUT_MS),
     fallback_application_name: "jobs",
-    max: lanes.reduce((sum, { concurrency }) => sum + concurrency + 1, 0),
+    max: concurrency + 1,
     keepAlive: true,
   });
   const ignore = () => {};

@@ -25,6 +25,8 @@ export type HealthState = {
   backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
   /** How many processes serve, and why there are fewer than configured; null in a single process. */
   workers(): { readonly serving: number; readonly fault: string | null } | null;
+  /** The background work that has ended and is being started again. */
+  stoppedJobs(): readonly string[];
   /** False as soon as the service is asked to stop. */
   acceptsWork(): boolean;
 };
@@ -61,6 +63,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
         const reason =
           schemaReason(state) ??
           workers?.fault ??
+          stoppedReason(state.stoppedJobs()) ??
           leftOutReason(leftOut.length) ??
           (backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
@@ -92,6 +95,10 @@ function databaseReason({ lacksPrimary }: HealthState): string {
 function schemaReason({ schemaFault, isSchemaAwaited }: HealthState): string | null {
   if (schemaFault() !== null) return "The schema may be out of date.";
   return isSchemaAwaited() ? "The GraphQL schema is still being built." : null;
+}
+
+function stoppedReason(stopped: readonly string[]): string | null {
+  return stopped.length === 0 ? null : `Not running at the moment, and being started again: ${stopped.join(", ")}.`;
 }
 
 function leftOutReason(leftOut: number): string | null {
@@ -139,7 +146,7 @@ function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise
 
 type HealthDependencies = Pick<
   HealthState,
-  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "workers" | "acceptsWork"
+  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "workers" | "stoppedJobs" | "acceptsWork"
 > & {
   readonly database: Database;
 };

@@ -178,7 +178,7 @@ test("migrations, LISTEN and the task queue follow the primary", async () => {
   const done: unknown[] = [];
   const jobs = await startJobRunner({
     url: urlOf("content"),
-    lanes: [{ tasks: { note: async (payload) => void done.push(payload) }, concurrency: 2 }],
+    lanes: [{ name: "notes", tasks: { note: async (payload) => void done.push(payload) }, concurrency: 2 }],
     maintain: async () => {},
     cancelRunning: async () => {},
     log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),

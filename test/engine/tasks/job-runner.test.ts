@@ -1,3 +1,4 @@
+import pg from "pg";
 import { expect, test } from "vitest";
 import { readConfig } from "../../../engine/config/config.ts";
 import { makeLogger } from "../../../engine/output/log.ts";
@@ -26,8 +27,8 @@ test("a job runner that fails to start leaves no worker that keeps the process a
     const attempt = startJobRunner({
       url: database.ownerUrl,
       lanes: [
-        { tasks: {}, concurrency: 4 },
-        { tasks: {}, concurrency: 1 },
+        { name: "first", tasks: {}, concurrency: 4 },
+        { name: "second", tasks: {}, concurrency: 1 },
       ],
       maintain: tend,
       cancelRunning: async () => {},
@@ -37,6 +38,83 @@ test("a job runner that fails to start leaves no worker that keeps the process a
     expect(workingThen).toBeGreaterThan(0);
     await until(async () => (await working()) === 0);
   } finally {
+    await database.drop();
+  }
+});
+
+const FAULTS: Record<string, (name: string) => readonly { readonly fail: string; readonly repair: string }[]> = {
+  "connections are refused": (name) => [
+    { fail: `alter database ${name} allow_connections false`, repair: `alter database ${name} allow_connections true` },
+    { fail: END_SESSIONS(name), repair: "select" },
+  ],
+  "the sessions are ended": (name) => [{ fail: END_SESSIONS(name), repair: "select" }],
+};
+const END_SESSIONS = (name: string) =>
+  `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and application_name = 'jobs'`;
+
+test.each(Object.keys(FAULTS))("when %s while a task ends, the queue goes on afterwards", async (fault) => {
+  const database = await cloneDatabase("content");
+  const steps = FAULTS[fault]!(database.name);
+  const done: string[] = [];
+  const server = new pg.Client({ connectionString: database.ownerUrl.replace(database.name, "postgres") });
+  await server.connect();
+  const queue = (task: string) =>
+    withClient(database.ownerUrl, (client) => client.query("select graphile_worker.add_job($1)", [task]));
+  const tasks = {
+    first: async () => {
+      if (done.push("first") > 1) return;
+      for (const { fail } of steps) await server.query(fail);
+    },
+    second: () => void done.push("second"),
+  };
+  const runner = await startJobRunner({
+    url: database.ownerUrl,
+    lanes: [{ name: "callers", tasks, concurrency: 2 }],
+    maintain: async () => {},
+    cancelRunning: async () => {},
+    log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),
+  });
+  try {
+    expect(runner.stopped()).toEqual([]);
+    await queue("first");
+    await until(() => done.includes("first"));
+    if (fault === "connections are refused") await until(() => runner.stopped().includes("callers"));
+    for (const { repair } of steps) await server.query(repair);
+    await queue("second");
+    await until(() => done.includes("second"));
+    expect(runner.stopped()).toEqual([]);
+  } finally {
+    await runner.close(0);
+    await server.end();
+    await database.drop();
+  }
+});
+
+test("a runner whose tasks cannot be completed, because a statement fails, is started again", async () => {
+  const database = await cloneDatabase("content");
+  const done: string[] = [];
+  const query = (text: string) => withClient(database.ownerUrl, (client) => client.query(text));
+  const tasks = { first: () => void done.push("first"), second: () => void done.push("second") };
+  const runner = await startJobRunner({
+    url: database.ownerUrl,
+    lanes: [{ name: "callers", tasks, concurrency: 2 }],
+    maintain: async () => {},
+    cancelRunning: async () => {},
+    log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),
+  });
+  try {
+    await query(`
+      create function public.refuse() returns trigger language plpgsql as $$
+        begin raise 'too many connections' using errcode = '53300'; end
+      $$;
+      create trigger refuse before delete on graphile_worker._private_jobs execute function public.refuse()`);
+    await query("select graphile_worker.add_job('first')");
+    await until(() => runner.restarts() > 0);
+    await query("drop function public.refuse cascade");
+    await query("select graphile_worker.add_job('second')");
+    await until(() => done.includes("second"));
+  } finally {
+    await runner.close(0);
     await database.drop();
   }
 });

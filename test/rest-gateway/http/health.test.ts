@@ -12,6 +12,7 @@ const WELL: HealthState = {
   leftOut: () => [],
   backups: () => null,
   workers: () => null,
+  stoppedJobs: () => [],
   acceptsWork: () => true,
 };
 
@@ -85,4 +86,11 @@ test("a schema that is still being built is degraded, and the service stays read
   const reason = "The GraphQL schema is still being built.";
   expect([answer.status, JSON.parse(String(answer.body))]).toEqual([200, { status: "degraded", reason }]);
   expect(await probe({ isSchemaAwaited: () => true })()).toEqual([200, 200, 200]);
+});
+
+test("background work that has ended is reported as degraded, with its name", async () => {
+  const { GET } = healthRoutes({ ...WELL, stoppedJobs: () => ["tasks of callers"] })["/health"]!;
+  const { status, body } = await GET!({} as GatewayRequest);
+  expect([status, String(body)]).toEqual([200, expect.stringContaining("degraded")]);
+  expect(String(body)).toContain("tasks of callers");
 });
