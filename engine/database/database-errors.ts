@@ -29,8 +29,11 @@ export function failedStatementOf(error: unknown): number | null {
   return error instanceof Error ? (failedStatements.get(error) ?? null) : null;
 }
 
-/** Schemas of the service, whose tables hold secrets and personal data. */
-const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["api", "auth", "private"]);
+/** Schemas of the service, whose tables hold secrets and personal data, and its table with secrets in a schema that projects use, too. */
+const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["auth", "private"]);
+const isServiceTable = ({ schema, table }: DatabaseError): boolean =>
+  SERVICE_SCHEMAS.has(schema) || (schema === "api" && table === "webhooks");
+
 /** SQLSTATE not_null_violation and check_violation, whose detail is the whole row: `Failing row contains (…).` */
 const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "23514"]);
 
@@ -38,8 +41,8 @@ const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "2351
  * The detail of an error that a client may read. Postgres prints the refused row to callers whom no policy binds, including defaults that
  * they do not know, such as the secret of a webhook.
  */
-export function clientDetailOf({ code, schema, detail }: DatabaseError): string | null {
-  return ROW_VALUE_CODES.has(code) && SERVICE_SCHEMAS.has(schema) ? null : (detail ?? null);
+export function clientDetailOf(error: DatabaseError): string | null {
+  return ROW_VALUE_CODES.has(error.code) && isServiceTable(error) ? null : (error.detail ?? null);
 }
 
 /** Whether the role does not exist, or the login is not a member of it. */

@@ -16,7 +16,7 @@ const CORE_NAMES = ["json_array_elements", "json_build_array", "row_number", "su
 const OTHERWISE = /recorded [^\n]*(does not exist|"estimate":\d)/;
 
 /** What calls functions of the recorded schema itself, which do not qualify names, or compares values by operators that it may define. */
-const BY_USERS = /\/rpc\/|isdistinct|[?&](select=[^&]*\bcount\b|plain=|address=)|->s=/;
+const BY_USERS = /\/rpc\/|isdistinct|[?&](select=[^&]*\bcount\b|plain=|address=)|address\.|->s=/;
 
 const CASES = [
   ["graphql", {}],
