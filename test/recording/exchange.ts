@@ -94,6 +94,8 @@ export function withoutChance(text: string, baseUrl: string): string {
       .replace(/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,}(?![\w-])/g, "<random>")
       // A secret of 32 bytes may have no digit.
       .replace(/(?<![\w-])(?:key_)?(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{43}(?![\w-])/g, "<random>")
+      // Depends on how long earlier tasks took.
+      .replace(/("estimate":)\d+/g, "$1<seconds>")
       .replace(/("csrfToken":)"[^"]+"/g, '$1"<random>"')
       .replace(/("\w*[cC]ursor":)"[^"]+"/g, '$1"<cursor>"')
       .replace(/\b[0-9A-F]+\/[0-9A-F]+(?:\.\d+)?@[0-9a-f]{8}\b/g, "<position>")
