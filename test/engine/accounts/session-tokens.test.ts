@@ -107,15 +107,30 @@ describe("a refresh token of a session", () => {
     expect(await validate(last)).toBeNull();
   });
 
-  test("that is used again later ends the sign-in", async () => {
+  const afterTenSeconds = () =>
+    sql("update auth.refresh_tokens set sealed_until = now() - interval '1 second' where sealed_until is not null");
+
+  test("that is used again later, by a client that has lost the response, continues the sign-in", async () => {
+    const { session } = await signIn();
+    const lost = await refresh(session);
+    await afterTenSeconds();
+    const lostAgain = await refresh(session);
+    await afterTenSeconds();
+    const next = await refresh(session);
+    expect(new Set([lost, lostAgain, next].map(({ refreshToken }) => refreshToken)).size).toBe(3);
+    expect(next.sessionId).toBe(session.sessionId);
+    const last = await refresh(next);
+    expect(await validate(last)).toBeNull();
+  });
+
+  test("that is used again once the next one was used ends the sign-in", async () => {
     const { session } = await signIn();
     const next = await refresh(session);
-    await sql(
-      "update auth.refresh_tokens set sealed_until = now() - interval '1 second' where sealed_until is not null",
-    );
+    const last = await refresh(next);
+    await afterTenSeconds();
     await expect(refresh(session)).rejects.toMatchObject(ENDED);
     await expect(refresh(next)).rejects.toMatchObject(ENDED);
-    expect(await validate(next)).toMatchObject(ENDED);
+    expect(await validate(last)).toMatchObject(ENDED);
   });
 
   test("can be exchanged by the documented route, where a second use ends the sign-in at once", async () => {
