@@ -173,14 +173,14 @@ describe("bringUpToDate, with standard_conforming_strings off", () => {
 });
 
 describe("a server that is too old", () => {
-  /** What a name without a schema means is up to the database: this one says that it is of Postgres 13. */
+  /** The functions of Postgres are the database's own: those of this one say that it is of Postgres 13. */
   beforeEach(async () => {
     await client.query(`
-      create function public.current_setting(name text) returns text language sql as $$
+      alter function pg_catalog.current_setting(text) rename to own_current_setting;
+      create function pg_catalog.current_setting(name text) returns text language sql stable as $$
         select case name when 'server_version_num' then '130023' when 'server_version' then '13.23'
-          else pg_catalog.current_setting(name) end
-      $$;
-      alter database ${database.name} set search_path = public, pg_catalog`);
+          else pg_catalog.own_current_setting(name) end
+      $$`);
   });
 
   test("is not migrated", async () => {
@@ -203,8 +203,8 @@ describe("a server that is too old", () => {
 
 test("a server of another engine is neither migrated nor served", async () => {
   await client.query(`
-    create function public.version() returns text language sql as $$ select 'CockroachDB CCL v26.2.0'::text $$;
-    alter database ${database.name} set search_path = public, pg_catalog`);
+    alter function pg_catalog.version() rename to own_version;
+    create function pg_catalog.version() returns text language sql as $$ select 'CockroachDB CCL v26.2.0'::text $$`);
   await expect(runMigrations({ name: "migrate" }, settings())).rejects.toThrow(
     "of CockroachDB, which cannot be served",
   );
