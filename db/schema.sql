@@ -835,7 +835,7 @@ create table auth.users (
   raw_app_meta_data jsonb default '{}'::jsonb not null,
   is_anonymous boolean default false not null,
   is_sso_user boolean default false not null,
-  has_several_sign_ups boolean default false not null,
+  has_several_sign_ups boolean,
   constraint users_pkey PRIMARY KEY (user_id),
   constraint users_id_key UNIQUE (id),
   constraint users_phone_key UNIQUE (phone),
@@ -3882,7 +3882,7 @@ AS $function$
     order by token.created_at desc limit 1
   ) as sign_up on true
   where account.user_id = pending_sign_up.user_id
-    and not (account.has_several_sign_ups and pending_sign_up.purpose in ('signup', 'sms_signup'));
+    and not (account.has_several_sign_ups is true and pending_sign_up.purpose in ('signup', 'sms_signup'));
 $function$;
 comment on function auth.pending_sign_up(bigint,text) is 'What a mail to this account proves if it is of no sign-up of its own: {name, password_hash, metadata}; null: no password.';
 
@@ -4173,7 +4173,7 @@ begin
   -- Remembered beyond the time that the mails are valid.
   update auth.users as account set has_several_sign_ups = true
     where account.user_id = replace_mail_tokens.user_id and replace_mail_tokens.password_hash is not null
-      and not account.has_several_sign_ups and (
+      and account.has_several_sign_ups is not true and (
         account.password_hash <> replace_mail_tokens.password_hash
         or exists (
           select from auth.mail_tokens as pending

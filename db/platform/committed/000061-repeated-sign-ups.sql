@@ -1,8 +1,9 @@
 --! Previous: sha1:42fe4f22ad65245a711f7993069bbfc628bda164
---! Hash: sha1:360061d49f6c4e84a9e83abafc8da1463ae18659
+--! Hash: sha1:b5fb6ba4a16ee91c6984f2dfa9a9d671ce756357
 --! Message: repeated sign ups
 
-alter table auth.users add column if not exists has_several_sign_ups boolean not null default false;
+-- Without a default: Postgres refuses one while functions with a standard body take a row of the table.
+alter table auth.users add column if not exists has_several_sign_ups boolean;
 comment on column auth.users.has_several_sign_ups is 'Whether several sign-ups gave a password for the address or number, before its proof.';
 
 --! Included auth/replace_mail_tokens.sql
@@ -14,7 +15,7 @@ begin
   -- Remembered beyond the time that the mails are valid.
   update auth.users as account set has_several_sign_ups = true
     where account.user_id = replace_mail_tokens.user_id and replace_mail_tokens.password_hash is not null
-      and not account.has_several_sign_ups and (
+      and account.has_several_sign_ups is not true and (
         account.password_hash <> replace_mail_tokens.password_hash
         or exists (
           select from auth.mail_tokens as pending
@@ -49,7 +50,7 @@ as $$
     order by token.created_at desc limit 1
   ) as sign_up on true
   where account.user_id = pending_sign_up.user_id
-    and not (account.has_several_sign_ups and pending_sign_up.purpose in ('signup', 'sms_signup'));
+    and not (account.has_several_sign_ups is true and pending_sign_up.purpose in ('signup', 'sms_signup'));
 $$;
 comment on function auth.pending_sign_up is
   'What a mail to this account proves if it is of no sign-up of its own: {name, password_hash, metadata}; null: no password.';

@@ -1,5 +1,5 @@
---! Previous: sha1:360061d49f6c4e84a9e83abafc8da1463ae18659
---! Hash: sha1:4d6e522e328cdd849b5e57b697fc2a112a883967
+--! Previous: sha1:b5fb6ba4a16ee91c6984f2dfa9a9d671ce756357
+--! Hash: sha1:4b453185651648b4d7768221ab132f45fef4c1be
 --! Message: sign-ups by settings
 
 create table if not exists auth.account_settings (

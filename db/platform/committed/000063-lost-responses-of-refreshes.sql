@@ -1,5 +1,5 @@
---! Previous: sha1:4d6e522e328cdd849b5e57b697fc2a112a883967
---! Hash: sha1:cc09e84ddeef387b2e5fdb568f883dc39897197a
+--! Previous: sha1:4b453185651648b4d7768221ab132f45fef4c1be
+--! Hash: sha1:4211fa80674faf059f1d094b28dda3cd0aa7ee27
 --! Message: lost responses of refreshes
 
 --! Included auth/rotate_refresh_token.sql

@@ -12,7 +12,7 @@ as $$
     order by token.created_at desc limit 1
   ) as sign_up on true
   where account.user_id = pending_sign_up.user_id
-    and not (account.has_several_sign_ups and pending_sign_up.purpose in ('signup', 'sms_signup'));
+    and not (account.has_several_sign_ups is true and pending_sign_up.purpose in ('signup', 'sms_signup'));
 $$;
 comment on function auth.pending_sign_up is
   'What a mail to this account proves if it is of no sign-up of its own: {name, password_hash, metadata}; null: no password.';

@@ -6,7 +6,7 @@ begin
   -- Remembered beyond the time that the mails are valid.
   update auth.users as account set has_several_sign_ups = true
     where account.user_id = replace_mail_tokens.user_id and replace_mail_tokens.password_hash is not null
-      and not account.has_several_sign_ups and (
+      and account.has_several_sign_ups is not true and (
         account.password_hash <> replace_mail_tokens.password_hash
         or exists (
           select from auth.mail_tokens as pending
