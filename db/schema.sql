@@ -3101,11 +3101,11 @@ CREATE OR REPLACE FUNCTION auth.find_account(name text)
  RETURNS auth.users
  LANGUAGE sql
  STABLE
-BEGIN ATOMIC
- SELECT account.*::auth.users AS account
-    FROM auth.users account
-   WHERE ((lower(account.username) = lower(find_account.name)) OR (account.user_id = auth.find_user(find_account.name)));
-END;
+ SET search_path TO ''
+AS $function$
+  select account from auth.users as account
+  where lower(account.username) = lower(find_account.name) or account.user_id = auth.find_user(find_account.name);
+$function$;
 comment on function auth.find_account(text) is 'The account with that user name or e-mail address.';
 
 -- function auth.find_mail_token(bytea,text)
@@ -3312,7 +3312,16 @@ CREATE OR REPLACE FUNCTION auth.is_current_address(account auth.users, token aut
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE (token).purpose WHEN 'email_change_new'::text THEN true WHEN 'phone_change'::text THEN true WHEN 'sms'::text THEN ((token).email = (account).phone) WHEN 'sms_signup'::text THEN ((token).email = (account).phone) ELSE (lower((token).email) = lower(COALESCE((account).verified_email, (account).email))) END;
+ SET search_path TO ''
+AS $function$
+  select case token.purpose
+    when 'email_change_new' then true
+    when 'phone_change' then true
+    when 'sms' then token.email = account.phone
+    when 'sms_signup' then token.email = account.phone
+    else lower(token.email) = lower(coalesce(account.verified_email, account.email))
+  end;
+$function$;
 comment on function auth.is_current_address(auth.users,auth.mail_tokens) is 'Whether a link or code was sent to where the user is reached now.';
 
 -- function auth.is_disabled(auth.users)
@@ -3320,7 +3329,10 @@ CREATE OR REPLACE FUNCTION auth.is_disabled(account auth.users)
  RETURNS boolean
  LANGUAGE sql
  STABLE
-RETURN (((account).disabled_at IS NOT NULL) OR ((account).deleted_at IS NOT NULL) OR COALESCE(((account).banned_until > now()), false));
+ SET search_path TO ''
+AS $function$
+  select account.disabled_at is not null or account.deleted_at is not null or coalesce(account.banned_until > now(), false);
+$function$;
 comment on function auth.is_disabled(auth.users) is 'Whether the account may not sign in: an operator disabled it, it is banned for some time, or it is deleted.';
 
 -- function auth.is_known_network(bigint,inet)
@@ -3647,7 +3659,10 @@ CREATE OR REPLACE FUNCTION auth.own_email(account auth.users)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE WHEN ((NOT (account).is_anonymous) AND ((account).email !~~ '%@phone.invalid'::text)) THEN (account).email ELSE NULL::text END;
+ SET search_path TO ''
+AS $function$
+  select case when not account.is_anonymous and account.email not like '%@phone.invalid' then account.email end;
+$function$;
 comment on function auth.own_email(auth.users) is 'The address of the user; null for an account without one.';
 
 -- function auth.pass_factor(text,bigint,uuid,uuid,uuid,bigint,uuid,bigint,boolean,auth.client_info)

@@ -9,11 +9,14 @@ const { TEST_POSTGRES } = process.env;
 
 /** What the clusters of tests run: the embedded Postgres, or TEST_POSTGRES. */
 export async function serverBinaries(): Promise<Binaries> {
-  if (!TEST_POSTGRES) return findBinaries();
-  const postgres = join(TEST_POSTGRES, "postgres");
+  return TEST_POSTGRES ? binariesIn(TEST_POSTGRES) : findBinaries();
+}
+
+export async function binariesIn(folder: string): Promise<Binaries> {
+  const postgres = join(folder, "postgres");
   const { stdout } = await promisify(execFile)(postgres, ["--version"]);
   const major = Number(/\(PostgreSQL\) (\d+)/.exec(stdout)?.[1]);
-  return { postgres, initdb: join(TEST_POSTGRES, "initdb"), major };
+  return { postgres, initdb: join(folder, "initdb"), major };
 }
 
 /** Tests of what the service does with its own embedded Postgres call `startCluster` instead. */
