@@ -51,6 +51,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 // Not SIGHUP, because terminals send it on close.
 process.on("SIGUSR2", () => void reload());
+// As at PostgREST. Without a handler Node opens its inspector, by which any user of this machine could run code here.
+process.on("SIGUSR1", () => void reloadSchema());
 
 try {
   print("content-service");
@@ -126,6 +128,19 @@ async function reload(): Promise<void> {
     // A stop during the reload is not an error.
     if (stoppingSince !== null) return;
     log.error({ err: error }, "reload failed; the service keeps running as before");
+  }
+}
+
+/** In all processes and gateways of the database. */
+async function reloadSchema(): Promise<void> {
+  if (!service || stoppingSince !== null) return;
+  report("SIGUSR1 received, reloading the schema");
+  try {
+    await withClient(service.postgres.migrate.url, (client) =>
+      client.query("select pg_catalog.pg_notify($1, 'reload schema')", [config.channel]),
+    );
+  } catch (error) {
+    log.error({ err: error }, "the schema was not reloaded");
   }
 }
 

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -284,6 +285,19 @@ describe("two workers at one address", () => {
     for (const pid of before) process.kill(pid, "SIGUSR2");
     expect((await workersOfRequests(8)).size).toBe(2);
     expect(await childrenOf(program.child.pid!)).toEqual(before);
+  });
+
+  test("open no inspector on SIGUSR1, by which the schema is reloaded", async () => {
+    const listener = new pg.Client({ connectionString: database.ownerUrl });
+    await listener.connect();
+    const notified = once(listener, "notification");
+    await listener.query("listen pgrst");
+    for (const pid of [...(await childrenOf(program.child.pid!)), program.child.pid!]) process.kill(pid, "SIGUSR1");
+    expect(await notified).toMatchObject([{ channel: "pgrst", payload: "reload schema" }]);
+    await listener.end();
+    expect((await workersOfRequests(8)).size).toBe(2);
+    const [refused] = await once(connect({ port: 9229, host: "127.0.0.1" }), "error");
+    expect(refused).toMatchObject({ code: "ECONNREFUSED" });
   });
 
   test("serve the connections that were being passed to one that is killed", async () => {
