@@ -165,7 +165,7 @@ test("a commit that waits for a standby is sent, and checked, when other session
   /** What the service asks to learn what others see. */
   const isAsked = (since: Date) => async () => {
     const { rows } = await query(`select query_start from pg_stat_activity
-      where starts_with(query, 'select pg_current_snapshot()') order by 1 desc limit 1`);
+      where starts_with(query, 'select pg_catalog.pg_current_snapshot()') order by 1 desc limit 1`);
     return rows.length > 0 && rows[0].query_start > since;
   };
   const client = await new RawClient(gateway.url).opened();
