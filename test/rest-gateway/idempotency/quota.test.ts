@@ -12,9 +12,9 @@ const FUNCTIONS = `
   grant select, insert on public.orders to anon, authenticated, service_role;
 `;
 const DEFAULTS: Readonly<Record<string, number>> = {
-  "idempotency keys of a caller": 10_000,
-  "idempotency keys of an anonymous caller": 1_000,
-  "idempotency keys of all anonymous callers": 200_000,
+  "idempotency keys of a caller": 50_000,
+  "idempotency keys of an anonymous caller": 20_000,
+  "idempotency keys of all anonymous callers": 400_000,
   "bytes of kept responses of a caller": 16_777_216,
   "bytes of kept responses of all anonymous callers": 268_435_456,
 };
