@@ -62,6 +62,7 @@ export async function openSoak(): Promise<Soak> {
       JWT_SECRET,
       LOG_LEVEL: "error",
       RATE_LIMIT: "1000000000",
+      LOAD_SHEDDING: "false",
       WEB_CONCURRENCY: "1",
     }),
     dialect: "tables",

@@ -3,9 +3,9 @@ type SheddingLevel = { readonly latenessMs: number; readonly ofStranger: number;
 
 /** Strangers are refused first, callers with a key or a token of a user last. Who sends little is served as long as possible. */
 const LEVELS: readonly SheddingLevel[] = [
-  { latenessMs: 600, ofStranger: 1, ofKnown: 20 },
-  { latenessMs: 150, ofStranger: 2, ofKnown: Number.POSITIVE_INFINITY },
-  { latenessMs: 40, ofStranger: 10, ofKnown: Number.POSITIVE_INFINITY },
+  { latenessMs: 1500, ofStranger: 1, ofKnown: 20 },
+  { latenessMs: 600, ofStranger: 2, ofKnown: Number.POSITIVE_INFINITY },
+  { latenessMs: 250, ofStranger: 10, ofKnown: Number.POSITIVE_INFINITY },
 ];
 
 const SAMPLE_MS = 50;
