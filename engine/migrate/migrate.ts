@@ -116,18 +116,22 @@ type UpToDateOptions = {
 
 type UsersAccess = "open" | "owner";
 
-/** The functions that implement USERS_ACCESS; a database without our migrations has none. */
-const USERS_ACCESS_FUNCTION = `
+const CALLABLE_FUNCTION = `
   select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-  where n.nspname = 'auth' and p.proname = 'set_users_access'
+  where n.nspname = 'auth' and p.proname = $1
     and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute')`;
+
+/** Whether this login may call the function; a database without our migrations has none of them. */
+async function canCall(client: pg.ClientBase, authFunction: string): Promise<boolean> {
+  return (await client.query(CALLABLE_FUNCTION, [authFunction])).rowCount !== 0;
+}
 
 const DEADLOCK_DETECTED = "40P01";
 const MAX_DEADLOCKS = 5;
 
 /** Makes the policies and privileges in the database those of USERS_ACCESS. Changes nothing if they are already. */
 export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess): Promise<void> {
-  if ((await client.query(USERS_ACCESS_FUNCTION)).rowCount === 0) return;
+  if (!(await canCall(client, "set_users_access"))) return;
   // It locks one table after another, and so do the requests of gateways that are serving.
   for (let deadlocks = 0; ; deadlocks++) {
     try {
@@ -140,18 +144,15 @@ export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess)
   }
 }
 
-/** A login that owns no accounts has not this function. */
-const ACCOUNT_SETTINGS_FUNCTION = USERS_ACCESS_FUNCTION.replace("set_users_access", "set_account_settings");
-
 /** Tells the database whether others than administrators may create accounts. */
 export async function setAccountSettings(client: pg.ClientBase, { signUps }: Pick<Config, "signUps">): Promise<void> {
-  if ((await client.query(ACCOUNT_SETTINGS_FUNCTION)).rowCount === 0) return;
+  if (!(await canCall(client, "set_account_settings"))) return;
   await client.query("select auth.set_account_settings($1)", [signUps]);
 }
 
 /** What policies and privileges implement; null for a database without users of ours. */
 export async function readUsersAccess(client: pg.ClientBase): Promise<UsersAccess | null> {
-  if ((await client.query(USERS_ACCESS_FUNCTION)).rowCount === 0) return null;
+  if (!(await canCall(client, "set_users_access"))) return null;
   const { rows } = await client.query<{ access: UsersAccess | null }>("select auth.users_access() as access");
   return rows[0]!.access;
 }
