@@ -19,6 +19,13 @@ export type BenchOptions = {
   readonly every: number;
   /** Which of a bench's parts to run; none is all. */
   readonly only: readonly string[];
+  /** Major versions of Postgres. */
+  readonly versions: readonly number[];
+  /** How many random schemas, and from which seed. */
+  readonly schemas: number;
+  readonly seed: number;
+  /** The size of a large database. */
+  readonly megabytes: number;
   readonly print: (line: string) => void;
 };
 
@@ -39,7 +46,10 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   hostile: () => import("./hostile.ts"),
   failover: () => import("./failover.ts"),
   webhooks: () => import("./webhooks.ts"),
+  archives: () => import("./archives.ts"),
 };
+
+const ARCHIVE_PARTS = { schemas: true, speed: true };
 
 /** The comparisons. The others take long, and run only by name. */
 const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
@@ -59,6 +69,8 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   webhooks [--seconds 5]: a backlog of 200,000 events, and 10,000 a second; fails if a receiver gets a key's events out of order
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
+  archives [--only schemas|speed] [--versions 14,15,16,17,18] [--schemas 500] [--seed 1] [--megabytes 1000]: backups of random
+    schemas on each version of Postgres, and of a large database beside pg_dump; fails if a restored database differs
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost
@@ -75,7 +87,8 @@ if (positionals.includes("chart")) {
 }
 const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
-const parts = positionals.includes("catalogue") ? SCHEMAS : positionals.includes("failover") ? KINDS : ATTACKS;
+const PARTS: Readonly<Record<string, object>> = { catalogue: SCHEMAS, failover: KINDS, archives: ARCHIVE_PARTS };
+const parts = positionals.map((name) => PARTS[name]).find((named) => named !== undefined) ?? ATTACKS;
 const unknownParts = values.only.filter((name) => !Object.hasOwn(parts, name));
 if (unknownParts.length > 0) refuse(`--only does not know ${unknownParts.join(", ")}`);
 
@@ -86,6 +99,10 @@ const amounts = {
   minutes: amountOf("minutes"),
   every: amountOf("every"),
   only: values.only,
+  versions: values.versions.split(",").map((version) => wholeNumber("versions", version)),
+  schemas: amountOf("schemas"),
+  seed: amountOf("seed"),
+  megabytes: amountOf("megabytes"),
 };
 const [loadBefore] = loadavg();
 const records: BenchRecord[] = [];
@@ -127,6 +144,10 @@ function readWords() {
         minutes: { type: "string", default: "5" },
         every: { type: "string", default: "20" },
         only: { type: "string", multiple: true, default: [] },
+        versions: { type: "string", default: "14,15,16,17,18" },
+        schemas: { type: "string", default: "500" },
+        seed: { type: "string", default: "1" },
+        megabytes: { type: "string", default: "1000" },
         json: { type: "string" },
         markdown: { type: "string" },
       },
@@ -136,8 +157,11 @@ function readWords() {
   }
 }
 
-function amountOf(option: "rounds" | "seconds" | "minutes" | "every"): number {
-  const text = values[option];
+function amountOf(option: "rounds" | "seconds" | "minutes" | "every" | "schemas" | "seed" | "megabytes"): number {
+  return wholeNumber(option, values[option]);
+}
+
+function wholeNumber(option: string, text: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--${option} takes a whole number from 1 on, not ${text}`);
 }
 

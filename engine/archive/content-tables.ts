@@ -4,8 +4,9 @@ import type { ArchiveTable } from "./archive-format.ts";
 
 /** In the first format, without the schemas that graphile-migrate and graphile-worker create themselves. */
 const OWN_SCHEMAS = "nspname not in ('graphile_migrate', 'graphile_worker')";
-const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't'
-  and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')`;
+const IS_MEMBER =
+  "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')";
+const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
 
 /** Extensions list those of their tables that have rows of users. */
 const EXTENSION_ROWS = `
@@ -18,7 +19,10 @@ const TABLES = `
        where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as columns, array(
       select attname::text from pg_attribute
        where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated <> '' order by attnum) as generated,
-      coalesce((${EXTENSION_ROWS}), '') as condition
+      coalesce((${EXTENSION_ROWS}), '') as condition, ${IS_MEMBER} as "isOfExtension", array(
+      select format('"%s"."%s"', replace(other_schema.nspname, '"', '""'), replace(other.relname, '"', '""'))
+        from pg_constraint join pg_class other on other.oid = confrelid join pg_namespace other_schema on other_schema.oid = other.relnamespace
+       where conrelid = c.oid and contype = 'f' order by 1) as references
     from pg_class c join pg_namespace n on n.oid = relnamespace
    where relkind = 'r'`;
 const ORDER = 'order by nspname collate "C", relname collate "C"';
@@ -28,12 +32,27 @@ export type ContentTable = ArchiveTable & {
   readonly generated: readonly string[];
   /** Limits the rows that an extension's table has of users. */
   readonly condition: string;
+  readonly isOfExtension: boolean;
+  /** The tables that its foreign keys refer to. */
+  readonly references: readonly string[];
 };
 
-/** All tables with rows; views and partitioned parents have none. */
-export function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
-  return queryTables(client, `${TABLES} and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`);
+/** All tables with rows; views and partitioned parents have none. Extensions create theirs with foreign keys, so these come in their order. */
+export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
+  const tables = await queryTables(client, `${TABLES} and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`);
+  const [members, others] = [tables.filter(isOfExtension), tables.filter((table) => !isOfExtension(table))];
+  const ordered = new Set<ContentTable>();
+  const visit = (table: ContentTable, path: readonly ContentTable[]) => {
+    if (path.includes(table)) return;
+    const referenced = members.filter((other) => table.references.includes(other.table));
+    for (const other of referenced) visit(other, [...path, table]);
+    ordered.add(table);
+  };
+  for (const table of members) visit(table, []);
+  return [...ordered, ...others];
 }
+
+const isOfExtension = (table: ContentTable) => table.isOfExtension;
 
 /** The tables of the first format. */
 export function contentTables(client: pg.ClientBase): Promise<ContentTable[]> {

@@ -19,7 +19,7 @@ import {
   ROWS_FORMAT_VERSION,
   readArchive,
 } from "./archive-format.ts";
-import { allTables, setPortableFormats } from "./content-tables.ts";
+import { allTables, type ContentTable, setPortableFormats } from "./content-tables.ts";
 import { RowInserter, restoreRows, setSequence } from "./restore-rows.ts";
 import { archiveLines } from "./write-archive.ts";
 
@@ -65,12 +65,20 @@ async function restoreAsArchived(file: string, settings: Required<MigrateSetting
 }
 
 async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
-  const tables = await allTables(client);
+  const tables: ContentTable[] = [];
+  // An extension's tables are there when it was installed before; only those with rows of users are not empty.
+  for (const table of await allTables(client))
+    if (!table.isOfExtension || (await hasRows(client, table))) tables.push(table);
   if (tables.length === 0) return;
   throw new Error(
     `The database is not empty: it has ${tables.length} tables, for example ${tables[0]!.table}. Nothing was changed. ` +
       "Restore into a new DATA_DIR or a new database.",
   );
+}
+
+async function hasRows(client: pg.ClientBase, { table, condition }: ContentTable): Promise<boolean> {
+  const { rowCount } = await client.query(`select from only ${table} ${condition} limit 1`);
+  return rowCount !== 0;
 }
 
 /** A database of a later release cannot be served by this one. The project's own migrations need not be here. */

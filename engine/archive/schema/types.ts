@@ -1,4 +1,4 @@
-import { foreignOptions, IS_PERMANENT, objects, roleName } from "./fragments.ts";
+import { foreignOptions, IS_PERMANENT, isExtensionMember, objects, roleName } from "./fragments.ts";
 
 const schemas = `
   ${objects("pg_namespace", "item.oid", {
@@ -69,7 +69,7 @@ const domainConstraints = objects("pg_constraint", "item.oid", {
     'alter domain %s add constraint %I %s', format_type(contypid, null), conname, pg_get_constraintdef(item.oid)
   )`,
   from: "pg_constraint as item",
-  where: "contypid <> 0 and contype = 'c'",
+  where: `contypid <> 0 and contype = 'c' and not ${isExtensionMember("pg_type", "contypid")}`,
 });
 
 /** Without those that have a canonical function, which needs the type before it exists. */

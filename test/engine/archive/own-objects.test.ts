@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { pgDumpLines } from "../../../bench/archives/pg-dump-lines.ts";
 import { allTables } from "../../../engine/archive/content-tables.ts";
 import { checkArchive, restoreArchive } from "../../../engine/archive/restore-archive.ts";
 import { withOldCluster } from "../../../engine/archive/upgrade-cluster.ts";
@@ -39,11 +38,17 @@ const EXTENSION_OF_TABLES = `
     create trigger unchanged before update on public.systems for each row execute function pg_catalog.suppress_redundant_updates_trigger();
     insert into public.systems values (1, 'of the extension');
     perform pg_catalog.nextval('public.system_numbers');
+    create domain public.positive as integer constraint positive_check check (value > 0);
+    create table public.parts_of_systems (id public.positive primary key, system integer references public.systems);
+    create table public.all_parts (id integer primary key references public.parts_of_systems);
+    alter extension citext add domain public.positive;
+    alter extension citext add table public.parts_of_systems;
+    alter extension citext add table public.all_parts;
     alter extension citext add table public.systems;
     alter extension citext add sequence public.system_numbers;
     update pg_catalog.pg_extension
-    set extconfig = array['public.systems'::regclass::oid, 'public.system_numbers'::regclass::oid],
-      extcondition = array['where id >= 9000', '']
+    set extconfig = array['public.systems', 'public.system_numbers', 'public.parts_of_systems', 'public.all_parts']::regclass[]::oid[],
+      extcondition = array['where id >= 9000', '', '', '']
     where oid = v_extension;
     drop event trigger making_tables;
     drop function public.make_tables();
@@ -209,6 +214,8 @@ describe("a database", () => {
       source.ownerUrl,
       `create extension citext;
        insert into public.systems (id, name) values (9000, 'of a user');
+       insert into public.parts_of_systems values (1, 9000);
+       insert into public.all_parts values (1);
        select nextval('public.system_numbers');
        alter table public.systems enable row level security;
        create policy everybody on public.systems using (true);
@@ -288,23 +295,11 @@ test.runIf(hasOldPostgres)("pg_dump writes the same of a database and of its cop
     await run(url("source"), OBJECTS);
     await writeArchive(url("source"), file);
     expect(await restoreArchive(file, settingsFor(url("copy")))).toMatchObject({ warnings: [] });
-    const [original, copy] = [await pgDump(url("source")), await pgDump(url("copy"))];
+    const [original, copy] = [
+      await pgDumpLines(OLD_BINARIES, url("source")),
+      await pgDumpLines(OLD_BINARIES, url("copy")),
+    ];
     expect(original.join("\n")).toContain("CREATE POLICY own ON shop.customers AS RESTRICTIVE");
     expect(copy).toEqual(original);
   });
 });
-
-/** The lines, of which grants have no particular order, and a table that inherits has its parent's columns first. */
-async function pgDump(url: string): Promise<string[]> {
-  const { stdout } = await promisify(execFile)(
-    join(OLD_BINARIES, "pg_dump"),
-    ["--inserts", "--rows-per-insert=1", url],
-    {
-      maxBuffer: 1e8,
-    },
-  );
-  return stdout
-    .split("\n")
-    .filter((line) => !/^\\(un)?restrict |^INSERT INTO shop\.children /.test(line))
-    .sort();
-}

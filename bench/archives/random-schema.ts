@@ -1,18 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import fc from "fast-check";
 import pg from "pg";
-
-const ENGINE = new URL("../../../engine/", import.meta.url).pathname;
-
-/** Every alias in the SQL of the engine, and the names of rows and functions there. */
-export function aliasesOfEngine(): string[] {
-  const files = readdirSync(ENGINE, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-  const aliases = files.flatMap((file) =>
-    [...readFileSync(join(ENGINE, file), "utf8").matchAll(/\bas "?([a-z_$][\w$]*)"?/g)].map(([, name]) => name!),
-  );
-  return [...new Set([...aliases, "row", "t", "r", "text", "record", "json", "oid", "rows", "length", "count"])].sort();
-}
 
 const quote = pg.escapeIdentifier;
 
@@ -57,16 +44,44 @@ type Table = {
   readonly rows: readonly (readonly number[])[];
   readonly hasIndex: boolean;
   readonly hasComment: boolean;
+  readonly callsFunction: boolean;
 };
 export type RandomSchema = {
   readonly schema: string;
+  /** One that defaults, constraints, indexes, policies and views call. */
+  readonly function: string;
   readonly types: readonly string[];
   readonly tables: readonly Table[];
 };
 
-/** A schema whose names are those given, and its rows. */
-export function randomSchema(names: readonly string[]): fc.Arbitrary<RandomSchema> {
-  const name = fc.constantFrom(...names);
+/** What every table has, and what no schema may be called. */
+const SYSTEM_NAME = /^(tableoid|xmin|xmax|cmin|cmax|ctid|pg_.*|information_schema)$/;
+const ODD_NAMES = [
+  "a.b",
+  "it's",
+  'say "t"',
+  "$1",
+  "Größe",
+  " ",
+  "€😀",
+  "select",
+  "x".repeat(50),
+  "%I",
+  "\\n",
+  "-- t",
+  "/*",
+];
+
+export type SchemaNames = { readonly aliases: readonly string[]; readonly words: readonly string[] };
+
+/** A schema whose names are those given and odd ones, and its rows. */
+export function randomSchema({ aliases, words }: SchemaNames): fc.Arbitrary<RandomSchema> {
+  const usable = (names: readonly string[]) => names.filter((each) => !SYSTEM_NAME.test(each));
+  const name = fc.oneof(
+    { weight: 5, arbitrary: fc.constantFrom(...usable(aliases)) },
+    { weight: 4, arbitrary: fc.constantFrom(...usable(words)) },
+    { weight: 1, arbitrary: fc.constantFrom(...ODD_NAMES) },
+  );
   const column = fc.record<Column>({
     name,
     type: fc.nat(TYPES.length + 3),
@@ -80,9 +95,11 @@ export function randomSchema(names: readonly string[]): fc.Arbitrary<RandomSchem
     rows: fc.array(fc.array(fc.nat(9), { minLength: 7, maxLength: 7 }), { maxLength: 5 }),
     hasIndex: fc.boolean(),
     hasComment: fc.boolean(),
+    callsFunction: fc.boolean(),
   });
   return fc.record<RandomSchema>({
     schema: name,
+    function: name,
     types: fc.uniqueArray(name, { minLength: 3, maxLength: 3 }),
     tables: fc.uniqueArray(table, { minLength: 1, maxLength: 5, selector: ({ name: key }) => key }),
   });
@@ -92,9 +109,11 @@ export type WrittenSchema = { readonly statements: readonly string[]; readonly t
 /** The tables that hold rows of their own, each with an expression per column. */
 export type WrittenTable = { readonly name: string; readonly columns: readonly string[] };
 
-export function writeSchema({ schema, types, tables }: RandomSchema): WrittenSchema {
+export function writeSchema({ schema, function: functionName, types, tables }: RandomSchema): WrittenSchema {
   // A type and a table of one name would be two types of one name.
-  const own = types.map((name) => `${quote(schema)}.${quote(`${name}_`)}`);
+  const taken = new Set(tables.map(({ name }) => name));
+  const own = types.map((name) => `${quote(schema)}.${quote(taken.has(name) ? `${name}_` : name)}`);
+  const called = `${quote(schema)}.${quote(functionName)}`;
   const columnTypes = [
     ...TYPES,
     { sql: own[0]!, samples: ["'one'", "'two, three'"] },
@@ -104,11 +123,12 @@ export function writeSchema({ schema, types, tables }: RandomSchema): WrittenSch
   ];
   const statements = [
     `create schema if not exists ${quote(schema)}`,
+    `create function ${called}(${quote(types[0]!)} integer) returns integer immutable language sql return abs($1)`,
     `create type ${own[0]} as enum ('one', 'two, three')`,
     `create type ${own[1]} as (${quote(types[0]!)} integer, ${quote(types[1]!)} text, ${quote(types[2]!)} ${own[0]})`,
     `create domain ${own[2]} as text constraint ${quote(types[0]!)} check (length(value) < 20)`,
   ];
-  const written = tables.map((table) => new TableWriter(schema, table, columnTypes).write());
+  const written = tables.map((table) => new TableWriter({ schema, called, table, types: columnTypes }).write());
   return {
     statements: [...statements, ...written.flatMap((table) => table.statements)],
     tables: written.flatMap((table) => table.tables),
@@ -119,15 +139,23 @@ class TableWriter {
   readonly #schema: string;
   readonly #table: Table;
   readonly #types: readonly ColumnType[];
+  /** The function of the schema. */
+  readonly #called: string;
 
-  constructor(schema: string, table: Table, types: readonly ColumnType[]) {
-    this.#schema = schema;
-    this.#table = table;
-    this.#types = types;
+  constructor(given: {
+    readonly schema: string;
+    readonly called: string;
+    readonly table: Table;
+    readonly types: readonly ColumnType[];
+  }) {
+    this.#schema = given.schema;
+    this.#table = given.table;
+    this.#types = given.types;
+    this.#called = given.called;
   }
 
   write(): WrittenSchema {
-    const { name, columns, form, rows, hasIndex, hasComment } = this.#table;
+    const { name, columns, form, rows, hasIndex, hasComment, callsFunction } = this.#table;
     const table = this.#name(name);
     const kept = columns.filter(({ kind }) => kind !== "dropped");
     const names = ["id of row", ...kept.map((column) => column.name)];
@@ -146,10 +174,24 @@ class TableWriter {
       ...(hasComment
         ? [`comment on column ${table}.${quote(names.at(-1)!)} is 'It''s ${name.replaceAll("'", "")}'`]
         : []),
+      ...(callsFunction ? this.#callers(table, names) : []),
     ];
     const stored =
       form === "parent" ? [table, this.#part("child")] : this.#isPartitioned() ? this.#partNames() : [table];
     return { statements, tables: stored.map((each) => ({ name: each, columns: names.map(quote) })) };
+  }
+
+  /** What calls the function, and a view of all columns. */
+  #callers(table: string, names: readonly string[]): string[] {
+    const call = `${this.#called}("id of row")`;
+    const last = quote(names.at(-1)!);
+    return [
+      `alter table ${table} add constraint ${last} check (${call} >= 0)`,
+      `create index on ${table} (${call})`,
+      `alter table ${table} enable row level security`,
+      `create policy ${last} on ${table} using (${call} < 1000) with check (exists (select from ${table} as ${last} where ${call} = 1))`,
+      `create view ${this.#part("view")} as select ${last}.*, ${call} as "called value" from ${table} as ${last}`,
+    ];
   }
 
   #name(name: string): string {
@@ -184,7 +226,8 @@ class TableWriter {
 
   #definition({ name, type, kind }: Column): string {
     const { sql, samples } = this.#types[type]!;
-    if (kind === "generated") return `${quote(name)} integer generated always as ("id of row" * 2) stored`;
+    if (kind === "generated")
+      return `${quote(name)} integer generated always as (${this.#called}("id of row") * 2) stored`;
     const suffix =
       kind === "not null" ? " not null" : kind === "default" || kind === "added" ? ` default ${samples[0]}` : "";
     return `${quote(name)} ${sql}${suffix}`;

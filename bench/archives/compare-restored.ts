@@ -1,0 +1,61 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type pg from "pg";
+import { checkArchive } from "../../engine/archive/restore-archive.ts";
+import { writeArchive } from "../../engine/archive/write-archive.ts";
+import { withClient } from "../../engine/pg-client/with-client.ts";
+import { pgDumpLines } from "./pg-dump-lines.ts";
+import { type RandomSchema, type WrittenTable, writeSchema } from "./random-schema.ts";
+
+export type EmptyDatabase = { readonly name: string; readonly ownerUrl: string; drop(): Promise<void> };
+
+export type ComparisonOptions = {
+  readonly createDatabase: () => Promise<EmptyDatabase>;
+  readonly rootUrl: string;
+  /** For backup files. */
+  readonly folder: string;
+  /** The folder of a pg_dump that can read the server; null if there is none. */
+  readonly pgDump: string | null;
+};
+
+/**
+ * Creates a schema in a database, restores its backup into another one, and throws if they differ: by our own check, by the rows read
+ * by names of columns, or by what pg_dump writes of both.
+ */
+export async function compareRestored(schema: RandomSchema, options: ComparisonOptions): Promise<void> {
+  const { createDatabase, rootUrl, folder, pgDump } = options;
+  const { statements, tables } = writeSchema(schema);
+  await using stack = new AsyncDisposableStack();
+  const source = stack.adopt(await createDatabase(), (database) => database.drop());
+  const target = stack.adopt(await createDatabase(), (database) => database.drop());
+  const file = join(folder, `${source.name}.gz`);
+  stack.defer(() => rm(file, { force: true }));
+  await withClient(source.ownerUrl, async (client) => {
+    for (const statement of statements) await client.query(statement);
+  });
+  await writeArchive(source.ownerUrl, file);
+  const { warnings } = await checkArchive(file, { url: target.ownerUrl, shadowUrl: "", rootUrl, histories: [] });
+  requireEqual([], warnings);
+  const rowsOf = (url: string) => withClient(url, (client) => readRows(client, tables));
+  requireEqual(await rowsOf(source.ownerUrl), await rowsOf(target.ownerUrl));
+  if (pgDump) requireEqual(await pgDumpLines(pgDump, source.ownerUrl), await pgDumpLines(pgDump, target.ownerUrl));
+}
+
+function requireEqual(original: readonly string[], copy: readonly string[]): void {
+  const at = original.findIndex((line, index) => line !== copy[index]);
+  if (at < 0 && original.length === copy.length) return;
+  const place = at < 0 ? original.length : at;
+  throw new Error(`The copy differs.\noriginal: ${original[place]}\ncopy:     ${copy[place]}`);
+}
+
+/** By names of columns, unlike a backup. */
+async function readRows(client: pg.ClientBase, tables: readonly WrittenTable[]): Promise<string[]> {
+  const read: string[] = [];
+  for (const { name, columns } of tables) {
+    const values = columns.map((column) => `${column}::pg_catalog.text`);
+    const query = { text: `select ${values.join(", ")} from only ${name} order by "id of row"`, rowMode: "array" };
+    const { rows } = await client.query(query);
+    read.push(name, ...rows.map((row) => JSON.stringify(row)));
+  }
+  return read;
+}
