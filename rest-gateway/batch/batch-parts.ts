@@ -14,6 +14,9 @@ const PART_HEADERS: ReadonlySet<string> = new Set([
 const JSON_TYPE = /^[^;]*\bjson\s*(;|$)/i;
 /** `3#/0/id`: a JSON Pointer (RFC 6901) into the response of part 3. */
 const REFERENCE = /^(\d{1,6})#((?:\/.*)?)$/s;
+/** What a request line and a header field may not contain (RFC 9112). */
+const NOT_IN_PATH = /\p{Cc}/u;
+const NOT_IN_HEADER = /[^\P{Cc}\t]/u;
 /** Text in which no reference is searched for. */
 const REFERENCE_NAME = '"$ref"';
 const QUOTE = 0x22;
@@ -100,6 +103,8 @@ function readHeaders(value: unknown): Readonly<Record<string, string>> {
       throw invalidBatch(`The header "${name}" cannot be sent in a request of a batch.`, "Send it with the batch.");
     }
     if (typeof text !== "string") throw invalidBatch(`The value of the header "${name}" is not a string.`);
+    if (NOT_IN_HEADER.test(text)) throw invalidBatch(`The header "${name}" contains a control character.`);
+    checkWellFormed(text, `The header "${name}"`);
     return [known, text];
   });
   const headers = Object.fromEntries(entries);
@@ -117,10 +122,22 @@ function readPath(value: unknown, index: number): readonly (string | Reference)[
     return read;
   });
   if (typeof path[0] !== "string" || !path[0].startsWith("/")) throw invalidBatch("A path begins with /.", PART_HINT);
-  if (path.some((piece) => typeof piece === "string" && /[?&]api_?key=/i.test(piece))) {
-    throw invalidBatch("A request of a batch has no API key of its own.", "Send it with the batch.");
+  for (const piece of path) {
+    if (typeof piece !== "string") continue;
+    if (/[?&]api_?key=/i.test(piece)) {
+      throw invalidBatch("A request of a batch has no API key of its own.", "Send it with the batch.");
+    }
+    if (NOT_IN_PATH.test(piece)) throw invalidBatch("A path contains a control character.", PERCENT_HINT);
+    checkWellFormed(piece, "A path");
   }
   return path;
+}
+
+const PERCENT_HINT = "Percent-encode it, such as %0A.";
+
+/** A lone surrogate has no form in UTF-8: it would become U+FFFD. */
+function checkWellFormed(text: string, subject: string): void {
+  if (!text.isWellFormed()) throw invalidBatch(`${subject} contains a lone surrogate.`);
 }
 
 type ReadBody = { readonly body: BatchPart["body"]; readonly references: readonly number[] };
@@ -132,6 +149,7 @@ function readBody(member: JsonMember | undefined, contentType: string | undefine
   if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
     const value = bytes[0] === QUOTE ? member.value : null;
     if (typeof value !== "string") throw invalidBatch(`A body of the type ${contentType} is a string.`);
+    checkWellFormed(value, "A body");
     return { body: Buffer.from(value), references: [] };
   }
   if (!bytes.includes(REFERENCE_NAME)) return { body: bytes, references: [] };
@@ -197,7 +215,9 @@ function toPathText(value: unknown, reference: Reference): string {
     const found = value === null ? "null" : "not a text, number or boolean";
     throw unknownReference(reference, `The value is ${found}, which a path cannot contain.`);
   }
-  return String(value);
+  const text = String(value);
+  if (!text.isWellFormed()) throw unknownReference(reference, "The value contains a lone surrogate.");
+  return text;
 }
 
 function find(reference: Reference, bodyOf: ReadPartBody): unknown {

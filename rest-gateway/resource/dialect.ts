@@ -34,6 +34,7 @@ import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";
 import { makeResourcePlanner } from "./intents.ts";
 import { findTarget, parseAddress, type ResourceAddress, resolveProfile } from "./parse/address.ts";
+import { readParameters } from "./parse/parameters.ts";
 import { readList, readRow } from "./read.ts";
 import {
   type ResourceBodyLimits,
@@ -234,7 +235,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     const catalog = this.#catalog();
     const settings = this.#config;
     const { publicUrl } = settings;
-    const parameters = request.rawQuery === "" ? NO_PARAMETERS : new URLSearchParams(request.rawQuery);
+    const parameters = request.rawQuery === "" ? NO_PARAMETERS : readParameters(request.rawQuery);
     const { negotiated, version, notice } = negotiateVersion(request, requested, parameters, { versions, publicUrl });
     const collections = collectionsOf(catalog, { role: caller.role, version: version.number });
     const address = resolveProfile(requested, request, catalog);

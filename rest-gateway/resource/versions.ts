@@ -17,7 +17,9 @@ const COMMON_ACCEPT_HEADERS: ReadonlySet<string> = new Set([
 const JSON_RANGE = /^application\/json(;|$)/;
 const ANY_RANGE = /^(\*|application)\/\*(;|$)/;
 const HAL_RANGE = /^application\/hal\+json(;|$)/;
-const VENDOR_RANGE = /^application\/vnd(?=\.)[\w.-]*?(?:\.v(?<version>\d+(?:\.\d*)*(?:-[\w.]+)?))?\+json(;|$)/;
+const VENDOR_RANGE = /^application\/vnd(?<name>\.[\w.-]*)\+json(;|$)/;
+/** The last name of a vendor's type, from its `v` on, that begins with a digit: `2`, `2x`, `2.1`, `2-beta.1`. */
+const VENDOR_VERSION = /^\d[^.-]*(?:\.(?:\d[^.-]*)?)*(?:-|$)/;
 
 type VersionDeployment = { readonly versions: readonly ApiVersion[]; readonly publicUrl: string | null };
 type NegotiatedVersion = {
@@ -102,10 +104,17 @@ export function negotiateType(accept: string | undefined): NegotiatedType {
     const vendor = VENDOR_RANGE.exec(type);
     if (vendor) {
       const [name] = type.split(";");
-      return { contentType: `${name}; charset=utf-8`, version: vendor.groups?.version ?? null, links: false };
+      return { contentType: `${name}; charset=utf-8`, version: vendorVersion(vendor.groups!.name!), links: false };
     }
   }
   throw new HttpError(406, "NOT_ACCEPTABLE", "Responses are JSON: accept application/json.");
+}
+
+/** A text that begins as a version does is one, though there is none with such a number; a vendor's own name is none. */
+function vendorVersion(name: string): string | null {
+  const at = name.lastIndexOf(".v");
+  const text = at < 0 ? "" : name.slice(at + 2);
+  return VENDOR_VERSION.test(text) ? text : null;
 }
 
 /** A row of `api.versions`. */

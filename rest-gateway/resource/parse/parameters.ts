@@ -43,6 +43,25 @@ export function isFilteredByEquality({ name, column, filterable }: CollectionFie
   return filterable && !meansAnother && column.baseType.kind !== "array";
 }
 
+/** Parses a query string. URLSearchParams would read bytes that are no UTF-8 as U+FFFD. */
+export function readParameters(rawQuery: string): URLSearchParams {
+  const parameters = new URLSearchParams(rawQuery);
+  const isReplaced = (text: string) => text.includes("\ufffd");
+  const replaced = [...parameters].find(([name, value]) => isReplaced(name) || isReplaced(value));
+  if (!replaced || isUtf8Query(rawQuery)) return parameters;
+  throw validationError([{ field: replaced[0], message: "It is not valid UTF-8." }]);
+}
+
+function isUtf8Query(rawQuery: string): boolean {
+  try {
+    // A percent sign without two hexadecimal digits is literal.
+    decodeURIComponent(rawQuery.replaceAll(/%(?![\dA-Fa-f]{2})/g, "%25"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 type ParameterContext = { readonly collection: Collection; readonly collections: Collections };
 
 /** Parameters of a single row. Responses to POST and to actions have all fields. */

@@ -216,6 +216,13 @@ describe("a batch of the resource interface", () => {
     expect(await codeOf({ operations: many })).toEqual([413, "BATCH_TOO_LARGE"]);
     expect(await codeOf({ operations: many.slice(1) }, { Prefer: "respond-async" })).toEqual(invalid);
     expect(await codeOf({ operations: [{ method: "GET", path: "/Shelves" }] })).toEqual(invalid);
+    for (const path of ["/shelves?keyword=\ud800", "/shelves/\udfff", "/shelves?label=\0", "/shelves?label=a\nb"]) {
+      expect(await codeOf({ operations: [{ method: "GET", path }] })).toEqual(invalid);
+    }
+    const header = { method: "GET", path: "/shelves/1", headers: { "If-None-Match": '"a"\r\nX: y' } };
+    expect(await codeOf({ operations: [header] })).toEqual(invalid);
+    const bytes = { method: "GET", path: "/shelves?keyword=%ED%A0%80" };
+    expect(await codeOf({ operations: [bytes] })).toEqual([400, "VALIDATION_ERROR"]);
     expect(await codeOf({ operations: [{ method: "GET", path: "/batch" }] })).toEqual([404, "RESOURCE_NOT_FOUND"]);
     const get = await resources.ask("/api/v1/batch", { as: ann });
     expect([get.status, get.headers.get("allow")]).toEqual([405, "OPTIONS, POST"]);

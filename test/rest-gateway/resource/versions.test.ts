@@ -69,6 +69,8 @@ describe("the requested version", () => {
     ["/users", { "Accept-Version": "1.0" }],
     ["/users", { Accept: "application/vnd.x.v9+json" }],
     ["/users", { Accept: "application/vnd.x.v2.1+json" }],
+    ["/users", { Accept: "application/vnd.x.v2x+json" }],
+    ["/api/articles", { Accept: "application/vnd.x.v8engine+json" }],
     ["/users", { Accept: "application/vnd.x.v1.0.0+json" }],
     ["/api/articles", { Accept: "application/vnd.x.v2-beta+json" }],
   ])("%s with %j is not served: 400 with the served versions", async (path, headers) => {

@@ -31,6 +31,9 @@ const SCHEMA = `
   create function shop.add_order() returns text language sql as $$ insert into shop.orders (item) values ('added') returning item $$;
   create function shop.add_by_another() returns text stable language plpgsql as $$ begin return shop.add_order(); end $$;
   create function shop.long() returns text stable language sql as $$ select repeat('%', 1000000) $$;
+  create domain shop."application/vnd.half+json" as text;
+  create function shop.half() returns shop."application/vnd.half+json" stable language sql
+    as $$ select '{"name": "\\ud800"}'::shop."application/vnd.half+json" $$;
   create function shop.zone() returns text stable language sql as $$ select current_setting('timezone') $$;
   create function shop.become() returns text language sql as $$ select set_config('role', 'anon', true) $$;
   create function shop.who() returns text stable language sql as $$ select current_user::text $$;
@@ -337,6 +340,14 @@ describe("a reference", () => {
     expect((await send([read, line(1)])).body).toMatchObject({ code: "INVALID_BATCH", index: 1 });
   });
 
+  test("to a lone surrogate cannot be part of a path", async () => {
+    const parts = [
+      { method: "GET", path: "/rpc/half" },
+      { method: "GET", path: ["/orders?item=eq.", { $ref: "0#/name" }] },
+    ];
+    expect((await send(parts)).body).toMatchObject({ code: "UNKNOWN_REFERENCE", index: 1 });
+  });
+
   test("to null or to a list cannot be part of a path", async () => {
     for (const pointer of ["0#/0", "0#/0/amount"]) {
       const parts = [
@@ -411,6 +422,25 @@ describe("a batch that fails", () => {
     ["an unknown member", { method: "GET", path: "/orders", url: "/orders" }, 400, "INVALID_BATCH"],
     ["credentials", { method: "GET", path: "/orders", headers: { Authorization: "Bearer x" } }, 400, "INVALID_BATCH"],
     ["an API key", { method: "GET", path: "/orders?apikey=x" }, 400, "INVALID_BATCH"],
+    ["a path with NUL", { method: "GET", path: "/orders?item=eq.\0" }, 400, "INVALID_BATCH"],
+    ["a path with a line break", { method: "GET", path: "/orders?item=eq.a\r\n" }, 400, "INVALID_BATCH"],
+    ["a path with a lone surrogate", { method: "GET", path: "/orders?item=eq.\ud800" }, 400, "INVALID_BATCH"],
+    ["a name with a lone surrogate", { method: "POST", path: "/orders\udc00", body: {} }, 400, "INVALID_BATCH"],
+    ["percent-encoded surrogates", { method: "GET", path: "/orders?item=eq.%ED%A0%80" }, 400, "22021"],
+    ["a header with CR LF", { method: "GET", path: "/orders", headers: { Accept: "a\r\nb" } }, 400, "INVALID_BATCH"],
+    ["a header with NUL", { method: "GET", path: "/orders", headers: { "If-Match": "\0" } }, 400, "INVALID_BATCH"],
+    [
+      "a header with a surrogate",
+      { method: "GET", path: "/orders", headers: { Range: "\ud800" } },
+      400,
+      "INVALID_BATCH",
+    ],
+    [
+      "a text with a lone surrogate",
+      { method: "POST", path: "/orders", headers: { "Content-Type": "text/csv" }, body: "item\n\ud800" },
+      400,
+      "INVALID_BATCH",
+    ],
     ["a cookie", { method: "GET", path: "/orders", headers: { Cookie: "a=b" } }, 400, "INVALID_BATCH"],
     [
       "a key of its own",
