@@ -51,7 +51,7 @@ export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldA
       updatable: table.updatable && isWritable && mayUse("update"),
       required: insertable && !column.nullable && !hasDefault,
       // A row value in a query has no type by itself.
-      filterable: readable && column.baseType.kind !== "composite" && comparison !== "none",
+      filterable: readable && column.baseType.kind !== "composite" && (comparison !== "none" || hasEqualsOnly(column)),
       sortable: readable && comparison === "order",
       isReadByFunction: {
         text: findRepresentation(catalog, "text", column.sqlType) !== null,
@@ -59,6 +59,13 @@ export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldA
       },
     };
   }
+}
+
+/** Geometric types whose `=` belongs to no operator class: it compares areas of boxes and circles, and the number of points of paths. */
+const TYPES_WITH_EQUALS_ONLY: ReadonlySet<string> = new Set(["box", "circle", "line", "lseg", "path"]);
+
+function hasEqualsOnly({ baseType: { schema, name } }: CatalogColumn): boolean {
+  return schema === "pg_catalog" && TYPES_WITH_EQUALS_ONLY.has(name);
 }
 
 /** `@since 2` hides a field in earlier versions. */

@@ -358,6 +358,10 @@ function toCondition({ column }: CollectionField, values: readonly string[]): Ro
   }
   const [only, ...others] = values;
   if (others.length === 0) return equalsCondition(column.name, only!);
+  // The items of an array of boxes are separated by semicolons.
+  if (column.baseType.name === "box") {
+    return { kind: "or", negated: false, conditions: values.map((value) => equalsCondition(column.name, value)) };
+  }
   return { kind: "filter", field, negated: false, operation: { kind: "in", values } };
 }
 

@@ -45,6 +45,10 @@ const SCHEMA = `
   create function send_on() returns trigger language plpgsql as $$
     begin insert into heap (label) values (new.label); return null; end $$;
   create trigger send_on before insert on parcels for each row when (new.label = 'on') execute function send_on();
+  create domain ring as circle;
+  create table shapes (id int primary key, area box, round ring, edge line, side lseg, route path, at point, inside polygon, areas box[]);
+  insert into shapes values (1, '(1,1),(0,0)', '<(0,0),1>', '{1,2,3}', '[(0,0),(1,1)]', '[(0,0),(1,1)]', '(1,2)', '((0,0),(1,1))', '{(1,1),(0,0)}'),
+    (2, '(2,2),(0,0)', '<(0,0),2>', '{1,2,4}', '[(0,0),(1,2)]', '[(0,0),(1,2),(3,4)]', '(1,3)', '((0,0),(1,2))', '{(1,1),(0,0)}');
   create table finds (id int primary key, spot_id int references spots);
 
   create function rename(people, new_name text, loud boolean default false) returns people language sql volatile
@@ -509,6 +513,21 @@ describe("values", () => {
       { id: 2, at: { x: 1, y: 2 } },
       { id: 1, at: { x: 2, y: 1 } },
     ]);
+  });
+
+  test("a column whose type has only an operator for equality is a filter, and not sorted by", async () => {
+    const idsOf = async (query: string) =>
+      (await ask(`/api/v1/shapes?fields=id&sort=id&${query}`)).body.data?.map(({ id }: { id: number }) => id);
+    expect(await idsOf("area=(1,1),(0,0)")).toEqual([1]);
+    expect(await idsOf("area=(1,1),(0,0)&area=(2,2),(0,0)")).toEqual([1, 2]);
+    expect(await idsOf("round=<(0,0),2>")).toEqual([2]);
+    expect(await idsOf("edge={1,2,3}")).toEqual([1]);
+    expect(await idsOf("side=[(0,0),(1,2)]")).toEqual([2]);
+    expect(await idsOf("route=[(0,0),(1,1)]")).toEqual([1]);
+    const codeFor = async (query: string) => (await ask(`/api/v1/shapes?${query}`)).body.error.code;
+    for (const query of ["sort=area", "at=(1,2)", "inside=((0,0),(1,1))", "areas=(1,1),(0,0)", "area=x"]) {
+      expect(await codeFor(query)).toBe("VALIDATION_ERROR");
+    }
   });
 
   test("a search for an invalid text is refused, and named", async () => {
