@@ -3,6 +3,7 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "grafast";
 import type { GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { itemCodecOf, toFlatCodec } from "./ArrayDimensionsPlugin.ts";
 import { castToComparable } from "./codecs.ts";
 import { type FilterSource, withRowFilter } from "./field-sources.ts";
 import { assignUniqueNames } from "./name-claims.ts";
@@ -218,8 +219,8 @@ function columnFilters(build: GraphileBuild.Build, table: PgTable, column: strin
   if (codec.arrayOfCodec) {
     if (!methods.includes("gin")) return [];
     const element = build.inflection.singularize(name);
-    return makeFilter(element, `With this among its ${name}.`, codec.arrayOfCodec, false, {
-      codec,
+    return makeFilter(element, `With this among its ${name}.`, itemCodecOf(codec), false, {
+      codec: toFlatCodec(codec),
       isItem: true,
       condition: (columnSql, value) => sql`${columnSql} @> ${value}`,
     });

@@ -132,8 +132,8 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
         if (column === undefined) return field;
         const codec: Codec = attribute.codec;
         if (
-          isCompositeValue(codec.arrayOfCodec ?? codec) ||
-          (isCompositeValue(parent) && !(codec.arrayOfCodec ?? codec).attributes)
+          isCompositeValue(innermostCodecOf(codec)) ||
+          (isCompositeValue(parent) && !innermostCodecOf(codec).attributes)
         ) {
           return { ...field, plan: ($value) => get($value, column) };
         }
@@ -161,6 +161,10 @@ function listCastOf(cast: (value: SQL) => SQL) {
     const each = sql`select ${cast(sql`${items}.${item}`)} from (select pg_catalog.unnest(${list}) as ${item}) as ${items}`;
     return sql`(case when ${list} is null then null else array(${each})::text end)`;
   };
+}
+
+function innermostCodecOf(codec: Codec): Codec {
+  return codec.arrayOfCodec ? innermostCodecOf(codec.arrayOfCodec) : codec;
 }
 
 /** Whether it is a composite type and not the row type of a table. */

@@ -3,6 +3,8 @@ import { ConstantStep, type connection, type FieldPlanResolver, lambda, type Ste
 import type { GraphQLInputFieldConfig, GraphQLInputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
+import { baseCodecOf } from "./codecs.ts";
 import { functionsOfType } from "./FunctionsFirstPlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
@@ -310,17 +312,14 @@ const FAMILY_NAMES: Readonly<Record<OperatorFamily, readonly [usual: string | nu
 function operatorTypeName(build: GraphileBuild.Build, codec: Codec): string {
   const family = operatorFamilyOf(codec);
   if (family === "none") return NULL_TYPE;
-  const value = family === "list" ? elementOf(codec) : codec;
+  const base = baseCodecOf(codec);
+  const value = family === "list" ? itemCodecOf(base) : codec;
   const input = build.getGraphQLTypeNameByPgCodec(value, "input");
   if (input === null) return NULL_TYPE;
   const [usual, familyName] = FAMILY_NAMES[family];
   const isOtherText = family === "ordered" && input === "String";
-  const base = input.replace(/Input$/, "");
-  return `${base}${input === usual ? "" : isOtherText ? "Ordered" : familyName}OperatorsInput`;
-}
-
-function elementOf(codec: Codec): Codec {
-  return codec.arrayOfCodec ?? elementOf(codec.domainOfCodec!);
+  const suffix = family === "list" ? familyName.repeat(dimensionsOf(base)) : familyName;
+  return `${input.replace(/Input$/, "")}${input === usual ? "" : isOtherText ? "Ordered" : suffix}OperatorsInput`;
 }
 
 function registerOperatorTypes(build: GraphileBuild.Build): void {

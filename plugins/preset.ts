@@ -11,6 +11,7 @@ import {
   PgTypesPlugin,
 } from "graphile-build-pg";
 import { AggregatesPlugin } from "./AggregatesPlugin.ts";
+import { ArrayDimensionsPlugin } from "./ArrayDimensionsPlugin.ts";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
@@ -117,6 +118,7 @@ export function makePreset({ pgService, maxPageSize, aggregates = false }: Prese
       SubscriptionsPlugin,
       RowPresencePlugin,
       CompositeTypesPlugin,
+      ArrayDimensionsPlugin,
       EmptySchemaPlugin,
       VisibilityPlugin,
       FieldSourcesPlugin,

@@ -1,6 +1,7 @@
 import { isEnumCodec, listOfCodec, sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf, castToComparable } from "./codecs.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
 import type { Codec, PgRelation } from "./table.ts";
@@ -156,7 +157,7 @@ const ORDERED_TYPES: ReadonlySet<string> = new Set(
 export const operatorFamilyOf = memoizePerObject((codec: Codec): OperatorFamily => {
   const base = toOriginalCodec(baseCodecOf(toOriginalCodec(codec)));
   const type = base.extensions?.pg?.name ?? base.name;
-  if (base.arrayOfCodec) return isComparableItem(base.arrayOfCodec) ? "list" : "none";
+  if (base.arrayOfCodec) return isComparableItem(itemCodecOf(base)) ? "list" : "none";
   if (base.rangeOfCodec) return "range";
   if (base.attributes) return "none";
   if (type === "jsonb") return "json";

@@ -6,9 +6,11 @@ import {
   GraphQLFloat,
   GraphQLID,
   GraphQLInt,
+  type GraphQLNamedType,
   type GraphQLOutputType,
   type GraphQLScalarType,
   GraphQLString,
+  getNamedType,
   getNullableType,
   isEnumType,
   isListType,
@@ -16,6 +18,7 @@ import {
   isScalarType,
 } from "grafast/graphql";
 import { parseJsonExactly } from "../../engine/json/json-values.ts";
+import { dimensionsOf, itemCodecOf } from "../ArrayDimensionsPlugin.ts";
 import { baseCodecOf, isInstantCodec } from "../codecs.ts";
 import { takesExactNumbers } from "../graphql-types.ts";
 import { isIdCodec, toOriginalCodec } from "../IdScalarPlugin.ts";
@@ -36,6 +39,7 @@ type SpelledValue = {
 /** How a value of this codec is written in the response as a value of the type. */
 export function spellValue(value: SQL, codec: Codec, type: GraphQLOutputType): SpelledValue {
   const shown = getNullableType(type);
+  if (dimensionsOf(codec) > 1) return spellNestedLists(value, codec, getNamedType(shown), type);
   if (codec.arrayOfCodec && isListType(shown)) return spellList(value, codec.arrayOfCodec, shown.ofType);
   if (isEnumType(shown) && isEnumCodec(codec)) return { text: spellEnum(value, shown) };
   if (isScalarType(shown)) return spellScalar(value, codec, shown);
@@ -164,6 +168,19 @@ function spellList(list: SQL, codec: Codec, itemType: GraphQLOutputType): Spelle
     from pg_catalog.unnest(${list}) with ordinality as ${items}(${item}, "position"))`;
   const text = sql`(case when ${list} is null then null when pg_catalog.array_ndims(${list}) > 1 then ${REFUSE} else ${all} end)`;
   return { ...spelled, text };
+}
+
+/** Lists within lists have nulls where Postgres has them; other types of items are left to core. */
+function spellNestedLists(list: SQL, codec: Codec, itemType: GraphQLNamedType, type: GraphQLOutputType): SpelledValue {
+  const item = itemCodecOf(codec);
+  const isInteger = item.fromPg === TYPES.int.fromPg && itemType === GraphQLInt;
+  const isText = isVerbatimText(item) && itemType === GraphQLString;
+  if (!(isInteger || isText) || String(type).includes("!")) throw new NotCompiled("value", `${codec.name} as ${type}`);
+  const json = sql`pg_catalog.array_to_json(${list}::${isInteger ? sql`int[]` : sql`text[]`})::text`;
+  const dimensions = sql`coalesce(pg_catalog.array_ndims(${list}), ${sql.literal(dimensionsOf(codec))})`;
+  return {
+    text: sql`(case when ${dimensions} <> ${sql.literal(dimensionsOf(codec))} then ${REFUSE} else ${json} end)`,
+  };
 }
 
 function isVerbatimText({ fromPg, castFromPg }: Codec): boolean {
