@@ -99,8 +99,8 @@ create table api.schedule_runs (
 );
 CREATE INDEX schedule_runs_done ON api.schedule_runs USING btree (schedule, planned_at) WHERE (status = 'done'::text);
 CREATE INDEX schedule_runs_planned_at_idx ON api.schedule_runs USING btree (planned_at);
-CREATE INDEX schedule_runs_unfinished ON api.schedule_runs USING btree (schedule) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 CREATE UNIQUE INDEX schedule_runs_task ON api.schedule_runs USING btree (task) WHERE (task IS NOT NULL);
+CREATE UNIQUE INDEX schedule_runs_unfinished ON api.schedule_runs USING btree (schedule) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 alter table api.schedule_runs enable row level security;
 create policy members_select on api.schedule_runs for select to public using ((EXISTS ( SELECT
    FROM api.schedules
@@ -6388,6 +6388,13 @@ declare
   v_message text;
   v_hint text;
 begin
+  -- A transaction that is starting a run is not waited for: it may be open for long.
+  if not pg_try_advisory_xact_lock(hashtextextended('start_schedule_run ' || schedule, 0)) then
+    insert into api.schedule_runs (schedule, planned_at, status)
+      values (start_schedule_run.schedule, start_schedule_run.planned_at, 'skipped')
+      on conflict on constraint schedule_runs_pkey do nothing;
+    return case when found then 'skipped' end;
+  end if;
   update api.schedule_runs as run
     set status = 'failed', finished_at = now(), error = '{"code": "XX000", "message": "The task is gone."}'
     where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')

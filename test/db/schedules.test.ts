@@ -3,10 +3,11 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { runMigrations } from "graphile-worker";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { findDueTimes } from "../../engine/tasks/cron-times.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { REPOSITORY } from "../repository.ts";
+import { connect } from "./callers.ts";
 import { useContent } from "./content.ts";
 
 const FUNCTIONS = `
@@ -208,6 +209,47 @@ describe("a role that may write schedules", () => {
       expect((await owner.query("delete from api.schedules")).rowCount).toBe(0);
       expect((await owner.query("select from api.schedule_runs")).rowCount).toBe(0);
     });
+  });
+});
+
+describe("runs that are started at the same time", () => {
+  const START = "select api.run_schedule('nightly') as status";
+  const statusOf = async (client: pg.Client) => (await client.query<{ status: string }>(START)).rows[0]!.status;
+  let clients: pg.Client[];
+  beforeEach(async () => {
+    await insert(SCHEDULE);
+    clients = await Promise.all(Array.from({ length: 6 }, () => connect(content.database.ownerUrl)));
+  });
+  afterEach(async () => {
+    await Promise.all(clients.map((client) => client.end()));
+    await content.owner.query("delete from api.schedules");
+  });
+  const unfinished = async () =>
+    (await content.owner.query("select from api.schedule_runs where status in ('queued', 'running')")).rowCount;
+
+  test("are skipped, except one", async () => {
+    const statuses = await Promise.all(clients.map(statusOf));
+    expect(statuses.sort()).toEqual(["queued", ...Array(5).fill("skipped")]);
+    expect(await unfinished()).toBe(1);
+  });
+
+  test("do not wait for a transaction that has started one", async () => {
+    const [first, second] = clients as [pg.Client, pg.Client];
+    await first.query("begin");
+    expect(await statusOf(first)).toBe("queued");
+    expect(await statusOf(second)).toBe("skipped");
+    await first.query("rollback");
+    expect(await statusOf(second)).toBe("queued");
+    expect(await unfinished()).toBe(1);
+  });
+
+  test("cannot overlap, whatever the isolation of their transactions", async () => {
+    const [first, second] = clients as [pg.Client, pg.Client];
+    await second.query("begin isolation level repeatable read; select from api.schedule_runs");
+    expect(await statusOf(first)).toBe("queued");
+    await expect(statusOf(second)).rejects.toThrow(/schedule_runs_unfinished/);
+    await second.query("rollback");
+    expect(await unfinished()).toBe(1);
   });
 });
 

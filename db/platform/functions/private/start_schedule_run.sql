@@ -5,6 +5,13 @@ declare
   v_message text;
   v_hint text;
 begin
+  -- A transaction that is starting a run is not waited for: it may be open for long.
+  if not pg_try_advisory_xact_lock(hashtextextended('start_schedule_run ' || schedule, 0)) then
+    insert into api.schedule_runs (schedule, planned_at, status)
+      values (start_schedule_run.schedule, start_schedule_run.planned_at, 'skipped')
+      on conflict on constraint schedule_runs_pkey do nothing;
+    return case when found then 'skipped' end;
+  end if;
   update api.schedule_runs as run
     set status = 'failed', finished_at = now(), error = '{"code": "XX000", "message": "The task is gone."}'
     where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')
