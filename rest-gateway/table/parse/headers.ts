@@ -1,3 +1,4 @@
+import { memoizePerObject } from "../../../engine/cache/memoize.ts";
 import type { ExplainOption, ResponseFormat } from "../../../engine/statement/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { readMediaRanges } from "../../http/request.ts";
@@ -131,8 +132,10 @@ export function parsePreferences(header: string | undefined, rules: PreferenceRu
   for (const part of header.split(",")) {
     const preference = part.trim();
     const [name = "", value = ""] = preference.split("=", 2);
-    if (!isValidPreference(name, value, rules)) invalid.push(preference);
-    else if (!preferences.has(name)) preferences.set(name, value);
+    if (!isValidPreference(name, value, rules)) {
+      if (name === "timezone" && rules.timeZones.size > 0) throw unknownTimeZone(value);
+      invalid.push(preference);
+    } else if (!preferences.has(name)) preferences.set(name, value);
   }
   if (preferences.get("handling") === "strict" && invalid.length > 0) {
     throw new HttpError(400, "PGRST122", "Invalid preferences given with handling=strict", {
@@ -143,12 +146,26 @@ export function parsePreferences(header: string | undefined, rules: PreferenceRu
 }
 
 function isValidPreference(name: string, value: string, { timeZones }: PreferenceRules): boolean {
-  if (name === "timezone") return timeZones.has(value) || TIME_ZONE_OFFSET.test(value);
+  if (name === "timezone") return TIME_ZONE_OFFSET.test(value) || isTimeZone(value, timeZones);
   if (name === "max-affected" || HANDLED_ELSEWHERE.includes(name)) return true;
   return (
     Object.hasOwn(PREFERENCE_VALUES, name) &&
     (PREFERENCE_VALUES[name as PreferenceChoice] as readonly string[]).includes(value)
   );
+}
+
+const inLowerCase = memoizePerObject(
+  (names: ReadonlySet<string>) => new Set([...names].map((name) => name.toLowerCase())),
+);
+
+/** As in Postgres, without regard to case. */
+function isTimeZone(value: string, timeZones: ReadonlySet<string>): boolean {
+  return timeZones.has(value) || inLowerCase(timeZones).has(value.toLowerCase());
+}
+
+/** Postgres's error, which PostgREST returns since version 16, whatever the handling is. */
+function unknownTimeZone(value: string): HttpError {
+  return new HttpError(400, "22023", `invalid value for parameter "TimeZone": "${value}"`);
 }
 
 function toPreferences(

@@ -624,16 +624,18 @@ describe("16: a timezone may be an offset", () => {
     [moment, at("2020-02-29T08:00:00-04:00"), preferred("-4"), { "preference-applied": "timezone=-4" }],
     [moment, at("2020-02-29T06:30:00-05:30"), preferred("+05:30"), { "preference-applied": "timezone=+05:30" }],
     [moment, at("2020-02-29T12:00:00+00:00"), preferred("0")],
+    [moment, at("2020-02-29T21:00:00+09:00"), preferred("asia/tokyo"), { "preference-applied": "timezone=asia/tokyo" }],
   ]);
 
   test.each(["Nowhere", "99", "05:30:15", `${"A".repeat(200)}0`, "<+05>5", "localtime; drop", ""])(
-    "and is ignored if it is invalid: %j",
+    "and is refused if it is invalid, whatever the handling is: %j",
     async (timezone) => {
-      const response = await client.ask(moment, preferred(timezone));
-      expect(response).toMatchObject({ status: 200, body: at("2020-02-29T12:00:00+00:00") });
-      expect(response.headers["preference-applied"]).toBeUndefined();
-      const strict = await client.ask(moment, { headers: { Prefer: `handling=strict, timezone=${timezone}` } });
-      expect(strict).toMatchObject({ status: 400, body: { code: "PGRST122" } });
+      for (const handling of ["", "handling=lenient, ", "handling=strict, "]) {
+        const response = await client.ask(moment, { headers: { Prefer: `${handling}timezone=${timezone}` } });
+        const message = `invalid value for parameter "TimeZone": "${timezone}"`;
+        expect(response).toMatchObject({ status: 400, body: { code: "22023", message, details: null, hint: null } });
+        expect(response.headers["preference-applied"]).toBeUndefined();
+      }
     },
   );
 });

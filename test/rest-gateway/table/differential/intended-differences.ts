@@ -255,6 +255,7 @@ export const INTENDED = {
 
   // How it is answered
 
+  "an unknown time zone": { since: "16.0", why: "it is Postgres's error, whatever the handling is" },
   "a time zone by its hours": { since: "16.0", why: "an offset is a preference for a time zone too" },
   "a media type that is not made": {
     since: "12.0.3",

@@ -39,10 +39,19 @@ describe("Prefer", () => {
     ["max-affected=many", {}],
     ["count=exact,    tx=commit   ,return=representation ", { count: "exact", tx: "commit", return: "representation" }],
     ["tx=commit, tx=rollback", { tx: "commit" }],
-    ["anything, count=none, timezone=Nowhere, constructor=x, count=exact", { count: "exact" }],
+    ["anything, count=none, constructor=x, count=exact", { count: "exact" }],
     ["handling=lenient, anything", { handling: "lenient" }],
   ])("%s", (header, preferences) => {
     expect(parse(header)).toEqual({ ...NONE, ...preferences });
+  });
+
+  test("a time zone is found without regard to case, and is otherwise refused", () => {
+    expect(parse("timezone=america/los_angeles").timezone).toBe("america/los_angeles");
+    for (const header of ["timezone=Nowhere", "handling=strict, timezone=Nowhere"]) {
+      expect(parseErrorOf(() => parse(header))).toMatchObject({ status: 400, code: "22023" });
+    }
+    const without = { txOverride: true, timeZones: new Set<string>() };
+    expect(parsePreferences("timezone=Nowhere", without).timezone).toBeNull();
   });
 
   test("tx is accepted only if the deployment allows it", () => {
@@ -54,7 +63,6 @@ describe("Prefer", () => {
     ["handling=strict, anything", "anything"],
     ["something, handling=strict,else", "something, else"],
     ["handling=strict, count=none, return=all", "count=none, return=all"],
-    ["handling=strict, timezone=Nowhere", "timezone=Nowhere"],
     ["handling=strict, toString=x", "toString=x"],
   ])("%s is refused with its invalid preferences", (header, invalid) => {
     expect(parseErrorOf(() => parse(header))).toEqual({

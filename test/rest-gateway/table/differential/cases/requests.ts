@@ -1,6 +1,12 @@
 import { type Area, ask, get, group, head, patch, post, put, remove, returning } from "../case.ts";
 
 const OBJECT = "application/vnd.pgrst.object+json";
+const UNKNOWN_TIME_ZONE = {
+  code: "22023",
+  message: 'invalid value for parameter "TimeZone": "Nowhere/City"',
+  details: null,
+  hint: null,
+};
 
 export const profiles: Area = {
   name: "profiles",
@@ -107,8 +113,17 @@ export const preferences: Area = {
       get("/rpc/time_zone"),
       get("/rpc/strict_time", { prefer: "timezone=Europe/Berlin" }),
       returning(post("/items", { name: "a" }, { prefer: "timezone=Asia/Tokyo" })),
-      get("/types?select=moment_zone&id=eq.1", { prefer: "handling=strict, timezone=Nowhere/City", fails: "PGRST122" }),
-      get("/rpc/time_zone", { prefer: "timezone=Nowhere/City" }),
+      get("/types?select=moment_zone&id=eq.1", {
+        prefer: "handling=strict, timezone=Nowhere/City",
+        fails: "PGRST122",
+        differs: "an unknown time zone",
+        ours: { status: 400, headers: {}, body: UNKNOWN_TIME_ZONE },
+      }),
+      get("/rpc/time_zone", {
+        prefer: "timezone=Nowhere/City",
+        differs: "an unknown time zone",
+        ours: { status: 400, headers: {}, body: UNKNOWN_TIME_ZONE },
+      }),
       get("/rpc/time_zone", {
         prefer: "timezone=-4",
         differs: "a time zone by its hours",
