@@ -1,6 +1,7 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type {} from "graphile-build-pg";
 import type { Codec, SchemaResource } from "./table.ts";
+import { wholeRow } from "./whole-row.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -64,5 +65,5 @@ function mayBeAllNull({ isUnique, isList, codec }: SchemaResource): boolean {
 
 /** A missing joined row is null as a whole; core checks whether any column is not null. */
 function rowExistsExpression(row: SQL): SQL {
-  return sql`(${row} is distinct from null)::text`;
+  return sql`(${wholeRow(row)} is distinct from null)::text`;
 }

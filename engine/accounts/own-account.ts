@@ -55,7 +55,7 @@ export type TokenSessionState = "live" | "ended" | "disabled";
 const TOKEN_SESSION_STATE = `
   select case
     when auth.has_token_session($1, $2) then 'live'
-    when exists (select from auth.users as account where account.user_id = $1 and auth.is_disabled(account)) then 'disabled'
+    when exists (select from auth.users as account where account.user_id = $1 and auth.is_disabled(account.*)) then 'disabled'
     else 'ended' end as state`;
 
 /** One of them is empty. */
@@ -186,7 +186,7 @@ export async function setUserMetadata(client: pg.ClientBase, userId: string, met
 export async function confirmAddress(client: pg.ClientBase, userId: string): Promise<void> {
   await client.query(
     `update auth.users as account set email_confirmed_at = pg_catalog.now()
-     where account.user_id = $1 and auth.own_email(account) is not null`,
+     where account.user_id = $1 and auth.own_email(account.*) is not null`,
     [userId],
   );
 }

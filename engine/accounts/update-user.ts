@@ -63,7 +63,7 @@ type AccountRow = {
 
 /** In a session of the documented routes, whose tokens name none, a code is required. */
 const READ_ACCOUNT = `
-  select auth.own_email(account) as email, account.password_hash, account.is_anonymous, account.raw_user_meta_data as metadata,
+  select auth.own_email(account.*) as email, account.password_hash, account.is_anonymous, account.raw_user_meta_data as metadata,
     account.verified_email,
     exists (
       select from auth.token_sessions as session

@@ -279,7 +279,7 @@ const READ_TASKS = `
     (select pg_catalog.count(*)::integer from private.tasks where status = 'running' and finished_at is null) as running,
     (select pg_catalog.count(*)::integer from private.tasks where status = 'failed') as failed,
     (
-      select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(recent) order by recent.created_at desc), '[]')
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(recent.*) order by recent.created_at desc), '[]')
       from (
         (
           select id, work, owner, status, created_at, started_at, finished_at, null::jsonb as error from private.tasks

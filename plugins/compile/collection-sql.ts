@@ -6,6 +6,7 @@ import type { FunctionArgument, PagePart } from "../field-sources.ts";
 import { type OrderSql, orderExpressionsOf, type RowOrder } from "../PaginationPlugin.ts";
 import { toPgText } from "../server/pg-client.ts";
 import type { PgRelation, PgTable, SchemaResource } from "../table.ts";
+import { wholeRow } from "../whole-row.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { ABSENT, type CoercedVariables, type InputValue, parameterOf, parameterSql } from "./operation-values.ts";
 import { quoted, spellText, textLiteral, withoutLineBreaks } from "./spell-value.ts";
@@ -253,7 +254,7 @@ export function callSql(
     const own = parameter === undefined ? {} : { name: parameter };
     return value.kind === "absent" ? { ...own, value: undefined } : { ...own, placeholder: parameterSql(value, codec) };
   });
-  const all = row ? [{ placeholder: row }, ...digests] : digests;
+  const all = row ? [{ placeholder: wholeRow(row) }, ...digests] : digests;
   return pgFromExpressionRuntime(from, parameters, all as Digest[], generatePgParameterAnalysis(parameters));
 }
 

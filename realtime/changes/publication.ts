@@ -20,7 +20,7 @@ type PublishedTable = { readonly schema: string; readonly table: string; readonl
 
 // Postgres 15 and later publish column lists.
 const PUBLISHED_TABLES = `
-  select schemaname as schema, tablename as table, pg_catalog.to_json(published) operator(pg_catalog.->) 'attnames' as columns
+  select schemaname as schema, tablename as table, pg_catalog.to_json(published.*) operator(pg_catalog.->) 'attnames' as columns
   from pg_publication_tables as published where pubname = $1`;
 
 const MEMBERS = `

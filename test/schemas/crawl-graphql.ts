@@ -226,7 +226,7 @@ async function compareRelations(
       continue;
     }
     const expected = await served.sql(
-      `select t.*, (select coalesce(json_agg(o), '[]') from ${qualified(target)} as o where ${join}) as _related from ${qualified(table)} as t`,
+      `select t.*, (select coalesce(json_agg(o.*), '[]') from ${qualified(target)} as o where ${join}) as _related from ${qualified(table)} as t`,
     );
     const right = expected
       .map((row) => pair(shape, relation, row))

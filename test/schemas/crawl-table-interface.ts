@@ -73,8 +73,8 @@ async function compareEmbedding(
 ): Promise<void> {
   const expected = await sql(
     isSingle
-      ? `select t.*, (select row_to_json(o) from ${qualified(target)} as o where ${join}) as _embedded from ${qualified(table)} as t`
-      : `select t.*, (select coalesce(json_agg(o order by o::text), '[]') from ${kind.from ?? `${qualified(target)} as o`} where ${join}) as _embedded
+      ? `select t.*, (select row_to_json(o.*) from ${qualified(target)} as o where ${join}) as _embedded from ${qualified(table)} as t`
+      : `select t.*, (select coalesce(json_agg(o.* order by (o.*)::text), '[]') from ${kind.from ?? `${qualified(target)} as o`} where ${join}) as _embedded
          from ${qualified(table)} as t`,
   );
   const told = await read(`select=*,_embedded:${embedding.map((name) => nameInQuery(name!)).join("!")}(*)`);

@@ -127,7 +127,7 @@ async function readAs(
     ]);
     await client.query(`set local role ${quoted(role)}`);
     const { rows } = await client.query<{ row: string }>(
-      `select row_to_json(_result)::text as row from (${statement}) as _result`,
+      `select row_to_json(_result.*)::text as row from (${statement}) as _result`,
       [...values],
     );
     return rows.map(({ row }) => parseJson(row));

@@ -105,7 +105,7 @@ const collations = objects("pg_collation", "item.oid", {
     ', rules = ' || quote_literal(entry ->> 'collicurules'), ')'
   )`,
   from: `pg_collation as item
-    join pg_namespace on pg_namespace.oid = collnamespace cross join lateral (select to_jsonb(item) as entry) as fields`,
+    join pg_namespace on pg_namespace.oid = collnamespace cross join lateral (select to_jsonb(item.*) as entry) as fields`,
   where: "true",
 });
 

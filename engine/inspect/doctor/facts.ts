@@ -131,8 +131,8 @@ const REPLICATION_SQL = `
       where nspname = 'private' and proname = 'tg__publish_rows'
         and pg_proc.oid not in (select evtfoid from pg_event_trigger)) as "isByHand",
     (select pubviaroot from pg_publication where pubname = $1) as "isViaRoot",
-    coalesce((select pg_catalog.to_json(publication) ->> 'pubgencols' = 's' from pg_publication as publication where pubname = $1), false) as "hasGenerated",
-    (select pg_catalog.json_object_agg(schemaname || '.' || tablename, pg_catalog.to_json(published) -> 'attnames')
+    coalesce((select pg_catalog.to_json(publication.*) ->> 'pubgencols' = 's' from pg_publication as publication where pubname = $1), false) as "hasGenerated",
+    (select pg_catalog.json_object_agg(schemaname || '.' || tablename, pg_catalog.to_json(published.*) -> 'attnames')
       from pg_publication_tables as published where pubname = $1) as published`;
 
 type ReplicationRow = Omit<ReplicationFacts, "published" | "isPooled"> & {
@@ -169,7 +169,7 @@ const SLOTS = `
   select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost",
     coalesce(pg_catalog.pg_wal_lsn_diff(case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_lsn() end, restart_lsn), 0)::float8
       as "retainedBytes",
-    (pg_catalog.to_json(slots) ->> 'failover')::bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"
+    (pg_catalog.to_json(slots.*) ->> 'failover')::bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"
   from pg_replication_slots as slots order by 1`;
 const SPARE_SLOTS = `
   select pg_catalog.current_setting('max_replication_slots')::int - (select pg_catalog.count(*) from pg_replication_slots)::int as slots,

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { REPOSITORY } from "./repository.ts";
+import { type SqlText, sqlTexts } from "./sql-texts.ts";
+
+/** `from users as account`, `join ${table} t`, `from (select …) as recent`: not functions, whose alias is a value. */
+const RELATION_ALIAS =
+  /\b(?:from|join|update|into)\s+(?:only\s+)?(?:\$\{[^{}]*\}|"?[\w$]+"?(?:\."?[\w$]+"?)*|\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))\s+(?:as\s+)?("?[a-z_]\w*"?|\$\{\w+\})(?![\w.]|\s*\()/gi;
+const KEYWORD =
+  /^(select|where|set|values|on|order|group|limit|left|right|inner|cross|join|full|union|natural|as|using|returning|default|for|with|from|loop|end|then|is|in|not|and|or|into)$/i;
+
+/** Only our migrations and Postgres add columns to these. */
+const OWN_RELATION = /^\w+\s+(only\s+)?((auth|private|api)\.|(pg_catalog\.)?pg_)/i;
+
+/** The aliases of relations in a text, and where one of them stands for its row as a value: as an argument, before a cast, in parentheses. */
+function bareRows({ text }: Pick<SqlText, "text">): string[] {
+  const relations = [...text.matchAll(RELATION_ALIAS)].filter(
+    ([relation, alias]) => !KEYWORD.test(alias!) && !OWN_RELATION.test(relation),
+  );
+  const aliases = new Set(relations.map(([, alias]) => alias!));
+  return [...aliases].flatMap((alias) => {
+    const name = alias.replaceAll(/[$(){}.]/g, "\\$&");
+    const row = new RegExp(
+      String.raw`\w\(\s*(?:distinct\s+)?${name}(?=\s*[,)]|\s+order by)|(?<![\w."])${name}\s*::|\(${name}\)\s*(?:\.|::)|(?<![\w."])${name}\s+is\s+(?:not\s+)?(?:null|distinct)`,
+      "gi",
+    );
+    return [...text.matchAll(row)].map(([found]) => found);
+  });
+}
+
+test("finds an alias that stands for its row, which a column of that name would shadow", () => {
+  const shadowed = (text: string) => bareRows({ text });
+  const dynamic = (text: string) => text.replaceAll("{", () => "$\u007b");
+  expect(shadowed(dynamic("select t::text as row from only {table} as t"))).toEqual(["t::"]);
+  expect(shadowed("select to_jsonb(t) from public.notes t where true")).toEqual(["b(t"]);
+  expect(shadowed(dynamic("select (t).* from {table} as t"))).toEqual(["(t)."]);
+  expect(shadowed(dynamic("select count(distinct t) from (select * from {table}) as t"))).toEqual(["t(distinct t"]);
+  expect(shadowed(dynamic("select 1 from {table} as {alias} where {alias} is not null"))).toEqual([
+    dynamic("{alias} is not null"),
+  ]);
+  expect(shadowed(dynamic("select (t.*)::text, to_jsonb(t.*), count(t.*), t.id from {table} as t"))).toEqual([]);
+  expect(shadowed("select name::text from pg_catalog.unnest($1::text[]) as name")).toEqual([]);
+});
+
+test("the SQL of the sources writes a whole row as `alias.*`", () => {
+  const texts = sqlTexts();
+  expect(texts.length).toBeGreaterThan(500);
+  expect(texts.flatMap((text) => bareRows(text).map((found) => `${text.file}:${text.line} ${found}`))).toEqual([]);
+});
+
+test("the SQL of the migrations' functions writes a whole row as `alias.*`", () => {
+  const schema = readFileSync(join(REPOSITORY, "db/schema.sql"), "utf8");
+  const bodies = schema.split(/^-- (?=function|procedure)/m).slice(1);
+  expect(bodies.length).toBeGreaterThan(100);
+  const offences = bodies.flatMap((text) => bareRows({ text }).map((found) => `${text.split("\n")[0]} ${found}`));
+  expect(offences).toEqual([]);
+});
