@@ -12,7 +12,9 @@ import { openTracing, type Tracing } from "./engine/observability/tracing.ts";
 import type { Logger } from "./engine/output/log.ts";
 import { toPgConnectionString } from "./engine/pg-client/connection-string.ts";
 import { type Listener, openListener } from "./engine/pg-client/listen.ts";
+import { openWalArchive } from "./engine/postgres/embedded-wal-archive.ts";
 import { type ServedPostgres, startPostgres } from "./engine/postgres/served-postgres.ts";
+import type { WalArchiveState } from "./engine/wal-archive/wal-archiver.ts";
 
 export type CoreOptions = {
   readonly log: Logger;
@@ -23,6 +25,8 @@ export type CoreOptions = {
   /** The database, if another process has started it. */
   readonly postgres?: ServedPostgres;
   readonly peers?: PeerWorkers;
+  /** The state of the WAL archive, if another process writes it. */
+  readonly walArchive?: () => WalArchiveState | null;
 };
 
 /** What all interfaces use. */
@@ -37,6 +41,8 @@ export type ServiceCore = {
   readonly catalog: CatalogKeeper;
   readonly listener: Listener;
   readonly tracing: Tracing | null;
+  /** Null if the WAL is not archived. */
+  readonly walArchive: () => WalArchiveState | null;
   readonly peers: PeerWorkers;
   readonly log: Logger;
 };
@@ -49,9 +55,14 @@ export async function openCore(
 ): Promise<ServiceCore> {
   const { log, report, onFatalError, peers = NO_PEERS } = options;
   const postgres = options.postgres ?? (await startPostgres(environmentConfig, report, onFatalError));
-  opened.defer(() => postgres.close());
+  let close = () => postgres.close();
+  opened.defer(() => close());
   const { migrate, requestUrl, directUrl, loginRole } = postgres;
   await bringUpToDate({ settings: migrate, requestUrl, isOwnDatabase: isEmbedded(environmentConfig), report });
+  // Another process that has started Postgres archives it too.
+  const archiver = options.postgres ? null : await openWalArchive({ config: environmentConfig, postgres, log });
+  if (archiver) close = () => archiver.closeWith(() => postgres.close());
+  const walArchive = options.walArchive ?? (() => archiver?.state ?? null);
 
   const listener = openListener({ url: directUrl, log });
   opened.defer(() => listener.close());
@@ -77,7 +88,8 @@ export async function openCore(
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
-  return { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing, peers, log };
+  const parts = { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing };
+  return { ...parts, walArchive, peers, log };
 }
 
 /** Which part of the database the catalogue describes, by the settings. */

@@ -18,10 +18,10 @@ import { droppedLogLines } from "./engine/output/log.ts";
 import type { ReplicationStream } from "./engine/replication/changes.ts";
 import { countTasks } from "./engine/tasks/job-runner.ts";
 import type { Schedules, SchedulesState } from "./engine/tasks/schedules.ts";
+import type { WalArchiveState } from "./engine/wal-archive/wal-archiver.ts";
 import type { GraphqlInterface } from "./plugins/server/graphql.ts";
 import type { Realtime } from "./realtime/realtime.ts";
 import type { HttpTraffic, RequestMetrics } from "./rest-gateway/http/observe-requests.ts";
-
 import type { WebhookDispatcher } from "./rest-gateway/webhooks/dispatcher.ts";
 import type { WebhookBacklog } from "./rest-gateway/webhooks/webhook-store.ts";
 import type { WebhookCounters } from "./rest-gateway/webhooks/webhook-worker.ts";
@@ -36,6 +36,8 @@ export type MetricsDependencies = {
   readonly hasTasks: boolean;
   readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
+  /** Null if the WAL is not archived. */
+  readonly walArchive: () => WalArchiveState | null;
   readonly webhooks: WebhookDispatcher | null;
   /** How often a runner of jobs was started again after it had ended; null if this process runs none. */
   readonly jobRestarts: () => number | null;
@@ -63,6 +65,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     async () => replicationMetrics(await changes.statistics()),
     () => jobRunnerMetrics(dependencies.jobRestarts()),
     () => (backups ? backupMetrics(backups.state) : []),
+    () => walArchiveMetrics(dependencies.walArchive()),
     async () => (schedules ? scheduleMetrics(await schedules.readState().catch(() => null)) : []),
     async () => (webhooks ? webhookMetrics(webhooks.counters, await webhooks.readBacklog().catch(() => null)) : []),
     async () => (hasTasks ? taskMetrics(await countTasks(asOwner).catch(() => null)) : []),
@@ -319,5 +322,44 @@ function backupMetrics({ lastSuccess, lastBytes, isFailing, succeeded, failed }:
       "max",
     ),
     gauge("backup_last_size_bytes", "Size of the newest backup in BACKUP_DIR.", lastBytes, "max"),
+  ];
+}
+
+function walArchiveMetrics(state: WalArchiveState | null): Metric[] {
+  if (!state) return [];
+  const { range, fault, lastBase, bytes, failures } = state;
+  const seconds = (at: Date | null | undefined) => at && at.getTime() / 1_000;
+  return [
+    gauge(
+      "wal_archive_failing",
+      "Whether WAL archiving, a base backup or a check fails.",
+      fault === null ? 0 : 1,
+      "max",
+    ),
+    gauge(
+      "wal_archive_failures",
+      "Failures of WAL archiving, base backups and checks since the start.",
+      failures,
+      "max",
+    ),
+    gauge(
+      "wal_archive_earliest_timestamp_seconds",
+      "The earliest time that the WAL archive can restore.",
+      seconds(range?.from) ?? null,
+      "max",
+    ),
+    gauge(
+      "wal_archive_latest_timestamp_seconds",
+      "The latest time that the WAL archive can restore.",
+      seconds(range?.to) ?? null,
+      "max",
+    ),
+    gauge(
+      "wal_archive_base_timestamp_seconds",
+      "When the newest base backup of the WAL archive was completed.",
+      seconds(lastBase) ?? null,
+      "max",
+    ),
+    gauge("wal_archive_size_bytes", "Size of the WAL archive after its newest base backup.", bytes, "max"),
   ];
 }

@@ -11,7 +11,7 @@ import { type MetricsDependencies, serviceMetrics } from "./service-metrics.ts";
 /** How many processes serve, and why there are fewer than configured; null if all serve. */
 export type WorkersState = { readonly serving: number; readonly fault: string | null };
 
-type ServiceHealthOptions = Pick<MetricsDependencies, "database" | "catalog" | "graphql" | "backups"> & {
+type ServiceHealthOptions = Pick<MetricsDependencies, "database" | "catalog" | "graphql" | "backups" | "walArchive"> & {
   /** Absent in a single process. */
   readonly workers: (() => WorkersState) | undefined;
   readonly acceptsWork: () => boolean;
@@ -20,13 +20,14 @@ type ServiceHealthOptions = Pick<MetricsDependencies, "database" | "catalog" | "
 };
 
 export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthState {
-  const { database, catalog, graphql, backups, workers, acceptsWork, stoppedJobs } = dependencies;
+  const { database, catalog, graphql, backups, walArchive, workers, acceptsWork, stoppedJobs } = dependencies;
   return makeHealthState({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
     isSchemaAwaited: () => graphql.state().isBuildingFirst,
     leftOut: () => graphql.state().leftOut,
     backups: () => backups?.state ?? null,
+    walArchive,
     workers: () => workers?.() ?? null,
     acceptsWork,
     stoppedJobs,

@@ -10,7 +10,9 @@ import { bringUpToDate } from "../engine/migrate/migrate.ts";
 import { type ProcessMetrics, sumCounters } from "../engine/observability/metrics.ts";
 import type { SharedActivity } from "../engine/observability/process-activity.ts";
 import type { Logger } from "../engine/output/log.ts";
+import { openWalArchive } from "../engine/postgres/embedded-wal-archive.ts";
 import { type ServedPostgres, startPostgres } from "../engine/postgres/served-postgres.ts";
+import type { WalArchiveState } from "../engine/wal-archive/wal-archiver.ts";
 import type { ServiceOperations } from "../rest-gateway/http/admin.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { checkListenAddress } from "../rest-gateway/http/server.ts";
@@ -47,14 +49,18 @@ export async function startWorkerCluster(
   };
   const cluster = new WorkerCluster({ config, log, report: reportOnce });
   resources.defer(() => cluster.stop());
-  const { close, ...postgres } = await startPostgres(config, report, onFatalError);
-  closePostgres = close;
+  const { close: stopPostgres, ...postgres } = await startPostgres(config, report, onFatalError);
+  closePostgres = stopPostgres;
   await bringUpToDate({
     settings: postgres.migrate,
     requestUrl: postgres.requestUrl,
     isOwnDatabase: isEmbedded(config),
     report: reportOnce,
   });
+  const onChange = (state: WalArchiveState) => cluster.reportWalArchive(state);
+  const walArchive = await openWalArchive({ config, postgres, log, onChange });
+  const close = async () => (walArchive ? walArchive.closeWith(stopPostgres) : stopPostgres());
+  closePostgres = close;
   const url = await cluster.start(postgres);
 
   const started = resources.move();
@@ -114,6 +120,7 @@ export class WorkerCluster {
   #endedCounters: ProcessMetrics = [];
   #postgres: PostgresAccess | null = null;
   #replacement: Promise<void> | null = null;
+  #walArchive: WalArchiveState | null = null;
   #consecutiveFailures = 0;
   /** How many workers in a row exited before they were serving. */
   #failedStarts = 0;
@@ -157,6 +164,12 @@ export class WorkerCluster {
     return [this.#endedCounters, ...[...this.#workers].map(({ metrics }) => metrics)];
   }
 
+  /** The primary archives the WAL, and the workers answer for it. */
+  reportWalArchive(state: WalArchiveState): void {
+    this.#walArchive = state;
+    for (const worker of this.#workers) worker.send({ kind: "wal archive", state });
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all([...this.#waiting, ...this.#workers].map((worker) => worker.stop({})));
@@ -175,7 +188,8 @@ export class WorkerCluster {
     const worker = this.#waiting.shift() ?? this.#fork();
     this.#workers.add(worker);
     const { config } = this.#options;
-    worker.serve({ config, postgres: this.#postgres!, packageProgram: packageProgram(), ...options });
+    const walArchive = this.#walArchive;
+    worker.serve({ config, postgres: this.#postgres!, packageProgram: packageProgram(), walArchive, ...options });
     worker.serving
       .then(() => {
         this.#failedStarts = 0;
@@ -398,6 +412,7 @@ type PeerMessage = { readonly sender: number; readonly topic: PeerTopic; readonl
 export type WorkerMessage =
   | ({ readonly kind: "serve"; readonly worker: number } & WorkerOptions)
   | { readonly kind: "workers"; readonly state: WorkersState }
+  | { readonly kind: "wal archive"; readonly state: WalArchiveState }
   /** Asks for the worker's state, for an operator. */
   | { readonly kind: "query"; readonly id: number; readonly name: WorkerQuery }
   | ({ readonly kind: "peer"; readonly id: number } & PeerMessage)
@@ -414,6 +429,8 @@ export type WorkerOptions = {
   readonly postgres: PostgresAccess;
   /** How the primary was called. */
   readonly packageProgram: string | null;
+  /** Null if the WAL is not archived. */
+  readonly walArchive: WalArchiveState | null;
   /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
   readonly schemaPatienceMs?: number;
 };

@@ -2,6 +2,7 @@ import { setPackageProgram } from "../engine/command-line.ts";
 import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../engine/concurrency/peer-workers.ts";
 import type { SharedActivity } from "../engine/observability/process-activity.ts";
 import { makeLogger } from "../engine/output/log.ts";
+import type { WalArchiveState } from "../engine/wal-archive/wal-archiver.ts";
 import type { DrainMode } from "../rest-gateway/http/drain.ts";
 import { type Service, startService } from "../service.ts";
 import type { WorkersState } from "../service-operations.ts";
@@ -13,6 +14,7 @@ let service: Service | null = null;
 let drainTimeout = 0;
 let isStopping = false;
 let workers: WorkersState = { serving: 1, fault: null };
+let walArchive: WalArchiveState | null = null;
 
 /** Messages to and from the other workers, through the primary. */
 const peerHandlers = new Map<PeerTopic, HandlePeerMessage>();
@@ -50,6 +52,9 @@ process.on("message", (message: WorkerMessage) => {
     case "workers":
       workers = message.state;
       break;
+    case "wal archive":
+      walArchive = message.state;
+      break;
     case "query":
       void answerQuery(message);
       break;
@@ -83,6 +88,7 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
   const { worker, config, postgres, schemaPatienceMs } = message;
   setPackageProgram(message.packageProgram);
   drainTimeout = config.drainTimeout;
+  walArchive ??= message.walArchive;
   const log = makeLogger(config, { worker });
   try {
     service = await startService(config, {
@@ -91,6 +97,7 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
       onFatalError: reportFailure,
       postgres: { ...postgres, close: async () => {} },
       workers: () => workers,
+      walArchive: () => walArchive,
       peers,
       everywhere,
       ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),

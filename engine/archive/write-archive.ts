@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type pg from "pg";
+import { syncFolder } from "../files/sync-folder.ts";
 import { appliedMigrations } from "../migrate/migration-state.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { type ArchiveLine, FORMAT_VERSION, ROWS_FORMAT_VERSION } from "./archive-format.ts";
@@ -45,16 +46,6 @@ export async function writeArchive(
     return written;
   } finally {
     await rm(draft, { force: true });
-  }
-}
-
-/** Otherwise a crash of the machine could undo the renaming. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

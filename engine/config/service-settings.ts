@@ -209,6 +209,36 @@ export const JOB_SETTINGS = {
     "7",
     "Number of scheduled backups to keep. Older ones are deleted when a newer one is complete.",
   ),
+  archivesWal: withDefault(
+    "BACKUP_WAL",
+    flag,
+    "false",
+    "Whether the embedded Postgres is archived continuously to `wal` in BACKUP_DIR, so that [any time](backup.md#point-in-time-recovery) can be restored.",
+  ),
+  walBaseHours: withDefault(
+    "BACKUP_WAL_BASE_HOURS",
+    integer(1, 24 * 31),
+    "24",
+    "Hours between base backups of the WAL archive. Restoring replays the WAL since the last one.",
+  ),
+  walKeepDays: withDefault(
+    "BACKUP_WAL_KEEP",
+    integer(1, 3650),
+    "7",
+    "Days of which the WAL archive can restore any time. What no such time needs is deleted after a base backup.",
+  ),
+  walReserve: withDefault(
+    "BACKUP_WAL_RESERVE_MB",
+    integer(0),
+    "2048",
+    "Free space in MB that the WAL archive leaves on its disk. With less, archiving pauses, and /health is `degraded`.",
+  ),
+  checksWal: withDefault(
+    "BACKUP_WAL_CHECK",
+    flag,
+    "false",
+    "Whether the WAL archive is restored in a temporary folder and checked after each base backup.",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const LIMIT_SETTINGS = {

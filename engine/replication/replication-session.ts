@@ -6,6 +6,14 @@ import { unavailable } from "../errors.ts";
 import { findServer, type ServerOptions } from "../pg-client/server-finder.ts";
 import { protocolViolation } from "../pg-client/server-messages.ts";
 import { type HandlerResult, PgoutputDecoder, type WalHandler } from "./pgoutput.ts";
+import {
+  FRAME_HEADER_BYTES,
+  KEEPALIVE,
+  KEEPALIVE_BYTES,
+  makeReplicationClient,
+  standbyStatus,
+  WAL_DATA,
+} from "./replication-connection.ts";
 import { createTemporarySlot, type ReplicationSlot, type ReplicationSlotOptions } from "./replication-slots.ts";
 import { readStreamHistory, type StreamHistory } from "./stream-history.ts";
 
@@ -41,10 +49,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   "42501": "the database's owner may not replicate. As a superuser, run: alter role … replication",
   "08P01": "the owner's connection goes through a pooler. Set DIRECT_DATABASE_URL to Postgres itself.",
 };
-const FRAME_HEADER_BYTES = 25;
-const KEEPALIVE_BYTES = 18;
-const WAL_DATA = "w".charCodeAt(0);
-const KEEPALIVE = "k".charCodeAt(0);
 
 /** Settings of the output functions, so that values have one format. */
 const OUTPUT_SETTINGS = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set extra_float_digits = 1;
@@ -233,30 +237,11 @@ export class ReplicationSession {
     }, STATUS_DELAY_MS);
   }
 
-  /** https://www.postgresql.org/docs/current/protocol-replication.html: written, flushed and applied, our clock, whether an answer is wanted. */
   #sendStatus(wanted: "answer" | null = null): void {
     if (!this.#handler) return;
     this.#reported = this.#handler.next();
-    const message = Buffer.alloc(1 + 4 + 34);
-    message.write("d");
-    message.writeInt32BE(4 + 34, 1);
-    message.write("r", 5);
-    for (const at of [6, 14, 22]) message.writeBigUInt64BE(this.#reported, at);
-    message[38] = wanted ? 1 : 0;
-    this.#socket.write(message);
+    this.#socket.write(standbyStatus(this.#reported, this.#reported, wanted));
   }
-}
-
-function makeReplicationClient(server: ServerOptions, applicationName: string): pg.Client {
-  const client = new pg.Client({
-    ...server,
-    fallback_application_name: applicationName,
-    replication: "database",
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  } as pg.ClientConfig);
-  // A lost connection rejects the pending query; this event would otherwise end the process.
-  return client.on("error", () => {});
 }
 
 /** Opens a session that the server ends when it shuts down. Returns a function that closes it. */

@@ -23,6 +23,11 @@ export type HealthState = {
   leftOut(): readonly { readonly object: string; readonly isPublic: boolean }[];
   /** The scheduled backups; null if there is no schedule. */
   backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
+  /** What the WAL archive can restore, and what does not work; null if the WAL is not archived. */
+  walArchive(): {
+    readonly range: { readonly from: Date; readonly to: Date } | null;
+    readonly fault: string | null;
+  } | null;
   /** How many processes serve, and why there are fewer than configured; null in a single process. */
   workers(): { readonly serving: number; readonly fault: string | null } | null;
   /** The background work that has ended and is being started again. */
@@ -59,17 +64,20 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
         const leftOut = state.leftOut();
         const named = leftOut.filter(({ isPublic }) => isPublic).slice(0, MAX_LEFT_OUT_NAMED);
         const backups = state.backups();
+        const walArchive = state.walArchive();
         const workers = state.workers();
         const reason =
           schemaReason(state) ??
           workers?.fault ??
           stoppedReason(state.stoppedJobs()) ??
           leftOutReason(leftOut.length) ??
+          walArchive?.fault ??
           (backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
           ...(workers && { workers: workers.serving }),
           ...(named.length > 0 && { leftOut: named.map(({ object }) => object) }),
           ...(backups && { lastBackup: backups.lastSuccess }),
+          ...(walArchive && { recoverable: walArchive.range }),
           ...(replicas().length > 0 && { replicas: replicas() }),
         };
         return reason === null ? ok(details) : degraded(reason, details);
@@ -146,7 +154,7 @@ function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise
 
 type HealthDependencies = Pick<
   HealthState,
-  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "workers" | "stoppedJobs" | "acceptsWork"
+  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "walArchive" | "workers" | "stoppedJobs" | "acceptsWork"
 > & {
   readonly database: Database;
 };

@@ -11,6 +11,7 @@ const WELL: HealthState = {
   isSchemaAwaited: () => false,
   leftOut: () => [],
   backups: () => null,
+  walArchive: () => null,
   workers: () => null,
   stoppedJobs: () => [],
   acceptsWork: () => true,

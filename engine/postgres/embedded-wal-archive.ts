@@ -1,0 +1,44 @@
+import { type Config, isEmbedded } from "../config/config.ts";
+import type { Logger } from "../output/log.ts";
+import { withClient } from "../pg-client/with-client.ts";
+import { walFolder } from "../wal-archive/archive-folder.ts";
+import { checkArchive } from "../wal-archive/check-archive.ts";
+import { dropWalSlot } from "../wal-archive/open-archive.ts";
+import { WalArchiver, type WalArchiveState } from "../wal-archive/wal-archiver.ts";
+import type { PostgresUrls } from "./served-postgres.ts";
+
+type EmbeddedWalArchiveOptions = {
+  readonly config: Config;
+  readonly postgres: Pick<PostgresUrls, "directUrl">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly onChange?: (state: WalArchiveState) => void;
+};
+
+/** Archives the WAL of the embedded Postgres, in the process that has started it; null if it is switched off. */
+export async function openWalArchive(options: EmbeddedWalArchiveOptions): Promise<WalArchiver | null> {
+  const { config, postgres, log } = options;
+  const { directUrl: url } = postgres;
+  if (!isEmbedded(config)) {
+    if (config.archivesWal) {
+      log.warn(
+        "BACKUP_WAL is ignored, because DATABASE_URL is a server of its own: archive its WAL with pgBackRest, WAL-G or the " +
+          "provider's point-in-time recovery",
+      );
+    }
+    return null;
+  }
+  if (!config.archivesWal) {
+    await withClient(url, (client) => dropWalSlot((text, values) => client.query(text, values)));
+    return null;
+  }
+  return new WalArchiver({
+    ...options,
+    dataDir: config.dataDir,
+    folder: walFolder(config.backupDir),
+    url,
+    baseHours: config.walBaseHours,
+    keepDays: config.walKeepDays,
+    reserveBytes: config.walReserve * 2 ** 20,
+    check: config.checksWal ? checkArchive : null,
+  });
+}

@@ -1,0 +1,35 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readArchiveFolder } from "./archive-folder.ts";
+import { type ClusterCheck, checkCluster } from "./check-cluster.ts";
+import { planRecovery, type RecoveryPlan } from "./choose-archive.ts";
+import { recoverCluster } from "./recover-cluster.ts";
+
+/** Restores the archive as it is now into a temporary folder, and reads all of it. Throws if it is damaged. */
+export async function checkArchive(folder: string): Promise<ClusterCheck> {
+  const archive = await readArchiveFolder(folder);
+  const plan = planRecovery(archive ? [archive] : [], { target: "latest", current: null, now: new Date() });
+  return checkRecovery(plan, () => {});
+}
+
+/** The same for a time. */
+export function checkRecovery(plan: RecoveryPlan, report: (step: string) => void): Promise<ClusterCheck> {
+  return withRecovered(plan, report, (urlOf) => checkCluster(urlOf));
+}
+
+/** Runs the work on a temporary cluster of that time. */
+export async function withRecovered<T>(
+  plan: RecoveryPlan,
+  report: (step: string) => void,
+  work: (urlOf: (role: string, database: string) => string) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "restore-at-"));
+  try {
+    // The embedded Postgres may run as another user.
+    await chmod(folder, 0o755);
+    return await recoverCluster({ plan, into: join(folder, "data"), report }, work);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
