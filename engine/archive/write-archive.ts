@@ -99,7 +99,11 @@ async function serverVersion(client: pg.ClientBase): Promise<string> {
   return rows[0]!.version;
 }
 
-async function* tableRows(client: pg.ClientBase, { table, condition }: ContentTable): AsyncGenerator<string> {
+/** The rows of a table, without those of its children, in Postgres's text format of a composite value. */
+export async function* tableRows(
+  client: pg.ClientBase,
+  { table, condition }: Pick<ContentTable, "table" | "condition">,
+): AsyncGenerator<string> {
   await client.query(
     // `t` alone is a column if the table has one of this name; `t.*` is always the row.
     `declare archived no scroll cursor for select (t.*)::text as row from only ${table} as t ${condition}`,

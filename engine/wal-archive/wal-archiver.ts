@@ -1,4 +1,4 @@
-import { statfs } from "node:fs/promises";
+import { mkdir, statfs } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelay } from "../concurrency/retry-delay.ts";
@@ -117,6 +117,7 @@ export class WalArchiver {
   /** One connection, until Postgres or the disk fails. */
   async #archive(): Promise<void> {
     const { url, folder, log } = this.#options;
+    await mkdir(resolve(folder), { recursive: true, mode: 0o700 });
     await this.#checkSpace();
     await using opened = new AsyncDisposableStack();
     const { client } = await findServer(url).connect((server) => makeReplicationClient(server, APPLICATION_NAME));
@@ -241,9 +242,9 @@ export class WalArchiver {
   /** A full disk would stop Postgres too, if it has its files there. */
   async #checkSpace(): Promise<void> {
     const { folder, reserveBytes } = this.#options;
-    const place = await statfs(resolve(folder)).catch(() => null);
-    if (!place || place.bavail * place.bsize >= reserveBytes) return;
-    const free = Math.floor((place.bavail * place.bsize) / 2 ** 20);
+    const { bavail, bsize } = await statfs(resolve(folder));
+    if (bavail * bsize >= reserveBytes) return;
+    const free = Math.floor((bavail * bsize) / 2 ** 20);
     throw new Error(
       `The disk of ${resolve(folder)} has only ${free} MB left, and BACKUP_WAL_RESERVE_MB is ${Math.floor(reserveBytes / 2 ** 20)}. ` +
         "Free some space, move BACKUP_DIR to another disk, or keep the archive for fewer days (BACKUP_WAL_KEEP).",

@@ -1,0 +1,126 @@
+import type pg from "pg";
+import { ARCHIVED, DIFFERENT, list, MISSING, matches, quote, type TableComparison } from "./compare-table.ts";
+
+const FOREIGN_KEY = "23503";
+const UNIQUE = "23505";
+const NOT_NULL = "23502";
+
+export type AppliedRows = {
+  readonly inserted: number;
+  readonly updated: number;
+  /** Triggers that were not run. */
+  readonly skippedTriggers: readonly string[];
+};
+
+/**
+ * Inserts the missing rows of a comparison, and on wish overwrites the different ones. Foreign keys and other constraints are checked, and
+ * triggers after the change run, as counters and audit logs need. Row triggers before it do not: they would change the rows again, such as
+ * the time of the last change.
+ */
+export async function applyRows(
+  client: pg.ClientBase,
+  comparison: TableComparison,
+  { overwrite }: { readonly overwrite: boolean },
+): Promise<AppliedRows> {
+  const { target } = comparison;
+  const triggers = await disableTriggers(client, target.table);
+  // Triggers of users expect the search path of users; our statements name their schemas.
+  await client.query("set local search_path to default");
+  const inserted = await insertMissing(client, comparison).catch((error) => explain(error, target.table));
+  const updated = overwrite
+    ? await updateDifferent(client, comparison).catch((error) => explain(error, target.table))
+    : 0;
+  // A table with pending triggers cannot be altered.
+  await client.query("set constraints all immediate").catch((error) => explain(error, target.table));
+  await client.query("set local search_path to ''");
+  await moveSequences(client, comparison);
+  for (const { enable } of triggers) await client.query(enable);
+  const expected = comparison.missing + (overwrite ? comparison.different : 0);
+  if (inserted + updated !== expected) {
+    throw new Error(
+      `Only ${inserted + updated} of ${expected} rows could be written, because of a rule or trigger of ${target.table}.`,
+    );
+  }
+  return { inserted, updated, skippedTriggers: triggers.map(({ name }) => name) };
+}
+
+const ROW_TRIGGERS_BEFORE = `
+  select tgname as name, pg_catalog.format('alter table %s disable trigger %I', tgrelid::regclass, tgname) as disable,
+    pg_catalog.format('alter table %s enable %s trigger %I', tgrelid::regclass,
+      case tgenabled when 'R' then 'replica' when 'A' then 'always' end, tgname) as enable
+  from pg_catalog.pg_trigger
+  where not tgisinternal and tgparentid = 0 and tgenabled in ('O', 'A') and tgtype & 3 = 3 and tgtype & 20 <> 0 and tgrelid in (
+    select pg_catalog.to_regclass($1) union select relid from pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1)))`;
+
+async function disableTriggers(
+  client: pg.ClientBase,
+  table: string,
+): Promise<readonly { readonly name: string; readonly enable: string }[]> {
+  const { rows } = await client.query<{ name: string; disable: string; enable: string }>(ROW_TRIGGERS_BEFORE, [table]);
+  for (const { disable } of rows) await client.query(disable);
+  return rows;
+}
+
+async function insertMissing(client: pg.ClientBase, { target, columns }: TableComparison): Promise<number> {
+  const generated = target.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name);
+  const insertable = columns.filter((name) => !generated.includes(name));
+  const { rowCount } = await client.query(
+    `insert into ${target.table} (${list(insertable)}) overriding system value
+     select ${list(insertable, "a")} from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
+      order by a.ctid`,
+  );
+  return rowCount ?? 0;
+}
+
+async function updateDifferent(client: pg.ClientBase, { target, columns }: TableComparison): Promise<number> {
+  const { key, relation } = target;
+  if (!key) return 0;
+  const keyNames = key.columns.map(({ name }) => name);
+  const settable = target.columns.filter(
+    ({ name, isGenerated, isAlwaysIdentity }) =>
+      columns.includes(name) && !keyNames.includes(name) && !isGenerated && !isAlwaysIdentity,
+  );
+  if (settable.length === 0) return 0;
+  const { rowCount } = await client.query(
+    `update ${relation} as h set ${settable.map(({ name }) => `${quote(name)} = a.${quote(name)}`).join(", ")}
+       from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place operator(pg_catalog.=) a.ctid where ${matches(key)}`,
+  );
+  return rowCount ?? 0;
+}
+
+/** New rows must not get the numbers of restored ones. */
+async function moveSequences(client: pg.ClientBase, { target, columns }: TableComparison): Promise<void> {
+  for (const column of columns) {
+    const { rows } = await client.query<{ sequence: string | null; ascends: boolean }>(
+      `select s.name as sequence, seqincrement > 0 as ascends
+         from (select pg_catalog.pg_get_serial_sequence($1, $2) as name) as s
+         left join pg_catalog.pg_sequence on seqrelid = s.name::pg_catalog.regclass`,
+      [target.table, column],
+    );
+    const { sequence, ascends } = rows[0]!;
+    if (sequence === null) continue;
+    const [furthest, beyond] = ascends ? ["max", ">"] : ["min", "<"];
+    await client.query(
+      `select pg_catalog.setval($1::pg_catalog.regclass, restored.value)
+         from (select pg_catalog.${furthest}(${quote(column)})::pg_catalog.int8 as value from ${ARCHIVED}) as restored, ${sequence} as s
+        where restored.value ${beyond} s.last_value or restored.value = s.last_value and not s.is_called`,
+      [sequence],
+    );
+  }
+}
+
+function explain(error: pg.DatabaseError, table: string): never {
+  const { code, message, detail } = error;
+  const advice: Readonly<Record<string, string>> = {
+    [FOREIGN_KEY]: "Restore the rows that they refer to as well: name that table by another --table before this one.",
+    [UNIQUE]: "Another row has got the value since. Leave the restored one out by --where, or change the other one.",
+    [NOT_NULL]: "The column was added since the backup, and has no default. Give it one for the time of the restore.",
+  };
+  const parts = [
+    `The rows of ${table} cannot be restored: ${message}.`,
+    detail,
+    advice[code ?? ""],
+    "Nothing was changed.",
+  ];
+  throw new Error(parts.filter(Boolean).join(" "), { cause: error });
+}
