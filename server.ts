@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { acceptsStartArguments } from "./cli/command.ts";
 import { commandLine } from "./engine/command-line.ts";
 import { isEmbedded, type LoadedConfig, readConfig } from "./engine/config/config.ts";
+import { deleteStaleDrafts } from "./engine/files/draft-files.ts";
 import { readMailTemplates } from "./engine/mail/mail-templates.ts";
 import { checkMailFolder } from "./engine/mail/mailer.ts";
 import { displayPath } from "./engine/migrate/committed-migrations.ts";
@@ -60,6 +61,8 @@ try {
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
   await checkMailFolder(config);
+  // Of backups that were killed.
+  for (const folder of [config.backupDir, "."]) await deleteStaleDrafts(folder);
   // Before any process starts.
   readMailTemplates(config.mailTemplatesDir);
   const start = isSingleProcess

@@ -39,7 +39,10 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     run: () => import("./doctor.ts"),
   },
   backup: { about: "writes all rows to a file", run: () => import("./backup.ts") },
-  restore: { about: "restores a backup into an empty database", run: () => import("./restore.ts") },
+  restore: {
+    about: "restores a backup, a time of the WAL archive, or rows of a table",
+    run: () => import("./restore.ts"),
+  },
   upgrade: {
     about: "upgrades the embedded database from an older major version of Postgres",
     run: () => import("./upgrade.ts"),

@@ -14,7 +14,7 @@ import {
   WRITER_FILE,
   walFolder,
 } from "../engine/wal-archive/archive-folder.ts";
-import { checkRecovery } from "../engine/wal-archive/check-archive.ts";
+import { checkRecovery } from "../engine/wal-archive/check-wal-archive.ts";
 import { planRecovery, type RecoveryPlan } from "../engine/wal-archive/choose-archive.ts";
 import { readPointer } from "../engine/wal-archive/open-archive.ts";
 import { copySecrets, recoverCluster } from "../engine/wal-archive/recover-cluster.ts";

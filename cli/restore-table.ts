@@ -7,7 +7,7 @@ import {
   restoreTables,
 } from "../engine/table-restore/restore-tables.ts";
 import { openArchiveSource, openDatabaseSource, type TableSource } from "../engine/table-restore/table-source.ts";
-import { withRecovered } from "../engine/wal-archive/check-archive.ts";
+import { withRecovered } from "../engine/wal-archive/check-wal-archive.ts";
 import { UsageError } from "./command.ts";
 import { planFor } from "./restore-at.ts";
 

@@ -14,8 +14,6 @@ const JOB = { maxAttempts: 3, jobKey: BACKUP_TASK };
 const TRY_LOCK = "select pg_try_advisory_lock(hashtextextended($1, 0)) as locked";
 const RETRY_LOCK_MS = 60_000;
 const FILE_NAME = /^backup-\d{4}-\d\d-\d\dT[\d-]+Z\.gz$/;
-/** Of a process that was killed while it wrote. */
-const ABANDONED_NAME = /^backup-.*\.gz\.[\w-]+\.part$/;
 
 /** `last_error` remains until the job succeeds or is scheduled again. */
 const FAILURE = "select last_error as error from graphile_worker.jobs where key = $1 and last_error is not null";
@@ -83,7 +81,7 @@ export class ScheduledBackup {
     }
   };
 
-  /** False if another backup is in progress, whose unfinished file this one would delete. */
+  /** False if another backup is in progress: two at once would only slow each other. */
   async #withLock(work: () => Promise<void>): Promise<boolean> {
     return withClient(this.#options.url, async (client) => {
       const { rows } = await client.query<{ locked: boolean }>(TRY_LOCK, [BACKUP_TASK]);
@@ -118,8 +116,7 @@ export class ScheduledBackup {
 
   async #deleteOld(): Promise<void> {
     const backups = await this.#listFiles(FILE_NAME);
-    const abandoned = await this.#listFiles(ABANDONED_NAME);
-    for (const file of [...backups.slice(0, -this.#options.keep), ...abandoned]) await rm(file, { force: true });
+    for (const file of backups.slice(0, -this.#options.keep)) await rm(file, { force: true });
   }
 
   /** The oldest first. */

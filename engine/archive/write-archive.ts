@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -6,6 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type pg from "pg";
+import { deleteStaleDrafts, draftNameOf } from "../files/draft-files.ts";
 import { syncFolder } from "../files/sync-folder.ts";
 import { appliedMigrations } from "../migrate/migration-state.ts";
 import { withClient } from "../pg-client/with-client.ts";
@@ -27,8 +27,9 @@ export async function writeArchive(
   file: string,
   { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<ArchiveCounts> {
+  await deleteStaleDrafts(dirname(file));
   // A unique, newly created file: another backup may write to the same target, and an existing file may be readable by others.
-  const draft = `${file}.${randomUUID()}.part`;
+  const draft = await draftNameOf(file);
   let written: ArchiveCounts = { tables: 0, rows: 0 };
   try {
     await withClient(ownerUrl, async (client) => {

@@ -2,7 +2,7 @@ import { type Config, isEmbedded } from "../config/config.ts";
 import type { Logger } from "../output/log.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { walFolder } from "../wal-archive/archive-folder.ts";
-import { checkArchive } from "../wal-archive/check-archive.ts";
+import { checkWalArchive } from "../wal-archive/check-wal-archive.ts";
 import { dropWalSlot } from "../wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiveState } from "../wal-archive/wal-archiver.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
@@ -39,6 +39,6 @@ export async function openWalArchive(options: EmbeddedWalArchiveOptions): Promis
     baseHours: config.walBaseHours,
     keepDays: config.walKeepDays,
     reserveBytes: config.walReserve * 2 ** 20,
-    check: config.checksWal ? checkArchive : null,
+    check: config.checksWal ? checkWalArchive : null,
   });
 }

@@ -1,5 +1,13 @@
 import type pg from "pg";
-import { ARCHIVED, DIFFERENT, list, MISSING, matches, quote, type TableComparison } from "./compare-table.ts";
+import {
+  ARCHIVED,
+  columnList,
+  DIFFERENT,
+  MISSING,
+  matches,
+  quoteColumn,
+  type TableComparison,
+} from "./compare-table.ts";
 
 const FOREIGN_KEY = "23503";
 const UNIQUE = "23505";
@@ -65,8 +73,8 @@ async function insertMissing(client: pg.ClientBase, { target, columns }: TableCo
   const generated = target.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name);
   const insertable = columns.filter((name) => !generated.includes(name));
   const { rowCount } = await client.query(
-    `insert into ${target.table} (${list(insertable)}) overriding system value
-     select ${list(insertable, "a")} from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
+    `insert into ${target.table} (${columnList(insertable)}) overriding system value
+     select ${columnList(insertable, "a")} from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
       order by a.ctid`,
   );
   return rowCount ?? 0;
@@ -82,7 +90,7 @@ async function updateDifferent(client: pg.ClientBase, { target, columns }: Table
   );
   if (settable.length === 0) return 0;
   const { rowCount } = await client.query(
-    `update ${relation} as h set ${settable.map(({ name }) => `${quote(name)} = a.${quote(name)}`).join(", ")}
+    `update ${relation} as h set ${settable.map(({ name }) => `${quoteColumn(name)} = a.${quoteColumn(name)}`).join(", ")}
        from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place operator(pg_catalog.=) a.ctid where ${matches(key)}`,
   );
   return rowCount ?? 0;
@@ -102,7 +110,7 @@ async function moveSequences(client: pg.ClientBase, { target, columns }: TableCo
     const [furthest, beyond] = ascends ? ["max", ">"] : ["min", "<"];
     await client.query(
       `select pg_catalog.setval($1::pg_catalog.regclass, restored.value)
-         from (select pg_catalog.${furthest}(${quote(column)})::pg_catalog.int8 as value from ${ARCHIVED}) as restored, ${sequence} as s
+         from (select pg_catalog.${furthest}(${quoteColumn(column)})::pg_catalog.int8 as value from ${ARCHIVED}) as restored, ${sequence} as s
         where restored.value ${beyond} s.last_value or restored.value = s.last_value and not s.is_called`,
       [sequence],
     );

@@ -101,7 +101,7 @@ async function loadRows(
       loaded = matchColumns(line, target);
       await client.query(
         `create temporary table ${ARCHIVED.slice("pg_temp.".length)} on commit drop as
-         select ${list(loaded.columns)} from ${target.relation} with no data`,
+         select ${columnList(loaded.columns)} from ${target.relation} with no data`,
       );
     }
     await makeLiteralType(client, line, target);
@@ -129,7 +129,7 @@ async function makeLiteralType(
 ): Promise<void> {
   const names = present.map(({ name }) => name);
   const typed = archived.map((name) =>
-    names.includes(name) ? quote(name) : `null::pg_catalog.text as ${quote(name)}`,
+    names.includes(name) ? quoteColumn(name) : `null::pg_catalog.text as ${quoteColumn(name)}`,
   );
   await client.query(
     `drop table if exists ${LITERAL};
@@ -161,12 +161,12 @@ function usableKey({ key }: TargetTable, columns: readonly string[]): Key {
 
 /** Whether a row here (h) has the key of an archived one (a). */
 export function matches({ columns }: NonNullable<Key>): string {
-  return columns.map(({ name, equals }) => `h.${quote(name)} ${equals} a.${quote(name)}`).join(" and ");
+  return columns.map(({ name, equals }) => `h.${quoteColumn(name)} ${equals} a.${quoteColumn(name)}`).join(" and ");
 }
 
 /** As texts, which any type has; values that only look different count as different. */
 function rowText(alias: string, columns: readonly string[]): string {
-  return `row(${columns.map((name) => `${alias}.${quote(name)}::pg_catalog.text`)})`;
+  return `row(${columns.map((name) => `${alias}.${quoteColumn(name)}::pg_catalog.text`)})`;
 }
 
 /** Without a key, each row must be here as often as in the backup. */
@@ -240,9 +240,11 @@ async function differentExamples(
   const keyNames = key.columns.map(({ name }) => name);
   const pairs = columns
     .filter((name) => !keyNames.includes(name))
-    .map((name) => `(${literal(name)}, h.${quote(name)}::pg_catalog.text, a.${quote(name)}::pg_catalog.text)`);
+    .map(
+      (name) => `(${literal(name)}, h.${quoteColumn(name)}::pg_catalog.text, a.${quoteColumn(name)}::pg_catalog.text)`,
+    );
   if (pairs.length === 0) return [];
-  const keyParts = keyNames.map((name) => `${literal(name)}, h.${quote(name)}`);
+  const keyParts = keyNames.map((name) => `${literal(name)}, h.${quoteColumn(name)}`);
   const { rows } = await client.query<{ row: string }>(
     `select pg_catalog.json_build_object('key', pg_catalog.json_build_object(${keyParts}), 'changed', (
          select pg_catalog.json_object_agg(v.name, pg_catalog.json_build_array(v.here, v.archived))
@@ -256,10 +258,10 @@ async function differentExamples(
 
 const literal = (text: string) => pg.escapeLiteral(text);
 
-export function quote(name: string): string {
+export function quoteColumn(name: string): string {
   return pg.escapeIdentifier(name);
 }
 
-export function list(columns: readonly string[], alias?: string): string {
-  return columns.map((name) => (alias === undefined ? quote(name) : `${alias}.${quote(name)}`)).join(", ");
+export function columnList(columns: readonly string[], alias?: string): string {
+  return columns.map((name) => (alias === undefined ? quoteColumn(name) : `${alias}.${quoteColumn(name)}`)).join(", ");
 }

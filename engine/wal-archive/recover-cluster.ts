@@ -129,8 +129,8 @@ const RECOVERY_SETTINGS = {
   recovery_target_timeline: "current",
   recovery_target_action: "promote",
   hot_standby: "off",
-  // What slots of the original cluster kept is of no use here.
-  max_slot_wal_keep_size: "1GB",
+  // The original may run beside it.
+  shared_buffers: "128MB",
 };
 
 async function startRecovered({ until }: RecoveryPlan, draft: string): Promise<Cluster> {

@@ -102,9 +102,9 @@ export class WalArchiver {
         await this.#archive();
       } catch (err) {
         if (this.#isStopping) return;
-        if (performance.now() - begin > MAX_DELAY_MS) attempt = 1;
         this.#fail("archive", err, attempt);
       }
+      if (performance.now() - begin > MAX_DELAY_MS) attempt = 1;
       const delay = attempt > 5 ? MAX_DELAY_MS : retryDelay(attempt);
       await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {});
     }

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -48,6 +48,8 @@ test("a deleted row is there again as of a time before, although the service was
   await until(async () => new Date((await recoverable(killed))!.to) > before);
   await killed.kill();
 
+  // Of a restore that was killed.
+  await mkdir(join(root, "restored.incomplete/postgres/base"), { recursive: true });
   const at = before.toISOString();
   const restored = await command("restore", "--at", at, "--into", join(root, "restored"));
   expect(restored).toMatchObject({

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../../../engine/embedded/cluster.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { listArchives } from "../../../engine/wal-archive/archive-folder.ts";
-import { checkArchive } from "../../../engine/wal-archive/check-archive.ts";
+import { checkWalArchive } from "../../../engine/wal-archive/check-wal-archive.ts";
 import { WAL_SLOT } from "../../../engine/wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiverOptions } from "../../../engine/wal-archive/wal-archiver.ts";
 import { until } from "../../until.ts";
@@ -69,7 +69,7 @@ test("an archive continues after a restart, keeps what is needed, and begins ane
   expect(first!.segments.map(({ state }) => state)).toContain("compressed");
 
   // With a base backup that is always due, and times that are never kept.
-  await archiving({ baseHours: 0, keepDays: 0, check: checkArchive }, async (archiver) => {
+  await archiving({ baseHours: 0, keepDays: 0, check: checkWalArchive }, async (archiver) => {
     await until(() => archiver.state.lastBase !== null && archiver.state.lastBase > first!.bases[0]!.completedAt);
     await reachesNow(archiver);
   });

@@ -2,12 +2,12 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readArchiveFolder } from "./archive-folder.ts";
-import { type ClusterCheck, checkCluster } from "./check-cluster.ts";
 import { planRecovery, type RecoveryPlan } from "./choose-archive.ts";
 import { recoverCluster } from "./recover-cluster.ts";
+import { type ClusterCheck, verifyCluster } from "./verify-cluster.ts";
 
 /** Restores the archive as it is now into a temporary folder, and reads all of it. Throws if it is damaged. */
-export async function checkArchive(folder: string): Promise<ClusterCheck> {
+export async function checkWalArchive(folder: string): Promise<ClusterCheck> {
   const archive = await readArchiveFolder(folder);
   const plan = planRecovery(archive ? [archive] : [], { target: "latest", current: null, now: new Date() });
   return checkRecovery(plan, () => {});
@@ -15,7 +15,7 @@ export async function checkArchive(folder: string): Promise<ClusterCheck> {
 
 /** The same for a time. */
 export function checkRecovery(plan: RecoveryPlan, report: (step: string) => void): Promise<ClusterCheck> {
-  return withRecovered(plan, report, (urlOf) => checkCluster(urlOf));
+  return withRecovered(plan, report, (urlOf) => verifyCluster(urlOf));
 }
 
 /** Runs the work on a temporary cluster of that time. */

@@ -7,7 +7,7 @@ export type ClusterCheck = { readonly databases: number; readonly tables: number
  * Reads every page of all tables and B-tree indexes, and compares each index with its table, as pg_amcheck does. Throws at the first
  * damage. Creates the extension in the databases: the cluster must be a temporary copy.
  */
-export async function checkCluster(urlOf: (role: string, database: string) => string): Promise<ClusterCheck> {
+export async function verifyCluster(urlOf: (role: string, database: string) => string): Promise<ClusterCheck> {
   const names = await withClient(urlOf("postgres", "postgres"), async (client) => {
     const { rows } = await client.query<{ name: string }>(
       "select datname as name from pg_catalog.pg_database where datallowconn and datname <> 'template0' order by 1",
