@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { ArchiveTable } from "../archive/archive-format.ts";
 import { insertRows } from "../archive/restore-rows.ts";
-import type { SourceLine, TableSource } from "./table-source.ts";
+import type { TableSource, TableSourceLine } from "./table-source.ts";
 import { findTarget, type TargetTable } from "./target-table.ts";
 
 /** Rows to print, as JSON. */
@@ -78,7 +78,7 @@ type LoadedColumns = Pick<TableComparison, "columns" | "gone" | "added">;
 /** Null if the backup has no such table. */
 async function loadRows(
   client: pg.ClientBase,
-  lines: AsyncIterable<SourceLine>,
+  lines: AsyncIterable<TableSourceLine>,
   target: TargetTable,
 ): Promise<LoadedColumns | null> {
   let loaded: LoadedColumns | null = null;
@@ -152,15 +152,15 @@ async function deleteOthers(client: pg.ClientBase, where: string): Promise<void>
   await client.query("set local search_path to ''");
 }
 
-type Key = TargetTable["key"];
+type UsableKey = TargetTable["key"];
 
 /** The key, if the backup has its columns. */
-function usableKey({ key }: TargetTable, columns: readonly string[]): Key {
+function usableKey({ key }: TargetTable, columns: readonly string[]): UsableKey {
   return key?.columns.every(({ name }) => columns.includes(name)) ? key : null;
 }
 
 /** Whether a row here (h) has the key of an archived one (a). */
-export function matches({ columns }: NonNullable<Key>): string {
+export function matches({ columns }: NonNullable<UsableKey>): string {
   return columns.map(({ name, equals }) => `h.${quoteColumn(name)} ${equals} a.${quoteColumn(name)}`).join(" and ");
 }
 
@@ -173,7 +173,7 @@ function rowText(alias: string, columns: readonly string[]): string {
 async function findMissing(
   client: pg.ClientBase,
   { relation }: TargetTable,
-  key: Key,
+  key: UsableKey,
   columns: readonly string[],
 ): Promise<void> {
   const places = key
@@ -192,7 +192,7 @@ async function findMissing(
 async function findDifferent(
   client: pg.ClientBase,
   { relation }: TargetTable,
-  key: Key,
+  key: UsableKey,
   columns: readonly string[],
 ): Promise<number> {
   const places = key
@@ -208,7 +208,7 @@ async function findDifferent(
 async function countOnlyHere(
   client: pg.ClientBase,
   { relation }: TargetTable,
-  key: Key,
+  key: UsableKey,
   columns: readonly string[],
 ): Promise<number> {
   const count = key
@@ -234,7 +234,7 @@ async function missingExamples(client: pg.ClientBase): Promise<string[]> {
 async function differentExamples(
   client: pg.ClientBase,
   { relation }: TargetTable,
-  key: NonNullable<Key>,
+  key: NonNullable<UsableKey>,
   columns: readonly string[],
 ): Promise<string[]> {
   const keyNames = key.columns.map(({ name }) => name);

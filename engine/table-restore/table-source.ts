@@ -5,14 +5,14 @@ import { tableRows } from "../archive/write-archive.ts";
 import { quotedName } from "../pg-client/quoted-name.ts";
 
 /** A string is a row of the preceding table; a partitioned table has several. */
-export type SourceLine = ArchiveTable | string;
+export type TableSourceLine = ArchiveTable | string;
 
 /** The rows that tables had at an earlier time. */
 export type TableSource = {
   /** For messages. */
   readonly madeAt: string;
   /** Empty if there was no such table. The name is quoted, with its schema. */
-  readTable(table: string): AsyncIterable<SourceLine>;
+  readTable(table: string): AsyncIterable<TableSourceLine>;
 };
 
 /** The rows in a backup file. Reads all of it first, so that damage is found before anything is compared. */
@@ -30,7 +30,7 @@ const IDENTIFIER = '(?:"(?:[^"]|"")*"|[^\\s".]+)';
 const NAME = `(${IDENTIFIER})\\.(${IDENTIFIER})`;
 const ATTACHED = new RegExp(`^alter table only ${NAME} attach partition ${NAME} (?:for values|default)`, "i");
 
-async function* readArchivedTable(file: string, table: string): AsyncGenerator<SourceLine> {
+async function* readArchivedTable(file: string, table: string): AsyncGenerator<TableSourceLine> {
   const parents = new Map<string, string>();
   const isWanted = (name: string | undefined): boolean =>
     name !== undefined && (name === table || isWanted(parents.get(name)));
@@ -65,7 +65,7 @@ const LEAVES = `
      select pg_catalog.to_regclass($1) union all select relid from pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1)) where isleaf
    ) order by 1, 2`;
 
-async function* readDatabaseTable(url: string, table: string): AsyncGenerator<SourceLine> {
+async function* readDatabaseTable(url: string, table: string): AsyncGenerator<TableSourceLine> {
   const client = new pg.Client(url).on("error", () => {});
   await client.connect();
   try {
