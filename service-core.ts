@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { type CatalogKeeper, keepCatalog } from "./engine/catalog/catalog-keeper.ts";
 import type { CatalogOptions } from "./engine/catalog/catalog-rows.ts";
 import { NO_PEERS, type PeerWorkers } from "./engine/concurrency/peer-workers.ts";
+import { Supervisor } from "./engine/concurrency/supervisor.ts";
 import { type Config, isEmbedded } from "./engine/config/config.ts";
 import { type Database, openDatabase } from "./engine/database/database.ts";
 import { combineObservers, logSlowStatements, SlowStatements } from "./engine/database/observe-statements.ts";
@@ -40,6 +41,7 @@ export type ServiceCore = {
   readonly asOwner: AsOwner;
   readonly catalog: CatalogKeeper;
   readonly listener: Listener;
+  readonly supervisor: Supervisor;
   readonly tracing: Tracing | null;
   /** Null if the WAL is not archived. */
   readonly walArchive: () => WalArchiveState | null;
@@ -64,10 +66,11 @@ export async function openCore(
   if (archiver) close = () => archiver.closeWith(() => postgres.close());
   const walArchive = options.walArchive ?? (() => archiver?.state ?? null);
 
-  const listener = openListener({ url: directUrl, log });
+  const supervisor = new Supervisor({ log });
+  const listener = openListener({ url: directUrl, supervisor, log });
   opened.defer(() => listener.close());
   const reloads = environmentConfig.channelEnabled ? listener : null;
-  const settings = await keepConfig({ config: environmentConfig, url: requestUrl, listener: reloads, log });
+  const settings = await keepConfig({ config: environmentConfig, url: requestUrl, listener: reloads, supervisor, log });
   const config = settings.current();
 
   const tracing = await openTracing(config, log);
@@ -84,12 +87,13 @@ export async function openCore(
     asOwner,
     listener: reloads,
     channel: config.channel,
+    supervisor,
     log,
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
   const parts = { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing };
-  return { ...parts, walArchive, peers, log };
+  return { ...parts, supervisor, walArchive, peers, log };
 }
 
 /** Which part of the database the catalogue describes, by the settings. */

@@ -1,5 +1,6 @@
 import type { BackupState, ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
 import type { CatalogKeeper } from "./engine/catalog/catalog-keeper.ts";
+import type { Supervisor } from "./engine/concurrency/supervisor.ts";
 import type { ConnectionPoolState, ConnectionPoolsState } from "./engine/database/connection-pools.ts";
 import type { Database } from "./engine/database/database.ts";
 import type { AsOwner } from "./engine/database/owner-pool.ts";
@@ -39,8 +40,7 @@ export type MetricsDependencies = {
   /** Null if the WAL is not archived. */
   readonly walArchive: () => WalArchiveState | null;
   readonly webhooks: WebhookDispatcher | null;
-  /** How often a runner of jobs was started again after it had ended; null if this process runs none. */
-  readonly jobRestarts: () => number | null;
+  readonly supervisor: Supervisor;
   readonly counts: ServiceCounters;
   readonly requests: RequestMetrics;
   readonly traffic: HttpTraffic;
@@ -63,7 +63,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => graphqlMetrics(graphql.state()),
     () => realtimeMetrics(realtime.statistics()),
     async () => replicationMetrics(await changes.statistics()),
-    () => jobRunnerMetrics(dependencies.jobRestarts()),
+    () => supervisorMetrics(dependencies.supervisor),
     () => (backups ? backupMetrics(backups.state) : []),
     () => walArchiveMetrics(dependencies.walArchive()),
     async () => (schedules ? scheduleMetrics(await schedules.readState().catch(() => null)) : []),
@@ -290,9 +290,17 @@ function scheduleMetrics(state: SchedulesState | null): Metric[] {
   ];
 }
 
-function jobRunnerMetrics(restarts: number | null): Metric[] {
-  if (restarts === null) return [];
-  return [counter("job_runner_restarts_total", "Runners of jobs that ended and were started again.", restarts)];
+function supervisorMetrics(supervisor: Supervisor): Metric[] {
+  const stopped = Object.fromEntries(supervisor.names().map((name) => [name, 0]));
+  for (const name of supervisor.stopped()) stopped[name] = 1;
+  return [
+    gauge("background_work_stopped", "Whether background work does not run.", labelled("work", stopped), "max"),
+    counter(
+      "background_work_restarts_total",
+      "How often background work ended, or failed, and was started again.",
+      labelled("work", supervisor.restarts()),
+    ),
+  ];
 }
 
 function webhookMetrics(counters: WebhookCounters, backlog: WebhookBacklog | null): Metric[] {

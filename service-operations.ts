@@ -11,16 +11,17 @@ import { type MetricsDependencies, serviceMetrics } from "./service-metrics.ts";
 /** How many processes serve, and why there are fewer than configured; null if all serve. */
 export type WorkersState = { readonly serving: number; readonly fault: string | null };
 
-type ServiceHealthOptions = Pick<MetricsDependencies, "database" | "catalog" | "graphql" | "backups" | "walArchive"> & {
+type ServiceHealthOptions = Pick<
+  MetricsDependencies,
+  "database" | "catalog" | "graphql" | "backups" | "walArchive" | "supervisor"
+> & {
   /** Absent in a single process. */
   readonly workers: (() => WorkersState) | undefined;
   readonly acceptsWork: () => boolean;
-  /** The background work that has ended and is being started again. */
-  readonly stoppedJobs: () => readonly string[];
 };
 
 export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthState {
-  const { database, catalog, graphql, backups, walArchive, workers, acceptsWork, stoppedJobs } = dependencies;
+  const { database, catalog, graphql, backups, walArchive, workers, acceptsWork, supervisor } = dependencies;
   return makeHealthState({
     database,
     schemaFault: () => catalog.state().reason ?? graphql.state().fault,
@@ -30,7 +31,7 @@ export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthSta
     walArchive,
     workers: () => workers?.() ?? null,
     acceptsWork,
-    stoppedJobs,
+    stoppedWork: () => supervisor.stopped(),
   });
 }
 

@@ -93,14 +93,12 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
   const acceptsWork = () => state.acceptsWork;
-  const stoppedJobs = () => state.jobs?.stopped() ?? [];
   const health = makeServiceHealth({
     ...core,
     ...interfaces,
     backups,
     workers: options.workers,
     acceptsWork,
-    stoppedJobs,
   });
   opened.defer(warnOfDisplacedTables(catalog, log));
 
@@ -115,7 +113,6 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const traffic = new HttpTraffic();
   const operations = openOperations({
     ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, webhooks, ...jobKinds },
-    jobRestarts: () => state.jobs?.restarts() ?? null,
     emails: state.emails,
     opened,
   });
@@ -136,7 +133,6 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
   const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
-  state.jobs = jobs;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
@@ -180,8 +176,6 @@ class ServiceState {
   identification!: SignInServices;
   /** Made anew when settings change. */
   handlers!: RequestHandlers;
-  /** Null before the start, and in a database without tasks and backups. */
-  jobs: JobRunner | null = null;
   /** False as soon as the service begins to stop. */
   acceptsWork = true;
   /** False when requests are rejected, towards the end of a stop. */
@@ -307,7 +301,7 @@ async function openIdentification(
 
 /** GraphQL and Realtime, and the replication stream that row changes come from. */
 async function openStreamingInterfaces(
-  { postgres, config, database, asOwner, catalog, listener, tracing, peers, log }: ServiceCore,
+  { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
   state: ServiceState,
   { limitExpensive }: RateLimits,
   schemaTimeoutMs: number | undefined,
@@ -331,11 +325,13 @@ async function openStreamingInterfaces(
     tracing,
     schemaWaitMs: schemaTimeoutMs,
     memory,
+    supervisor,
   });
   opened.defer(() => graphql.close());
 
   const keep = config.realtimeSlot;
-  const changes = openReplication({ url: postgres.directUrl, asOwner, publication: REALTIME_PUBLICATION, keep, log });
+  const publication = REALTIME_PUBLICATION;
+  const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
   opened.defer(() => changes.close());
   const realtime = openRealtime({
     config,
@@ -345,9 +341,10 @@ async function openStreamingInterfaces(
     catalog,
     database,
     changes,
-    publication: REALTIME_PUBLICATION,
+    publication,
     memory,
     peers,
+    supervisor,
     log,
   });
   opened.defer(() => realtime.close());
@@ -388,7 +385,7 @@ type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 
 /** Runs the tasks that requests have queued, schedules and scheduled backups. */
 async function openJobs(
-  { postgres, config, asOwner, log }: ServiceCore,
+  { postgres, config, asOwner, supervisor, log }: ServiceCore,
   state: ServiceState,
   { hasTasks, schedules, backups }: JobKinds,
   opened: AsyncDisposableStack,
@@ -406,10 +403,12 @@ async function openJobs(
     url: postgres.directUrl,
     lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
     maintain: async () => {
-      if (hasTasks) await maintainTasks(asOwner);
-      await schedules?.processLate();
-      await backups?.refresh();
+      // One that fails does not keep the others from running.
+      const parts = [hasTasks ? maintainTasks(asOwner) : null, schedules?.processLate(), backups?.refresh()];
+      const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
     },
+    supervisor,
     cancelRunning: async () => {
       backups?.cancel();
       await taskRunner.cancelRunning();

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { CatalogKeeper } from "../engine/catalog/catalog-keeper.ts";
 import type { PeerWorkers } from "../engine/concurrency/peer-workers.ts";
+import { Supervisor } from "../engine/concurrency/supervisor.ts";
 import type { Config } from "../engine/config/config.ts";
 import type { Database } from "../engine/database/database.ts";
 import type { StatementContext } from "../engine/database/statement.ts";
@@ -52,6 +53,7 @@ export type RealtimeDependencies = {
   readonly publication: string;
   readonly memory: SocketMemory;
   readonly peers: PeerWorkers;
+  readonly supervisor?: Supervisor;
   readonly log: Logger;
 };
 
@@ -113,6 +115,7 @@ function makeChannelDependencies(dependencies: RealtimeDependencies): ChannelDep
       findMissingColumns,
       checkVisibility: makeVisibilityCheck({ database, contextOf, timeoutMs }),
       filters,
+      supervisor: dependencies.supervisor ?? new Supervisor({ log }),
       awaitVisible: makeAwaitVisible(asOwner, () => changes.state().history?.timeline ?? null),
       log,
     },

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Coalescer } from "../concurrency/coalescer.ts";
+import { Supervisor } from "../concurrency/supervisor.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 import type { Listener } from "../pg-client/listen.ts";
@@ -43,6 +44,7 @@ export type CatalogKeeperOptions = CatalogOptions & {
   readonly listener: Listener | null;
   /** The NOTIFY channel of PostgREST's `reload schema` and `reload config`. */
   readonly channel: string;
+  readonly supervisor?: Supervisor;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly debounceMs?: number;
   /** How often to poll for changes without a notification; less often if polling is expensive or keeps finding nothing. */
@@ -74,12 +76,14 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
 
   constructor(options: CatalogKeeperOptions) {
     const { asOwner, debounceMs = 100, pollIntervalMs: lookEveryMs = 5_000 } = options;
+    const { supervisor = new Supervisor(options) } = options;
     this.#options = options;
     this.#requested = pickCatalogOptions(options);
     this.#reloads = new Coalescer(() => this.#loadAndLog(), debounceMs);
     this.#watch = new CatalogWatch({
       asOwner,
       intervalMs: lookEveryMs,
+      report: supervisor.report("catalogue watch"),
       onChanged: () => this.#requestReload(),
       onUnchanged: () => this.#markConfirmed(),
     });

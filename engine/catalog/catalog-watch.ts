@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
+import type { WorkReport } from "../concurrency/supervisor.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import { queryWithTimeout } from "./catalog-reader.ts";
 
@@ -62,6 +63,7 @@ const FINGERPRINT = `
 type CatalogWatchOptions = {
   readonly asOwner: AsOwner;
   readonly intervalMs: number;
+  readonly report: WorkReport;
   onChanged(): void;
   /** Called if nothing has changed since the catalogue was read. */
   onUnchanged(): void;
@@ -70,10 +72,12 @@ type CatalogWatchOptions = {
 /** The largest part of the time that checks may take. */
 const MAX_DUTY_CYCLE = 1 / 50;
 const MAX_PAUSE_MS = 60_000;
+/** Longer than the timeout of its statement. */
+const CHECK_TIMEOUT_MS = 120_000;
 /** Between two requested checks. */
 const MIN_PAUSE_MS = 250;
 
-/** Polls for changes of the database by its fingerprint. A check that fails is ignored; the next one follows. */
+/** Polls for changes of the database by its fingerprint. A check that fails is reported; the next one follows. */
 export class CatalogWatch {
   readonly #options: CatalogWatchOptions;
   #baseline: CatalogFingerprint | null = null;
@@ -118,6 +122,7 @@ export class CatalogWatch {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#checking;
+    this.#options.report.close();
   }
 
   #schedule(pause: number): void {
@@ -140,7 +145,9 @@ export class CatalogWatch {
   async #compare(): Promise<void> {
     const baseline = this.#baseline;
     if (!baseline) return;
-    const current = await this.#options.asOwner((client) => readFingerprint(client, baseline)).catch(() => null);
+    const { asOwner, report } = this.#options;
+    const read = () => asOwner((client) => readFingerprint(client, baseline));
+    const current = await report.watch(read, CHECK_TIMEOUT_MS).catch(() => null);
     // A load has finished meanwhile and has set a new baseline.
     if (!current || this.#closed || this.#baseline !== baseline) return;
     if (current.digest !== baseline.digest) {

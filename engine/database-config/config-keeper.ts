@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import { parseSettings } from "../catalog/roles.ts";
 import { Coalescer } from "../concurrency/coalescer.ts";
+import { Supervisor, type WorkReport } from "../concurrency/supervisor.ts";
 import {
   type Config,
   ConfigError,
@@ -53,12 +54,16 @@ type ConfigKeeperOptions = {
   readonly url: string;
   /** Null: the settings are read once. */
   readonly listener: Listener | null;
+  readonly supervisor?: Supervisor;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly debounceMs?: number;
 };
 
 /** `reload schema` counts too: the catalogue is read according to the settings, so these are read first. */
 const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
+
+/** Of a large database, the catalogue and the GraphQL schema are built anew. */
+const APPLY_TIMEOUT_MS = 600_000;
 
 /** Reads the settings of the database, and reads them again on NOTIFY. Rejects if they are invalid at first. */
 export async function keepConfig(options: ConfigKeeperOptions): Promise<ConfigKeeper> {
@@ -85,14 +90,18 @@ class DatabaseConfigKeeper implements ConfigKeeper {
   /** Applying new settings has failed midway: some parts of the service use settings that are not the current ones. */
   #isHalfApplied = false;
   #problem: string | null = null;
-  #hasFailed = false;
+  readonly #report: WorkReport;
   #closed = false;
 
   constructor(options: ConfigKeeperOptions, { config, warnings }: LoadedConfig) {
     this.#options = options;
+    this.#report = (options.supervisor ?? new Supervisor(options)).report("settings in the database");
     this.#current = config;
     this.#logWarnings(warnings);
-    this.#reloads = new Coalescer(() => this.#readAndLog(), options.debounceMs ?? 100);
+    this.#reloads = new Coalescer(
+      () => this.#report.watch(() => this.#readAndApply(), APPLY_TIMEOUT_MS),
+      options.debounceMs ?? 100,
+    );
   }
 
   current(): Config {
@@ -112,6 +121,7 @@ class DatabaseConfigKeeper implements ConfigKeeper {
     this.#closed = true;
     for (const stop of this.#stopListening) stop();
     await this.#reloads.close();
+    this.#report.close();
   }
 
   async #listen(): Promise<void> {
@@ -132,24 +142,18 @@ class DatabaseConfigKeeper implements ConfigKeeper {
   }
 
   /** Invalid settings are not retried, since they stay invalid until somebody changes them; connection errors are. */
-  async #readAndLog(): Promise<void> {
-    const { log } = this.#options;
+  async #readAndApply(): Promise<void> {
     try {
       const { config, warnings } = await readEffectiveConfig(this.#options);
       this.#problem = null;
       this.#logWarnings(warnings);
       await this.#applyChanges(config);
-      this.#hasFailed = false;
     } catch (error) {
-      if (error instanceof ConfigError) {
-        if (error.message !== this.#problem) log.error(`${error.message}\nThe old settings stay in effect.`);
-        this.#problem = error.message;
-        if (this.#isHalfApplied) await this.#applyChanges(this.#current);
-        return;
-      }
-      if (!this.#hasFailed) log.warn({ err: error }, "the settings of the database could not be applied; retrying");
-      this.#hasFailed = true;
-      throw error;
+      if (!(error instanceof ConfigError)) throw error;
+      if (error.message !== this.#problem)
+        this.#options.log.error(`${error.message}\nThe old settings stay in effect.`);
+      this.#problem = error.message;
+      if (this.#isHalfApplied) await this.#applyChanges(this.#current);
     }
   }
 

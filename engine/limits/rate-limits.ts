@@ -1,6 +1,7 @@
 import type { QueryConfig } from "pg";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
 import { NO_PEERS, type PeerWorkers } from "../concurrency/peer-workers.ts";
+import { Supervisor, type WorkReport } from "../concurrency/supervisor.ts";
 import { type AsOwner, makeOwnerFunction } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
 
@@ -18,6 +19,7 @@ export type RequestLimitOptions = {
   readonly limit: number;
   readonly asOwner: AsOwner;
   readonly log: Pick<Logger, "warn">;
+  readonly supervisor?: Supervisor;
   readonly windowSeconds?: number;
   readonly peers?: PeerWorkers;
 };
@@ -48,12 +50,16 @@ export class RequestLimit {
   /** Callers with requests that were not yet reported to Postgres. */
   readonly #unreportedCallers = new Set<string>();
   readonly #peers: PeerWorkers;
+  readonly #sharing: WorkReport;
   #timer: NodeJS.Timeout | undefined;
   #isSyncing = false;
   /** False for a database without the function that counts requests. */
   #isShared = true;
 
-  constructor({ limit, asOwner, log, windowSeconds = WINDOW_SECONDS, peers = NO_PEERS }: RequestLimitOptions) {
+  constructor(options: RequestLimitOptions) {
+    const { limit, asOwner, log, windowSeconds = WINDOW_SECONDS, peers = NO_PEERS } = options;
+    const supervisor = options.supervisor ?? new Supervisor({ log: { ...log, info() {} } });
+    this.#sharing = supervisor.report("shared request counts");
     this.#limit = limit;
     this.#peers = peers;
     peers.subscribe("requests", (counts) => this.#addOfPeer(counts as PeerCounts));
@@ -82,6 +88,7 @@ export class RequestLimit {
   close(): void {
     this.#isShared = false;
     clearTimeout(this.#timer);
+    this.#sharing.close();
   }
 
   #report(caller: string, window: CountingWindow, points: number): void {
@@ -132,7 +139,7 @@ export class RequestLimit {
     if (!this.#isShared) return false;
     try {
       const values = [[...reported.keys()], [...reported.values()], this.#windowSeconds];
-      this.#applyTotals(await this.#countRequests(values));
+      this.#applyTotals(await this.#sharing.watch(() => this.#countRequests(values)));
       return this.#isShared;
     } catch {
       return false;

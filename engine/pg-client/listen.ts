@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { retryDelay } from "../concurrency/retry-delay.ts";
+import { Supervisor, type WorkReport } from "../concurrency/supervisor.ts";
 import type { Logger } from "../output/log.ts";
 import { findServer, type ServerOptions } from "./server-finder.ts";
 
@@ -17,6 +17,7 @@ export type Listener = {
 export type ListenerOptions = {
   readonly url: string;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly supervisor?: Supervisor;
   readonly applicationName?: string;
   /** The interval of notifications to itself, which test the connection. */
   readonly heartbeatMs?: number;
@@ -42,13 +43,21 @@ class ListeningClient implements Listener {
   /** The current or next connection; replaced for each attempt. */
   #connected = makeHandledPromise<pg.Client>();
   #heardHeartbeat: () => void = () => {};
+  readonly #report: WorkReport;
   #timer: NodeJS.Timeout | undefined;
-  #failures = 0;
   #hasListened = false;
   #closed = false;
 
   constructor(options: ListenerOptions) {
-    this.#options = { applicationName: "listener", heartbeatMs: 30_000, answerWithinMs: 10_000, ...options };
+    const { supervisor = new Supervisor(options) } = options;
+    this.#report = supervisor.report("notifications");
+    this.#options = {
+      supervisor,
+      applicationName: "listener",
+      heartbeatMs: 30_000,
+      answerWithinMs: 10_000,
+      ...options,
+    };
     this.#connect();
   }
 
@@ -83,6 +92,7 @@ class ListeningClient implements Listener {
     this.#client = null;
     this.#connected.reject(closedError());
     clearTimeout(this.#timer);
+    this.#report.close();
     await client?.end();
   }
 
@@ -146,8 +156,7 @@ class ListeningClient implements Listener {
   }
 
   #begin(client: pg.Client): void {
-    if (this.#failures > 0) this.#options.log.info({ attempts: this.#failures }, "listening again");
-    this.#failures = 0;
+    this.#report.runs();
     this.#client = client;
     this.#connected.resolve(client);
     this.#scheduleHeartbeat(client);
@@ -165,10 +174,8 @@ class ListeningClient implements Listener {
 
   #retry(reason: Error): void {
     if (this.#closed) return;
-    this.#failures++;
-    if (this.#failures === 1) this.#options.log.warn({ err: reason }, "not listening for notifications; trying again");
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#connect(), retryDelay(this.#failures));
+    this.#timer = setTimeout(() => this.#connect(), this.#report.fails(reason));
     this.#timer.unref();
   }
 
@@ -211,9 +218,9 @@ function makeHandledPromise<Value>(): PromiseWithResolvers<Value> {
   return resolvers;
 }
 
-/** Whether Postgres rejected a statement and the connection remains usable; not so for 57P01, a terminated backend. */
+/** Whether LISTEN is refused for good, for example by a pooler. What passes (a timeout, a standby, no memory) is tried again. */
 function isStatementRefused(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && !error.code?.startsWith("57P");
+  return error instanceof pg.DatabaseError && /^(0A|42)/.test(error.code ?? "");
 }
 
 function listenCommand(channel: string): string {

@@ -1,3 +1,4 @@
+import { Supervisor } from "../concurrency/supervisor.ts";
 import { formatLsn, type Lsn } from "../database/lsn.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import { ApiError, unavailable } from "../errors.ts";
@@ -32,6 +33,7 @@ export function openReplication(options: ReplicationOptions): ReplicationStream 
 class ChangeStream implements ReplicationStream {
   readonly emit: ReplicationStream["emit"];
   readonly #options: ReplicationOptions;
+  readonly #supervisor: Supervisor;
   readonly #session: ReplicationSessionOptions;
   readonly #retentionMs: number;
   readonly #followers: Followers;
@@ -48,6 +50,7 @@ class ChangeStream implements ReplicationStream {
     const { url, publication, asOwner, log, keep = "auto", keptMs = DEFAULT_RETENTION_MS } = options;
     const { applicationName = "changes", patienceMs = DEFAULT_RESPONSE_TIMEOUT_MS } = options;
     this.#options = options;
+    this.#supervisor = options.supervisor ?? new Supervisor(options);
     this.#session = { url, publication, keep, applicationName, patienceMs };
     this.emit = makeMessageEmitter(asOwner);
     this.#followers = new Followers(log);
@@ -55,6 +58,7 @@ class ChangeStream implements ReplicationStream {
     this.#keeper = new KeeperSlot({ url, keptMs, log });
     this.#replays = new ChangeReplays({
       session: this.#session,
+      supervisor: this.#supervisor,
       log,
       live: () => this.#reader!,
       handOver: (position) => this.#join(position),
@@ -121,6 +125,7 @@ class ChangeStream implements ReplicationStream {
       session: this.#session,
       followers: this.#followers,
       log: this.#options.log,
+      report: this.#supervisor.report("change stream"),
       beginAt: ({ earliest, now }) => (earliest > now ? earliest : now),
       onPassed: ({ slot }) => slot && this.#keeper.passed(reader.next(), slot),
     });
@@ -188,6 +193,7 @@ function closedError(): Error {
 
 type ChangeReplayOptions = {
   readonly session: ReplicationSessionOptions;
+  readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   live(): Pick<WalReader, "head" | "history">;
   /** Called when the follower has got everything that the live reader will not deliver. */
@@ -240,7 +246,7 @@ class ChangeReplays {
   }
 
   async #replay(followers: Followers): Promise<void> {
-    const { session, log } = this.#options;
+    const { session, supervisor, log } = this.#options;
     const beginAt = (slot: ReplicationSlot, history: StreamHistory) => {
       this.#refuseAbandoned(followers, history);
       this.#refuseUnretained(followers, slot);
@@ -249,6 +255,7 @@ class ChangeReplays {
     const reader = new WalReader({
       session,
       log,
+      report: supervisor.report("change stream of clients that resume"),
       followers,
       beginAt,
       onPassed: () => this.#handOverWhenCaughtUp(reader, followers),

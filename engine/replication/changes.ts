@@ -1,3 +1,4 @@
+import type { Supervisor } from "../concurrency/supervisor.ts";
 import type { Lsn } from "../database/lsn.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import type { Logger } from "../output/log.ts";
@@ -150,5 +151,6 @@ export type ReplicationOptions = {
   /** The timeout for a follower to handle a delivery, and for Postgres to respond; then the connection is reopened. */
   readonly patienceMs?: number;
   readonly applicationName?: string;
+  readonly supervisor?: Supervisor;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { retryDelay } from "../concurrency/retry-delay.ts";
+import type { WorkReport } from "../concurrency/supervisor.ts";
 import { formatLsn, type Lsn } from "../database/lsn.ts";
 import { ApiError } from "../errors.ts";
 import type { Logger } from "../output/log.ts";
@@ -22,6 +22,7 @@ export type WalReaderOptions = {
   readonly session: ReplicationSessionOptions;
   readonly followers: Followers;
   readonly log: Pick<Logger, "info" | "warn">;
+  readonly report: WorkReport;
   /** The position to start at, given what the slot still has. */
   beginAt(slot: ReplicationSlot, history: StreamHistory): Lsn;
   /** Called between transactions: everything up to the position was delivered. */
@@ -97,7 +98,14 @@ export class WalReader implements ReplicationHandler {
 
   /** Runs until it is closed or refused. */
   async run(): Promise<void> {
-    let failures = 0;
+    try {
+      await this.#readAgainAndAgain();
+    } finally {
+      this.#options.report.close();
+    }
+  }
+
+  async #readAgainAndAgain(): Promise<void> {
     let refusals = 0;
     while (!this.#closed.signal.aborted) {
       const before = this.#next;
@@ -107,13 +115,11 @@ export class WalReader implements ReplicationHandler {
         this.#refuse(error);
         return;
       }
-      failures = this.#next === before ? failures + 1 : 1;
       refusals = this.#next === before ? refusals : 0;
       if (this.#status === "streaming" && isQueryRefused(error)) refusals++;
       // For example because the publication did not exist then: the change can never be decoded.
       if (refusals >= MAX_REFUSALS) this.#unreadable = (error as Error).message;
-      this.#onLost(error, failures);
-      const pause = retryDelay(failures);
+      const pause = this.#onLost(error);
       await sleep(pause, undefined, { signal: this.#closed.signal, ref: false }).catch(() => {});
     }
     this.#started.reject(new Error("The changes are no longer followed"));
@@ -239,7 +245,7 @@ export class WalReader implements ReplicationHandler {
   }
 
   #begin(): void {
-    if (this.#status !== "opening") this.#options.log.info("following the changes again");
+    this.#options.report.runs();
     this.#status = "streaming";
     this.#reason = null;
     this.#started.resolve();
@@ -251,14 +257,15 @@ export class WalReader implements ReplicationHandler {
     this.#started.reject(error);
   }
 
-  #onLost(error: unknown, failures: number): void {
+  /** Returns the pause until the next attempt. */
+  #onLost(error: unknown): number {
     const isRefused = error instanceof ApiError;
     const isNewlyRefused = isRefused && this.#status !== "refused";
     if (isNewlyRefused) this.#announceRefusal(error);
     this.#status = isRefused ? "refused" : "away";
     this.#reason = (error as Error).message;
-    if (failures === 1 || isNewlyRefused)
-      this.#options.log.warn({ err: error }, "not following the changes; trying again");
+    if (isNewlyRefused) this.#options.log.warn({ err: error }, "changes are not streamed; trying again");
+    return this.#options.report.fails(error);
   }
 }
 

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from "node:events";
+import { EventEmitter } from "node:events";
 import {
   type CronItem,
   type LogFunctionFactory,
@@ -10,7 +10,7 @@ import {
   Logger as WorkerLogger,
 } from "graphile-worker";
 import pg from "pg";
-import { retryDelay } from "../concurrency/retry-delay.ts";
+import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "../concurrency/supervisor.ts";
 import type { AsOwner } from "../database/owner-pool.ts";
 import { suspectsStandby } from "../database/standby-check.ts";
 import type { Logger } from "../output/log.ts";
@@ -35,6 +35,7 @@ type JobRunnerOptions = {
   readonly maintain: () => Promise<void>;
   /** Cancels running jobs, so that another process retries them. */
   readonly cancelRunning: () => Promise<void>;
+  readonly supervisor?: Supervisor;
   readonly log: Logger;
 };
 
@@ -42,8 +43,9 @@ type JobRunnerOptions = {
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A runner that has run for so long is started again at once when it ends. */
-const STEADY_MS = 10_000;
+/** Without a sign of the workers for so long, they have ended, their connections are dead, or the tables of the queue are locked. */
+const STUCK_MS = 20_000;
+const STUCK_CHECK_MS = 5_000;
 
 /**
  * Without batching, graphile-worker 0.18 does not await the query that completes a job: if the database is unavailable,
@@ -56,7 +58,6 @@ export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunn
   const runner = new JobRunner(options);
   try {
     await runner.start();
-    await options.maintain();
     return runner;
   } catch (error) {
     // Otherwise the workers would keep the process alive that failed to start.
@@ -66,30 +67,23 @@ export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunn
 }
 
 export class JobRunner {
-  readonly #options: JobRunnerOptions;
-  readonly #lanes: readonly LaneRunner[];
-  readonly #maintenance: NodeJS.Timeout;
+  readonly #options: Required<JobRunnerOptions>;
+  #lanes: readonly KeptWork[] = [];
+  #maintenance: RepeatedWork | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(options: JobRunnerOptions) {
-    this.#options = options;
-    this.#lanes = options.lanes.map((lane) => new LaneRunner(lane, options));
-    this.#maintenance = setInterval(() => options.maintain().catch(() => {}), MAINTENANCE_INTERVAL_MS).unref();
+    this.#options = { supervisor: new Supervisor(options), ...options };
   }
 
-  /** One after the other: the first one creates the queue's schema. */
+  /** One lane after the other: the first one creates the queue's schema. */
   async start(): Promise<void> {
-    for (const lane of this.#lanes) await lane.start();
-  }
-
-  /** The names of the lanes whose runner has ended and is not running again yet. */
-  stopped(): readonly string[] {
-    return this.#lanes.filter(({ isRunning }) => !isRunning).map(({ name }) => name);
-  }
-
-  /** How often a runner has ended by itself and was started again. */
-  restarts(): number {
-    return this.#lanes.reduce((sum, { restarts }) => sum + restarts, 0);
+    const { lanes, supervisor, maintain } = this.#options;
+    for (const lane of lanes)
+      this.#lanes = [...this.#lanes, await supervisor.keep(lane.name, () => startLane(lane, this.#options))];
+    await maintain();
+    const maintainAgain = async () => void (await maintain());
+    this.#maintenance = supervisor.repeat("queue maintenance", maintainAgain, { pauseMs: MAINTENANCE_INTERVAL_MS });
   }
 
   /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
@@ -99,118 +93,94 @@ export class JobRunner {
   }
 
   async #close(milliseconds: number): Promise<void> {
-    clearInterval(this.#maintenance);
+    const maintained = this.#maintenance?.close();
     const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
-    await Promise.all(this.#lanes.map((lane) => lane.stop()));
+    await Promise.all(this.#lanes.map((lane) => lane.close()));
     clearTimeout(cancelTimer);
+    await maintained;
   }
 }
 
-/**
- * Runs the jobs of one lane, again if the runner ends. Each runner has a pool of its own: one that ends with an error may keep
- * connections, which the next one would wait for.
- */
-class LaneRunner {
-  readonly #lane: JobLane;
-  readonly #options: Pick<JobRunnerOptions, "url" | "log">;
-  #pool: pg.Pool | null = null;
-  #runner: Runner | null = null;
-  #isRunning = false;
-  #restarts = 0;
-  #failures = 0;
-  #startedAt = 0;
-  #restartTimer: NodeJS.Timeout | undefined;
-  #restarting: Promise<void> | null = null;
-  #isStopping = false;
-
-  constructor(lane: JobLane, options: Pick<JobRunnerOptions, "url" | "log">) {
-    this.#lane = lane;
-    this.#options = options;
-  }
-
-  get name(): string {
-    return this.#lane.name;
-  }
-
-  get isRunning(): boolean {
-    return this.#isRunning;
-  }
-
-  get restarts(): number {
-    return this.#restarts;
-  }
-
-  async start(): Promise<void> {
-    const pool = makePool(this.#options.url, this.#lane.concurrency);
-    const events = new EventEmitter();
-    const stopped = once(events, "stop");
-    try {
-      this.#runner = await this.#run(pool, events);
-    } catch (error) {
-      await pool.end();
-      throw error;
-    }
-    this.#pool = pool;
-    this.#isRunning = true;
-    this.#startedAt = performance.now();
-    const settled = this.#runner.promise.catch(() => {});
-    // Not only the promise, which waits for everything that the runner has opened.
-    void Promise.race([stopped, settled]).then(() => this.#replaceLater(pool));
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    clearTimeout(this.#restartTimer);
-    await this.#restarting;
-    await this.#runner?.stop().catch(() => {});
-    await this.#pool?.end();
-  }
-
-  #run(pgPool: pg.Pool, events: EventEmitter): Promise<Runner> {
-    const { tasks, concurrency, crons = [] } = this.#lane;
-    return run({
-      pgPool,
-      taskList: tasks,
-      concurrency,
-      pollInterval: POLL_INTERVAL_MS,
-      parsedCronItems: parseCronItems([...crons]),
-      noHandleSignals: true,
-      preset: { worker: BATCHED_COMPLETION },
-      logger: new WorkerLogger(workerLogFunction(this.#options.log)),
-      events: events as WorkerEvents,
-    });
-  }
-
-  #replaceLater(pool: pg.Pool): void {
-    if (this.#isStopping) return;
-    this.#isRunning = false;
-    this.#runner = null;
-    this.#pool = null;
+/** Each runner has a pool of its own: one that ends with an error may keep connections, which the next one would wait for. */
+async function startLane(lane: JobLane, options: Pick<JobRunnerOptions, "url" | "log">): Promise<StartedWork> {
+  const pool = makePool(options.url, lane.concurrency);
+  const events = new EventEmitter();
+  const watch = watchProgress(events, lane.concurrency);
+  let runner: Runner;
+  try {
+    runner = await runLane(lane, { pool, events, log: options.log });
+  } catch (error) {
+    watch.close();
     // It waits for the connections that are in use.
     pool.end().catch(() => {});
-    if (performance.now() - this.#startedAt > STEADY_MS) this.#failures = 0;
-    this.#restartLater();
+    throw error;
   }
+  return {
+    // Not only the promise, which waits for everything that the runner has opened.
+    ended: Promise.race([runner.promise, watch.ended]),
+    async stop() {
+      watch.close();
+      await runner.stop().catch(() => {});
+      await pool.end();
+    },
+  };
+}
 
-  #restartLater(): void {
-    if (this.#isStopping) return;
-    this.#failures++;
-    this.#restartTimer = setTimeout(() => {
-      this.#restarting = this.#restart();
-    }, retryDelay(this.#failures));
-    this.#restartTimer.unref();
-  }
+function runLane(
+  { tasks, concurrency, crons = [] }: JobLane,
+  { pool, events, log }: { readonly pool: pg.Pool; readonly events: EventEmitter; readonly log: Logger },
+): Promise<Runner> {
+  return run({
+    pgPool: pool,
+    taskList: tasks,
+    concurrency,
+    pollInterval: POLL_INTERVAL_MS,
+    parsedCronItems: parseCronItems([...crons]),
+    noHandleSignals: true,
+    preset: { worker: BATCHED_COMPLETION },
+    logger: new WorkerLogger(workerLogFunction(log)),
+    events: events as WorkerEvents,
+  });
+}
 
-  async #restart(): Promise<void> {
-    try {
-      await this.start();
-      this.#restarts++;
-    } catch (error) {
-      if (this.#failures === 1)
-        this.#options.log.warn({ err: error, lane: this.name }, "jobs do not run; trying again");
-      this.#restartLater();
-    }
-  }
+type ProgressWatch = { readonly ended: Promise<never>; close(): void };
+
+/** What graphile-worker says when workers end that it does not replace. */
+const END_EVENTS = [
+  "stop",
+  "pool:fatalError",
+  "pool:gracefulShutdown",
+  "pool:forcefulShutdown",
+  "pool:release",
+  "worker:fatalError",
+  "worker:stop",
+];
+
+/**
+ * Rejects when the runner has ended, although it may not say so: a worker that has nothing to do asks for a job every few seconds, and gets an
+ * answer, also that there is none.
+ */
+function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch {
+  const busy = new Set<unknown>();
+  const unanswered = new Map<unknown, number>();
+  const ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => {});
+  let lastAskedAt = performance.now();
+  events.on("worker:getJob:start", ({ worker }) => {
+    lastAskedAt = performance.now();
+    busy.delete(worker);
+    unanswered.set(worker, lastAskedAt);
+  });
+  for (const answer of ["worker:getJob:empty", "worker:getJob:error", "job:start"])
+    events.on(answer, ({ worker }) => unanswered.delete(worker));
+  events.on("job:start", ({ worker }) => busy.add(worker));
+  for (const end of END_EVENTS) events.on(end, () => ended.reject(new Error(`The runner has ended (${end})`)));
+  const timer = setInterval(() => {
+    const oldest = Math.min(...unanswered.values(), busy.size < concurrency ? lastAskedAt : Number.POSITIVE_INFINITY);
+    if (performance.now() - oldest > STUCK_MS)
+      ended.reject(new Error("The workers do not ask for jobs, or get no answer"));
+  }, STUCK_CHECK_MS).unref();
+  return { ended: ended.promise, close: () => clearInterval(timer) };
 }
 
 /** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
@@ -220,6 +190,7 @@ function makePool(url: string, concurrency: number): pg.Pool {
     fallback_application_name: "jobs",
     max: concurrency + 1,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
   });
   const ignore = () => {};
   return pool.on("error", ignore).on("connect", (client) => {

@@ -63,12 +63,8 @@ export class Schedules {
    * it waits for the time of a gateway whose clock was ahead.
    */
   async processLate(): Promise<void> {
-    try {
-      const { rows } = await this.#options.asOwner((client) => client.query<{ now: Date }>(FIND_LATE));
-      if (rows[0]) await processSchedules(this.#options, rows[0].now);
-    } catch {
-      // Tried again seconds later. The job of each minute logs why it fails.
-    }
+    const { rows } = await this.#options.asOwner((client) => client.query<{ now: Date }>(FIND_LATE));
+    if (rows[0]) await processSchedules(this.#options, rows[0].now);
   }
 
   /** The state that all gateways share. */

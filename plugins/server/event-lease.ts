@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import type { WorkReport } from "../../engine/concurrency/supervisor.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Logger } from "../../engine/output/log.ts";
 
@@ -19,6 +20,7 @@ export type EventLeaseOptions = {
   readonly onDoubt: () => void;
   /** Changes may have been committed without an event and so without a number. */
   readonly onMissed: () => void;
+  readonly report: WorkReport;
   readonly renewMs?: number;
   readonly maxWaitMs?: number;
 };
@@ -62,6 +64,8 @@ export class EventLease {
   release(): void {
     this.#holders--;
     if (this.#holders > 0) return;
+    // Without holders nothing is renewed, and so nothing fails.
+    this.#options.report.runs();
     this.#started = null;
     clearTimeout(this.#timer);
   }
@@ -85,7 +89,7 @@ export class EventLease {
   async #renewOrRetry(): Promise<void> {
     const started = this.#started;
     try {
-      const isSure = await this.#renew();
+      const isSure = await this.#options.report.watch(() => this.#renew());
       if (!isSure) this.#options.onDoubt();
       if (started === this.#started) this.#renewAfter(this.#options.renewMs);
     } catch {

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { Supervisor, type WorkReport } from "../../engine/concurrency/supervisor.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { Listener } from "../../engine/pg-client/listen.ts";
@@ -29,6 +30,7 @@ type RowEventHubOptions = {
   readonly listener: Listener;
   readonly readIssuedNumbers: ReadIssuedNumbers;
   readonly leaseQueries: LeaseQueries;
+  readonly supervisor?: Supervisor;
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
@@ -40,16 +42,20 @@ export class RowEventHub {
   readonly #stopHearingOfGaps: () => void;
   readonly #gapDetector: EventGapDetector;
   readonly #lease: EventLease;
+  readonly #report: WorkReport;
   readonly #log: RowEventHubOptions["log"];
   /** Runs one gap check at a time. */
   #queue: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor({ listener, readIssuedNumbers, leaseQueries, log }: RowEventHubOptions) {
+  constructor(options: RowEventHubOptions) {
+    const { listener, readIssuedNumbers, leaseQueries, log, supervisor = new Supervisor({ log }) } = options;
+    this.#report = supervisor.report("events of subscriptions");
     this.#gapDetector = new EventGapDetector(readIssuedNumbers);
     this.#lease = new EventLease({
       queries: leaseQueries,
+      report: this.#report,
       onDoubt: () => this.#bridgeGap(),
       onMissed: () => this.#reportLoss([...this.#topicsOfQueue.keys()]),
     });
@@ -81,6 +87,7 @@ export class RowEventHub {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    this.#report.close();
     this.#stopHearingOfGaps();
     for (const queue of this.#topicsOfQueue.keys()) queue.close();
     this.#listening.then((stopListening) => stopListening()).catch(() => {});

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
 import { type CatalogKeeper, makeCatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
+import { Supervisor } from "../../engine/concurrency/supervisor.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
@@ -65,6 +66,7 @@ export type GraphqlDependencies = {
   /** How many milliseconds the start waits for the first schema before the service starts without it. */
   readonly schemaWaitMs?: number | undefined;
   readonly memory: SocketMemory;
+  readonly supervisor?: Supervisor;
 };
 
 export type GraphqlInterface = {
@@ -218,10 +220,12 @@ function makeSchemaKeeper(
   });
 }
 
-function openRowEvents({ database, listener, log }: GraphqlDependencies): RowEventHub {
+function openRowEvents(dependencies: GraphqlDependencies): RowEventHub {
+  const { database, listener, log, supervisor = new Supervisor({ log }) } = dependencies;
   const asOwner: AsOwner = (work) => database.asOwner(work);
   const leaseQueries = makeLeaseQueries({ asOwner, log });
-  return new RowEventHub({ listener, readIssuedNumbers: makeReadIssuedNumbers(asOwner), leaseQueries, log });
+  const readIssuedNumbers = makeReadIssuedNumbers(asOwner);
+  return new RowEventHub({ listener, readIssuedNumbers, leaseQueries, supervisor, log });
 }
 
 /** How HTTP and sockets prepare an operation, and how they explain its errors. */

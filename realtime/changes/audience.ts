@@ -4,6 +4,7 @@ import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
 import { type RowVisibility, readTableAccess, type TableAccess } from "../../engine/catalog/table-access.ts";
 import type { CatalogTable } from "../../engine/catalog/tables.ts";
 import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
+import type { Supervisor, WorkReport } from "../../engine/concurrency/supervisor.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
 import type { Logger } from "../../engine/output/log.ts";
 import type { ReplicatedRelation } from "../../engine/replication/changes.ts";
@@ -260,6 +261,7 @@ export async function findLapsedSubscribers(
 type PublicationWatchOptions = LapseContext & {
   /** At any time, those who are sent changes, or will be. */
   readonly subscribers: ReadonlySet<ChangeSubscriber>;
+  readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "warn">;
 };
 
@@ -275,18 +277,20 @@ export class PublicationWatch {
   /** Those who subscribed before the last comparison. */
   readonly #watched = new WeakSet<ChangeSubscriber>();
   readonly #compareTogether: (cause: string) => Promise<void>;
+  readonly #report: WorkReport;
   #digest: string | null = null;
   #members: readonly PublicationMember[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PublicationWatchOptions) {
     this.#options = options;
+    this.#report = options.supervisor.report("watch of the publication");
     this.#compareTogether = batchLookups((causes) => this.#compare(causes.includes(AFTER_SCHEMA_CHANGE)));
   }
 
   /** Resolves when later changes of the publication are reported to the subscriber. */
   async begin(subscriber: ChangeSubscriber): Promise<void> {
-    this.#timer ??= setInterval(() => void this.#compareTogether("").catch(() => {}), PUBLICATION_POLL_MS).unref();
+    this.#timer ??= setInterval(() => void this.#compareAgain(), PUBLICATION_POLL_MS).unref();
     await this.#compareTogether("");
     this.#watched.add(subscriber);
   }
@@ -308,6 +312,11 @@ export class PublicationWatch {
 
   close(): void {
     clearInterval(this.#timer);
+    this.#report.close();
+  }
+
+  async #compareAgain(): Promise<void> {
+    await this.#report.watch(() => this.#compareTogether("")).catch(() => {});
   }
 
   async #compare(isSchemaChanged: boolean): Promise<void> {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
+import type { Supervisor } from "../../engine/concurrency/supervisor.ts";
 import type { Lsn } from "../../engine/database/lsn.ts";
 import { unavailable } from "../../engine/errors.ts";
 import type { Logger } from "../../engine/output/log.ts";
@@ -39,6 +40,7 @@ export type FeedDependencies = AudienceDependencies & {
   readonly checkVisibility: CheckRowVisibility;
   readonly filters: Pick<FilterEvaluator, "evaluate">;
   readonly awaitVisible: AwaitVisible;
+  readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "warn" | "error">;
 };
 

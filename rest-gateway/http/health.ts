@@ -31,7 +31,7 @@ export type HealthState = {
   /** How many processes serve, and why there are fewer than configured; null in a single process. */
   workers(): { readonly serving: number; readonly fault: string | null } | null;
   /** The background work that has ended and is being started again. */
-  stoppedJobs(): readonly string[];
+  stoppedWork(): readonly string[];
   /** False as soon as the service is asked to stop. */
   acceptsWork(): boolean;
 };
@@ -69,7 +69,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
         const reason =
           schemaReason(state) ??
           workers?.fault ??
-          stoppedReason(state.stoppedJobs()) ??
+          stoppedReason(state.stoppedWork()) ??
           leftOutReason(leftOut.length) ??
           walArchive?.fault ??
           (backups?.isFailing ? BACKUP_FAILED : null);
@@ -154,7 +154,7 @@ function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise
 
 type HealthDependencies = Pick<
   HealthState,
-  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "walArchive" | "workers" | "stoppedJobs" | "acceptsWork"
+  "schemaFault" | "isSchemaAwaited" | "leftOut" | "backups" | "walArchive" | "workers" | "stoppedWork" | "acceptsWork"
 > & {
   readonly database: Database;
 };

@@ -1,4 +1,5 @@
 import type { PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
+import type { Supervisor } from "../../engine/concurrency/supervisor.ts";
 import type { Config } from "../../engine/config/config.ts";
 import { type Caller, callerKey } from "../../engine/identity/caller.ts";
 import { clientNetwork, clientSite } from "../../engine/limits/ip-address.ts";
@@ -104,17 +105,18 @@ export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitE
 export type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };
 
 type RateLimitsOptions = Pick<RequestLimitOptions, "asOwner" | "log"> & {
+  readonly supervisor: Supervisor;
   readonly config: Config;
   readonly peers: PeerWorkers;
 };
 
 /** The limits of a service, as its settings say. */
 export function openRateLimits(
-  { config, asOwner, peers, log }: RateLimitsOptions,
+  { config, asOwner, peers, supervisor, log }: RateLimitsOptions,
   opened: AsyncDisposableStack,
 ): RateLimits {
   if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
-  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, log });
+  const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, supervisor, log });
   opened.defer(() => limit.close());
   if (config.loadShedding) opened.defer(shedder.start());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };

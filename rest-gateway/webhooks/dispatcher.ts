@@ -1,15 +1,18 @@
-import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
+import { type RepeatedWork, Supervisor } from "../../engine/concurrency/supervisor.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import type { Logger } from "../../engine/output/log.ts";
 import type { Listener } from "../../engine/pg-client/listen.ts";
 import { makeWebhookSender, type WebhookSender } from "./send-delivery.ts";
 import { hasWebhooks, LEASE_MS, type LeasedWebhook, type WebhookBacklog, WebhookStore } from "./webhook-store.ts";
 import { type WebhookCounters, WebhookWorker, type WebhookWorkerOptions } from "./webhook-worker.ts";
 
-type DispatcherOptions = Omit<WebhookWorkerOptions, "store" | "counters" | "send"> & {
+type DispatcherOptions = Omit<WebhookWorkerOptions, "store" | "counters" | "send" | "report"> & {
   readonly asOwner: AsOwner;
   readonly listener: Listener;
   readonly sender: WebhookSender;
+  readonly supervisor?: Supervisor;
+  readonly log: Pick<Logger, "info" | "warn">;
 };
 
 type WebhookDependencies = Omit<DispatcherOptions, "sender" | "config"> & { readonly config: Config };
@@ -38,22 +41,29 @@ export class WebhookDispatcher {
   readonly #options: DispatcherOptions;
   readonly #store: WebhookStore;
   readonly #workers = new Map<string, WebhookWorker>();
-  #timer: NodeJS.Timeout | undefined;
-  #failures = 0;
-  #maintainedAt = -MAINTENANCE_MS;
-  #renewal: Promise<void> | null = null;
-  #isRenewedAgain = false;
+  readonly #supervisor: Supervisor;
+  #renewal: RepeatedWork | null = null;
+  #maintenance: RepeatedWork | null = null;
   #removeListeners: readonly (() => void)[] = [];
   #closing: Promise<void> | null = null;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#store = new WebhookStore(options.asOwner);
+    this.#supervisor = options.supervisor ?? new Supervisor(options);
   }
 
   start(): void {
     const { listener, log } = this.#options;
-    const renew = () => this.#renewSoon();
+    // Of its own: a backlog that cannot be cleaned must not keep changes from being sent.
+    this.#maintenance = this.#supervisor.repeat("webhook maintenance", () => this.#maintain(), {
+      pauseMs: MAINTENANCE_MS,
+    });
+    this.#renewal = this.#supervisor.repeat("webhooks", () => this.#renew(), {
+      pauseMs: RENEWAL_MS,
+      timeoutMs: LEASE_MS,
+    });
+    const renew = () => this.#renewal?.soon();
     this.#removeListeners = [listener.onGap(renew)];
     listener.listen(CHANNEL, renew).then(
       (stop) => {
@@ -63,7 +73,6 @@ export class WebhookDispatcher {
         if (!this.#closing) log.warn({ err: error }, "changes of webhooks are noticed late");
       },
     );
-    this.#renewSoon();
   }
 
   readBacklog(): Promise<WebhookBacklog> {
@@ -78,51 +87,24 @@ export class WebhookDispatcher {
 
   async #close(milliseconds: number): Promise<void> {
     for (const remove of this.#removeListeners) remove();
-    clearTimeout(this.#timer);
-    const renewal = setInterval(() => this.#renewSoon(), RENEWAL_MS);
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(milliseconds)));
-    clearInterval(renewal);
-    await this.#renewal;
-    clearTimeout(this.#timer);
+    await Promise.all([this.#renewal?.close(), this.#maintenance?.close()]);
     // Otherwise the leases expire.
     await this.#store.release(null).catch(() => {});
     await this.#options.sender.close();
   }
 
-  #renewSoon(): void {
-    if (this.#renewal) {
-      this.#isRenewedAgain = true;
-      return;
-    }
-    clearTimeout(this.#timer);
-    this.#isRenewedAgain = false;
-    this.#renewal = this.#renew().finally(() => {
-      this.#renewal = null;
-      if (this.#isRenewedAgain) this.#renewSoon();
-    });
+  /** Resolves with the pause until the next renewal. */
+  async #renew(): Promise<number> {
+    const leaseEnds = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
+    const { enabled, webhooks } = await this.#store.lease();
+    this.#assign(webhooks, leaseEnds);
+    // While it closes, its workers need their leases.
+    return enabled === 0 && !this.#closing ? IDLE_MS : RENEWAL_MS;
   }
 
-  async #renew(): Promise<void> {
-    let pauseMs = RENEWAL_MS;
-    try {
-      await this.#maintain();
-      const leaseEnds = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
-      const { enabled, webhooks } = await this.#store.lease();
-      this.#failures = 0;
-      this.#assign(webhooks, leaseEnds);
-      if (enabled === 0) pauseMs = IDLE_MS;
-    } catch (error) {
-      this.#failures++;
-      if (this.#failures === 1) this.#options.log.warn({ err: error }, "webhooks cannot be leased; trying again");
-      pauseMs = retryDelay(this.#failures);
-    }
-    if (!this.#closing) this.#timer = setTimeout(() => this.#renewSoon(), pauseMs).unref();
-  }
-
-  async #maintain(): Promise<void> {
-    if (performance.now() < this.#maintainedAt + MAINTENANCE_MS) return;
+  async #maintain(): Promise<undefined> {
     await this.#store.maintain();
-    this.#maintainedAt = performance.now();
   }
 
   #assign(webhooks: readonly LeasedWebhook[], leaseEnds: number): void {
@@ -139,16 +121,19 @@ export class WebhookDispatcher {
 
   /** A changed webhook begins again, with its new settings, when the requests with the former ones are finished. */
   #begin(id: string, webhook: LeasedWebhook, leaseEnds: number): void {
+    const report = this.#supervisor.report("webhook deliveries");
     const worker = new WebhookWorker(webhook, leaseEnds, {
       ...this.#options,
+      report,
       send: this.#options.sender.send,
       store: this.#store,
       counters: this.counters,
     });
     this.#workers.set(id, worker);
     void worker.finished.then(() => {
+      report.close();
       this.#workers.delete(id);
-      if (!this.#closing) this.#renewSoon();
+      if (!this.#closing) this.#renewal?.soon();
     });
   }
 }

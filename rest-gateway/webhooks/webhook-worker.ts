@@ -1,5 +1,5 @@
 import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
-import { retryDelay } from "../../engine/concurrency/retry-delay.ts";
+import type { WorkReport } from "../../engine/concurrency/supervisor.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Database } from "../../engine/database/database.ts";
 import type { Logger } from "../../engine/output/log.ts";
@@ -19,6 +19,7 @@ export type WebhookWorkerOptions = {
   readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
   readonly config: Pick<Config, "usersAccess" | "appSettings">;
   readonly counters: WebhookCounters;
+  readonly report: WorkReport;
   readonly log: Pick<Logger, "warn">;
 };
 
@@ -74,7 +75,6 @@ export class WebhookWorker {
   #pausedUntil = 0;
   #sending = 0;
   #contentFailures = 0;
-  #storeFailures = 0;
   #leaseTimer: NodeJS.Timeout | undefined;
   #isLeaseLost = false;
   #disabling: Promise<void> | null = null;
@@ -119,16 +119,10 @@ export class WebhookWorker {
         // A pause may have ended.
         this.#sendNext();
         if (this.#mayRead()) await this.#readPage();
-        this.#storeFailures = 0;
+        this.#options.report.runs();
         await this.#sleep(this.#pauseMs());
       } catch (error) {
-        this.#storeFailures++;
-        if (this.#storeFailures === 1)
-          this.#options.log.warn(
-            { err: error, webhook: this.webhook.name },
-            "webhook deliveries cannot be read or stored",
-          );
-        await this.#sleep(retryDelay(this.#storeFailures));
+        await this.#sleep(this.#options.report.fails(error));
       }
     }
   }

@@ -240,7 +240,7 @@ describe("on NOTIFY", () => {
     await say("pgrst.db_max_rows", "5");
     await expect(keeper.reload()).rejects.toThrow("cannot be read");
     await until(() => attempts >= 3);
-    expect(logged.filter((line) => line.includes("could not be applied"))).toHaveLength(1);
+    expect(logged.filter((line) => line.includes("background work does not run"))).toHaveLength(1);
   });
 
   test("partially applied settings are applied again, even if they are by then those in effect", async () => {

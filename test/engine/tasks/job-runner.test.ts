@@ -1,5 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
+import { Supervisor } from "../../../engine/concurrency/supervisor.ts";
 import { readConfig } from "../../../engine/config/config.ts";
 import { makeLogger } from "../../../engine/output/log.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
@@ -67,22 +68,25 @@ test.each(Object.keys(FAULTS))("when %s while a task ends, the queue goes on aft
     },
     second: () => void done.push("second"),
   };
+  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+  const supervisor = new Supervisor({ log });
   const runner = await startJobRunner({
+    supervisor,
     url: database.ownerUrl,
     lanes: [{ name: "callers", tasks, concurrency: 2 }],
     maintain: async () => {},
     cancelRunning: async () => {},
-    log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),
+    log,
   });
   try {
-    expect(runner.stopped()).toEqual([]);
+    expect(supervisor.stopped()).toEqual([]);
     await queue("first");
     await until(() => done.includes("first"));
-    if (fault === "connections are refused") await until(() => runner.stopped().includes("callers"));
+    if (fault === "connections are refused") await until(() => supervisor.stopped().includes("callers"));
     for (const { repair } of steps) await server.query(repair);
     await queue("second");
     await until(() => done.includes("second"));
-    expect(runner.stopped()).toEqual([]);
+    expect(supervisor.stopped()).toEqual([]);
   } finally {
     await runner.close(0);
     await server.end();
@@ -90,31 +94,39 @@ test.each(Object.keys(FAULTS))("when %s while a task ends, the queue goes on aft
   }
 });
 
-test("a runner whose tasks cannot be completed, because a statement fails, is started again", async () => {
-  const database = await cloneDatabase("content");
-  const done: string[] = [];
-  const query = (text: string) => withClient(database.ownerUrl, (client) => client.query(text));
-  const tasks = { first: () => void done.push("first"), second: () => void done.push("second") };
-  const runner = await startJobRunner({
-    url: database.ownerUrl,
-    lanes: [{ name: "callers", tasks, concurrency: 2 }],
-    maintain: async () => {},
-    cancelRunning: async () => {},
-    log: makeLogger(readConfig({ LOG_LEVEL: "silent" }).config),
-  });
-  try {
-    await query(`
+const REFUSALS = { "connections are exhausted": "53300", "of a deadlock": "40P01", "it takes too long": "57014" };
+
+test.each(Object.entries(REFUSALS))(
+  "a runner whose tasks cannot be completed, because %s, is started again",
+  async (_why, code) => {
+    const database = await cloneDatabase("content");
+    const done: string[] = [];
+    const query = (text: string) => withClient(database.ownerUrl, (client) => client.query(text));
+    const tasks = { first: () => void done.push("first"), second: () => void done.push("second") };
+    const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+    const supervisor = new Supervisor({ log });
+    const runner = await startJobRunner({
+      supervisor,
+      url: database.ownerUrl,
+      lanes: [{ name: "callers", tasks, concurrency: 2 }],
+      maintain: async () => {},
+      cancelRunning: async () => {},
+      log,
+    });
+    try {
+      await query(`
       create function public.refuse() returns trigger language plpgsql as $$
-        begin raise 'too many connections' using errcode = '53300'; end
+        begin raise 'too many connections' using errcode = '${code}'; end
       $$;
       create trigger refuse before delete on graphile_worker._private_jobs execute function public.refuse()`);
-    await query("select graphile_worker.add_job('first')");
-    await until(() => runner.restarts() > 0);
-    await query("drop function public.refuse cascade");
-    await query("select graphile_worker.add_job('second')");
-    await until(() => done.includes("second"));
-  } finally {
-    await runner.close(0);
-    await database.drop();
-  }
-});
+      await query("select graphile_worker.add_job('first')");
+      await until(() => supervisor.restarts().callers! > 0);
+      await query("drop function public.refuse cascade");
+      await query("select graphile_worker.add_job('second')");
+      await until(() => done.includes("second"));
+    } finally {
+      await runner.close(0);
+      await database.drop();
+    }
+  },
+);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Supervisor } from "../../../engine/concurrency/supervisor.ts";
 import type { AsOwner } from "../../../engine/database/owner-pool.ts";
 import {
   EventLease,
@@ -27,7 +28,8 @@ describe("the lease of events", () => {
     };
     const onDoubt = () => void result.push("doubt");
     const onMissed = () => void result.push("missed");
-    const lease = new EventLease({ queries: ask, onDoubt, onMissed, renewMs: 5, maxWaitMs: 50 });
+    const report = new Supervisor({ log: { info() {}, warn() {} } }).report("events");
+    const lease = new EventLease({ queries: ask, report, onDoubt, onMissed, renewMs: 5, maxWaitMs: 50 });
     return { lease, told: result, heard: (what: string) => expect.poll(() => result).toContain(what) };
   }
 

@@ -1,6 +1,7 @@
 import { Duplex } from "node:stream";
 import type pg from "pg";
 import { keepCatalog } from "../../../engine/catalog/catalog-keeper.ts";
+import { Supervisor } from "../../../engine/concurrency/supervisor.ts";
 import type { Lsn } from "../../../engine/database/lsn.ts";
 import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../engine/replication/changes.ts";
 import type { HistoryPosition } from "../../../engine/replication/stream-history.ts";
@@ -92,6 +93,7 @@ export async function servicesWith(
   { owner, awaitVisible = async () => {} }: { owner: pg.Client; awaitVisible?: AwaitVisible },
 ): Promise<FeedDependencies> {
   const asOwner: Parameters<typeof makePublication>[0] = (work) => work(owner);
+  const supervisor = new Supervisor({ log: { info() {}, warn() {} } });
   const catalog = await keepCatalog({
     schemas: ["public"],
     extraSearchPath: [],
@@ -112,6 +114,7 @@ export async function servicesWith(
     checkVisibility: async (_viewer, _table, images) => images.map(() => true),
     filters: { evaluate: () => new Map() },
     awaitVisible,
+    supervisor,
     log,
   };
 }

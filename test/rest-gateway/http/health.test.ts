@@ -13,7 +13,7 @@ const WELL: HealthState = {
   backups: () => null,
   walArchive: () => null,
   workers: () => null,
-  stoppedJobs: () => [],
+  stoppedWork: () => [],
   acceptsWork: () => true,
 };
 
@@ -90,7 +90,7 @@ test("a schema that is still being built is degraded, and the service stays read
 });
 
 test("background work that has ended is reported as degraded, with its name", async () => {
-  const { GET } = healthRoutes({ ...WELL, stoppedJobs: () => ["tasks of callers"] })["/health"]!;
+  const { GET } = healthRoutes({ ...WELL, stoppedWork: () => ["tasks of callers"] })["/health"]!;
   const { status, body } = await GET!({} as GatewayRequest);
   expect([status, String(body)]).toEqual([200, expect.stringContaining("degraded")]);
   expect(String(body)).toContain("tasks of callers");
