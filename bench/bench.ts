@@ -6,6 +6,7 @@ import { EXIT_FAILURE, EXIT_USAGE } from "../cli/command.ts";
 import { SCHEMAS } from "./catalogue/schemas.ts";
 import { benchmarkChart } from "./chart.ts";
 import { KINDS } from "./failover/kinds.ts";
+import { FAULTS } from "./faults/kinds.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import { type BenchRecord, benchmarksPage } from "./page.ts";
 
@@ -45,10 +46,12 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   catalogue: () => import("./catalogue.ts"),
   hostile: () => import("./hostile.ts"),
   failover: () => import("./failover.ts"),
+  faults: () => import("./faults.ts"),
   webhooks: () => import("./webhooks.ts"),
   archives: () => import("./archives.ts"),
 };
 
+const SOAK_PARTS = { half: true, snapshots: true };
 const ARCHIVE_PARTS = { schemas: true, speed: true };
 
 /** The comparisons. The others take long, and run only by name. */
@@ -65,7 +68,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   batch: inserts in a batch beside the same as single requests
   pool: short reads beside many connections, slow statements and a locked table
   cores: one row by key with all workers and with one process, with few, many and idle connections
-  soak [--minutes 5]: mixed load on all interfaces; reports growth of memory
+  soak [--minutes 5] [--only half|snapshots]…: mixed load on all interfaces; reports growth of memory, at half the load, and by objects
   webhooks [--seconds 5]: a backlog of 200,000 events, and 10,000 a second; fails if a receiver gets a key's events out of order
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
@@ -74,7 +77,9 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost
-    kinds: ${Object.keys(KINDS).join(", ")}`;
+    kinds: ${Object.keys(KINDS).join(", ")}
+  faults [--rounds 5] [--only FAULT]…: kills and other faults under load; fails if anything is lost, doubled, or still broken after a minute
+    faults: ${Object.keys(FAULTS).join(", ")}`;
 
 const { values, positionals } = readWords();
 if (values.help) {
@@ -87,7 +92,13 @@ if (positionals.includes("chart")) {
 }
 const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
-const PARTS: Readonly<Record<string, object>> = { catalogue: SCHEMAS, failover: KINDS, archives: ARCHIVE_PARTS };
+const PARTS: Readonly<Record<string, object>> = {
+  catalogue: SCHEMAS,
+  failover: KINDS,
+  faults: FAULTS,
+  soak: SOAK_PARTS,
+  archives: ARCHIVE_PARTS,
+};
 const parts = positionals.map((name) => PARTS[name]).find((named) => named !== undefined) ?? ATTACKS;
 const unknownParts = values.only.filter((name) => !Object.hasOwn(parts, name));
 if (unknownParts.length > 0) refuse(`--only does not know ${unknownParts.join(", ")}`);

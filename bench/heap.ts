@@ -7,14 +7,31 @@ export type Heap = AsyncDisposable & {
   used(): Promise<number>;
   /** Runs there, as if it were typed into the debugger. */
   evaluate(expression: string): Promise<void>;
+  /** What the process says of its memory. */
+  memory(): Promise<ProcessMemory>;
+  /** The objects on the heap, by the names of their constructors. Taking the snapshot makes the process larger. */
+  objects(): Promise<HeapObjects>;
+};
+
+/** In bytes. The resident memory has the parts, and what the allocators keep of what was freed. */
+export type ProcessMemory = Readonly<Record<"rss" | "heapTotal" | "heapUsed" | "external" | "arrayBuffers", number>>;
+
+export type HeapObjects = ReadonlyMap<string, { readonly count: number; readonly bytes: number }>;
+
+type HeapSnapshot = {
+  readonly snapshot: { readonly meta: { readonly node_fields: string[]; readonly node_types: [string[]] } };
+  readonly nodes: readonly number[];
+  readonly strings: readonly string[];
 };
 
 export async function openHeap(inspectorUrl: string): Promise<Heap> {
-  const socket = new WebSocket(inspectorUrl, { perMessageDeflate: false });
+  const socket = new WebSocket(inspectorUrl, { perMessageDeflate: false, maxPayload: 0 });
+  let chunks: string[] = [];
   await once(socket, "open");
   const waiting = new Map<number, PromiseWithResolvers<object>>();
   socket.on("message", (data) => {
-    const { id, result, error } = JSON.parse(String(data));
+    const { id, result, error, method, params } = JSON.parse(String(data));
+    if (method === "HeapProfiler.addHeapSnapshotChunk") chunks.push(params.chunk);
     const asked = waiting.get(id);
     waiting.delete(id);
     if (error) asked?.reject(new Error(error.message));
@@ -40,11 +57,41 @@ export async function openHeap(inspectorUrl: string): Promise<Heap> {
     async evaluate(expression) {
       await ask("Runtime.evaluate", { expression });
     },
+    async memory() {
+      const params = { expression: "process.memoryUsage()", returnByValue: true };
+      const { result } = (await ask("Runtime.evaluate", params)) as { result: { value: ProcessMemory } };
+      return result.value;
+    },
+    async objects() {
+      chunks = [];
+      await ask("HeapProfiler.takeHeapSnapshot", { reportProgress: false });
+      return countObjects(JSON.parse(chunks.join("")) as HeapSnapshot);
+    },
     async [Symbol.asyncDispose]() {
       socket.close();
       if (socket.readyState !== WebSocket.CLOSED) await once(socket, "close");
     },
   };
+}
+
+function countObjects({ snapshot, nodes, strings }: HeapSnapshot): HeapObjects {
+  const { node_fields: fields, node_types: types } = snapshot.meta;
+  const [type, name, size] = ["type", "name", "self_size"].map((field) => fields.indexOf(field)) as [
+    number,
+    number,
+    number,
+  ];
+  const objects = new Map<string, { count: number; bytes: number }>();
+  for (let at = 0; at < nodes.length; at += fields.length) {
+    const kind = types[0][nodes[at + type]!]!;
+    // The name of a string is the string itself.
+    const label = kind.includes("string") ? kind : `${kind} ${strings[nodes[at + name]!]!.slice(0, 60)}`;
+    const counted = objects.get(label) ?? { count: 0, bytes: 0 };
+    counted.count++;
+    counted.bytes += nodes[at + size]!;
+    objects.set(label, counted);
+  }
+  return objects;
 }
 
 /** The address of the inspector of a process that was started with `--inspect=127.0.0.1:<port>`. */

@@ -11,6 +11,9 @@ const LOOK_MS = 50;
 
 export type Gateway = AsyncDisposable & {
   readonly url: string;
+  readonly pid: number;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<unknown>;
   /** Null while it runs. */
   exitCode(): number | null;
   stop(): Promise<void>;
@@ -48,5 +51,5 @@ export async function startGateway(
     child.kill("SIGTERM");
     if (child.exitCode === null && child.signalCode === null) await ended;
   };
-  return { url, exitCode: () => child.exitCode, stop, [Symbol.asyncDispose]: stop };
+  return { url, pid: child.pid!, ended, exitCode: () => child.exitCode, stop, [Symbol.asyncDispose]: stop };
 }

@@ -5,8 +5,7 @@ import { startProgram } from "../comparison/program.ts";
 import { JWT_SECRET, signClaims } from "../comparison/sign-claims.ts";
 import { freePort } from "../free-port.ts";
 import { startContent } from "../graphql/content.ts";
-import { findInspector, type Heap, openHeap } from "../heap.ts";
-import { residentMebibytes } from "../resident-memory.ts";
+import { findInspector, type Heap, type HeapObjects, openHeap, type ProcessMemory } from "../heap.ts";
 import { lineThrough } from "../slope.ts";
 import { ACTIVITIES, type Activity, type Client } from "./activities.ts";
 
@@ -16,6 +15,7 @@ const SAMPLES = 60;
 const SHORTEST_PAUSE_MS = 500;
 /** Of the samples; while caches fill and code is compiled, memory grows. */
 const WARM_UP = 1 / 3;
+const MAX_GROWN = 25;
 const PASSWORD = "Tangerine-Boat-7";
 
 export type Sample = {
@@ -23,7 +23,7 @@ export type Sample = {
   /** Activities done so far. */
   readonly done: number;
   readonly heapBytes: number;
-  readonly residentMebibytes: number | null;
+  readonly memory: ProcessMemory;
   readonly openFiles: number | null;
   readonly sessions: number;
 };
@@ -38,12 +38,24 @@ export type Course = {
   readonly bytesPerActivity: number;
   /** Two standard errors of that: with so much less it would be as likely as one in forty. */
   readonly bytesPerActivityError: number;
+  /** What there is more of at the end than after the warm-up, the largest first; empty without snapshots. */
+  readonly grown: readonly GrownObjects[];
+};
+
+export type GrownObjects = { readonly name: string; readonly count: number; readonly bytes: number };
+
+export type SoakOptions = {
+  /** At least so many activities. */
+  readonly activities?: number;
+  /** The part of the time in which each client is busy. */
+  readonly load?: number;
+  /** Compares snapshots of the heap, which take memory themselves. */
+  readonly hasSnapshots?: boolean;
 };
 
 export type Soak = AsyncDisposable & {
   readonly heap: Heap;
-  /** So long, and at least so many activities. */
-  run(seconds: number, activities?: number): Promise<Course>;
+  run(seconds: number, options?: SoakOptions): Promise<Course>;
 };
 
 /** The service on a cluster of its own, with clients who do all that clients do. */
@@ -73,7 +85,7 @@ export async function openSoak(): Promise<Soak> {
   const client = await signUp(program.base.origin);
   const look = async (): Promise<Omit<Sample, "seconds" | "done">> => ({
     heapBytes: await heap.used(),
-    residentMebibytes: await residentMebibytes(program.pid),
+    memory: await heap.memory(),
     openFiles: (await readdir(`/proc/${program.pid}/fd`).catch(() => null))?.length ?? null,
     sessions: (await scratch.execute("select count(*)::int as count from pg_stat_activity where datname is not null"))
       .rows[0].count,
@@ -81,15 +93,16 @@ export async function openSoak(): Promise<Soak> {
   const everything = opened.move();
   return {
     heap,
-    run: (seconds, activities = 0) => soak(client, look, { seconds, activities }),
+    run: (seconds, options = {}) => soak(client, { look, heap }, seconds, options),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   };
 }
 
 async function soak(
   client: Client,
-  look: () => Promise<Omit<Sample, "seconds" | "done">>,
-  { seconds, activities }: { readonly seconds: number; readonly activities: number },
+  { look, heap }: { readonly look: () => Promise<Omit<Sample, "seconds" | "done">>; readonly heap: Heap },
+  seconds: number,
+  { activities = 0, load = 1, hasSnapshots = false }: SoakOptions,
 ): Promise<Course> {
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1000;
@@ -99,6 +112,7 @@ async function soak(
   const work = async (offset: number) => {
     for (let turn = offset; isOn; turn++) {
       const activity = TURNS[turn % TURNS.length]!;
+      const begunAt = performance.now();
       try {
         await activity.run(client);
       } catch (error) {
@@ -106,16 +120,20 @@ async function soak(
         failures[failure] = (failures[failure] ?? 0) + 1;
       }
       done++;
+      if (load < 1) await sleep((performance.now() - begunAt) * (1 / load - 1));
     }
   };
   const working = Array.from({ length: CLIENTS }, (_, index) => work(Math.floor((index * TURNS.length) / CLIENTS)));
   const samples: Sample[] = [];
+  let before: HeapObjects | null = null;
   while (elapsed() < seconds || done < activities) {
     await sleep(Math.max(SHORTEST_PAUSE_MS, (seconds * 1000) / SAMPLES));
     samples.push({ ...(await look()), seconds: elapsed(), done });
+    if (hasSnapshots && elapsed() >= seconds * WARM_UP) before ??= await heap.objects();
   }
   isOn = false;
   await Promise.all(working);
+  const grown = before ? grownObjects(before, await heap.objects()) : [];
   const warm = samples.slice(Math.floor(samples.length * WARM_UP));
   const perSecond = lineThrough(warm.map(({ seconds: x, heapBytes: y }) => ({ x, y })));
   const perActivity = lineThrough(warm.map(({ done: x, heapBytes: y }) => ({ x, y })));
@@ -126,7 +144,19 @@ async function soak(
     mebibytesPerHour: (perSecond.slope * 3600) / 2 ** 20,
     bytesPerActivity: perActivity.slope,
     bytesPerActivityError: 2 * perActivity.error,
+    grown,
   };
+}
+
+function grownObjects(before: HeapObjects, after: HeapObjects): GrownObjects[] {
+  return [...after]
+    .map(([name, { count, bytes }]) => {
+      const earlier = before.get(name);
+      return { name, count: count - (earlier?.count ?? 0), bytes: bytes - (earlier?.bytes ?? 0) };
+    })
+    .filter(({ bytes }) => bytes > 0)
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .slice(0, MAX_GROWN);
 }
 
 /** Each activity as often as its share says, spread out. */

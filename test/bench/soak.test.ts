@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => soak[Symbol.asyncDispose]());
 
 test("no request fails and no resource grows under mixed load, and a leak would be detected", async () => {
-  const course = await soak.run(15, ACTIVITIES);
+  const course = await soak.run(15, { activities: ACTIVITIES });
   console.log(
     `${course.done} activities, ${course.bytesPerActivity.toFixed(0)} ± ${course.bytesPerActivityError.toFixed(0)} bytes each`,
   );
@@ -31,6 +31,6 @@ test("no request fails and no resource grows under mixed load, and a leak would 
     process.getBuiltinModule("node:diagnostics_channel").subscribe("http.server.request.start", ({ request }) => {
       leaked.push(new Array(${LEAK_BYTES / 8}).fill(request.url));
     })`);
-  const leaking = await soak.run(5, 300);
+  const leaking = await soak.run(5, { activities: 300 });
   expect(leaking.bytesPerActivity).toBeGreaterThan(MOST_BYTES);
 });

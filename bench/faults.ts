@@ -1,0 +1,152 @@
+// Everything that may break is broken again and again under load: nothing acknowledged may be lost, and nothing may stay broken.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Bench } from "./bench.ts";
+import { type Findings, findingsOf } from "./failover/findings.ts";
+import { startTraffic, type Traffic } from "./failover/traffic.ts";
+import { brokenParts, readHealth } from "./faults/checks.ts";
+import { FAULTS, type FaultKind, type FaultName } from "./faults/kinds.ts";
+import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
+
+/** All must work, and `/health` must say so, this long after a fault. */
+const PATIENCE_MS = 60_000;
+const LOOK_MS = 100;
+/** As the service knows it at once when the database is away, and soon when work has ended. */
+const LABEL = "load";
+
+export type FaultOutcome = {
+  readonly fault: string;
+  readonly isKill: boolean;
+  readonly recoveryMs: number;
+  /** What did not work, or that `/health` was not `ok`, after a minute. */
+  readonly stillBroken: readonly string[];
+  /** Reports of `ok` while something did not work for seconds. */
+  readonly untrue: readonly string[];
+};
+
+export type FaultRun = {
+  readonly outcomes: readonly FaultOutcome[];
+  readonly findings: Findings;
+  /** Acknowledged rows that no webhook was sent. */
+  readonly undelivered: number;
+};
+
+export const bench: Bench = async ({ rounds, only, print }) => {
+  const chosen = (Object.keys(FAULTS) as FaultName[]).filter((name) => only.length === 0 || only.includes(name));
+  const names = Array.from({ length: rounds }, () =>
+    shuffled(chosen.flatMap((name) => Array.from({ length: FAULTS[name].times }, () => name))),
+  ).flat();
+  print(`faults: ${names.length} faults under load, two workers`);
+  const run = await runFaults(names, print);
+  for (const line of describe(run)) print(line);
+  return { ...run, isMissed: !isFaultless(run) };
+};
+
+/** The faults one after the other, each when all works again. */
+export async function runFaults(names: readonly FaultName[], print: (line: string) => void): Promise<FaultRun> {
+  await using system = await startFaultySystem({ WEB_CONCURRENCY: "2" });
+  const traffic = await startTraffic(system.url, LABEL);
+  try {
+    await recovered(system, traffic);
+    const outcomes: FaultOutcome[] = [];
+    for (const name of names) {
+      const outcome = await breakOnce(system, traffic, name);
+      outcomes.push(outcome);
+      const broken = [...outcome.stillBroken, ...outcome.untrue];
+      if (broken.length > 0) print(`  ${name}: ${broken.join("; ")}`);
+    }
+    await traffic.quiet();
+    return { outcomes, ...(await compare(system, traffic)) };
+  } finally {
+    await traffic.close();
+  }
+}
+
+async function breakOnce(system: FaultySystem, traffic: Traffic, name: FaultName): Promise<FaultOutcome> {
+  const kind: FaultKind = FAULTS[name];
+  await kind.run(system);
+  const { milliseconds, stillBroken, untrue } = await recovered(system, traffic);
+  return { fault: name, isKill: kind.isKill, recoveryMs: milliseconds, stillBroken, untrue };
+}
+
+/** Waits until all works and `/health` says so. */
+async function recovered(system: FaultySystem, traffic: Traffic) {
+  const begin = performance.now();
+  const untrue: string[] = [];
+  for (;;) {
+    const before = await readHealth(system);
+    const broken = await brokenParts(system, traffic);
+    const after = await readHealth(system);
+    const milliseconds = performance.now() - begin;
+    const isReportedOk = [...before, ...after].every((report) => report === "ok");
+    if (broken.length === 0 && isReportedOk) return { milliseconds, stillBroken: [], untrue };
+    if (broken.length > 0 && isReportedOk) untrue.push(`ok without ${broken.join(", ")}`);
+    if (milliseconds > PATIENCE_MS) return { milliseconds, stillBroken: [...broken, ...after], untrue };
+    await sleep(LOOK_MS);
+  }
+}
+
+/** What was acknowledged, and what each subscriber and the webhook were sent, with the table. */
+async function compare(system: FaultySystem, traffic: Traffic): Promise<Pick<FaultRun, "findings" | "undelivered">> {
+  const { rows } = await system.execute(
+    `select number, count(*)::int as count from marks where note = '${LABEL}' and number < 0 = false group by number`,
+  );
+  const numbers = new Set(traffic.requests.map(({ number }) => number));
+  const stored = new Map<number, number>(
+    rows
+      .map(({ number, count }): [number, number] => [Number(number), count])
+      .filter(([number]) => numbers.has(number)),
+  );
+  const end = performance.now() + PATIENCE_MS;
+  const missing = () => [...stored.keys()].filter((number) => !system.delivered.has(number));
+  while (missing().length > 0 && performance.now() < end) await sleep(LOOK_MS);
+  return { findings: findingsOf(withoutChecks(traffic, numbers), stored, []), undelivered: missing().length };
+}
+
+/** The rows of the checks are not among the requests. */
+function withoutChecks(traffic: Traffic, numbers: ReadonlySet<number>): Traffic {
+  const subscribers = traffic.subscribers.map((subscriber) => ({
+    ...subscriber,
+    received: new Map([...subscriber.received].filter(([number]) => numbers.has(number))),
+  }));
+  return { ...traffic, subscribers };
+}
+
+export function isFaultless({ outcomes, findings, undelivered }: FaultRun): boolean {
+  const { lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented } = findings;
+  const counts = [lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented, undelivered];
+  return (
+    counts.every((count) => count === 0) &&
+    outcomes.every(({ stillBroken, untrue }) => stillBroken.length === 0 && untrue.length === 0)
+  );
+}
+
+export function describe({ outcomes, findings, undelivered }: FaultRun): string[] {
+  const byName = Map.groupBy(outcomes, ({ fault }) => fault);
+  const seconds = (milliseconds: number) => `${(milliseconds / 1_000).toFixed(1)} s`;
+  const kills = outcomes.filter(({ isKill }) => isKill).length;
+  return [
+    "| fault | times | all works again, median / worst | still broken after a minute | `ok` while broken |",
+    "| --- | --- | --- | --- | --- |",
+    ...[...byName].map(([name, each]) => {
+      const times = each.map(({ recoveryMs }) => recoveryMs).toSorted((a, b) => a - b);
+      const broken = each.filter(({ stillBroken }) => stillBroken.length > 0).length;
+      const untrue = each.filter((outcome) => outcome.untrue.length > 0).length;
+      const spread = `${seconds(times[Math.floor(times.length / 2)]!)} / ${seconds(times.at(-1)!)}`;
+      return `| ${name} | ${each.length} | ${spread} | ${broken} | ${untrue} |`;
+    }),
+    `${kills} kills and ${outcomes.length - kills} other faults; ${findings.acknowledged} acknowledged writes`,
+    `lost ${findings.lost}, doubled ${findings.duplicates}, refused and written ${findings.refusedAndWritten}, without an answer ${findings.hanging}`,
+    `changes received ${findings.received}, twice ${findings.repeated}, not committed ${findings.invented}, missed without notice ${findings.missedSilently}, missed with notice ${findings.missedAndTold} (${findings.gapsTold} notices)`,
+    `changes that no webhook was sent ${undelivered}`,
+    ...Object.entries(findings.failures).map(([failure, times]) => `  ${times} x ${failure}`),
+    ...findings.details.map((detail) => `  ${detail}`),
+  ];
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

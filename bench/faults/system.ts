@@ -1,0 +1,149 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { type Cluster, startCluster } from "../../engine/embedded/cluster.ts";
+import { runMigrations } from "../../engine/migrate/migrate.ts";
+import { type Gateway, startGateway } from "../failover/gateway.ts";
+import { MARKS } from "../failover/traffic.ts";
+import { freePort } from "../free-port.ts";
+
+/** A cluster and a service that may be broken, and a receiver of webhooks. */
+export type FaultySystem = AsyncDisposable & {
+  /** It stays the same when the service is started again. */
+  readonly url: string;
+  /** The numbers of the rows that the receiver of webhooks was sent, with how often. */
+  readonly delivered: ReadonlyMap<number, number>;
+  readonly logFile: string;
+  /** Runs SQL as the superuser, who may log in while others cannot. */
+  execute(sql: string): Promise<pg.QueryResult>;
+  connect(): Promise<pg.Client>;
+  startPostgres(): Promise<void>;
+  /** Resolves when the server has ended. */
+  signalPostgres(signal: NodeJS.Signals): Promise<void>;
+  postmaster(): Promise<number>;
+  service(): number;
+  startService(): Promise<void>;
+  /** Resolves when it has ended. */
+  killService(): Promise<void>;
+};
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Few, so that they can be exhausted. */
+const SETTINGS = {
+  max_connections: "60",
+  superuser_reserved_connections: "3",
+  max_slot_wal_keep_size: "1GB",
+  fsync: "on",
+};
+
+const TABLES = `${MARKS};
+  grant select on public.marks to service_role;
+  grant insert (number, note) on public.marks to service_role;
+  create function public.mark(number bigint) returns void language sql as
+    $$ insert into public.marks (number, note) values (number, 'by the queue') $$;
+  grant execute on function public.mark to service_role`;
+
+export async function startFaultySystem(environment: Readonly<Record<string, string>>): Promise<FaultySystem> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), "content-service-faults-"));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  let cluster: Cluster;
+  const startPostgres = async () => {
+    cluster = await startCluster({ dataDir: folder, port: null, settings: SETTINGS, tell: () => {} });
+  };
+  await startPostgres();
+  opened.defer(() => cluster.stop());
+  const urlOf = (database: string) => cluster.url("postgres", database);
+  await withDatabase(urlOf("postgres"), "create database content");
+  const migrated = { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") };
+  await runMigrations({ name: "migrate" }, migrated);
+  const execute = (sql: string) => withDatabase(urlOf("content"), sql);
+  // The migrations publish no tables.
+  await execute(TABLES);
+  const receiver = opened.use(await startReceiver());
+  await execute(
+    `insert into api.webhooks (name, table_name, events, url, role, max_attempts)
+     values ('marks', 'public.marks', '{INSERT}', '${receiver.url}', 'service_role', 100)`,
+  );
+  const logFile = join(folder, "service.log");
+  const port = await freePort();
+  let gateway: Gateway;
+  const startService = async () => {
+    gateway = await startGateway(
+      {
+        DATABASE_URL: cluster.url("authenticator", "content"),
+        OWNER_DATABASE_URL: urlOf("content"),
+        WEBHOOK_NETWORK: "loopback",
+        DB_ACQUIRE_TIMEOUT_SECONDS: "5",
+        ...environment,
+      },
+      port,
+      logFile,
+    );
+  };
+  await startService();
+  opened.defer(() => gateway.stop());
+  const everything = opened.move();
+  const postmaster = async () => Number.parseInt(await readFile(join(folder, "postgres/postmaster.pid"), "utf8"), 10);
+  return {
+    url: gateway!.url,
+    delivered: receiver.delivered,
+    logFile,
+    execute,
+    connect: () => connectTo(urlOf("content")),
+    startPostgres,
+    async signalPostgres(signal) {
+      process.kill(await postmaster(), signal);
+      await cluster.ended;
+    },
+    postmaster,
+    service: () => gateway.pid,
+    startService,
+    async killService() {
+      process.kill(gateway.pid, "SIGKILL");
+      await gateway.ended;
+    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  };
+}
+
+async function connectTo(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+async function withDatabase(url: string, sql: string): Promise<pg.QueryResult> {
+  const client = await connectTo(url);
+  try {
+    return await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+type MarkReceiver = AsyncDisposable & { readonly url: string; readonly delivered: ReadonlyMap<number, number> };
+
+async function startReceiver(): Promise<MarkReceiver> {
+  const delivered = new Map<number, number>();
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const number = Number((JSON.parse(body) as { record: { number: number } }).record.number);
+    delivered.set(number, (delivered.get(number) ?? 0) + 1);
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    delivered,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
