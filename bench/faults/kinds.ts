@@ -27,7 +27,7 @@ const withSetting = (setting: string, isEndedAfterwards: boolean) =>
       await execute(END_ALL);
       await sleep(LASTS_MS);
     } finally {
-      await execute(`set default_transaction_read_only = off; alter database content reset ${name}`);
+      await execute(`alter database content reset ${name}`);
     }
     if (isEndedAfterwards) await execute(END_ALL);
   });

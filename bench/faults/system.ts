@@ -31,6 +31,8 @@ export type FaultySystem = AsyncDisposable & {
 };
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Whatever the database's settings are by now. */
+const OPTIONS = "-c default_transaction_read_only=off -c statement_timeout=0";
 /** Few, so that they can be exhausted. */
 const SETTINGS = {
   max_connections: "60",
@@ -111,7 +113,11 @@ export async function startFaultySystem(environment: Readonly<Record<string, str
 }
 
 async function connectTo(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    options: OPTIONS,
+  });
   client.on("error", () => {});
   await client.connect();
   return client;
