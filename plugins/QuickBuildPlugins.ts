@@ -5,6 +5,7 @@ import {
   parseIntrospectionResults,
 } from "graphile-build-pg/pg-introspection";
 import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { ALL_EVENTS } from "../engine/catalog/tables.ts";
 import { queryWhileGathering } from "./gather-query.ts";
 import { type Codec, resourcesOf } from "./table.ts";
 
@@ -18,6 +19,8 @@ declare global {
     interface GatherOptions {
       /** Yields to the event loop when a time slice is over. */
       yieldToLoop?: () => Promise<void>;
+      /** The bits of `pg_relation_is_updatable` for a view or foreign table. Absent: Postgres is asked. */
+      viewEvents?: (schema: string, relation: string) => number;
     }
   }
 }
@@ -91,16 +94,36 @@ function indexIntrospection({ introspection }: { readonly introspection: Introsp
   };
 }
 
+type ViewEvents = NonNullable<GraphileBuild.GatherOptions["viewEvents"]>;
+
+/**
+ * Core asks Postgres whether each relation is updatable, which waits for any migration that has locked one of them. All tables are,
+ * and the catalogue knows it of views.
+ */
+const INTROSPECTION_OF_TABLES = makeIntrospectionQuery().replace(
+  "pg_catalog.pg_relation_is_updatable(oid, true)::bit(8)::int4",
+  `case when relkind in ('r', 'p') then ${ALL_EVENTS} end`,
+);
+
+function completeUpdatability({ classes }: Introspection, viewEvents: ViewEvents): void {
+  for (const entity of classes) {
+    entity.updatable_mask ??= viewEvents(entity.getNamespace()?.nspname ?? "", entity.relname);
+  }
+}
+
 async function introspectServices(
   info: Omit<IntrospectionInfo, "state">,
   onIntrospected: (introspected: readonly IntrospectedService[]) => void,
 ): Promise<readonly IntrospectedService[]> {
-  const { yieldToLoop = async () => {} } = info.options;
+  const { yieldToLoop = async () => {}, viewEvents } = info.options;
+  const introspectionQuery = viewEvents ? INTROSPECTION_OF_TABLES : makeIntrospectionQuery();
   const introspected: IntrospectedService[] = [];
   for (const pgService of info.resolvedPreset.pgServices ?? []) {
-    const [row] = await queryWhileGathering<{ introspection: string }>(pgService, makeIntrospectionQuery());
+    const [row] = await queryWhileGathering<{ introspection: string }>(pgService, introspectionQuery);
     await yieldToLoop();
-    introspected.push({ pgService, introspection: parseIntrospectionResults(row!.introspection) });
+    const introspection = parseIntrospectionResults(row!.introspection);
+    if (viewEvents) completeUpdatability(introspection, viewEvents);
+    introspected.push({ pgService, introspection });
     await yieldToLoop();
   }
   onIntrospected(introspected);

@@ -10,6 +10,8 @@ import {
   PgRowByUniquePlugin,
   PgTypesPlugin,
 } from "graphile-build-pg";
+import type { Catalog } from "../engine/catalog/catalog.ts";
+import { updatableEvents } from "../engine/catalog/tables.ts";
 import { AggregatesPlugin } from "./AggregatesPlugin.ts";
 import { ArrayDimensionsPlugin } from "./ArrayDimensionsPlugin.ts";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
@@ -52,6 +54,8 @@ export type PresetOptions = {
   readonly maxPageSize: number;
   /** Whether connections have sums, averages and extreme values of their rows. */
   readonly aggregates?: boolean;
+  /** Knows which views are updatable. Absent: Postgres is asked. */
+  readonly catalog?: Catalog;
 };
 
 declare global {
@@ -77,7 +81,12 @@ const PLUGINS_IN_ORDER: GraphileConfig.Preset = {
 };
 
 /** How the catalog becomes a GraphQL schema. */
-export function makePreset({ pgService, maxPageSize, aggregates = false }: PresetOptions): GraphileConfig.Preset {
+export function makePreset({
+  pgService,
+  maxPageSize,
+  aggregates = false,
+  catalog,
+}: PresetOptions): GraphileConfig.Preset {
   return {
     extends: [PLUGINS_IN_ORDER, graphileBuildPreset, graphileBuildPgPreset],
     plugins: [
@@ -127,7 +136,12 @@ export function makePreset({ pgService, maxPageSize, aggregates = false }: Prese
     disablePlugins: DISABLED_PLUGINS,
     pgServices: [pgService],
     // It warns of several foreign keys over the same columns, which are one relation here.
-    gather: { pgStrictFunctions: true, installWatchFixtures: false, muteWarnings: true },
+    gather: {
+      pgStrictFunctions: true,
+      installWatchFixtures: false,
+      muteWarnings: true,
+      ...(catalog && { viewEvents: (schema, name) => updatableEvents(catalog.findTable({ schema, name })) }),
+    },
     schema: { pgForbidSetofFunctionsToReturnNull: true, defaultBehavior: "list connection", maxPageSize, aggregates },
   };
 }

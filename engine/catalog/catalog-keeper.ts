@@ -6,7 +6,7 @@ import type { Logger } from "../output/log.ts";
 import type { Listener } from "../pg-client/listen.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogOptions } from "./catalog-rows.ts";
-import { CatalogWatch, readFingerprint } from "./catalog-watch.ts";
+import { CatalogWatch, readFingerprint, UNKNOWN_FINGERPRINT } from "./catalog-watch.ts";
 import { type LoadedCatalog, loadCatalog } from "./load-catalog.ts";
 
 export type CatalogKeeper = {
@@ -197,7 +197,7 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
     const changed = loaded.catalog !== previous;
     this.#loaded = { ...loaded, wanted: requested };
     this.#markConfirmed();
-    this.#watch.setBaseline(fingerprint, { changed });
+    this.#watch.setBaseline(loaded.isProvisional ? UNKNOWN_FINGERPRINT : fingerprint, { changed });
     this.#warnOfMissingSchemas(requested.schemas.filter((schema) => !loaded.catalog.schemas.has(schema)));
     if (changed) this.#notifyListeners(loaded, previous);
   }

@@ -1,14 +1,25 @@
 import { createHash } from "node:crypto";
-import type pg from "pg";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { forEachInSlices } from "../concurrency/event-loop-sharing.ts";
+import type { ExpressionKeeper } from "./locked-relations.ts";
 
 /** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */
 const QUERY_TIMEOUT_MS = 90_000;
 
-/** An empty search path makes Postgres print qualified names. The lock timeout makes a load fail while a long migration holds its tables. */
+/**
+ * An empty search path makes Postgres print qualified names. Printing takes locks in an order that a migration does not know: below
+ * `deadlock_timeout`, this side of a deadlock gives up, never the migration.
+ */
 const SNAPSHOT_SETTINGS = `
-  select set_config('search_path', '', true), set_config('jit', 'off', true),
-    set_config('lock_timeout', '10s', true), set_config('statement_timeout', '60s', true)`;
+  select set_config('search_path', '', true), set_config('jit', 'off', true), set_config('statement_timeout', '60s', true),
+    set_config('lock_timeout', (
+      select greatest(1, least(200, setting::int / 4))::text || 'ms' from pg_settings where name = 'deadlock_timeout'
+    ), true)`;
+const LOCK_NOT_AVAILABLE = "55P03";
+/** How long a snapshot is tried again while a migration holds its tables. */
+const LOCK_PATIENCE_MS = 10_000;
+const LOCK_RETRY_MS = 100;
 
 /** Runs one introspection query. All rows that it returns are part of the content hash. */
 export type CatalogQuery = <Row extends object>(
@@ -28,7 +39,11 @@ type CatalogReader = {
 const ROWS_PER_HASH_UPDATE = 100;
 
 /** The options are part of the hash, since the same rows make a different catalogue with other options. */
-export function makeCatalogReader(client: pg.ClientBase, options: object): CatalogReader {
+export function makeCatalogReader(
+  client: pg.ClientBase,
+  options: object,
+  expressions: ExpressionKeeper,
+): CatalogReader {
   const hash = createHash("sha1").update(JSON.stringify(options));
   const timings: Record<string, number> = {};
 
@@ -38,7 +53,8 @@ export function makeCatalogReader(client: pg.ClientBase, options: object): Catal
     values: readonly unknown[] = [],
   ) => {
     const startedAt = performance.now();
-    const rows = await queryWithTimeout<Row>(client, text, values);
+    const rows = await queryWithoutKeepingLocks<Row>(client, text, values);
+    expressions.complete(subject, rows);
     hash.update(subject);
     await forEachInSlices(chunks(rows), (chunk) => hash.update(JSON.stringify(chunk)));
     timings[subject] = (timings[subject] ?? 0) + Math.round(performance.now() - startedAt);
@@ -66,8 +82,40 @@ export async function queryWithTimeout<Row extends object>(
   return rows;
 }
 
-/** Runs the work in a repeatable-read transaction. */
-export async function inSnapshot<Result>(client: pg.ClientBase, work: () => Promise<Result>): Promise<Result> {
+/** Within a snapshot: ends the locks that the query takes. */
+export async function queryWithoutKeepingLocks<Row extends object>(
+  client: pg.ClientBase,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  await queryWithTimeout(client, "savepoint before_query");
+  const rows = await queryWithTimeout<Row>(client, text, values);
+  await queryWithTimeout(client, "rollback to savepoint before_query");
+  return rows;
+}
+
+/** Runs the work in a repeatable-read transaction, again while a lock cannot be had. */
+export async function inSnapshot<Result>(
+  client: pg.ClientBase,
+  work: () => Promise<Result>,
+  lockPatienceMs = LOCK_PATIENCE_MS,
+): Promise<Result> {
+  const deadline = performance.now() + lockPatienceMs;
+  for (;;) {
+    try {
+      return await tryInSnapshot(client, work);
+    } catch (error) {
+      if (!isLockTimeout(error) || performance.now() > deadline) throw error;
+      await sleep(LOCK_RETRY_MS);
+    }
+  }
+}
+
+export function isLockTimeout(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE;
+}
+
+async function tryInSnapshot<Result>(client: pg.ClientBase, work: () => Promise<Result>): Promise<Result> {
   await queryWithTimeout(client, "begin isolation level repeatable read, read only");
   try {
     await queryWithTimeout(client, SNAPSHOT_SETTINGS);

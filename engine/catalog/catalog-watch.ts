@@ -167,6 +167,9 @@ type CatalogFingerprint = {
   readonly digest: string;
 };
 
+/** Equal to no other, so that the next check reports a change. */
+export const UNKNOWN_FINGERPRINT: CatalogFingerprint = { snapshot: "", digest: "" };
+
 /** Cheap if nothing was committed since `previous`; otherwise scans the system catalogues. */
 export async function readFingerprint(
   client: pg.ClientBase,

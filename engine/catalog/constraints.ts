@@ -1,4 +1,5 @@
 import type { CatalogQuery } from "./catalog-reader.ts";
+import { isLocked } from "./locked-relations.ts";
 import type { QualifiedName } from "./types.ts";
 
 /** A junction table has two foreign keys within its primary key. */
@@ -24,7 +25,8 @@ const indexesSql = (serverVersion: number) => `
       where r.classid = 'pg_class'::regclass and r.objid = i.indexrelid
         and r.refclassid = 'pg_class'::regclass and r.refobjid = i.indrelid and r.refobjsubid > 0
     ), ' ') end as mentioned,
-    pg_get_expr(i.indpred, i.indrelid) as predicate, d.description as comment
+    case when not ${isLocked("c.oid")} then pg_get_expr(i.indpred, i.indrelid) end as predicate,
+    i.indpred is not null and ${isLocked("c.oid")} as locked, d.description as comment
   from pg_index i join pg_class c on c.oid = i.indrelid join pg_class x on x.oid = i.indexrelid
     join pg_am m on m.oid = x.relam
     left join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = i.indexrelid and d.objsubid = 0
@@ -75,7 +77,8 @@ const constraintsSql = (serverVersion: number) => `
   select k.oid, k.conrelid as table, k.conname as name, k.contype, k.conindid as index,
     k.conkey as columns, k.confrelid as target, k.confkey as "targetColumns",
     k.confupdtype as "onUpdate", k.confdeltype as "onDelete",
-    case when k.contype = 'c' then pg_get_expr(k.conbin, k.conrelid) end as expression, d.description as comment
+    case when k.contype = 'c' and not ${isLocked("c.oid")} then pg_get_expr(k.conbin, k.conrelid) end as expression,
+    k.contype = 'c' and ${isLocked("c.oid")} as locked, d.description as comment
   from pg_constraint k join pg_class c on c.oid = k.conrelid
     left join pg_description d on d.classoid = 'pg_constraint'::regclass and d.objoid = k.oid
   where (c.relnamespace = any ($1) or c.oid = any ($2)) and k.contype in ('p', 'u', 'f', 'c', 'x')

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { forEachInSlices } from "../concurrency/event-loop-sharing.ts";
 import { makePrivilegeChecks } from "./access.ts";
 import type { Catalog } from "./catalog.ts";
-import { inSnapshot, makeCatalogReader } from "./catalog-reader.ts";
+import { inSnapshot, makeCatalogReader, queryWithTimeout } from "./catalog-reader.ts";
 import {
   type CatalogOptions,
   type CatalogRows,
@@ -19,6 +19,7 @@ import {
   toUniqueKey,
   type UniqueKey,
 } from "./constraints.ts";
+import { ExpressionKeeper, type PrintedExpressions, SET_LOCKED_RELATIONS } from "./locked-relations.ts";
 import { findProjections, makeRelationships, toStoredForeignKeys } from "./relationships.ts";
 import { parseSettings, toRoles } from "./roles.ts";
 import { type Routine, toMediaHandlers, toRoutine } from "./routines.ts";
@@ -39,7 +40,14 @@ export type LoadedCatalog = {
   readonly catalog: Catalog;
   /** Milliseconds by subject, and the `total`. */
   readonly timings: Readonly<Record<string, number>>;
+  /** Some expressions are those of an earlier load, since a migration holds their tables. */
+  readonly isProvisional: boolean;
 };
+
+/** What the next load falls back on. */
+const printedByCatalog = new WeakMap<Catalog, PrintedExpressions>();
+/** A reload skips what is locked, so it only waits for locks that were taken meanwhile. */
+const RELOAD_LOCK_PATIENCE_MS = 2_000;
 
 const NO_TIME_ZONES: ReadonlySet<string> = new Set();
 
@@ -50,20 +58,31 @@ export async function loadCatalog(
   previous: Catalog | null = null,
 ): Promise<LoadedCatalog> {
   const startedAt = performance.now();
-  const { read, contentHash, timings } = makeCatalogReader(client, options);
-  const { content, hash, timeZones } = await inSnapshot(client, async () => {
-    const content = await readCatalogRows(read, options);
-    const hash = contentHash();
-    // Listing the time zones is slow, and they only change with the server's version.
-    const knownTimeZones = previous?.server.release === content.server.release ? previous.timeZones : NO_TIME_ZONES;
-    if (options.timeZones === false) return { content, hash, timeZones: NO_TIME_ZONES };
-    return { content, hash, timeZones: knownTimeZones.size > 0 ? knownTimeZones : await readTimeZones(read) };
-  });
+  const { content, hash, timeZones, timings, expressions } = await readContent(client, options, previous);
   const catalog =
     previous?.hash === hash
       ? previous
       : await assembleCatalog(content, options, { version: (previous?.version ?? 0) + 1, hash, timeZones });
-  return { catalog, timings: { ...timings, total: Math.round(performance.now() - startedAt) } };
+  printedByCatalog.set(catalog, expressions.printed);
+  const total = Math.round(performance.now() - startedAt);
+  return { catalog, timings: { ...timings, total }, isProvisional: expressions.skipsRows };
+}
+
+function readContent(client: pg.ClientBase, options: CatalogOptions, previous: Catalog | null) {
+  const work = async () => {
+    const expressions = new ExpressionKeeper((previous && printedByCatalog.get(previous)) ?? new Map());
+    const { read, contentHash, timings } = makeCatalogReader(client, options, expressions);
+    if (previous) await queryWithTimeout(client, SET_LOCKED_RELATIONS);
+    const content = await readCatalogRows(read, options);
+    const hash = contentHash();
+    // Listing the time zones is slow, and they only change with the server's version.
+    const knownTimeZones = previous?.server.release === content.server.release ? previous.timeZones : NO_TIME_ZONES;
+    const isKnown = options.timeZones === false || knownTimeZones.size > 0;
+    const timeZones =
+      options.timeZones === false ? NO_TIME_ZONES : isKnown ? knownTimeZones : await readTimeZones(read);
+    return { content, hash, timeZones, timings, expressions };
+  };
+  return inSnapshot(client, work, previous ? RELOAD_LOCK_PATIENCE_MS : undefined);
 }
 
 type CatalogIdentity = Pick<Catalog, "version" | "hash" | "timeZones">;

@@ -1,9 +1,11 @@
 import type { CatalogQuery } from "./catalog-reader.ts";
 import type { CatalogIndex, ForeignKey, TableCheck, UniqueKey } from "./constraints.ts";
+import { isLocked } from "./locked-relations.ts";
 import type { Grants } from "./roles.ts";
 import type { Routine } from "./routines.ts";
 import { baseTypeOf, type DataType, maxLength, type QualifiedName, type TypeAttribute } from "./types.ts";
 
+// A default has no variables, so it is printed without its table, which would be locked.
 // Since Postgres 18 a not-null constraint can be "not valid": existing rows may still contain nulls.
 const COLUMNS = `
   select a.attrelid as table, a.attnum as position, a.attname as name, a.atttypid as type, a.atttypmod as typmod,
@@ -11,7 +13,9 @@ const COLUMNS = `
     a.attnotnull and (a.attrelid, a.attnum) not in (
       select k.conrelid, k.conkey[1] from pg_constraint k where k.contype = 'n' and not k.convalidated and k.conrelid <> 0
     ) as "notNull",
-    pg_get_expr(v.adbin, v.adrelid) as expression, a.attidentity as identity, a.attgenerated as generated,
+    case when a.attgenerated = '' then pg_get_expr(v.adbin, 0)
+      when not ${isLocked("c.oid")} then pg_get_expr(v.adbin, v.adrelid) end as expression,
+    a.attgenerated <> '' and ${isLocked("c.oid")} as locked, a.attidentity as identity, a.attgenerated as generated,
     d.description as comment, array_to_string(a.attacl, E'\\n') as acl
   from pg_attribute a join pg_class c on c.oid = a.attrelid
     left join pg_attrdef v on v.adrelid = a.attrelid and v.adnum = a.attnum
@@ -25,7 +29,8 @@ const POLICY_COMMANDS = { "*": "all", r: "select", a: "insert", w: "update", d: 
 const POLICIES = `
   select p.polrelid as table, p.polname as name, p.polcmd as command, p.polpermissive as permissive,
     array(select case oid when 0 then 'public' else pg_get_userbyid(oid)::text end from unnest(p.polroles) oid order by 1) as roles,
-    pg_get_expr(p.polqual, p.polrelid) as using, pg_get_expr(p.polwithcheck, p.polrelid) as check,
+    case when not l.locked then pg_get_expr(p.polqual, p.polrelid) end as using,
+    case when not l.locked then pg_get_expr(p.polwithcheck, p.polrelid) end as check, l.locked,
     d.description as comment,
     array(
       select distinct array_to_string(coalesce(n.nspacl, acldefault('n', n.nspowner)), E'\\n')
@@ -40,6 +45,13 @@ const POLICIES = `
     ) as "schemaAcls"
   from pg_policy p join pg_class c on c.oid = p.polrelid
     left join pg_description d on d.classoid = 'pg_policy'::regclass and d.objoid = p.oid
+    cross join lateral (
+      select ${isLocked("c.oid")} or exists (
+        select from pg_depend x
+        where x.classid = 'pg_policy'::regclass and x.objid = p.oid and x.refclassid = 'pg_class'::regclass
+          and ${isLocked("x.refobjid")}
+      ) as locked
+    ) l
   where c.relnamespace = any ($1)
   order by p.polrelid, p.polname`;
 
@@ -107,9 +119,12 @@ const TABLES = `
     c.relrowsecurity as enabled, c.relforcerowsecurity as forced, c.reloptions as options,
     c.relreplident as "replicaIdentity",
     case when c.relkind in ('r', 'p') then 28
+      when ${isLocked("c.oid")} then null
       when c.relkind = 'v' or w.fdwhandler <> 0 then pg_relation_is_updatable(c.oid, true)
       else 0 end as events,
-    c.relkind = 'v' and pg_relation_is_updatable(c.oid, false) <> 0 as "showsOneTable"
+    case when c.relkind <> 'v' then false
+      when not ${isLocked("c.oid")} then pg_relation_is_updatable(c.oid, false) <> 0 end as "showsOneTable",
+    c.relkind in ('v', 'f') and ${isLocked("c.oid")} as locked
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
     left join pg_description d on d.classoid = 'pg_class'::regclass and d.objoid = c.oid and d.objsubid = 0
     left join pg_depend x
@@ -135,6 +150,16 @@ const TABLE_KINDS: Readonly<Record<TableRow["relkind"], TableKind>> = {
 const REPLICA_IDENTITIES = { d: "default", n: "nothing", f: "full", i: "index" } as const;
 /** `pg_relation_is_updatable` returns one bit per command. */
 const EVENT_BITS = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 };
+/** Every table has all of them. */
+export const ALL_EVENTS = EVENT_BITS.update | EVENT_BITS.insert | EVENT_BITS.delete;
+
+/** As `pg_relation_is_updatable` returns them. */
+export function updatableEvents(table: CatalogTable | undefined): number {
+  if (!table) return 0;
+  const { insertable, updatable, deletable } = table;
+  const { insert, update, delete: remove } = EVENT_BITS;
+  return (insertable ? insert : 0) | (updatable ? update : 0) | (deletable ? remove : 0);
+}
 
 type TableProperties = Pick<
   CatalogTable,

@@ -1,6 +1,6 @@
-import pg from "pg";
+import type pg from "pg";
 import { type Catalog, exposedSchemas } from "../catalog/catalog.ts";
-import { inSnapshot, queryWithTimeout } from "../catalog/catalog-reader.ts";
+import { inSnapshot, isLockTimeout, queryWithoutKeepingLocks } from "../catalog/catalog-reader.ts";
 import { type CatalogOptions, readCatalogRows } from "../catalog/catalog-rows.ts";
 import { assembleCatalog } from "../catalog/load-catalog.ts";
 import { type Grants, makeGrantsParser } from "../catalog/roles.ts";
@@ -27,8 +27,7 @@ const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
 const PLATFORM_TABLES: Readonly<Record<string, string>> = { api: "versions", private: "tasks" };
 
 /** Definitions cannot be read while a migration has locked their table. */
-const LOCK_TIMEOUT = "select pg_catalog.set_config('lock_timeout', '2s', true)";
-const LOCK_NOT_AVAILABLE = "55P03";
+const LOCK_PATIENCE_MS = 2_000;
 
 type DescriptionOptions = {
   /** The catalogue that requests are served with. */
@@ -45,18 +44,21 @@ export async function describeDatabase(
   { served, schema }: DescriptionOptions,
 ): Promise<DatabaseDescription | null> {
   const read = <Row extends object>(_subject: string, text: string, values?: readonly unknown[]) =>
-    queryWithTimeout<Row>(client, text, values);
-  const rows = await inSnapshot(client, async () => {
-    await read("lock timeout", LOCK_TIMEOUT);
-    const schemas = (await readSchemaNames(read)).filter((name) => schema === null || name === schema);
-    // Roles are described apart, since the catalogue has only those that requests can run with.
-    const options: CatalogOptions = { schemas, extraSearchPath: [], loginRole: "" };
-    return {
-      options,
-      catalog: await readCatalogRows(read, options),
-      details: await readDescriptionRows(read, schemas),
-    };
-  }).catch(explainLockTimeout);
+    queryWithoutKeepingLocks<Row>(client, text, values);
+  const rows = await inSnapshot(
+    client,
+    async () => {
+      const schemas = (await readSchemaNames(read)).filter((name) => schema === null || name === schema);
+      // Roles are described apart, since the catalogue has only those that requests can run with.
+      const options: CatalogOptions = { schemas, extraSearchPath: [], loginRole: "" };
+      return {
+        options,
+        catalog: await readCatalogRows(read, options),
+        details: await readDescriptionRows(read, schemas),
+      };
+    },
+    LOCK_PATIENCE_MS,
+  ).catch(explainLockTimeout);
   if (rows.options.schemas.length === 0) return null;
   const identity = { version: 0, hash: "", timeZones: new Set<string>() };
   const catalog = await assembleCatalog(rows.catalog, rows.options, identity);
@@ -64,7 +66,7 @@ export async function describeDatabase(
 }
 
 function explainLockTimeout(error: unknown): never {
-  if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error;
+  if (!isLockTimeout(error)) throw error;
   throw unavailable("A migration has locked a table. Try again when it is done.", error);
 }
 

@@ -202,6 +202,7 @@ function makeSchemaKeeper(
         }),
         maxPageSize: config.maxPageSize,
         aggregates: config.aggregates,
+        catalog: catalog.current(),
       }),
     catalog: () => catalog.current(),
     catchUp: makeCatalogRefresh(catalog),

@@ -59,6 +59,24 @@ describe("the schema", () => {
       .toBe("GRAPHQL_VALIDATION_FAILED");
   });
 
+  test("follows the database while a migration has locked a table and a view", async () => {
+    await graphql.sql(`
+      create table public.bolts (id int primary key, n int default 1);
+      create view public.shown_bolts as select * from public.bolts;
+      grant select, insert, update on public.bolts, public.shown_bolts to anon`);
+    await answers("{ bolt(id: 1) { id } }").toEqual({ bolt: null });
+    const migration = new pg.Client({ connectionString: graphql.database.ownerUrl });
+    await migration.connect();
+    await migration.query("begin; lock table public.bolts, public.shown_bolts in access exclusive mode");
+    await graphql.sql("create table public.nuts (id int primary key); grant select on public.nuts to anon");
+    await answers("{ nut(id: 1) { id } }").toEqual({ nut: null });
+    const response = await fetch(`${graphql.service.url}/api/v1/nuts`);
+    expect(response.status).toBe(200);
+    await migration.query("rollback");
+    await migration.end();
+    await graphql.sql("drop table public.bolts cascade; drop table public.nuts");
+  });
+
   test("is built a few times at most for a script of many statements", async () => {
     const before = builds();
     const script = Array.from({ length: 40 }, (_, index) => `create table public.lot_${index} (id bigint primary key)`);
