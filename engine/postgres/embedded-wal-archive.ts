@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { type Config, isEmbedded } from "../config/config.ts";
 import type { Logger } from "../output/log.ts";
 import { withClient } from "../pg-client/with-client.ts";
@@ -6,6 +7,9 @@ import { checkWalArchive } from "../wal-archive/check-wal-archive.ts";
 import { dropWalSlot } from "../wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiveState } from "../wal-archive/wal-archiver.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
+
+/** In DATA_DIR, which has space for a database of this size, unlike some temporary folders. */
+const CHECK_FOLDER = "wal-check";
 
 type EmbeddedWalArchiveOptions = {
   readonly config: Config;
@@ -39,6 +43,6 @@ export async function openWalArchive(options: EmbeddedWalArchiveOptions): Promis
     baseHours: config.walBaseHours,
     keepDays: config.walKeepDays,
     reserveBytes: config.walReserve * 2 ** 20,
-    check: config.checksWal ? checkWalArchive : null,
+    check: config.checksWal ? (archive) => checkWalArchive(archive, join(config.dataDir, CHECK_FOLDER)) : null,
   });
 }

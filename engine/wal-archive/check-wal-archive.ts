@@ -7,15 +7,21 @@ import { recoverCluster } from "./recover-cluster.ts";
 import { type ClusterCheck, verifyCluster } from "./verify-cluster.ts";
 
 /** Restores the archive as it is now into a temporary folder, and reads all of it. Throws if it is damaged. */
-export async function checkWalArchive(folder: string): Promise<ClusterCheck> {
+export async function checkWalArchive(folder: string, into: string): Promise<ClusterCheck> {
   const archive = await readArchiveFolder(folder);
   const plan = planRecovery(archive ? [archive] : [], { target: "latest", current: null, now: new Date() });
-  return checkRecovery(plan, () => {});
+  // Of a check that was killed.
+  await rm(into, { recursive: true, force: true });
+  try {
+    return await recoverCluster({ plan, into, report: () => {} }, verifyCluster);
+  } finally {
+    await rm(into, { recursive: true, force: true });
+  }
 }
 
 /** The same for a time. */
 export function checkRecovery(plan: RecoveryPlan, report: (step: string) => void): Promise<ClusterCheck> {
-  return withRecovered(plan, report, (urlOf) => verifyCluster(urlOf));
+  return withRecovered(plan, report, verifyCluster);
 }
 
 /** Runs the work on a temporary cluster of that time. */

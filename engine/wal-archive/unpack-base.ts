@@ -5,7 +5,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { chownTo, type SystemAccount } from "../embedded/processes.ts";
-import type { ArchivedSegment, BaseBackup } from "./archive-folder.ts";
+import { type ArchivedSegment, type BaseBackup, COMPRESSED_SUFFIX, PARTIAL_SUFFIX } from "./archive-folder.ts";
 import { BASE_FILE, MANIFEST_FILE } from "./base-backup.ts";
 import { type BaseManifest, readManifest } from "./base-manifest.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";
@@ -86,22 +86,36 @@ export async function unpackSegments(
   },
 ): Promise<void> {
   await makeFolder(target, account);
-  for (const { name, file, state } of segments) {
+  for (const { name, file } of segments) {
     const path = join(target, name);
-    if (state === "compressed") {
-      await pipeline(createReadStream(file), createGunzip(), createWriteStream(path, { mode: 0o600 })).catch(
-        (error: Error) => {
-          throw new Error(`The WAL segment ${file} is damaged: ${error.message}`, { cause: error });
-        },
-      );
-    } else {
-      await copyFile(file, path);
-      await chmod(path, 0o600);
-      // Zeros end the WAL.
-      await truncate(path, segmentBytes);
-    }
+    await unpackSegment(join(dirname(file), name), path, segmentBytes);
     await chownTo(account, path);
   }
+}
+
+/** A running service completes and compresses segments meanwhile: the file may have got its next name. */
+async function unpackSegment(source: string, path: string, segmentBytes: number): Promise<void> {
+  for (const suffix of [PARTIAL_SUFFIX, "", COMPRESSED_SUFFIX]) {
+    try {
+      if (suffix === COMPRESSED_SUFFIX) await unzip(`${source}${suffix}`, path);
+      else await copyPadded(`${source}${suffix}`, path, segmentBytes);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT" && suffix !== COMPRESSED_SUFFIX) continue;
+      throw new Error(`The WAL segment ${source} cannot be read: ${(error as Error).message}`, { cause: error });
+    }
+  }
+}
+
+async function unzip(source: string, path: string): Promise<void> {
+  await pipeline(createReadStream(source), createGunzip(), createWriteStream(path, { mode: 0o600 }));
+}
+
+/** Zeros end the WAL. */
+async function copyPadded(source: string, path: string, segmentBytes: number): Promise<void> {
+  await copyFile(source, path);
+  await chmod(path, 0o600);
+  await truncate(path, segmentBytes);
 }
 
 async function makeFolder(folder: string, account: SystemAccount | null): Promise<void> {

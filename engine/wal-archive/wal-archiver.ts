@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdir, statfs } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -210,7 +211,8 @@ export class WalArchiver {
     const { check, log } = this.#options;
     if (!check) return;
     try {
-      await check(folder);
+      // A stop does not wait for it; the next check deletes what it has left.
+      await Promise.race([check(folder), rejectOnAbort(signal)]);
       log.info({ folder }, "the WAL archive was checked");
       this.#recover("check");
     } catch (err) {
@@ -274,4 +276,9 @@ export class WalArchiver {
     this.#state = { ...this.#state, ...changed };
     this.#options.onChange?.(this.#state);
   }
+}
+
+async function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, "abort");
+  throw signal.reason;
 }
