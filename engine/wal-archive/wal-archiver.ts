@@ -65,7 +65,7 @@ const MAX_DELAY_MS = 30_000;
 const BASE_RETRY_MS = 300_000;
 /** How often the age of the newest base backup is looked at. */
 const BASE_POLL_MS = 60_000;
-/** The state is reported at least this often while WAL is archived. */
+/** How often the time is recorded that everything is archived until, while nothing is written. */
 const IDLE_PROGRESS_MS = 5_000;
 
 /** Archives the WAL of the embedded cluster while it runs, makes base backups, and deletes what is older than configured. */
@@ -161,12 +161,12 @@ export class WalArchiver {
     for (const { lsn, done } of this.#waiting) if (lsn <= reached.lsn) done();
     this.#waiting = this.#waiting.filter(({ lsn }) => lsn > reached.lsn);
     this.#recover("archive");
-    const { range } = this.#state;
-    if (range) this.#change({ range: { ...range, to: reached.at > range.from ? reached.at : range.from } });
     const isIdle = reached.lsn === this.#written.lsn;
     if (isIdle && reached.at.getTime() - this.#written.at.getTime() < IDLE_PROGRESS_MS) return;
     await write(reached);
     this.#written = reached;
+    const { range } = this.#state;
+    if (range) this.#change({ range: { ...range, to: reached.at > range.from ? reached.at : range.from } });
   }
 
   /** Makes a base backup whenever the newest one is old, until the archive ends. */

@@ -52,8 +52,9 @@ async function archiving(options: Partial<WalArchiverOptions>, work: (archiver: 
     await archiver.closeWith(async () => {});
   }
 }
-const reachesNow = (archiver: WalArchiver) => {
+const reachesNow = async (archiver: WalArchiver) => {
   const now = Date.now();
+  await query("select pg_logical_emit_message(true, 'test', '')");
   return until(() => (archiver.state.range?.to.getTime() ?? 0) > now);
 };
 
