@@ -26,6 +26,8 @@ const MOST_MS_OF_OURS = 1_000;
 export type FailoverRun = {
   readonly failovers: readonly Failover[];
   readonly findings: Readonly<Record<string, Findings>>;
+  /** How often a standby could not follow any more and was copied again. */
+  readonly copies: number;
   /** How gateways ended that should be running. */
   readonly ended: readonly string[];
 };
@@ -70,7 +72,7 @@ export async function runFailovers(cluster: PatroniCluster, options: Options): P
   const findings: Record<string, Findings> = {};
   for (const { way, traffic } of served) findings[way] = await checkRows(cluster, traffic, failovers);
   const ended = served.flatMap(({ way, gateway }) => (gateway.exitCode() === null ? [] : [way]));
-  return { failovers, findings, ended };
+  return { failovers, findings, copies: await cluster.copies(), ended };
 }
 
 export async function prepareDatabase(cluster: PatroniCluster): Promise<void> {
@@ -98,20 +100,37 @@ async function endLeaders(cluster: PatroniCluster, { seconds, every, kinds, prin
 
 /** Resolves with the time when another node accepts writes, and the former leader does not. */
 async function endLeader(cluster: PatroniCluster, kind: Kind): Promise<number> {
-  let former = await cluster.leader();
-  while (former === null) former = await cluster.leader();
-  if (kind !== "switchover") await cluster.kill(former, kind === "kill" ? "node" : "patroni");
-  const handover = kind === "switchover" ? cluster.switchover(former) : Promise.resolve();
+  const former = await anyLeader(cluster);
+  if (kind === "switchover") {
+    const handover = cluster.switchover(former);
+    const promotedAt = await nextLeader(cluster, former);
+    await handover;
+    return promotedAt;
+  }
+  await cluster.kill(former, kind === "patroni" ? "patroni" : "node");
+  if (kind === "patroni") return nextLeader(cluster, former);
+  if (kind === "successor") {
+    const rewinding = cluster.rewinding(former);
+    const successor = await anyLeader(cluster);
+    await rewinding;
+    await cluster.kill(successor, "node");
+  }
+  // A node that was killed can only be leader again after a restart.
+  await anyLeader(cluster);
+  return Date.now();
+}
+
+async function anyLeader(cluster: PatroniCluster): Promise<string> {
   for (;;) {
     const leader = await cluster.leader();
-    // A node that was killed can only be leader again after a restart.
-    if (leader !== null && (leader !== former || kind === "kill")) {
-      const promotedAt = Date.now();
-      await handover;
-      return promotedAt;
-    }
+    if (leader !== null) return leader;
     await sleep(LOOK_MS);
   }
+}
+
+async function nextLeader(cluster: PatroniCluster, former: string): Promise<number> {
+  while ((await anyLeader(cluster)) === former) await sleep(LOOK_MS);
+  return Date.now();
 }
 
 /** The last row is received behind all others. */
@@ -144,7 +163,7 @@ const spread = (values: readonly number[]) =>
   values.length === 0 ? "-" : `${seconds(median(values))} / ${seconds(Math.max(...values))}`;
 
 /** A table of Markdown, for docs/high-availability.md. */
-export function describe({ failovers, findings, ended }: FailoverRun): string[] {
+export function describe({ failovers, findings, copies, ended }: FailoverRun): string[] {
   const ways = Object.keys(findings);
   const row = (name: string, cell: (found: Findings) => string | number) =>
     `| ${name} | ${ways.map((way) => cell(findings[way]!)).join(" | ")} |`;
@@ -182,6 +201,7 @@ export function describe({ failovers, findings, ended }: FailoverRun): string[] 
     row("changes missed silently", (found) => found.missedSilently),
     row("changes received that were not committed", (found) => found.invented),
     row("sessions left on a standby", () => failovers.reduce((sum, each) => sum + each.sessionsOnStandbys, 0)),
+    row("standbys that could not follow and were copied again", () => copies),
     row("gateways that ended", () => ended.length),
     ...ways.flatMap((way) =>
       Object.entries(findings[way]!.failures).map(([failure, times]) => `  ${way}: ${times} x ${failure}`),

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,9 +12,13 @@ const START = join(import.meta.dirname, "../../deploy/ha/start.sh");
 const PROGRAMS = ["/usr/bin/patroni", "/usr/bin/etcd", "/usr/sbin/haproxy", "/usr/lib/postgresql/15/bin/postgres"];
 /** So that a killed leader is replaced, and does not return before. */
 const TTL_SECONDS = 5;
+const SEGMENT = /^[0-9A-F]{24}$/;
 const RESTART_SECONDS = 8;
+/** Longer than a standby needs to follow a new leader. */
+const REPAIR_SECONDS = 15;
 const LOOK_MS = 50;
 const NODES = ["a", "b", "c"];
+const REWINDING = "running pg_rewind from";
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -32,10 +36,16 @@ export type PatroniCluster = AsyncDisposable & {
   leader(): Promise<string | null>;
   /** Ends all processes of a node, or Patroni only, as `kill -9` does. */
   kill(node: string, what: "node" | "patroni"): Promise<void>;
+  /** Resolves when a node that was killed is being brought back with pg_rewind. */
+  rewinding(node: string): Promise<void>;
+  /** Kills a standby and removes the WAL that it needs from the leader before it is started again. */
+  removeWal(standby: string): Promise<void>;
   /** Hands over to another node, which Patroni selects. */
   switchover(leader: string): Promise<void>;
   /** Resolves when two standbys follow the leader, one of them synchronously. */
   healthy(): Promise<void>;
+  /** How often a standby could not follow any more and was copied again. */
+  copies(): Promise<number>;
   /** Sessions of the service that stay on nodes that accept no writes; to look for the primary it connects to those, too. */
   sessionsOnStandbys(): Promise<number>;
   /** Runs SQL as the superuser on the leader. */
@@ -63,6 +73,7 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
       HA_NETWORK: network,
       HA_TTL: String(TTL_SECONDS),
       HA_RESTART: String(RESTART_SECONDS),
+      REPAIR_AFTER: String(REPAIR_SECONDS),
       ...{ GATEWAY_A, GATEWAY_B, GATEWAY_C },
     },
     stdio: ["ignore", "pipe", "pipe"],
@@ -111,12 +122,26 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
     async kill(node: string, what: "node" | "patroni") {
       const patroni = await processesIn(join(folder, node));
       const postgres = what === "node" ? await processesIn(join(folder, node, "data")) : [];
-      // Not the loop that starts Patroni again.
+      // Not the loops that start Patroni again and repair standbys.
       const commands = await Promise.all(
         patroni.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
       );
-      const programs = patroni.filter((_, index) => !commands[index]!.includes("start.sh"));
+      const programs = patroni.filter((_, index) => !/(start|repair-standby)\.sh/.test(commands[index]!));
       for (const pid of [...programs, ...postgres]) signal(pid, "SIGKILL");
+    },
+    async rewinding(node: string) {
+      const count = async () => (await readFile(join(folder, node, "patroni.log"), "utf8")).split(REWINDING).length;
+      const before = await count();
+      while ((await count()) === before) await sleep(LOOK_MS);
+    },
+    async removeWal(node: string) {
+      await this.kill(node, "node");
+      const write = "select pg_logical_emit_message(true, '', ''), pg_switch_wal()";
+      for (let segment = 0; segment < 2; segment++) await this.execute(write);
+      const { rows } = await this.execute("select pg_walfile_name(pg_current_wal_lsn()) as current");
+      const wal = join(folder, (await this.leader())!, "data/pg_wal");
+      const old = (await readdir(wal)).filter((name) => SEGMENT.test(name) && name < rows[0].current);
+      for (const name of old) await rm(join(wal, name));
     },
     async switchover(node: string) {
       const request = { method: "POST", body: JSON.stringify({ leader: node }) };
@@ -126,6 +151,10 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
     },
     async healthy() {
       while (!(await isHealthy(patroniOf))) await sleep(LOOK_MS);
+    },
+    async copies() {
+      const logs = NODES.map((node) => readFile(join(folder, node, "repair.log"), "utf8").catch(() => ""));
+      return (await Promise.all(logs)).join("").split("is copied again").length - 1;
     },
     async sessionsOnStandbys() {
       const counts = await Promise.all(NODES.map((node) => countSessions(urlOf(node))));

@@ -8,6 +8,7 @@
 #   HA_NETWORK=127.0.60          nodes are .1, .2 and .3 of it, HAProxy and etcd .10; all of 127.0.0.0/8 is this machine
 #   HA_TTL=5                     seconds until a leader that does not answer is replaced
 #   HA_RESTART=1                 seconds until a node that was killed is started again
+#   REPAIR_AFTER=20              seconds until a standby that cannot follow is copied again (repair-standby.sh)
 #   POSTGRES_PORT=5432 PATRONI_PORT=8008   of all nodes
 #   GATEWAY_A, GATEWAY_B, GATEWAY_C   host:port of the gateways behind HAProxy
 set -euo pipefail
@@ -29,8 +30,9 @@ chmod 711 "$dir"
 [ "${#as[@]}" = 0 ] || chown postgres: "$dir"
 exec 9> "$dir/lock"
 flock --nonblock 9 || { echo "A cluster in $dir is running already. Stop it, or set HA_DIR and HA_NETWORK." >&2; exit 1; }
-cp "$here/patroni.yml" "$here/haproxy.cfg" "$dir/"
+cp "$here/patroni.yml" "$here/haproxy.cfg" "$here/repair-standby.sh" "$dir/"
 chmod 644 "$dir/patroni.yml" "$dir/haproxy.cfg"
+chmod 755 "$dir/repair-standby.sh"
 cd "$dir"
 secret() {
   [ -s "$1" ] || (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' > "$1")
@@ -39,7 +41,7 @@ secret() {
 password=$(secret password)
 jwt_secret=$(secret jwt-secret)
 
-export HOME=$dir
+export HOME=$dir REPAIR_AFTER=${REPAIR_AFTER:-20} REPAIR_INTERVAL=${REPAIR_INTERVAL:-2}
 export NODE_A=$network.1 NODE_B=$network.2 NODE_C=$network.3
 export POSTGRES_PORT=${POSTGRES_PORT:-5432} PATRONI_PORT=${PATRONI_PORT:-8008}
 export WRITE_ADDRESS=$network.10:5000 HTTP_ADDRESS=$network.10:8000 ADMIN_SOCKET=$dir/haproxy.sock
@@ -79,6 +81,7 @@ node() {
   umask 077
   "${as[@]}" mkdir -p "$dir/$1/data"
   cd "$dir/$1"
+  PATRONI_CONFIG=../patroni.yml "${as[@]}" ../repair-standby.sh >> repair.log 2>&1 &
   while :; do
     "${as[@]}" patroni ../patroni.yml >> patroni.log 2>&1 || true
     sleep "${HA_RESTART:-1}"

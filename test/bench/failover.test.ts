@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startGateway } from "../../bench/failover/gateway.ts";
 import { kindsOf } from "../../bench/failover/kinds.ts";
@@ -55,5 +56,13 @@ describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
     await untilState(cluster, "a", "DOWN");
     const { status } = await fetch(`${cluster.gatewayUrl}/api/v1/articles`);
     expect(status).toBe(200);
+  });
+
+  test("a standby that cannot follow any more is copied from the leader again", async () => {
+    await cluster.healthy();
+    const [leader, before] = [await cluster.leader(), await cluster.copies()];
+    await cluster.removeWal(leader === "a" ? "b" : "a");
+    while ((await cluster.copies()) === before) await sleep(100);
+    await cluster.healthy();
   });
 });

@@ -16,7 +16,7 @@ const DEPLOY = join(REPOSITORY, "deploy");
 const ANALYZE = "/usr/bin/systemd-analyze";
 /** What the images of others read, and what shells do. */
 const OF_OTHERS =
-  /^(HA_|PATRONI_|NODE_[ABC]$|GATEWAY_[ABC]$|(WRITE|HTTP)_ADDRESS$|ADMIN_SOCKET$|ON_ERROR_STOP$|PGCONNECT_TIMEOUT$|POSTGRES_|LOGIN_PASSWORD$|ALL$|CMD$|COPY$|DEBIAN_|AF_)/;
+  /^(HA_|REPAIR_|PATRONI_|NODE_[ABC]$|GATEWAY_[ABC]$|(WRITE|HTTP)_ADDRESS$|ADMIN_SOCKET$|ON_ERROR_STOP$|PGCONNECT_TIMEOUT$|POSTGRES_|LOGIN_PASSWORD$|ALL$|CMD$|COPY$|DEBIAN_|AF_)/;
 
 const read = (name: string) => readFile(join(DEPLOY, name), "utf8");
 const uncommented = (text: string) => text.replace(/^\s*#.*$/gm, "");

@@ -73,6 +73,8 @@ type ServerFacts = {
     readonly name: string;
     readonly isActive: boolean;
     readonly isLost: boolean;
+    /** Of a standby. */
+    readonly isPhysical: boolean;
     readonly retainedBytes: number;
     /** Whether standbys have a copy of it, so that it survives a failover; null before Postgres 17. */
     readonly isFailover: boolean | null;
@@ -166,7 +168,7 @@ const CLIENTS = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolcanlogin as "mayLogIn"
   from pg_roles where rolname = any ($1) order by 1`;
 const SLOTS = `
-  select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost",
+  select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost", slot_type = 'physical' as "isPhysical",
     coalesce(pg_catalog.pg_wal_lsn_diff(case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_lsn() end, restart_lsn), 0)::float8
       as "retainedBytes",
     (pg_catalog.to_json(slots.*) ->> 'failover')::bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"

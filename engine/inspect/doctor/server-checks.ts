@@ -141,14 +141,26 @@ function slotFindings({
   name,
   isActive,
   isLost,
+  isPhysical,
   retainedBytes,
 }: DoctorFacts["server"]["slots"][number]): DoctorFinding[] {
-  if (isActive || (!isLost && retainedBytes < MAX_RETAINED_BYTES)) return [];
+  if (isActive) return [];
+  if (isPhysical) return [lostStandbyFinding(name)];
+  if (!isLost && retainedBytes < MAX_RETAINED_BYTES) return [];
   const problem = isLost
     ? `The replication slot ${name} is lost: the WAL that it needs was removed.`
     : `The replication slot ${name} keeps ${(retainedBytes / 2 ** 30).toFixed(1)} GB of WAL and is inactive.`;
   const fix = `select pg_drop_replication_slot('${name.replaceAll("'", "''")}');`;
   return [{ kind: isLost ? "advice" : "danger", problem, fix }];
+}
+
+/** A standby that is away, or one that runs and cannot follow. */
+function lostStandbyFinding(slot: string): DoctorFinding {
+  return {
+    kind: "advice",
+    problem: `No standby uses the replication slot ${slot}: the standby is stopped, or cannot follow the primary any more.`,
+    fix: `-- Look at its log. If it needs WAL that was removed, copy it again: patronictl reinit <cluster> ${slot}, or pg_basebackup\n-- If it was removed: select pg_drop_replication_slot('${slot.replaceAll("'", "''")}');`,
+  };
 }
 
 function spareSlotFindings({ slots, senders }: DoctorFacts["server"]["spareSlots"]): DoctorFinding[] {

@@ -336,7 +336,7 @@ describe("runChecks", () => {
         { name: "young", isActive: false, isLost: false, retainedBytes: 2 ** 20 },
         { name: "left", isActive: false, isLost: false, retainedBytes: 3 * 2 ** 30 },
         { name: "late", isActive: false, isLost: true, retainedBytes: 0 },
-      ].map((slot) => ({ ...slot, isFailover: false, isKeeper: false })),
+      ].map((slot) => ({ ...slot, isPhysical: false, isFailover: false, isKeeper: false })),
       spareSlots: { slots: 0, senders: 9 },
     };
     const replicas = (["well", "away", "primary", "without feedback"] as const).map((status) => ({
@@ -427,6 +427,7 @@ describe("runChecks", () => {
         name,
         isActive: false,
         isLost: false,
+        isPhysical: true,
         retainedBytes: expect.any(Number),
         isFailover: major >= 17 ? false : null,
         isKeeper: false,

@@ -30,7 +30,14 @@ const SERVER: DoctorFacts["server"] = {
   claimsHook: null,
   unusableTaskRoles: [],
 };
-const KEEPER = { name: "changes_5", isActive: false, isLost: false, retainedBytes: 0, isKeeper: true };
+const KEEPER = {
+  name: "changes_5",
+  isActive: false,
+  isLost: false,
+  isPhysical: false,
+  retainedBytes: 0,
+  isKeeper: true,
+};
 const REPLICA = { host: "db2", status: "well", copiesSlots: false } as const;
 
 function findings(server: Partial<DoctorFacts["server"]>, environment: NodeJS.ProcessEnv = {}) {
@@ -112,6 +119,12 @@ test("a replica that copies no replication slots is reported, if the service kee
   expect(replicaFindings({ replicas, server, config }).map(({ problem }) => problem)).toEqual([
     expect.stringContaining("Replica 1 of READ_DATABASE_URLS (db2) does not copy replication slots"),
   ]);
+});
+
+test("the slot of a standby that does not follow the server is reported", () => {
+  const slot = { ...KEEPER, name: "b", isPhysical: true, isFailover: null, isKeeper: false };
+  expect(problems({ slots: [{ ...slot, isActive: true }] })).toEqual([]);
+  expect(problems({ slots: [slot] })).toEqual([expect.stringContaining("No standby uses the replication slot b")]);
 });
 
 test("of several hosts, unreachable ones, a second primary and a standby without slots are reported", () => {
