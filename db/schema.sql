@@ -5398,15 +5398,20 @@ AS $function$
 #variable_conflict use_column
 declare
   v_turn bigint;
+  v_next bigint;
   v_limit bigint := private.bound(case begin_task.lane
     when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
   end);
   v_id uuid;
+  v_from bigint;
 begin
+  -- A task whose beginning is lost by a crash is begun again.
+  perform set_config('synchronous_commit', 'off', true);
   select task_lanes.turn into v_turn from private.task_lanes where name = begin_task.lane for update;
   with due as materialized (
     select tasks.id, tasks.caller_key, tasks.run_at, tasks.created_at from private.tasks
     where tasks.lane = begin_task.lane and tasks.status = 'queued' and tasks.turn is null and tasks.run_at <= clock_timestamp()
+    order by tasks.run_at limit 1000
     for update skip locked
   ), placed as (
     select due.id, greatest(v_turn, latest.turn)
@@ -5421,20 +5426,24 @@ begin
   )
   update private.tasks set turn = placed.turn from placed where tasks.id = placed.id;
 
-  select waiting.id, waiting.turn into v_id, v_turn from private.tasks as waiting
-    where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn is not null and (
-      v_limit is null
-      or v_limit > (
-        select count(*) from private.tasks as running
-        where running.lane = waiting.lane and running.caller_key = waiting.caller_key and running.status = 'running'
+  -- Without a limit those before the turn of the lane have begun: their dead rows are not read again. One that was locked then is left.
+  foreach v_from in array case when v_limit is null then array[v_turn, 0] else array[0] end loop
+    select waiting.id, waiting.turn into v_id, v_next from private.tasks as waiting
+      where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn >= v_from and (
+        v_limit is null
+        or v_limit > (
+          select count(*) from private.tasks as running
+          where running.lane = waiting.lane and running.caller_key = waiting.caller_key and running.status = 'running'
+        )
+        or exists (select from pg_roles where rolname = waiting.caller ->> 'role' and rolbypassrls)
       )
-      or exists (select from pg_roles where rolname = waiting.caller ->> 'role' and rolbypassrls)
-    )
-    order by waiting.turn, waiting.run_at limit 1 for update skip locked;
+      order by waiting.turn, waiting.run_at limit 1 for update skip locked;
+    exit when found;
+  end loop;
   if v_id is null then
     return;
   end if;
-  update private.task_lanes set turn = greatest(turn, v_turn) where name = begin_task.lane;
+  update private.task_lanes set turn = greatest(turn, v_next) where name = begin_task.lane;
   return query
     update private.tasks set status = 'running', started_at = clock_timestamp(), attempts = tasks.attempts + 1
       where tasks.id = v_id
@@ -6327,6 +6336,23 @@ end;
 $function$;
 comment on function private.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
 
+-- function private.remove_spent_jobs(text)
+CREATE OR REPLACE FUNCTION private.remove_spent_jobs(lane text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform graphile_worker.complete_jobs(array(
+    select job.id from graphile_worker.jobs as job
+    join private.tasks on tasks.id::text = job.key
+    where job.task_identifier = 'perform_' || remove_spent_jobs.lane and job.locked_at is null and tasks.finished_at is not null
+    order by job.id limit 5000
+  ));
+end;
+$function$;
+comment on function private.remove_spent_jobs(text) is 'Removes jobs of a lane whose task has ended; called by the service as the owner.';
+
 -- function private.requeue_task(uuid,interval)
 CREATE OR REPLACE FUNCTION private.requeue_task(id uuid, after interval)
  RETURNS void
@@ -6979,8 +7005,19 @@ CREATE OR REPLACE FUNCTION private.wake_lane(lane text, caller_key text)
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  v_limit bigint := private.bound(case wake_lane.lane
+    when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
+  end);
 begin
-  if exists (
+  if v_limit is null then
+    return;
+  end if;
+  -- The task that has ended does not count any more.
+  if v_limit - 1 <= (
+    select count(*) from private.tasks
+    where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'running'
+  ) and exists (
     select from private.tasks
     where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'queued'
       and tasks.turn is not null

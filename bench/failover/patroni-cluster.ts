@@ -36,7 +36,7 @@ export type PatroniCluster = AsyncDisposable & {
   leader(): Promise<string | null>;
   /** Ends all processes of a node, or Patroni only, as `kill -9` does. */
   kill(node: string, what: "node" | "patroni"): Promise<void>;
-  /** Resolves when a node that was killed is being brought back with pg_rewind. */
+  /** Resolves when a node that was killed is being brought back with pg_rewind, or is back without. */
   rewinding(node: string): Promise<void>;
   /** Kills a standby and removes the WAL that it needs from the leader before it is started again. */
   removeWal(standby: string): Promise<void>;
@@ -132,7 +132,7 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
     async rewinding(node: string) {
       const count = async () => (await readFile(join(folder, node, "patroni.log"), "utf8")).split(REWINDING).length;
       const before = await count();
-      while ((await count()) === before) await sleep(LOOK_MS);
+      while ((await count()) === before && !(await isHealthy(patroniOf))) await sleep(LOOK_MS);
     },
     async removeWal(node: string) {
       await this.kill(node, "node");

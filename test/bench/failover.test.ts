@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startGateway } from "../../bench/failover/gateway.ts";
-import { kindsOf } from "../../bench/failover/kinds.ts";
 import { isInstalled, type PatroniCluster, startPatroniCluster } from "../../bench/failover/patroni-cluster.ts";
 import { describeRestart, isWithoutFault, restartGateways, untilState } from "../../bench/failover/rolling-restart.ts";
 import { describe as describeRun, faultsOf, prepareDatabase, runFailovers } from "../../bench/failover.ts";
@@ -24,7 +23,7 @@ describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
     const run = await runFailovers(cluster, {
       seconds: SECONDS,
       every: EVERY_SECONDS,
-      kinds: kindsOf([]),
+      kinds: ["kill", "kill", "switchover", "kill"],
       print: (line) => lines.push(line),
     });
     console.log([...lines, ...describeRun(run)].join("\n"));

@@ -1,7 +1,18 @@
 -- The job of a task that could not begin, because its caller was running enough, is gone.
 create or replace function private.wake_lane(lane text, caller_key text) returns void as $$
+declare
+  v_limit bigint := private.bound(case wake_lane.lane
+    when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
+  end);
 begin
-  if exists (
+  if v_limit is null then
+    return;
+  end if;
+  -- The task that has ended does not count any more.
+  if v_limit - 1 <= (
+    select count(*) from private.tasks
+    where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'running'
+  ) and exists (
     select from private.tasks
     where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'queued'
       and tasks.turn is not null
