@@ -1,5 +1,5 @@
 import { gatherConfig } from "graphile-build";
-import { entityPermissions, type Introspection, type PgProc } from "graphile-build-pg/pg-introspection";
+import { entityPermissions, type Introspection, type PgProc, type PgType } from "graphile-build-pg/pg-introspection";
 import { pgServiceOf } from "./gather-query.ts";
 import { functionSignature, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
 
@@ -42,6 +42,7 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
       pgIntrospection_introspection({ state, resolvedPreset }, { introspection, serviceName }) {
         const { schemas = ["public"] } = pgServiceOf(resolvedPreset, serviceName);
         const { callable, omitted } = chooseCallableFunctions(introspection, schemas);
+        for (const proc of callable) returnCompositeBeneathDomain(proc, introspection);
         const byName = Map.groupBy(callable, functionNameOf);
         const shared = new Set([...byName].filter(([, procs]) => procs.length > 1).map(([name]) => name));
         Object.assign(state, { procs: introspection.procs, omitted, shared });
@@ -72,6 +73,18 @@ type CallableFunctionsState = {
   /** Functions that have a resource. */
   readonly resources: Set<PgProc>;
 };
+
+/** Core looks for the columns of the result's own type, and omits the function without them. A domain in `from` has those of its type. */
+function returnCompositeBeneathDomain(proc: PgProc, { types }: Introspection): void {
+  const typeOf = (oid: string | null) => types.find(({ _id }) => _id === oid);
+  const beneath = (type: PgType | undefined): PgType | undefined =>
+    type?.typtype === "d" ? beneath(typeOf(type.typbasetype)) : type;
+  const returned = proc.getReturnType();
+  const element = returned?.typtype === "b" ? returned.getElemType() : undefined;
+  const composite = beneath(element ?? returned ?? undefined);
+  if ((element ?? returned)?.typtype !== "d" || composite?.typtype !== "c") return;
+  proc.prorettype = element ? composite.typarray! : composite._id;
+}
 
 function functionNameOf({ proname, pronamespace }: PgProc): string {
   return `${pronamespace}.${proname}`;
