@@ -84,7 +84,7 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
       console.log("None of the service's migrations is applied to this database.");
       break;
     case "single history":
-      throw singleHistoryError();
+      throw singleHistoryError(state);
     case "diverged":
       throw new Error(explainDivergence(state));
     case "current":

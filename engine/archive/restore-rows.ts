@@ -10,6 +10,7 @@ import {
   type MigrationHistory,
 } from "../migrate/committed-migrations.ts";
 import { runMigrations } from "../migrate/migrate.ts";
+import { adviseLastOfSingleHistory, SINGLE_HISTORY } from "../migrate/migration-state.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import {
   type ArchiveHeader,
@@ -20,9 +21,8 @@ import {
 } from "./archive-format.ts";
 import { type ContentTable, contentTables, relationsOfKind, setPortableFormats } from "./content-tables.ts";
 
-/** The last migration of the single history of earlier versions, and the last ones here that create the same tables. */
-const SINGLE_HISTORY = {
-  last: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4",
+/** The last migrations here that create the same tables as the single history of earlier versions. */
+const LAST_OF_SINGLE_HISTORY = {
   platform: "000023",
   content: "000008",
 } as const;
@@ -134,8 +134,8 @@ function migrationsOfSingleHistory(
   const end = migrations.findIndex(({ hash }) => hash === SINGLE_HISTORY.last);
   if (end < 0) {
     throw new Error(
-      "The backup was made by an early version. Update that database to the last version with a single history of migrations " +
-        `(${commandLine("migrate")}), and back it up again.`,
+      "The backup is of a database whose version had one history of migrations, and not all of them. " +
+        `${adviseLastOfSingleHistory()} Then back it up again (${commandLine("backup")}).`,
     );
   }
   const added = migrations.slice(end + 1);
@@ -147,7 +147,7 @@ function migrationsOfSingleHistory(
     );
   }
   const released = committed.filter(
-    ({ history, name }) => history !== "project" && name.slice(0, 6) <= SINGLE_HISTORY[history],
+    ({ history, name }) => history !== "project" && name.slice(0, 6) <= LAST_OF_SINGLE_HISTORY[history],
   );
   return added.length > 0 ? [...released, ...own] : released;
 }

@@ -173,7 +173,7 @@ async function migrateIfNeeded(
   { settings, isOwnDatabase, report }: UpToDateOptions,
 ): Promise<MigrationState> {
   if (state.kind === "current") return state;
-  if (state.kind === "single history") throw singleHistoryError();
+  if (state.kind === "single history") throw singleHistoryError(state);
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
   if (state.kind === "ahead") {
     report(

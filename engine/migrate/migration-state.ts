@@ -2,14 +2,27 @@ import type pg from "pg";
 import { commandLine } from "../command-line.ts";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
 
-/** The first migration of the single history. */
-const SINGLE_HISTORY = "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1";
+/** The first and the last migration of the single history, and the last commit of this repository that has it. */
+export const SINGLE_HISTORY = {
+  first: "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1",
+  last: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4",
+  commit: "c4ab2c85",
+} as const;
 
-export function singleHistoryError(): Error {
-  return new Error(
-    "The database was made by an earlier version, which had one history of migrations. Back it up " +
-      `(${commandLine("backup")}), start on a new DATA_DIR or an empty database, and restore the backup there (${commandLine("restore")}).`,
+/** What to do first with a database that does not have all migrations of the single history. */
+export function adviseLastOfSingleHistory(): string {
+  return (
+    `Update it first to commit ${SINGLE_HISTORY.commit}, the last version with that history: git checkout ${SINGLE_HISTORY.commit}, ` +
+    `npm ci, ${commandLine("migrate")}. If that refuses a migration of your own, see "A database of an earlier version" in db/README.md.`
   );
+}
+
+export function singleHistoryError({ isComplete }: { readonly isComplete: boolean }): Error {
+  const history = "The database was made by a version before 22 November 2026, which had one history of migrations.";
+  const move =
+    `Back it up with this version (${commandLine("backup")}), start on a new DATA_DIR or an empty database, ` +
+    `and restore the backup there (${commandLine("restore")}).`;
+  return new Error(isComplete ? `${history} ${move}` : `${history} ${adviseLastOfSingleHistory()} Then: ${move}`);
 }
 
 /** The setting that selects the history whose migrations graphile-migrate sees. */
@@ -44,7 +57,7 @@ export type MigrationState =
   /** No migration is applied: not a database of the service. */
   | { readonly kind: "foreign" }
   /** Migrated by an early version that had a single history. */
-  | { readonly kind: "single history" }
+  | { readonly kind: "single history"; readonly isComplete: boolean }
   | { readonly kind: "current"; readonly applied: number }
   | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
   /** All known migrations and others: a newer release has migrated it. */
@@ -59,7 +72,9 @@ export async function readMigrationState(
   const all = await Promise.all(histories.map(committedMigrations));
   const applied = await appliedMigrations(client);
   if (applied.length === 0) return { kind: "foreign" };
-  if (applied.some(({ history }) => history === null)) return { kind: "single history" };
+  if (applied.some(({ history }) => history === null)) {
+    return { kind: "single history", isComplete: applied.some(({ hash }) => hash === SINGLE_HISTORY.last) };
+  }
 
   const missing: CommittedMigration[] = [];
   const recognized = new Set<AppliedMigration>();
@@ -115,7 +130,9 @@ export async function createRecord(client: pg.ClientBase): Promise<void> {
   const { histories, migrations } = await findRecordTables(client);
   if (histories) return;
   if (migrations) {
-    if (await hasSingleHistory(client)) throw singleHistoryError();
+    if (await hasMigration(client, SINGLE_HISTORY.first)) {
+      throw singleHistoryError({ isComplete: await hasMigration(client, SINGLE_HISTORY.last) });
+    }
     throw new Error(
       "graphile_migrate.migrations belongs to another application that migrates this database. Nothing was changed. " +
         "Use another database, or serve this one as it is, without migrating it.",
@@ -134,7 +151,7 @@ export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedM
       );
       return rows;
     }
-    if (!migrations || !(await hasSingleHistory(client))) return [];
+    if (!migrations || !(await hasMigration(client, SINGLE_HISTORY.first))) return [];
     const { rows } = await client.query<AppliedMigration>(
       "select null as history, filename as name, hash from graphile_migrate.migrations order by filename",
     );
@@ -156,7 +173,7 @@ async function findRecordTables(client: pg.ClientBase): Promise<{ histories: boo
   return rows[0]!;
 }
 
-async function hasSingleHistory(client: pg.ClientBase): Promise<boolean> {
-  const { rowCount } = await client.query("select from graphile_migrate.migrations where hash = $1", [SINGLE_HISTORY]);
+async function hasMigration(client: pg.ClientBase, hash: string): Promise<boolean> {
+  const { rowCount } = await client.query("select from graphile_migrate.migrations where hash = $1", [hash]);
   return rowCount === 1;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { writeMigration } from "../../../engine/migrate/committed-migrations.ts";
 import { bringUpToDate, runMigrations } from "../../../engine/migrate/migrate.ts";
-import { readMigrationState } from "../../../engine/migrate/migration-state.ts";
+import { readMigrationState, SINGLE_HISTORY } from "../../../engine/migrate/migration-state.ts";
 import { withClient } from "../../../engine/pg-client/with-client.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
@@ -187,9 +187,17 @@ describe("a database of the single history that earlier versions had", () => {
     for (const ours of [true, false]) {
       const { settings, requestUrl } = own;
       const starting = bringUpToDate({ settings, requestUrl, isOwnDatabase: ours, report: () => {} });
-      await expect(starting).rejects.toThrow(/Back it up .+start on a new.+restore the backup/s);
+      await expect(starting).rejects.toThrow(
+        /before 22 November 2026.+git checkout c4ab2c85, npm ci, npm run migrate\. .+own.+Then: Back it up .+restore the backup/s,
+      );
     }
-    await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow("Back it up (npm run backup)");
+    await own.rows(
+      `insert into graphile_migrate.migrations values ('${SINGLE_HISTORY.last}', null, '000062.sql', now())`,
+    );
+    const migrating = runMigrations({ name: "migrate" }, own.settings);
+    await expect(migrating).rejects.toThrow(
+      /one history of migrations\. Back it up with this version \(npm run backup\)/,
+    );
     expect(await own.rows("select to_regnamespace('auth') as auth")).toEqual([{ auth: null }]);
   });
 });
