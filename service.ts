@@ -56,7 +56,7 @@ export type RunningService = {
   readonly postgres: PostgresUrls;
   /** What the admin server calls. */
   readonly operations: ServiceOperations;
-  /** Applies changed files (certificate; with workers, the program too) without interrupting requests. */
+  /** Applies changed settings of the database and files (certificate, secret; with workers, the program too) without interrupting requests. */
   reload(): Promise<void>;
   /** Completes requests in flight, then closes everything. */
   stop(drainMode?: DrainMode): Promise<void>;
@@ -145,7 +145,10 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     postgres,
     ...interfaces,
     operations,
-    reload: () => reloadCertificate(server, config),
+    reload: async () => {
+      await core.settings.reload();
+      await reloadCertificate(server, config);
+    },
     stop: (drainMode = {}) => {
       state.drainMode = drainMode;
       return running.disposeAsync();

@@ -33,6 +33,8 @@ export type Config = Omit<
   /** Whether administrators may run SQL. */
   readonly studioSql: boolean;
   readonly webhookNetwork: NonNullable<SettingValues["webhookNetwork"]>;
+  /** Where JWT_SECRET was read from; null if the environment contains it. */
+  readonly jwtSecretFile: string | null;
   /** `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
@@ -72,9 +74,22 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
     workerShare: 1,
     taskConcurrency: TASK_CONCURRENCY,
     autoConfirm: values.autoConfirm ?? (values.smtpUrl === null && findPublicReasons(values).length === 0),
+    poolSize: Math.max(values.poolSize, MIN_POOL_SIZE),
+    jwtSecretFile: fileOf(SETTINGS.jwtSecret, environment),
     appSettings: readAppSettings(environment),
   });
-  return { config, warnings: unknown };
+  return { config, warnings: [...unknown, ...warnOfSmallPool(values)] };
+}
+
+/** The config with what its files contain now, as far as it may change while the service runs. */
+export function rereadFiles(config: Config): Config {
+  const { jwtSecretFile } = config;
+  if (jwtSecretFile === null) return config;
+  const problems: string[] = [];
+  const environment = { [SETTINGS.jwtSecret.names[0]]: `@${jwtSecretFile}` };
+  const jwtSecret = readSetting(SETTINGS.jwtSecret, environment, problems) as Config["jwtSecret"];
+  throwIfAny(problems);
+  return Object.freeze({ ...config, jwtSecret });
 }
 
 /** The config with the settings of the database, which take precedence over the environment. */
@@ -120,14 +135,26 @@ export function findInEnvironment(
 function readSetting(setting: SettingDefinition<unknown>, environment: NodeJS.ProcessEnv, problems: string[]): unknown {
   const name = findInEnvironment(setting, environment);
   if (name === null) return parseSetting(setting, setting.names[0], "", problems);
-  const value = environment[name]!;
-  const file = mayBeInFile(setting) && value.startsWith("@") ? value.slice(1) : null;
+  const file = fileOf(setting, environment);
   try {
-    return parseSetting(setting, name, file === null ? value : readSecretFile(file), problems);
+    return parseSetting(setting, name, file === null ? environment[name]! : readSecretFile(file), problems);
   } catch (error) {
     problems.push(`${name} must be @ and the path of a file that can be read: ${(error as Error).message}`);
     return null;
   }
+}
+
+/** `/run/secrets/jwt` of `@/run/secrets/jwt`. */
+function fileOf(setting: SettingDefinition<unknown>, environment: NodeJS.ProcessEnv): string | null {
+  const name = findInEnvironment(setting, environment);
+  const value = name === null ? "" : environment[name]!;
+  return mayBeInFile(setting) && value.startsWith("@") ? value.slice(1) : null;
+}
+
+/** PostgREST serves with a single connection. */
+function warnOfSmallPool({ poolSize }: Pick<SettingValues, "poolSize">): string[] {
+  if (poolSize >= MIN_POOL_SIZE) return [];
+  return [`DB_POOL is ${poolSize}, and the service uses ${MIN_POOL_SIZE} connections, one for each of its pools`];
 }
 
 /** The secrets that PostgREST knows. Others may begin with an @. */

@@ -106,9 +106,9 @@ export const POSTGRES_SETTINGS = {
   ),
   poolSize: withDefault(
     ["DB_POOL", "PGRST_DB_POOL"],
-    integer(4, 1000),
+    integer(1, 1000),
     "28",
-    "Maximum number of connections for requests, all workers together, and at most half of the server's free connections.",
+    "Maximum number of connections for requests, all workers together, and at most half of the server's free connections; at least 4.",
   ),
   acquireTimeout: withDefault(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],

@@ -8,6 +8,7 @@ import {
   ConfigError,
   type DatabaseSettings,
   type LoadedConfig,
+  rereadFiles,
   withDatabaseSettings,
 } from "../config/config.ts";
 import { SETTINGS_IN_DATABASE } from "../config/settings.ts";
@@ -65,7 +66,7 @@ const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
 /** Of a large database, the catalogue and the GraphQL schema are built anew. */
 const APPLY_TIMEOUT_MS = 600_000;
 
-/** Reads the settings of the database, and reads them again on NOTIFY. Rejects if they are invalid at first. */
+/** Reads the settings of the database and the file of the secret, and reads them again on NOTIFY. Rejects if they are invalid at first. */
 export async function keepConfig(options: ConfigKeeperOptions): Promise<ConfigKeeper> {
   return new DatabaseConfigKeeper(options, await readEffectiveConfig(options));
 }
@@ -75,7 +76,7 @@ async function readEffectiveConfig({
   url,
 }: Pick<ConfigKeeperOptions, "config" | "url">): Promise<LoadedConfig> {
   return withDatabaseSettings(
-    config,
+    rereadFiles(config),
     config.databaseConfig ? await readDatabaseSettings(url, config.preConfig) : new Map(),
   );
 }
@@ -126,7 +127,7 @@ class DatabaseConfigKeeper implements ConfigKeeper {
 
   async #listen(): Promise<void> {
     const { listener, log, config } = this.#options;
-    if (!listener || !config.databaseConfig) return;
+    if (!listener || !(config.databaseConfig || config.jwtSecretFile !== null)) return;
     const reload = () => void this.reload().catch(() => {});
     this.#stopListening.push(listener.onGap(reload));
     try {

@@ -291,6 +291,14 @@ describe("readConfig", () => {
   });
 
   test("a PostgREST setting without effect is reported with the reason", () => {
+    const { config, warnings } = readConfig({ PGRST_DB_POOL: "1", PGRST_NO_SUCH_SETTING: "x" });
+    expect([config.poolSize, warnings]).toEqual([
+      4,
+      [
+        "PGRST_NO_SUCH_SETTING is not a setting",
+        "DB_POOL is 1, and the service uses 4 connections, one for each of its pools",
+      ],
+    ]);
     expect(readConfig({ PGRST_DB_POOL_MAX_IDLETIME: "30" }).warnings).toEqual([
       "PGRST_DB_POOL_MAX_IDLETIME has no effect here: idle connections are closed automatically",
     ]);

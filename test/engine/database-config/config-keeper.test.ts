@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -45,6 +48,47 @@ async function keep(environment: NodeJS.ProcessEnv = {}, listener: Listener | nu
 /** In this database alone: the login is everybody's. */
 const say = (name: string, value: string) =>
   owner.query(`alter role authenticator in database ${database.name} set ${name} = ${pg.escapeLiteral(value)}`);
+
+describe("the file of the secret", () => {
+  const OTHER = "another secret of at least 32 characters";
+  const withFile = async (work: (file: string) => Promise<void>) => {
+    const folder = await mkdtemp(join(tmpdir(), "secret-"));
+    try {
+      await writeFile(join(folder, "jwt"), `${SECRET}\n`);
+      await work(join(folder, "jwt"));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  };
+
+  test("is read again on a reload and on NOTIFY, also without settings in the database", () =>
+    withFile(async (file) => {
+      const listener = listen();
+      const keeper = await keep({ JWT_SECRET: `@${file}`, PGRST_DB_CONFIG: "false" }, listener);
+      keeper.follow(async () => {});
+      expect(keeper.current().jwtSecret).toBe(SECRET);
+      await writeFile(file, OTHER);
+      await keeper.reload();
+      expect(keeper.current().jwtSecret).toBe(OTHER);
+      await writeFile(file, SECRET);
+      await until(async () => {
+        await owner.query("notify pgrst, 'reload config'");
+        return keeper.current().jwtSecret === SECRET;
+      });
+    }));
+
+  test("that cannot be read, or has no secret, leaves the old secret in effect", () =>
+    withFile(async (file) => {
+      const keeper = await keep({ JWT_SECRET: `@${file}` });
+      keeper.follow(async () => {});
+      await writeFile(file, "short");
+      await keeper.reload();
+      await rm(file);
+      await keeper.reload();
+      expect(keeper.current().jwtSecret).toBe(SECRET);
+      expect(logged.filter((line) => line.includes("The old settings stay in effect"))).toHaveLength(2);
+    }));
+});
 
 describe("at the start", () => {
   test("settings of the database take precedence over the environment", async () => {
