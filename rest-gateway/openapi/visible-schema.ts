@@ -134,8 +134,10 @@ export type TableDocumentOptions = {
   readonly mode: "follow-privileges" | "ignore-privileges";
   /** `https://api.example.org/rest/v1`, or `/rest/v1` for the host that served the document. */
   readonly serverUrl: string;
-  /** Whether the document requires a token. */
+  /** Whether a Swagger document declares a token. */
   readonly securityActive: boolean;
+  /** Whether requests without an API key are refused. */
+  readonly requireApiKey: boolean;
   /** The version of the service. */
   readonly version: string;
 };

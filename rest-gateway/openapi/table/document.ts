@@ -23,11 +23,11 @@ import {
   tableResponses,
   writtenRef,
 } from "./components.ts";
-import { routinePaths } from "./routine-paths.ts";
+import { routinePaths, routineTag } from "./routine-paths.ts";
 
 /** The table interface in OpenAPI 3.1. */
 export async function makeTableDocument(subject: TableDocumentOptions): Promise<OpenApiDocument> {
-  const { catalog, serverUrl, securityActive, version } = subject;
+  const { catalog, serverUrl, requireApiKey, version } = subject;
   const viewer = await viewSchema(subject);
   const typeSchema = makeSchemaOfType(catalog, viewer);
   const rowSchemas = makeRowSchemas({ viewer, catalog, typeSchema });
@@ -44,7 +44,8 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
       url: "https://docs.postgrest.org/en/v14/references/api.html",
     },
     servers: [{ url: serverUrl }],
-    security: securityActive ? [{ apikey: [], JWT: [] }, { apikey: [] }] : undefined,
+    security: requireApiKey ? [{ apikey: [], JWT: [] }, { apikey: [] }] : [{ JWT: [] }, { apikey: [] }, {}],
+    tags: documentTags(viewer),
     paths: function* () {
       yield ["/", { ...ROOT, post: batchOperation() }];
       yield* tablePaths(viewer, catalog);
@@ -65,15 +66,28 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
         for (const visible of viewer.tables) yield* tableResponses(visible, { viewer, catalog });
       },
       headers: components.headers,
-      securitySchemes: securityActive ? components.securitySchemes : undefined,
+      securitySchemes: components.securitySchemes,
     },
   };
+}
+
+const INTROSPECTION_TAG = "Introspection";
+const BATCHES_TAG = "Batches";
+
+/** Each table and function has its own; the comments are in the operations. */
+function documentTags({ tables, routines }: VisibleSchema): readonly { readonly name: string }[] {
+  const names = [
+    ...[INTROSPECTION_TAG, BATCHES_TAG],
+    ...tables.map(({ table }) => table.name),
+    ...routines.map((overloads) => routineTag(overloads[0]!)),
+  ];
+  return [...new Set(names)].map((name) => ({ name }));
 }
 
 const ROOT = {
   get: {
     operationId: "describe",
-    tags: ["Introspection"],
+    tags: [INTROSPECTION_TAG],
     summary: "OpenAPI description (this document)",
     responses: {
       200: {
@@ -89,7 +103,11 @@ const BATCH_REQUEST = {
   required: ["method", "path"],
   properties: {
     method: { enum: ["GET", "POST", "PATCH", "PUT", "DELETE"] },
-    path: { description: "A path, or a list of strings and references, which are joined", type: ["string", "array"] },
+    path: {
+      description: "A path, or a list of strings and references, which are joined",
+      type: ["string", "array"],
+      items: { type: ["string", "object"] },
+    },
     headers: { type: "object", additionalProperties: { type: "string" } },
     body: { description: 'JSON, in which {"$ref": "0#/0/id"} is a value of an earlier response; or a text' },
   },
@@ -108,7 +126,7 @@ const BATCH_RESPONSE = {
 function batchOperation(): TablePathOperation {
   return {
     operationId: "batch",
-    tags: ["Batches"],
+    tags: [BATCHES_TAG],
     summary: "Several requests in one transaction: all take effect, or none",
     parameters: sharedRefs("idempotencyKey"),
     requestBody: {

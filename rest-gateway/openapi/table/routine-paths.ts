@@ -17,6 +17,10 @@ import {
 } from "./components.ts";
 
 type RoutineContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog; readonly typeSchema: SchemaOfType };
+export function routineTag({ name }: Pick<Routine, "name">): string {
+  return `(rpc) ${name}`;
+}
+
 type RoutineOperation = { readonly [key: string]: unknown };
 
 const READ_ERRORS: readonly TableErrorStatus[] = [300, 400, 401, 403, 404, 406];
@@ -77,7 +81,7 @@ function describeOperation(verb: string, overloads: readonly Routine[]): Routine
   const { name } = overloads[0]!;
   const commented = overloads.find(({ comment }) => comment !== null);
   const { summary, description } = readComment(commented?.comment ?? null);
-  return { operationId: `${verb}_${componentKey(name)}`, tags: [`(rpc) ${name}`], summary, description };
+  return { operationId: `${verb}_${componentKey(name)}`, tags: [routineTag({ name })], summary, description };
 }
 
 /** The arguments of all overloads; required ones are those that every overload requires. */

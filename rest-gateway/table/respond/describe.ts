@@ -23,7 +23,7 @@ import { encodeHeaders } from "./respond.ts";
 
 const WITHOUT_ARGUMENTS: CallArgument = { kind: "query", values: [] };
 
-type DescribeOptions = Pick<Config, "openapiMode" | "openapiProxyUrl" | "openapiSecurity">;
+type DescribeOptions = Pick<Config, "openapiMode" | "openapiProxyUrl" | "openapiSecurity" | "requireApiKey">;
 type DescribeRequest = {
   readonly request: GatewayRequest;
   readonly parsed: TableRequest;
@@ -34,7 +34,7 @@ type DescribeRequest = {
 };
 
 /** The root resource: an OpenAPI document of the schema, or of some of its tables, as the caller may see it. */
-export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecurity }: DescribeOptions) {
+export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecurity, requireApiKey }: DescribeOptions) {
   const documents = new DocumentCache();
   return async ({
     request,
@@ -57,6 +57,7 @@ export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecur
         mode: openapiMode === "ignore-privileges" ? "ignore-privileges" : "follow-privileges",
         serverUrl: openapiProxyUrl ?? TABLE_PREFIX,
         securityActive: openapiSecurity,
+        requireApiKey,
         version: "1",
         accept: request.headers.accept,
       },
@@ -118,9 +119,9 @@ export async function describeTables(
   documents: DocumentCache,
 ): Promise<OpenApiResponse> {
   const { format: form, contentType } = negotiateFormat(accept);
-  const { catalog, role, schema, tables, mode, serverUrl, securityActive, version } = subject;
+  const { catalog, role, schema, tables, mode, serverUrl, securityActive, requireApiKey, version } = subject;
   const reader = mode === "follow-privileges" ? role : null;
-  const key = JSON.stringify([form, schema, tables, mode, reader, serverUrl, securityActive, version]);
+  const key = JSON.stringify([form, schema, tables, mode, reader, serverUrl, securityActive, requireApiKey, version]);
   const make = async () => writeDocument(await DOCUMENTS[form](subject));
   return { contentType, document: await documents.get(key, catalog.version, make) };
 }

@@ -38,6 +38,7 @@ export async function makeFixture(): Promise<Fixture> {
       mode: "follow-privileges",
       serverUrl: "/rest/v1",
       securityActive: false,
+      requireApiKey: true,
       version: "1.2.3",
       ...differently,
     }),

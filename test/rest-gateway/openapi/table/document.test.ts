@@ -39,10 +39,10 @@ describe("the OpenAPI document", () => {
     expect((await documentFor("user", { schema: "other" })).info).toMatchObject({ title: "Table interface" });
   });
 
-  test("requires a key and a token only if configured", async () => {
-    const open = await documentFor("user");
-    expect([open.security, open.components!.securitySchemes]).toEqual([undefined, undefined]);
-    const closed = await documentFor("user", { securityActive: true });
+  test("requires a key, and takes a token, unless requests without a key are accepted", async () => {
+    const open = await documentFor("user", { requireApiKey: false });
+    expect(open.security).toEqual([{ JWT: [] }, { apikey: [] }, {}]);
+    const closed = await documentFor("user");
     expect(closed.security).toEqual([{ apikey: [], JWT: [] }, { apikey: [] }]);
     expect(closed.components!.securitySchemes).toMatchObject({
       apikey: { type: "apiKey", in: "header", name: "apikey" },

@@ -29,6 +29,25 @@ function danglingReferences(document: object): string[] {
     .filter((pointer) => lead(pointer) === undefined);
 }
 
+type Schema = { readonly type?: string | readonly string[]; readonly items?: unknown };
+
+/** What linters of OpenAPI report beside the validator: arrays without items, and tags that are not declared. */
+function documentFaults(document: { tags?: { name: string }[]; paths: object; security?: unknown }): string[] {
+  const declared = new Set(document.tags?.map(({ name }) => name));
+  const faults = document.security ? [] : ["no security"];
+  JSON.stringify(document, (key, value) => {
+    const { type, items } = (value ?? {}) as Schema;
+    if ([type].flat().includes("array") && items === undefined) faults.push(`${key} without items`);
+    return value;
+  });
+  for (const path of Object.values(document.paths)) {
+    for (const { tags = [] } of Object.values(path as Record<string, { tags?: string[] }>)) {
+      faults.push(...tags.filter((tag) => !declared.has(tag)).map((tag) => `tag ${tag}`));
+    }
+  }
+  return faults;
+}
+
 describe("GET /rest/v1/", () => {
   const roles = ["user", "anon", "stranger"];
   const modes = ["follow-privileges", "ignore-privileges"] as const;
@@ -44,6 +63,7 @@ describe("GET /rest/v1/", () => {
     expect(contentType).toBe(type);
     const document = JSON.parse(await textOf(written));
     expect(danglingReferences(document)).toEqual([]);
+    if (version === "3.1") expect(documentFaults(document)).toEqual([]);
     const validator = new Validator();
     expect(await validator.validate(document)).toEqual({ valid: true });
     expect(validator.version).toBe(version);
