@@ -6,6 +6,7 @@ import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { type Caller, isActedAs } from "../../engine/identity/caller.ts";
 import { CredentialError } from "../../engine/identity/credential-error.ts";
 import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
+import { findUnstorable, findUnstorableInJson } from "../../engine/json/storable-text.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { MatchedRequest, MatchedRequestHandler, PatternRoutes } from "../http/route-patterns.ts";
@@ -117,16 +118,29 @@ function parseJson(bytes: Buffer): unknown {
 /** The text of a field; "" if it is missing. */
 export function readText(body: JsonBody, name: string): string {
   const value = body[name] ?? "";
-  // Postgres cannot store NUL characters or lone surrogates.
-  if (typeof value === "string" && !value.includes("\0") && value.isWellFormed()) return value;
-  throw validationFailed(`${name} must be a text`);
+  if (typeof value !== "string") throw validationFailed(`${name} must be a text`);
+  refuseUnstorable(name, findUnstorable(value));
+  return value;
 }
 
 /** The object of a field, such as metadata; null if it is missing. */
 export function readObject(body: JsonBody, name: string): JsonBody | null {
   const value = body[name] ?? null;
   if (value === null) return null;
-  // jsonb cannot store NUL characters or lone surrogates either.
-  if (isJsonObject(value) && !/\\u(0000|d[89a-f])/.test(JSON.stringify(value))) return value;
-  throw validationFailed(`${name} must be an object`);
+  if (!isJsonObject(value)) throw validationFailed(`${name} must be an object`);
+  refuseUnstorable(name, findUnstorableInJson(writeJson(name, value)));
+  return value;
+}
+
+function refuseUnstorable(name: string, found: ReturnType<typeof findUnstorable>): void {
+  if (found !== null) throw validationFailed(`${name} must not contain ${found}`);
+}
+
+/** JSON is parsed at any depth, but not written. */
+function writeJson(name: string, value: JsonBody): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw error instanceof RangeError ? validationFailed(`${name} is nested too deeply`) : error;
+  }
 }

@@ -1,5 +1,6 @@
 import type { FieldError } from "../../engine/errors.ts";
 import { isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
+import { findUnstorable } from "../../engine/json/storable-text.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../http/request.ts";
@@ -18,9 +19,7 @@ export type BodyField<T> = {
 
 type FieldValues<Shape> = { readonly [Name in keyof Shape]: Shape[Name] extends BodyField<infer T> ? T : never };
 
-/** Postgres cannot store NUL characters or lone surrogates. */
-const isStorableText = (value: unknown): value is string =>
-  typeof value === "string" && !value.includes("\0") && value.isWellFormed();
+const isStorableText = (value: unknown): value is string => typeof value === "string" && findUnstorable(value) === null;
 const isWholeNumber = (value: unknown): value is number => Number.isSafeInteger(value);
 const isInteger = (value: unknown): value is number => isWholeNumber(value) && value === (value | 0);
 

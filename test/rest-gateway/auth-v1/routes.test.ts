@@ -55,6 +55,53 @@ test("a request without an API key is refused as at /rest/v1, except at addresse
   expect(keySet.headers.get("cache-control")).toContain("public");
 });
 
+/** JSON, because JavaScript would not send some of it. */
+const UNSTORABLE = [
+  [String.raw`"a\u0000b"`, "must not contain a NUL character"],
+  [String.raw`"a\ud800b"`, "must not contain a lone surrogate"],
+] as const;
+const TEXTS: readonly (readonly [path: string, fields: readonly string[]])[] = [
+  ["/signup", ["email", "phone", "password"]],
+  ["/token?grant_type=password", ["email", "phone", "password"]],
+  ["/token?grant_type=refresh_token", ["refresh_token"]],
+  ["/token?grant_type=pkce", ["auth_code", "code_verifier"]],
+  ["/token?grant_type=id_token", ["id_token", "provider"]],
+  ["/otp", ["email", "phone"]],
+  ["/magiclink", ["email"]],
+  ["/recover", ["email"]],
+  ["/resend", ["type", "email", "phone"]],
+  ["/verify", ["type"]],
+];
+
+test.each(TEXTS)("a text that Postgres cannot store is refused at %s, with the reason", async (path, fields) => {
+  for (const field of fields) {
+    for (const [value, reason] of UNSTORABLE) {
+      const response = await request(path, { method: "POST", body: `{"${field}": ${value}}`, ...withKey });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ msg: `${field} ${reason}` });
+    }
+  }
+});
+
+test("metadata that Postgres cannot store is refused, with the reason", async () => {
+  const signUp = async (data: string) => {
+    const body = `{"email": "${newAddress()}", "password": "${PASSWORD}", "data": ${data}}`;
+    const response = await request("/signup", { method: "POST", body, ...withKey });
+    return { status: response.status, body: await response.json() };
+  };
+  for (const [value, reason] of UNSTORABLE) {
+    const refused = { status: 400, body: { msg: `data ${reason}` } };
+    expect(await signUp(`{"name": ${value}}`)).toMatchObject(refused);
+    expect(await signUp(`{"list": [{${value}: 1}]}`)).toMatchObject(refused);
+  }
+  expect(await signUp("[]")).toMatchObject({ status: 400, body: { msg: "data must be an object" } });
+  const depth = 50_000;
+  const deep = `{"a": ${"[".repeat(depth)}${"]".repeat(depth)}}`;
+  expect(await signUp(deep)).toMatchObject({ status: 400, body: { msg: "data is nested too deeply" } });
+  // Backslashes of a text are no escapes.
+  expect((await signUp(String.raw`{"name": "\\u0000 \\ud800"}`)).status).toBe(200);
+});
+
 test("an error has the format of the version that the client asks for", async () => {
   const old = await request("/nowhere", withKey);
   expect(old.status).toBe(404);
