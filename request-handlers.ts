@@ -7,6 +7,7 @@ import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { canIssueTokens } from "./engine/identity/token-keys.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
 import type { RequestLimit } from "./engine/limits/rate-limits.ts";
+import type { LimitCreatedUsers, LimitSignUps } from "./engine/limits/sign-ups.ts";
 import { makeSchemaChanges } from "./engine/migrate/schema-changes.ts";
 import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
 import type { ServiceCounters } from "./engine/observability/metrics.ts";
@@ -27,7 +28,7 @@ import { toAuthErrorResponse } from "./rest-gateway/auth-v1/errors.ts";
 import { guideFolder } from "./rest-gateway/guide/guide-routes.ts";
 import { makeEntryListener, makeExpressApp, type RequestCounter } from "./rest-gateway/http/entry.ts";
 import { type HealthState, healthRoutes } from "./rest-gateway/http/health.ts";
-import type { LimitExpensiveRequest } from "./rest-gateway/http/limits.ts";
+import { makeExpensiveRequestLimit } from "./rest-gateway/http/limits.ts";
 import { toNodeHandler } from "./rest-gateway/http/node-handler.ts";
 import {
   type FindRouteTemplate,
@@ -74,7 +75,8 @@ type RequestHandlerDependencies = {
   readonly health: HealthState;
   /** Null: requests are not limited. */
   readonly limit: RequestLimit | null;
-  readonly limitExpensive: LimitExpensiveRequest;
+  readonly limitSignUps: LimitSignUps;
+  readonly limitCreatedUsers: LimitCreatedUsers | null;
   readonly versions: ReadVersions;
   /** Null: the database has no queue for tasks. */
   readonly queueTask: QueueTask | null;
@@ -146,7 +148,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     catalog,
     catchUp: refreshCatalog,
     versions,
-    limitSignUps: config.usersAccess === "owner" ? shared.limitExpensive : null,
+    limitCreatedUsers: shared.limitCreatedUsers,
     queueTask,
     counts,
   });
@@ -193,7 +195,8 @@ function buildSignInRoutes(
 ) {
   const keySet = keySetRoutes(keys);
   if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySet };
-  const { siteUrl, limitExpensive, currentCatalog: catalog } = shared;
+  const { siteUrl, limitSignUps, currentCatalog: catalog } = shared;
+  const limitExpensive = makeExpensiveRequestLimit(limitSignUps);
   const options = { accounts, federation, authenticator, catalog, config, siteUrl, limitExpensive };
   return {
     signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },

@@ -87,9 +87,9 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const { postgres, config, asOwner, catalog, log } = core;
   const state = new ServiceState(config);
 
-  const makeIdentification = await openIdentification(core, state, options, opened);
-  state.identification = await makeIdentification(config);
   const limits = openRateLimits(core, opened);
+  const makeIdentification = await openIdentification(core, state, { ...options, ...limits }, opened);
+  state.identification = await makeIdentification(config);
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
   const acceptsWork = () => state.acceptsWork;
@@ -283,7 +283,7 @@ async function warnOfMissingFunctions({ asOwner, log }: ServiceCore, config: Con
 async function openIdentification(
   { config, asOwner, log }: ServiceCore,
   state: ServiceState,
-  { report }: ServiceOptions,
+  { report, limitSignUps }: Pick<ServiceOptions, "report"> & RateLimits,
   opened: AsyncDisposableStack,
 ): Promise<(config: Config) => Promise<SignInServices>> {
   const canSignIn = await hasAccounts(asOwner);
@@ -298,7 +298,7 @@ async function openIdentification(
   opened.defer(() => textMessages?.close());
   const writeMail = readMailTemplates(config.mailTemplatesDir);
   const siteUrl = () => state.siteUrl!;
-  const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, log };
+  const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, log };
   return makeSignInServices({ ...services, hits: state.counts.tokens });
 }
 
@@ -306,7 +306,7 @@ async function openIdentification(
 async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
   state: ServiceState,
-  { limitExpensive }: RateLimits,
+  { limitCreatedUsers }: RateLimits,
   schemaTimeoutMs: number | undefined,
   opened: AsyncDisposableStack,
 ): Promise<StreamingInterfaces> {
@@ -321,8 +321,7 @@ async function openStreamingInterfaces(
     listener,
     loginRole: postgres.loginRole,
     clientAddress,
-    limitSignUps:
-      config.usersAccess === "owner" ? (address) => limitExpensive({ connection: () => ({ address }) }) : null,
+    limitCreatedUsers,
     log,
     counts: state.counts,
     tracing,

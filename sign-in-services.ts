@@ -13,6 +13,7 @@ import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
 import { RemoteKeySet } from "./engine/identity/remote-key-set.ts";
 import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
 import { makeSharedRateLimit } from "./engine/limits/rate-limits.ts";
+import type { LimitSignUps } from "./engine/limits/sign-ups.ts";
 import type { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import type { WriteMail } from "./engine/mail/mail-templates.ts";
 import type { TextMessage } from "./engine/mail/text-message-gateway.ts";
@@ -40,6 +41,7 @@ type SignInServicesOptions = {
   readonly textMessages: MessageQueue<TextMessage> | null;
   readonly writeMail: WriteMail;
   readonly siteUrl: () => string;
+  readonly limitSignUps: LimitSignUps;
   /** Counts cache hits of verified tokens. */
   readonly hits?: CacheHits;
   readonly log: Logger;
@@ -47,7 +49,7 @@ type SignInServicesOptions = {
 
 /** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
 export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
-  const { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, hits, log } = options;
+  const { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, hits, log } = options;
   const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
   const databaseClock = makeDatabaseClock({ asOwner, log });
@@ -71,7 +73,9 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
         ? makeAccounts({ asOwner, keys, config, passwords, emailQueue, codeEmails, textMessages, siteUrl })
         : null;
     const federation =
-      accounts && canIssueTokens(keys) ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log }) : null;
+      accounts && canIssueTokens(keys)
+        ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, limitSignUps, log })
+        : null;
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
     return {
       keys,

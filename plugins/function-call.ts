@@ -15,7 +15,7 @@ import type { SchemaResource } from "./table.ts";
 declare global {
   namespace GraphileBuild {
     interface PgResourceTags {
-      /** Of a table or function: it creates users, whom anonymous callers create within SIGN_UP_LIMIT only. */
+      /** Of a table or function: it creates users, which SIGN_UP_LIMIT bounds. */
       signUp: true;
     }
   }

@@ -252,7 +252,7 @@ export const LIMIT_SETTINGS = {
     "SIGN_UP_LIMIT",
     integer(0),
     "1000",
-    "Registrations and requested e-mails per hour and address; 0 disables the limit, as does RATE_LIMIT=0.",
+    "Registrations, first sign-ins through a provider and requested e-mails per hour and address; 0 disables the limit, as does RATE_LIMIT=0.",
   ),
   loadShedding: withDefault(
     "LOAD_SHEDDING",

@@ -12,6 +12,7 @@ import type { StatementContext } from "../../engine/database/statement.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
 import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
+import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import { SharedBytes } from "../../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../../engine/memory/socket-memory.ts";
 import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
@@ -58,8 +59,8 @@ export type GraphqlDependencies = {
   readonly loginRole: string;
   /** The client's address, as reported by trusted proxies. */
   readonly clientAddress: (request: IncomingMessage) => string | null;
-  /** Counts a user that an anonymous caller creates, and throws above the limit. Null: no limit. */
-  readonly limitSignUps?: ((address: string | null) => Promise<void>) | null;
+  /** Counts the users that callers create. Null: no limit. */
+  readonly limitCreatedUsers?: LimitCreatedUsers | null;
   readonly log: Logger;
   readonly counts?: ServiceCounters;
   readonly tracing?: Tracing | null;
@@ -231,7 +232,7 @@ function openRowEvents(dependencies: GraphqlDependencies): RowEventHub {
 
 /** How HTTP and sockets prepare an operation, and how they explain its errors. */
 function makeExecution(
-  { config, authenticator, catalog, database, limitSignUps = null, tracing = null, log }: GraphqlDependencies,
+  { config, authenticator, catalog, database, limitCreatedUsers = null, tracing = null, log }: GraphqlDependencies,
   { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
 ): { readonly explain: ExplainError; readonly prepare: PrepareOperation } {
   const introspection = makeIntrospectionAccess(config);
@@ -260,8 +261,8 @@ function makeExecution(
         role: config.anonRole,
         maxPlannedFields: config.graphqlMaxAnonymousPlanned,
         maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
-        limitSignUps,
       },
+      limitCreatedUsers,
       tracing,
       compilation: { isOn: config.graphqlCompile === "on", ways: counts.operationWays, log },
     }),

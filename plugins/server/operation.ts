@@ -10,6 +10,7 @@ import { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { ResultRow, StatementContext } from "../../engine/database/statement.ts";
 import type { AuthenticationResult } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
+import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
 import type { Logger } from "../../engine/output/log.ts";
@@ -84,6 +85,8 @@ type OperationDependencies = {
   /** How many bytes are held at most: of one operation's rows, of all rows, and of all responses. */
   readonly byteLimits: { readonly operation: number; readonly together: number; readonly answers: number };
   readonly anonymous: AnonymousLimits;
+  /** Counts the users that callers create. Null: no limit. */
+  readonly limitCreatedUsers: LimitCreatedUsers | null;
   /** Null when tracing is off. */
   readonly tracing?: Tracing | null;
   readonly compilation: CompilationOptions;
@@ -102,7 +105,6 @@ export type AnonymousLimits = {
   readonly role: string;
   readonly maxPlannedFields: number;
   readonly maxResponseBytes: number;
-  readonly limitSignUps: ((address: string | null) => Promise<void>) | null;
 };
 
 /** Larger responses are built one after the other: a few milliseconds per mebibyte. */
@@ -294,7 +296,7 @@ async function runBound(
 const plannedDocuments = new WeakSet<object>();
 
 async function runByGrafast(
-  { database, events, makeInsertNested, anonymous: { role, limitSignUps } }: RunDependencies,
+  { database, events, makeInsertNested, limitCreatedUsers }: RunDependencies,
   { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: OperationRequest,
 ): Promise<OperationOutcome> {
   if (isLong && !plannedDocuments.has(args.document)) {
@@ -311,8 +313,8 @@ async function runByGrafast(
     ...(signal && { signal }),
   });
   const { resolvedPreset } = served;
-  const isLimited = limitSignUps !== null && requestInfo.authentication.caller.role === role;
-  const countSignUp = isLimited ? () => limitSignUps(requestInfo.address()) : null;
+  const countSignUp =
+    limitCreatedUsers && (() => limitCreatedUsers(requestInfo.authentication.caller, requestInfo.address));
   // No middleware: PostGraphile's would only set the context values that are set here.
   const contextValue = { pgSettings: null, withPgClient, countSignUp };
   const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue };

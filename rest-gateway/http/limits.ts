@@ -1,3 +1,4 @@
+import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
 import type { Supervisor } from "../../engine/concurrency/supervisor.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -11,6 +12,7 @@ import {
   type RequestLimitOptions,
   type SharedRateLimit,
 } from "../../engine/limits/rate-limits.ts";
+import { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from "../../engine/limits/sign-ups.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { ClientConnection } from "./request.ts";
 
@@ -88,11 +90,16 @@ export type LimitExpensiveRequest = (request: LimitedRequest, count?: number) =>
 
 type LimitedRequest = { readonly connection: () => Pick<ClientConnection, "address"> };
 
+/** For requests whose client's address is read only if there is a limit. */
+export function makeExpensiveRequestLimit(limitSignUps: LimitSignUps): LimitExpensiveRequest {
+  return (request, count) => limitSignUps(request.connection().address, count);
+}
+
 /** Null disables the limit. */
-export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitExpensiveRequest {
+export function makeSignUpLimit(limit: SharedRateLimit | null): LimitSignUps {
   if (limit === null) return async () => {};
-  return async (request, count = 1) => {
-    const seconds = await limit.take(clientNetwork(request.connection().address), count);
+  return async (address, count = 1) => {
+    const seconds = await limit.take(clientNetwork(address), count);
     if (seconds === null) return;
     throw new HttpError(429, "RATE_LIMITED", "Too many requests of this kind from your address.", {
       hint: `Try again in ${seconds} seconds.`,
@@ -102,23 +109,34 @@ export function makeExpensiveRequestLimit(limit: SharedRateLimit | null): LimitE
 }
 
 /** `limit` is null if RATE_LIMIT is 0. */
-export type RateLimits = { readonly limit: RequestLimit | null; readonly limitExpensive: LimitExpensiveRequest };
+export type RateLimits = {
+  readonly limit: RequestLimit | null;
+  readonly limitSignUps: LimitSignUps;
+  /** Null: callers create as many rows of users as they like, as on a playground. */
+  readonly limitCreatedUsers: LimitCreatedUsers | null;
+};
 
 type RateLimitsOptions = Pick<RequestLimitOptions, "asOwner" | "log"> & {
   readonly supervisor: Supervisor;
   readonly config: Config;
+  readonly catalog: { readonly current: () => Catalog };
   readonly peers: PeerWorkers;
 };
 
 /** The limits of a service, as its settings say. */
 export function openRateLimits(
-  { config, asOwner, peers, supervisor, log }: RateLimitsOptions,
+  { config, asOwner, catalog, peers, supervisor, log }: RateLimitsOptions,
   opened: AsyncDisposableStack,
 ): RateLimits {
-  if (config.rateLimit === 0) return { limit: null, limitExpensive: makeExpensiveRequestLimit(null) };
+  if (config.rateLimit === 0) return { limit: null, limitSignUps: makeSignUpLimit(null), limitCreatedUsers: null };
   const limit = new RequestLimit({ limit: config.rateLimit, asOwner, peers, supervisor, log });
   opened.defer(() => limit.close());
   if (config.loadShedding) opened.defer(shedder.start());
   const signUps = { name: "sign-up", points: config.signUpLimit, seconds: ONE_HOUR, asOwner };
-  return { limit, limitExpensive: makeExpensiveRequestLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null) };
+  const limitSignUps = makeSignUpLimit(signUps.points > 0 ? makeSharedRateLimit(signUps) : null);
+  const isPlayground = config.usersAccess !== "owner";
+  const limitCreatedUsers = isPlayground
+    ? null
+    : makeCreatedUsersLimit({ limitSignUps, catalog: () => catalog.current() });
+  return { limit, limitSignUps, limitCreatedUsers };
 }

@@ -52,7 +52,7 @@ export type Collection = {
   /** The methods that the table supports; `privileges` has what the role may do. */
   readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
   readonly privileges: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
-  /** Whether rows that anonymous callers create count against SIGN_UP_LIMIT. */
+  /** Whether its rows are users, whose creation counts against SIGN_UP_LIMIT. */
   readonly countsSignUps: boolean;
   /** Whether inserts can return the row: Postgres refuses RETURNING if no policy lets the role read any row. */
   readonly returnsInserted: boolean;

@@ -5,6 +5,7 @@ import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { Plan } from "../../engine/statement/plan/plan.ts";
@@ -13,7 +14,6 @@ import { makeBodyLimits } from "../../http/body-limit.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
 import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
-import type { LimitExpensiveRequest } from "../http/limits.ts";
 import { type GatewayHandler, type GatewayRequest, publicBasePath } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
@@ -65,7 +65,7 @@ type ResourceDependencies = {
   readonly catalog: () => Catalog;
   readonly catchUp: CatalogRefresh;
   readonly versions: ReadVersions;
-  readonly limitSignUps?: LimitExpensiveRequest | null;
+  readonly limitCreatedUsers?: LimitCreatedUsers | null;
   /** Null: actions run at once, whatever the client prefers. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
@@ -121,14 +121,14 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
   readonly #catalog: () => Catalog;
   readonly #versions: ReadVersions;
   readonly #bodyLimits: ResourceBodyLimits;
-  readonly #limitSignUps: LimitExpensiveRequest | null;
+  readonly #limitCreatedUsers: LimitCreatedUsers | null;
 
-  constructor({ config, authenticator, csrf, catalog, versions, limitSignUps = null }: ResourceDependencies) {
+  constructor({ config, authenticator, csrf, catalog, versions, limitCreatedUsers = null }: ResourceDependencies) {
     this.#config = config;
     this.#authentication = { authenticator, csrf };
     this.#catalog = catalog;
     this.#versions = versions;
-    this.#limitSignUps = limitSignUps;
+    this.#limitCreatedUsers = limitCreatedUsers;
     this.#bodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
   }
 
@@ -243,7 +243,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     if (!target) throw notFound();
     const bodyLimits = this.#bodyLimits;
     const found = { request, caller, catalog, collections, address, target, parameters, negotiated, notice };
-    return { ...found, settings, bodyLimits, limitSignUps: this.#limitSignUps };
+    return { ...found, settings, bodyLimits, limitCreatedUsers: this.#limitCreatedUsers };
   }
 
   /** For a caller who is rejected before the version is known; if that fails too, the first error is the one reported. */

@@ -1,9 +1,9 @@
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
+import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { FindBodyLimit } from "../../http/body-limit.ts";
-import type { LimitExpensiveRequest } from "../http/limits.ts";
 import type { GatewayRequest } from "../http/request.ts";
 import type { GatewayResponse } from "../http/response.ts";
 import type { Collections } from "./collections.ts";
@@ -24,8 +24,8 @@ export type ResourceRequest = {
   readonly notice: DeprecationNotice | null;
   readonly settings: Pick<Config, "maxPageSize" | "maxRowBytes" | "putSemantics" | "publicUrl" | "anonRole">;
   readonly bodyLimits: ResourceBodyLimits;
-  /** Null: anonymous callers create as many users as they like. */
-  readonly limitSignUps: LimitExpensiveRequest | null;
+  /** Null: callers create as many users as they like. */
+  readonly limitCreatedUsers: LimitCreatedUsers | null;
 };
 
 /** The limits of bodies sent to a collection, and to a single row. */

@@ -189,11 +189,11 @@ export function createRows(resource: ResourceRequest, requirePrivilege: () => vo
 }
 
 async function countSignUps(
-  { request, target, caller, settings, limitSignUps }: ResourceRequest,
+  { request, target, caller, limitCreatedUsers }: ResourceRequest,
   count: number,
 ): Promise<void> {
-  const isCounted = target.collection.countsSignUps && caller.role === settings.anonRole;
-  if (isCounted) await limitSignUps?.(request, count);
+  if (!target.collection.countsSignUps) return;
+  await limitCreatedUsers?.(caller, () => request.connection().address, count);
 }
 
 /** The values by which a new row refers to the row above in the address. */

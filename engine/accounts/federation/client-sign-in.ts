@@ -154,14 +154,14 @@ type OpenForClient<T> = (client: pg.ClientBase, userId: string, proof: SignInPro
 
 /** A client asks for the second factor itself, with the tokens of the first, which are restricted until then. */
 async function openForClient<T extends object>(
-  { asOwner }: ClientSignInDependencies,
+  dependencies: ClientSignInDependencies,
   { provider, identity, linking, startedAt }: VerifiedIdentity,
   clientInfo: ClientInfo,
   open: OpenForClient<T>,
 ): Promise<T> {
   const method = provider.kind === "saml" ? "sso/saml" : "oauth";
   const values = { provider: provider.name, identity, linking, startedAt };
-  return passIdentity(asOwner, values, clientInfo, async (client, { outcome, userId, identity: passed }) => {
+  return passIdentity(dependencies, values, clientInfo, async (client, { outcome, userId, identity: passed }) => {
     await client.query(COMPLETE_METADATA, [userId, JSON.stringify(toMetadata(passed, provider))]);
     if (outcome === "code_missing") {
       const details = JSON.stringify({ provider: provider.name });

@@ -3,6 +3,7 @@ import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../../identity/client-info.ts";
+import type { LimitSignUps } from "../../limits/sign-ups.ts";
 import { accountDisabled, wrongCodeAtLogin } from "../auth-errors.ts";
 import type { OpenSignIn, SignInProof } from "../login.ts";
 import { type LoginAttempts, NO_PROOF } from "../login-attempts.ts";
@@ -26,6 +27,7 @@ import type { ReadRedirectTarget } from "./read-redirect-target.ts";
 
 export type FederationDependencies = {
   readonly asOwner: AsOwner;
+  readonly limitSignUps: LimitSignUps;
   readonly providers: Providers;
   /** `mode`: what decides about the redirect URI. */
   readonly protocolOf: (provider: Provider, mode?: SignInOptions["mode"]) => ProviderProtocol;
@@ -99,6 +101,9 @@ const PENDING_LIFETIME_SECONDS = 10 * 60;
 const OAUTH_PROOF: SignInProof = { methods: ["oauth"], aal: 1, isComplete: true };
 
 const PASS_FEDERATION = `select * from auth.pass_federation($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL})`;
+const KNOWS_IDENTITY = `
+  select from auth.identities join auth.providers using (issuer)
+  where providers.name = $1 and identities.subject = $2`;
 const FIND_PENDING = `
   select login.* from auth.federation_logins as login join auth.providers on providers.name = login.provider
   where login.browser_hash = $1 and login.expires_at > pg_catalog.now() and providers.enabled`;
@@ -146,13 +151,18 @@ export async function finishSignIn(
     }
     const identity = await protocol.readIdentity(callback, state, saved.checks);
     const received = { provider: name, identity, linking: options.userId, startedAt: createdAt };
-    return passIdentity(asOwner, received, clientInfo, async (client, { outcome, userId }): Promise<SignInResult> => {
-      const verified = { provider: name, userId, options, signOut: identity.signOut };
-      if (outcome === "passed") return completeSignIn(client, verified, clientInfo, dependencies.openSession);
-      if (outcome === "linked") return { kind: "linked", redirectTo: options.redirectTo };
-      await savePending(client, verified, browser);
-      return { kind: "code_required" };
-    });
+    return passIdentity(
+      dependencies,
+      received,
+      clientInfo,
+      async (client, { outcome, userId }): Promise<SignInResult> => {
+        const verified = { provider: name, userId, options, signOut: identity.signOut };
+        if (outcome === "passed") return completeSignIn(client, verified, clientInfo, dependencies.openSession);
+        if (outcome === "linked") return { kind: "linked", redirectTo: options.redirectTo };
+        await savePending(client, verified, browser);
+        return { kind: "code_required" };
+      },
+    );
   });
 }
 
@@ -173,12 +183,16 @@ type PassedIdentity = {
 
 /** Finds the user of a verified identity, and completes the sign-in in the same transaction, which has locked the account. */
 export async function passIdentity<T extends object>(
-  asOwner: AsOwner,
+  { asOwner, limitSignUps }: Pick<FederationDependencies, "asOwner" | "limitSignUps">,
   { provider, identity, linking, startedAt }: ReceivedIdentity,
   clientInfo: ClientInfo,
   complete: (client: pg.ClientBase, passed: PassedIdentity) => Promise<T>,
 ): Promise<T> {
   const checked = checkIdentityText(identity);
+  // The first sign-in of an identity creates an account, or links it to one.
+  if (linking === null && !(await knowsIdentity(asOwner, provider, checked.subject))) {
+    await limitSignUps(clientInfo.address);
+  }
   const claims = JSON.stringify(toClaimsJson(checked));
   const values = [clientInfoParameter(clientInfo), provider, checked.subject, claims, linking, startedAt];
   return unlessError(
@@ -189,6 +203,11 @@ export async function passIdentity<T extends object>(
       return isPassed ? complete(client, { outcome, userId, identity: checked }) : outcome;
     }),
   );
+}
+
+async function knowsIdentity(asOwner: AsOwner, provider: string, subject: string): Promise<boolean> {
+  const { rows } = await asOwner((client) => client.query(KNOWS_IDENTITY, [provider, subject]));
+  return rows.length > 0;
 }
 
 /** The code step after a federated sign-in, for accounts with an authenticator app. */

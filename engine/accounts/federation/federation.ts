@@ -3,6 +3,7 @@ import type { AsOwner } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
 import type { ClientInfo } from "../../identity/client-info.ts";
 import type { IssuingKeys } from "../../identity/token-keys.ts";
+import type { LimitSignUps } from "../../limits/sign-ups.ts";
 import type { Logger } from "../../output/log.ts";
 import type { FlowStates } from "../flow-states.ts";
 import type { OpenSignIn } from "../login.ts";
@@ -47,13 +48,15 @@ type FederationOptions = {
   readonly config: Pick<Config, "signInRedirects">;
   /** The public URL of the service; all redirect URLs are built from it alone. */
   readonly siteUrl: () => string;
+  readonly limitSignUps: LimitSignUps;
 };
 
 export type Federation = ReturnType<typeof makeFederation>;
 
 /** Sign-in through external providers. `browser` is the secret in the federation cookie of the browser. */
 export function makeFederation(options: FederationOptions) {
-  const { asOwner, keys, attempts, sessions, tokens, sessionTokens, flows, config, siteUrl, log } = options;
+  const { asOwner, keys, attempts, sessions, tokens, sessionTokens, flows, config, siteUrl, limitSignUps, log } =
+    options;
   const providers = makeProviders(asOwner, async () => keys);
   const discover = makeDiscovery();
   const openIdProtocol = makeOpenIdProtocol(discover);
@@ -68,6 +71,7 @@ export function makeFederation(options: FederationOptions) {
   };
   const forClients: ClientSignInDependencies = {
     asOwner,
+    limitSignUps,
     providers,
     protocolOf,
     stateStore: makeOAuthStateStore(asOwner),

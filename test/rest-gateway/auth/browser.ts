@@ -22,15 +22,16 @@ export type Browser = {
 type Options = {
   /** Public addresses, and where they are in truth. */
   readonly hosts?: Readonly<Record<string, string>>;
+  /** The address of the client; a new one if it does not matter. */
+  readonly from?: string;
   /** What it says that it can show. */
   readonly accept?: string;
 };
 
 const LONGEST_JOURNEY = 20;
 
-export function openBrowser({ hosts = {}, accept = "application/json" }: Options = {}): Browser {
+export function openBrowser({ hosts = {}, accept = "application/json", from = newAddress() }: Options = {}): Browser {
   const jar = new Map<string, Map<string, string>>();
-  const from = newAddress();
 
   const ask: Browser["ask"] = async (address, { form, headers } = {}) => {
     const url = new URL(address);

@@ -36,6 +36,8 @@ export type Gateways = {
   readonly two: Service;
   readonly database: TestDatabase;
   readonly owner: pg.Pool;
+  /** Where both write their mails. */
+  readonly mailDir: string;
   /** All that both have logged, at the level that says most. */
   logged(): string;
   /** The link in the last mail to somebody about that. */
@@ -92,6 +94,7 @@ export async function openGateways({ template, settings = {} }: Options = {}): P
     two,
     database,
     owner,
+    mailDir,
     logged: () => lines.join(""),
     linkIn: async (mail) => new URL(/^https?:\S+$/m.exec(await arrived(mailDir, mail))![0]),
     mailTo: (mail) => arrived(mailDir, mail),

@@ -11,7 +11,7 @@ import { makeCsrfProtection } from "../../../../http/csrf-protection.ts";
 import { authPathPrefixes, authRoutes } from "../../../../rest-gateway/auth/auth-routes.ts";
 import { keySetRoutes } from "../../../../rest-gateway/auth/key-routes.ts";
 import { commonRoutes, signInRoutes, signOutRoutes } from "../../../../rest-gateway/auth/provider-routes.ts";
-import { makeExpensiveRequestLimit } from "../../../../rest-gateway/http/limits.ts";
+import { makeExpensiveRequestLimit, makeSignUpLimit } from "../../../../rest-gateway/http/limits.ts";
 import { makeRenderPage } from "../../../../rest-gateway/pages/page.ts";
 import { lender } from "../../../engine/accounts/open-accounts.ts";
 import { SECRET } from "../../../secret.ts";
@@ -102,14 +102,17 @@ function mountedAddresses(): string[] {
   const accounts = makeAccounts({ asOwner, keys, config, siteUrl });
   const options = {
     accounts,
-    federation: makeFederation({ ...accounts, asOwner, keys, config, siteUrl, log: pino({ level: "silent" }) }),
+    federation: makeFederation({
+      ...{ ...accounts, asOwner, keys, config, siteUrl, limitSignUps: makeSignUpLimit(null) },
+      log: pino({ level: "silent" }),
+    }),
     authenticator: makeAuthenticator({ ...config, keys }),
     catalog: (): never => {
       throw new Error("The routes are only listed.");
     },
     config,
     siteUrl,
-    limitExpensive: makeExpensiveRequestLimit(null),
+    limitExpensive: makeExpensiveRequestLimit(makeSignUpLimit(null)),
   };
   const services = { ...options, csrf: makeCsrfProtection(config), render: makeRenderPage({ formTargets: [] }) };
   const inFolders: Readonly<Record<string, readonly string[]>> = {
