@@ -19,6 +19,8 @@ export type HealthState = {
   schemaFault(): string | null;
   /** Whether the first GraphQL schema is still being built. */
   isSchemaAwaited(): boolean;
+  /** Milliseconds since the service began to serve. */
+  uptimeMs(): number;
   /** Database objects that the GraphQL schema cannot be built with and leaves out. Only public ones are named, since anybody may read `/health`. */
   leftOut(): readonly { readonly object: string; readonly isPublic: boolean }[];
   /** The scheduled backups; null if there is no schedule. */
@@ -41,6 +43,9 @@ const MAX_LEFT_OUT_NAMED = 20;
 /** Long enough that many probes cost one query, short enough that the result is current. */
 const CACHE_MS = 250;
 
+/** A service is ready without its first GraphQL schema after this time. */
+const MAX_SCHEMA_WAIT_MS = 60_000;
+const SCHEMA_AWAITED = "The GraphQL schema is still being built.";
 const BACKUP_FAILED = "The last scheduled backup failed.";
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for supervisors and load balancers. */
@@ -87,6 +92,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
     "/health/ready": {
       GET: async () => {
         if (!acceptsWork()) return unavailable("The service is stopping.");
+        if (isStarting(state)) return unavailable(SCHEMA_AWAITED);
         return (await databaseAnswers()) ? ok() : unavailable(databaseReason(state));
       },
     },
@@ -102,7 +108,12 @@ function databaseReason({ lacksPrimary }: HealthState): string {
 
 function schemaReason({ schemaFault, isSchemaAwaited }: HealthState): string | null {
   if (schemaFault() !== null) return "The schema may be out of date.";
-  return isSchemaAwaited() ? "The GraphQL schema is still being built." : null;
+  return isSchemaAwaited() ? SCHEMA_AWAITED : null;
+}
+
+/** One interface is missing, so load balancers should send requests to other gateways, but not for ever: the others work. */
+function isStarting({ isSchemaAwaited, uptimeMs }: HealthState): boolean {
+  return isSchemaAwaited() && uptimeMs() < MAX_SCHEMA_WAIT_MS;
 }
 
 function stoppedReason(stopped: readonly string[]): string | null {
@@ -116,8 +127,9 @@ function leftOutReason(leftOut: number): string | null {
 }
 
 /** Whether load balancers may send requests here. */
-export async function isReady({ acceptsWork, databaseFault, pingDatabase }: HealthState): Promise<boolean> {
-  if (!acceptsWork() || databaseFault() !== null) return false;
+export async function isReady(state: HealthState): Promise<boolean> {
+  const { acceptsWork, databaseFault, pingDatabase } = state;
+  if (!acceptsWork() || databaseFault() !== null || isStarting(state)) return false;
   return pingDatabase().then(
     () => true,
     () => false,
@@ -159,9 +171,11 @@ type HealthDependencies = Pick<
   readonly database: Database;
 };
 
-/** The health state of the service, from the database and the parts that the caller wires. */
+/** The health state of the service that begins to serve now, from the database and the parts that the caller wires. */
 export function makeHealthState({ database, ...others }: HealthDependencies): HealthState {
+  const startedAt = performance.now();
   return {
+    uptimeMs: () => performance.now() - startedAt,
     databaseFault() {
       const { status, reason } = database.state();
       return status === "up" ? null : (reason ?? "not connected yet");

@@ -212,7 +212,7 @@ describe("at the start", () => {
 
     const request = async (path: string) => (await fetch(`${url}${path}`)).status;
     expect(await Promise.all(["/rest/v1/things", "/health/ready", "/", "/graphiql"].map(request))).toEqual([
-      200, 200, 200, 200,
+      200, 503, 200, 200,
     ]);
     const conditionNow = async () => (await fetch(`${url}/health`)).json();
     expect(await conditionNow()).toEqual({ status: "degraded", reason: "The GraphQL schema is still being built." });
@@ -222,6 +222,7 @@ describe("at the start", () => {
     await owner.query("rollback");
     await expect.poll(async () => (await ask()).status).toBe(200);
     expect(await conditionNow()).toEqual({ status: "ok" });
+    expect(await request("/health/ready")).toBe(200);
     expect([result("starts without it"), result("schema was built")]).toEqual([1, 1]);
     wire.close();
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type HealthState, healthRoutes } from "../../../rest-gateway/http/health.ts";
+import { type HealthState, healthRoutes, isReady } from "../../../rest-gateway/http/health.ts";
 import type { GatewayRequest } from "../../../rest-gateway/http/request.ts";
 
 const WELL: HealthState = {
@@ -9,6 +9,7 @@ const WELL: HealthState = {
   replicas: () => [],
   schemaFault: () => null,
   isSchemaAwaited: () => false,
+  uptimeMs: () => 1_000,
   leftOut: () => [],
   backups: () => null,
   walArchive: () => null,
@@ -81,12 +82,15 @@ test("a schema that could not be reloaded is degraded, and still served", async 
   expect(answer).toMatchObject({ status: 200, body: expect.stringContaining("degraded") });
 });
 
-test("a schema that is still being built is degraded, and the service stays ready", async () => {
+test("a first schema that is still being built is degraded, and keeps the service from being ready for a minute", async () => {
   const routes = healthRoutes({ ...WELL, isSchemaAwaited: () => true });
   const answer = await routes["/health"]!.GET!({} as GatewayRequest);
   const reason = "The GraphQL schema is still being built.";
   expect([answer.status, JSON.parse(String(answer.body))]).toEqual([200, { status: "degraded", reason }]);
-  expect(await probe({ isSchemaAwaited: () => true })()).toEqual([200, 200, 200]);
+  expect(await probe({ isSchemaAwaited: () => true })()).toEqual([200, 200, 503]);
+  expect(await probe({ isSchemaAwaited: () => true, uptimeMs: () => 60_000 })()).toEqual([200, 200, 200]);
+  expect(await isReady({ ...WELL, isSchemaAwaited: () => true })).toBe(false);
+  expect(await isReady(WELL)).toBe(true);
 });
 
 test("background work that has ended is reported as degraded, with its name", async () => {
