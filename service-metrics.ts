@@ -316,13 +316,26 @@ function webhookMetrics(counters: WebhookCounters, backlog: WebhookBacklog | nul
   ];
 }
 
-function backupMetrics({ lastSuccess, lastBytes, isFailing, succeeded, failed }: BackupState): Metric[] {
+function backupMetrics(state: BackupState): Metric[] {
+  const { lastSuccess, lastBytes, lastCheck, isFailing, isRejected, succeeded, failed } = state;
   return [
     counter("backups_total", "Attempts at scheduled backups, by result.", [
       { labels: { result: "success" }, value: succeeded },
       { labels: { result: "failure" }, value: failed },
     ]),
     gauge("backup_failing", "Whether the last scheduled backup failed.", isFailing ? 1 : 0, "max"),
+    gauge(
+      "backup_check_failing",
+      "Whether the last scheduled backup could not be restored.",
+      isRejected ? 1 : 0,
+      "max",
+    ),
+    gauge(
+      "backup_check_last_success_timestamp_seconds",
+      "When a scheduled backup was last restored and compared (BACKUP_CHECK).",
+      lastCheck ? lastCheck.getTime() / 1_000 : null,
+      "max",
+    ),
     gauge(
       "backup_last_success_timestamp_seconds",
       "When the newest backup in BACKUP_DIR was completed.",

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
 import { hasAccounts } from "./engine/accounts/accounts.ts";
 import { createFirstAdministrator } from "./engine/accounts/administration.ts";
+import { checkInScratch } from "./engine/archive/check-in-scratch.ts";
 import { ScheduledBackup } from "./engine/archive/scheduled-backup.ts";
 import type { Config } from "./engine/config/config.ts";
 import { shuttingDown } from "./engine/database/database-errors.ts";
@@ -355,9 +356,9 @@ async function openStreamingInterfaces(
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {
   const { backupSchedule: schedule, backupDir: directory, backupKeep: keep } = config;
-  return schedule === null
-    ? null
-    : new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, log });
+  if (schedule === null) return null;
+  const check = config.checksBackups ? (file: string) => checkInScratch(file, postgres.migrate) : null;
+  return new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, check, log });
 }
 
 /** A backup may take hours, and the clock of the schedules must not wait for one. */

@@ -1,10 +1,10 @@
 import { access, chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkInScratch } from "../engine/archive/check-in-scratch.ts";
 import { checkArchive, type RestoreResult, restoreArchive } from "../engine/archive/restore-archive.ts";
 import { commandLine } from "../engine/command-line.ts";
 import { type Config, isEmbedded } from "../engine/config/config.ts";
-import { withScratchDatabase } from "../engine/migrate/scratch-database.ts";
 import { reachPostgres } from "../engine/postgres/served-postgres.ts";
 import { runCommand, UsageError } from "./command.ts";
 import { checkAt, listTimes, restoreAt } from "./restore-at.ts";
@@ -112,8 +112,7 @@ async function restoreFile(file: string, config: Config): Promise<RestoreResult>
 async function checkFile(file: string, config: Config): Promise<RestoreResult> {
   if (!isEmbedded(config)) {
     const { migrate } = await reachPostgres(config, report);
-    const { shadowUrl, rootUrl } = migrate;
-    return withScratchDatabase(shadowUrl, rootUrl, () => checkArchive(file, { ...migrate, url: shadowUrl }));
+    return checkInScratch(file, migrate);
   }
   const dataDir = await mkdtemp(join(tmpdir(), "restore-check-"));
   // The embedded Postgres may run as another user.

@@ -239,6 +239,12 @@ export const JOB_SETTINGS = {
     "false",
     "Whether the WAL archive is restored in a temporary folder and checked after each base backup.",
   ),
+  checksBackups: withDefault(
+    "BACKUP_CHECK",
+    flag,
+    "false",
+    "Whether each scheduled backup is restored into a temporary database and compared, as `restore --check` does. One that differs replaces none; see [Checked backups](backup.md#checked-backups).",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const LIMIT_SETTINGS = {

@@ -24,7 +24,13 @@ export type HealthState = {
   /** Database objects that the GraphQL schema cannot be built with and leaves out. Only public ones are named, since anybody may read `/health`. */
   leftOut(): readonly { readonly object: string; readonly isPublic: boolean }[];
   /** The scheduled backups; null if there is no schedule. */
-  backups(): { readonly lastSuccess: Date | null; readonly isFailing: boolean } | null;
+  backups(): {
+    readonly lastSuccess: Date | null;
+    /** Undefined if backups are not checked. */
+    readonly lastCheck: Date | null | undefined;
+    readonly isFailing: boolean;
+    readonly isRejected: boolean;
+  } | null;
   /** What the WAL archive can restore, and what does not work; null if the WAL is not archived. */
   walArchive(): {
     readonly range: { readonly from: Date; readonly to: Date } | null;
@@ -47,6 +53,7 @@ const CACHE_MS = 250;
 const MAX_SCHEMA_WAIT_MS = 60_000;
 const SCHEMA_AWAITED = "The GraphQL schema is still being built.";
 const BACKUP_FAILED = "The last scheduled backup failed.";
+const BACKUP_REJECTED = "The last scheduled backup could not be restored.";
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for supervisors and load balancers. */
 export function healthRoutes(state: HealthState): GatewayRoutes {
@@ -77,11 +84,12 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
           stoppedReason(state.stoppedWork()) ??
           leftOutReason(leftOut.length) ??
           walArchive?.fault ??
-          (backups?.isFailing ? BACKUP_FAILED : null);
+          (backups?.isRejected ? BACKUP_REJECTED : backups?.isFailing ? BACKUP_FAILED : null);
         const details = {
           ...(workers && { workers: workers.serving }),
           ...(named.length > 0 && { leftOut: named.map(({ object }) => object) }),
           ...(backups && { lastBackup: backups.lastSuccess }),
+          ...(backups?.lastCheck !== undefined && { lastBackupCheck: backups.lastCheck }),
           ...(walArchive && { recoverable: walArchive.range }),
           ...(replicas().length > 0 && { replicas: replicas() }),
         };

@@ -30,7 +30,15 @@ const run = (statement: string, values: unknown[] = []) =>
 const queueBackup = () => {
   const log = { info: () => {}, error: () => {} };
   const asOwner = () => Promise.reject(new Error("Only its cron item is read."));
-  const { task, options } = new ScheduledBackup({ url: "", asOwner, schedule: "", directory: "", keep: 1, log }).cron;
+  const { task, options } = new ScheduledBackup({
+    url: "",
+    asOwner,
+    schedule: "",
+    directory: "",
+    keep: 1,
+    check: null,
+    log,
+  }).cron;
   return run("select graphile_worker.add_job($1, queue_name => $2, job_key => $3, max_attempts => $4)", [
     task,
     options?.queueName ?? null,
@@ -49,7 +57,13 @@ const lockTable = async () => {
 };
 const isWaiting = async () =>
   (await run("select from pg_locks where not granted and relation = 'public.locked'::regclass")).rowCount === 1;
-type Health = { readonly status: string; readonly reason?: string; readonly lastBackup: string | null };
+type Metric = { readonly name: string; readonly values: readonly { readonly value: number }[] };
+type Health = {
+  readonly status: string;
+  readonly reason?: string;
+  readonly lastBackup: string | null;
+  readonly lastBackupCheck?: string | null;
+};
 const health = async ({ url }: Service) => (await (await fetch(`${url}/health`)).json()) as Health;
 const settings = (directory: string) => ({ BACKUP_SCHEDULE: "30 3 * * *", BACKUP_DIR: directory, BACKUP_KEEP: "2" });
 
@@ -114,6 +128,46 @@ test("a scheduled backup that fails deletes none, and is reported by every gatew
   await queueBackup();
   for (const service of services) await until(async () => (await health(service)).status === "ok");
   expect(await readdir(folder)).toEqual([kept[2], expect.stringMatching(/^backup-20[3-9]|^backup-202[5-9]/)]);
+});
+
+test("a backup that cannot be restored replaces none that can if backups are checked, and every gateway reports it", async () => {
+  await using stack = new AsyncDisposableStack();
+  const checked = { ...settings(folder), BACKUP_KEEP: "1", BACKUP_CHECK: "on", ADMIN_PORT: "0" };
+  const services = [await serve(source, checked), await serve(source, checked)];
+  for (const service of services) stack.defer(() => service.stop());
+  expect(await health(services[0]!)).toEqual({ status: "ok", lastBackup: null, lastBackupCheck: null });
+  await queueBackup();
+  for (const service of services) await until(async () => (await health(service)).lastBackupCheck !== null);
+  const [backup, mark] = await readdir(folder);
+  expect(mark).toBe(`${backup}.checked`);
+
+  await run(
+    `create table public.own (id integer);
+     insert into public.own values (1);
+     create function public.is_here() returns boolean language sql immutable return current_database() = '${source.name}';
+     alter table public.own add constraint only_here check (public.is_here())`,
+  );
+  await queueBackup();
+  const reason = "The last scheduled backup could not be restored.";
+  for (const service of services) await until(async () => (await health(service)).reason === reason);
+  expect(await health(services[0]!)).toMatchObject({ status: "degraded" });
+  // The next attempt may be under way.
+  const files = (await readdir(folder)).filter((name) => !/unchecked/.test(name));
+  expect(files).toEqual([backup, mark, expect.stringMatching(/\.rejected$/)]);
+  const metrics = (await services[1]!.operations.measure()).flat() as readonly Metric[];
+  const metric = (name: string) => metrics.find((each) => each.name.endsWith(name))?.values[0]?.value;
+  expect(metric("backup_check_failing")).toBe(1);
+  expect(metric("backup_check_last_success_timestamp_seconds")).toBeGreaterThan(1_000_000_000);
+
+  await run("alter table public.own drop constraint only_here");
+  await queueBackup();
+  // An attempt that began before may end first.
+  await until(async () => {
+    const [next, nextMark, ...others] = await readdir(folder);
+    return next !== backup && nextMark === `${next}.checked` && others.length === 0;
+  });
+  for (const service of services) await until(async () => (await health(service)).status === "ok");
+  expect((await run("select from pg_database where datname = $1", [`${source.name}_shadow`])).rowCount).toBe(0);
 });
 
 test("a scheduled backup does not wait for one whose process was killed", async () => {
