@@ -1435,6 +1435,20 @@ $function$;
 grant execute on function api.list_tasks() to authenticated, service_role;
 comment on function api.list_tasks() is 'The tasks of the calling user that wait or run, those that are due first.';
 
+-- function api.matching_articles(text)
+CREATE OR REPLACE FUNCTION api.matching_articles(keyword text)
+ RETURNS SETOF bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE ROWS 20
+BEGIN ATOMIC
+ SELECT article.id
+    FROM public.articles article
+   WHERE ((btrim(matching_articles.keyword) <> ''::text) AND (article.id IN ( SELECT found.id
+            FROM private.articles_containing(matching_articles.keyword) found(id))));
+END;
+grant execute on function api.matching_articles(text) to anon, authenticated, service_role;
+comment on function api.matching_articles(text) is 'The ids of the articles with the keyword that the caller may read.';
+
 -- function api.read_task(uuid)
 CREATE OR REPLACE FUNCTION api.read_task(id uuid)
  RETURNS TABLE(work text, status text, progress integer, result json, error jsonb, run_at timestamp with time zone, created_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone)
@@ -1450,6 +1464,24 @@ AS $function$
 $function$;
 grant execute on function api.read_task(uuid) to authenticated, service_role;
 comment on function api.read_task(uuid) is 'The state and the result of a task of the caller''s; no row for a task of others.';
+
+-- function api.related_articles(bigint,text[],integer)
+CREATE OR REPLACE FUNCTION api.related_articles(article_id bigint, tags text[], "limit" integer)
+ RETURNS SETOF bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE ROWS 5
+BEGIN ATOMIC
+ SELECT other.id
+    FROM public.articles other
+   WHERE ((other.id IN ( SELECT found.id
+            FROM private.articles_sharing(related_articles.tags) found(id))) AND (other.id <> related_articles.article_id))
+   ORDER BY (cardinality(ARRAY( SELECT unnest(other.tags) AS unnest
+         INTERSECT
+          SELECT unnest(related_articles.tags) AS unnest))) DESC, other.created_at DESC, other.id DESC
+  LIMIT COALESCE(related_articles."limit", 5);
+END;
+grant execute on function api.related_articles(bigint,text[],integer) to anon, authenticated, service_role;
+comment on function api.related_articles(bigint,text[],integer) is 'The ids of other articles with one of the tags, those with the most tags in common first.';
 
 -- function api.replay_webhook_deliveries(text,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION api.replay_webhook_deliveries(webhook text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, until timestamp with time zone DEFAULT 'infinity'::timestamp with time zone)
@@ -1504,6 +1536,41 @@ begin
 end;
 $function$;
 comment on function api.run_schedule(text) is 'Runs a schedule now, also a disabled one, unless its previous run is unfinished. Returns the status of the run. For the owner.';
+
+-- function api.search_articles(text)
+CREATE OR REPLACE FUNCTION api.search_articles(keyword text)
+ RETURNS SETOF bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE ROWS 20
+BEGIN ATOMIC
+ SELECT candidate.id
+    FROM ( SELECT article.id,
+             article.title,
+             article.tags,
+             article.content,
+             article.created_at
+            FROM public.articles article
+           WHERE (article.id IN ( SELECT found.id
+                    FROM api.matching_articles(search_articles.keyword) found(id)))
+           ORDER BY (article.title ~~* private.containing(search_articles.keyword)) DESC, article.created_at DESC, article.id DESC
+          LIMIT 1000) candidate
+   ORDER BY (((((candidate.title ~~* private.containing(search_articles.keyword)))::integer)::double precision + extensions.word_similarity("left"(search_articles.keyword, 200), "left"(candidate.title, 200))) + ts_rank(private.article_document(candidate.title, candidate.tags, candidate.content), plainto_tsquery('simple'::regconfig, "left"(search_articles.keyword, 1000)))) DESC, candidate.created_at DESC, candidate.id DESC;
+END;
+grant execute on function api.search_articles(text) to anon, authenticated, service_role;
+comment on function api.search_articles(text) is 'The ids of the articles with the keyword that the caller may read, the best match first.';
+
+-- function api.translated_title(bigint,text)
+CREATE OR REPLACE FUNCTION api.translated_title(article_id bigint, language text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+BEGIN ATOMIC
+ SELECT translation.title
+    FROM public.article_translations translation
+   WHERE ((translation.article_id = translated_title.article_id) AND (translation.language = translated_title.language));
+END;
+grant execute on function api.translated_title(bigint,text) to anon, authenticated, service_role;
+comment on function api.translated_title(bigint,text) is 'The title in that language; null without a translation.';
 
 -- function auth.accepts_sign_ups()
 CREATE OR REPLACE FUNCTION auth.accepts_sign_ups()
@@ -6896,19 +6963,6 @@ end;
 $function$;
 comment on function private.tg_webhooks__check() is 'Checks the table and the role of a webhook.';
 
--- function private.translated_title(bigint,text)
-CREATE OR REPLACE FUNCTION private.translated_title(article_id bigint, language text)
- RETURNS text
- LANGUAGE sql
- STABLE PARALLEL SAFE
-BEGIN ATOMIC
- SELECT translation.title
-    FROM public.article_translations translation
-   WHERE ((translation.article_id = translated_title.article_id) AND (translation.language = translated_title.language));
-END;
-grant execute on function private.translated_title(bigint,text) to anon, authenticated, service_role;
-comment on function private.translated_title(bigint,text) is 'The title in that language; null without a translation.';
-
 -- function private.trim_tables()
 CREATE OR REPLACE FUNCTION private.trim_tables()
  RETURNS void
@@ -7078,12 +7132,12 @@ CREATE OR REPLACE FUNCTION public.articles_matching(keyword text)
  RETURNS SETOF public.articles
  LANGUAGE sql
  STABLE PARALLEL SAFE ROWS 20
-BEGIN ATOMIC
- SELECT article.*::public.articles AS article
-    FROM public.articles article
-   WHERE ((btrim(articles_matching.keyword) <> ''::text) AND (article.id IN ( SELECT found.id
-            FROM private.articles_containing(articles_matching.keyword) found(id))));
-END;
+ SET search_path TO ''
+AS $function$
+  select article.*
+  from public.articles as article
+  where article.id in (select found.id from api.matching_articles(keyword) as found (id));
+$function$;
 grant execute on function public.articles_matching(text) to anon, authenticated, service_role;
 comment on function public.articles_matching(text) is '@behavior -*
 @filter
@@ -7094,16 +7148,13 @@ CREATE OR REPLACE FUNCTION public.articles_related_articles(article public.artic
  RETURNS SETOF public.articles
  LANGUAGE sql
  STABLE PARALLEL SAFE ROWS 5
-BEGIN ATOMIC
- SELECT other.*::public.articles AS other
-    FROM public.articles other
-   WHERE ((other.id IN ( SELECT found.id
-            FROM private.articles_sharing((articles_related_articles.article).tags) found(id))) AND (other.id <> (articles_related_articles.article).id))
-   ORDER BY (cardinality(ARRAY( SELECT unnest(other.tags) AS unnest
-         INTERSECT
-          SELECT unnest((articles_related_articles.article).tags) AS unnest))) DESC, other.created_at DESC, other.id DESC
-  LIMIT COALESCE(articles_related_articles."limit", 5);
-END;
+ SET search_path TO ''
+AS $function$
+  select other.*
+  from api.related_articles(article.id, article.tags, "limit") with ordinality as found (id, position)
+  join public.articles as other on other.id = found.id
+  order by found.position;
+$function$;
 grant execute on function public.articles_related_articles(public.articles,integer) to anon, authenticated, service_role;
 comment on function public.articles_related_articles(public.articles,integer) is 'Other articles that share a tag with this one, those with the most tags in common first.';
 
@@ -7112,7 +7163,9 @@ CREATE OR REPLACE FUNCTION public.articles_summary(article public.articles)
  RETURNS text
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN COALESCE((article).summary, "left"((article).content, 200));
+AS $function$
+  select coalesce(article.summary, pg_catalog.left(article.content, 200));
+$function$;
 grant execute on function public.articles_summary(public.articles) to anon, authenticated, service_role;
 comment on function public.articles_summary(public.articles) is 'The author''s summary, or else the first 200 characters of the content.';
 
@@ -7121,7 +7174,12 @@ CREATE OR REPLACE FUNCTION public.articles_title(article public.articles, langua
  RETURNS text
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN CASE WHEN (language IS NULL) THEN (article).title ELSE COALESCE(private.translated_title((article).id, language), (article).title) END;
+AS $function$
+  select case
+    when language is null then article.title
+    else coalesce(api.translated_title(article.id, language), article.title)
+  end;
+$function$;
 grant execute on function public.articles_title(public.articles,text) to anon, authenticated, service_role;
 comment on function public.articles_title(public.articles,text) is '@notNull
 The title, in the given language (such as de or pt-BR) when there is a translation.';
@@ -7289,14 +7347,13 @@ CREATE OR REPLACE FUNCTION public.search(keyword text)
  RETURNS SETOF public.articles
  LANGUAGE sql
  STABLE PARALLEL SAFE ROWS 20
-BEGIN ATOMIC
- SELECT candidate.article
-    FROM ( SELECT article.*::public.articles AS article
-            FROM public.articles_matching(search.keyword) article(id, title, content, summary, status, author_id, tags, created_at, updated_at)
-           ORDER BY (article.title ~~* private.containing(search.keyword)) DESC, article.created_at DESC, article.id DESC
-          LIMIT 1000) candidate
-   ORDER BY ((((((candidate.article).title ~~* private.containing(search.keyword)))::integer)::double precision + extensions.word_similarity("left"(search.keyword, 200), "left"((candidate.article).title, 200))) + ts_rank(private.article_document((candidate.article).title, (candidate.article).tags, (candidate.article).content), plainto_tsquery('simple'::regconfig, "left"(search.keyword, 1000)))) DESC, (candidate.article).created_at DESC, (candidate.article).id DESC;
-END;
+ SET search_path TO ''
+AS $function$
+  select article.*
+  from api.search_articles(keyword) with ordinality as found (id, position)
+  join public.articles as article on article.id = found.id
+  order by found.position;
+$function$;
 grant execute on function public.search(text) to anon, authenticated, service_role;
 comment on function public.search(text) is 'Articles with the keyword in title, tags or content, the best match first.';
 

@@ -37,6 +37,17 @@ describe("an article", () => {
     });
   });
 
+  test.each([
+    ["title", "title"],
+    ["summary", 'COALESCE(summary, "left"(content, 200))'],
+  ])("costs no call of a function for its %s", async (column, output) => {
+    const [row] = await content.as(
+      anonymous,
+      `explain (verbose, costs off, format json) select public.articles_${column}(article) from public.articles as article`,
+    );
+    expect((row!["QUERY PLAN"] as { Plan: { Output: string[] } }[])[0]!.Plan.Output).toEqual([output]);
+  });
+
   test("begins as a draft of its author, without updated_at", async () => {
     const [article] = await content.as(
       alice,

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,11 +12,11 @@ import { cloneDatabase } from "../database.ts";
 import { hasOldPostgres, OLD_BINARIES, OLD_MAJOR } from "../old-cluster.ts";
 import { binariesIn } from "../server-binaries.ts";
 
-/** The tables of the platform that refuse a new column with a default. */
+/** The tables of ours that refuse a new column with a default. */
 async function refusingTables(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname in ('api', 'auth', 'private', 'realtime') and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
+     where n.nspname in ('api', 'auth', 'private', 'public', 'realtime') and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
   );
   expect(rows.length).toBeGreaterThan(30);
   const refused: string[] = [];
@@ -30,8 +31,8 @@ async function refusingTables(client: pg.Client): Promise<string[]> {
   return refused;
 }
 
-test("each table of the platform accepts new columns with a default, and generated ones", async () => {
-  const database = await cloneDatabase("platform");
+test("each table of platform and content accepts new columns with a default, and generated ones", async () => {
+  const database = await cloneDatabase("content");
   try {
     expect(await withClient(database.ownerUrl, refusingTables)).toEqual([]);
   } finally {
@@ -40,18 +41,28 @@ test("each table of the platform accepts new columns with a default, and generat
 });
 
 // Its releases since November 2026 refuse a column that the body of a function could depend on.
-test.runIf(hasOldPostgres)(`so does each one on Postgres ${OLD_MAJOR}`, async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "new-columns-"));
-  const binaries = await binariesIn(OLD_BINARIES);
-  const cluster = await startCluster({ dataDir, port: null, settings: { fsync: "off" }, binaries, tell: () => {} });
-  try {
-    const url = (name: string) => cluster.url("postgres", name);
-    await withClient(url("postgres"), (client) => client.query("create database platform"));
-    const settings = { url: url("platform"), shadowUrl: url("shadow"), rootUrl: url("postgres") };
-    await runMigrations({ name: "migrate" }, { ...settings, histories: releaseHistories().slice(0, 1) });
-    expect(await withClient(url("platform"), refusingTables)).toEqual([]);
-  } finally {
-    await cluster.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  }
-});
+test.runIf(hasOldPostgres)(
+  `so does each one on Postgres ${OLD_MAJOR}, and with the template for Supabase`,
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "new-columns-"));
+    const binaries = await binariesIn(OLD_BINARIES);
+    const cluster = await startCluster({ dataDir, port: null, settings: { fsync: "off" }, binaries, tell: () => {} });
+    try {
+      const url = (name: string) => cluster.url("postgres", name);
+      const create = async (name: string, histories: number) => {
+        await withClient(url("postgres"), (client) => client.query(`create database ${name}`));
+        const settings = { url: url(name), shadowUrl: url(`${name}_shadow`), rootUrl: url("postgres") };
+        await runMigrations({ name: "migrate" }, { ...settings, histories: releaseHistories().slice(0, histories) });
+      };
+      await create("platform", 1);
+      await create("content", 2);
+      expect(await withClient(url("content"), refusingTables)).toEqual([]);
+      const template = readFileSync("templates/supabase/base.sql", "utf8").replaceAll(":DATABASE_NAME", "platform");
+      await withClient(url("platform"), (client) => client.query(template));
+      expect(await withClient(url("platform"), refusingTables)).toEqual([]);
+    } finally {
+      await cluster.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  },
+);

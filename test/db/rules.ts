@@ -107,9 +107,11 @@ export const RULES: readonly Rule[] = [
   },
   {
     rule: "every function pins its search_path or resolves its names when it is created",
+    // Two are inlined, which a setting would prevent: the test of unqualified names reads their bodies.
     violations: `
       select name from (${FUNCTIONS}) as functions
-      where prosqlbody is null and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)`,
+      where prosqlbody is null and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)
+        and name not in ('articles_title(articles,text)', 'articles_summary(articles)')`,
     breach: "create function private.loose() returns int language sql as 'select 1'",
     reported: "private.loose()",
   },
