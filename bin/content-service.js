@@ -7,6 +7,8 @@ import { createRequire } from "node:module";
 const NEEDED = 24;
 const [, , ...words] = process.argv;
 
+// Without a handler Node opens its inspector, by which any user of this machine could run code here.
+process.on("SIGUSR1", () => {});
 endWithShell();
 if (words[0] === "--version") {
   console.log(JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version);

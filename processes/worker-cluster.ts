@@ -302,7 +302,9 @@ export class ManagedWorker {
   readonly #stopTimeoutMs: number;
 
   constructor(drainTimeout: number, events: WorkerEvents) {
-    cluster.setupPrimary({ exec: WORKER_PROGRAM, args: [], serialization: "advanced" });
+    // SIGUSR1 is handled by this process; in a worker it would open Node's inspector while the modules load.
+    const execArgv = [...process.execArgv, "--disable-sigusr1"];
+    cluster.setupPrimary({ exec: WORKER_PROGRAM, execArgv, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
     rescueConnections(this.#worker);
     this.#events = events;

@@ -81,7 +81,6 @@ process.on("message", (message: WorkerMessage) => {
 process.on("SIGINT", () => {});
 // Handled by the primary. The default action would end this process with its open requests.
 process.on("SIGUSR2", () => {});
-process.on("SIGUSR1", () => {});
 process.on("SIGTERM", () => void stop({ othersStay: true }));
 
 async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> {
