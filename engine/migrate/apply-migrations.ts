@@ -146,7 +146,7 @@ function onOneServer(url: string, rootUrl: string): Pick<RunnerJob, "url" | "roo
  * Connection strings are sent by a message, so that process lists do not show them.
  */
 async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
-  const child = fork(RUNNER, { execArgv: [], stdio: ["ignore", "ignore", "pipe", "ipc"] });
+  const child = fork(RUNNER, { execArgv: ["--disable-sigusr1"], stdio: ["ignore", "ignore", "pipe", "ipc"] });
   let fault: RunnerError | null = null;
   let output = "";
   child.on("message", (message) => (fault = message as RunnerError));

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { hintOf } from "../pg-client/row-type-refusal.ts";
 import { NO_TRANSACTION } from "./apply-migrations.ts";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 
@@ -104,6 +105,7 @@ async function runStatement(client: pg.ClientBase, script: string, { start, sql 
     if (error.code === REFUSES_TRANSACTION) {
       error.hint = 'Run this statement alone, and begin with the line "--! no-transaction".';
     }
+    error.hint = hintOf(error);
     throw errorAt(start + (position > 0 ? toUtf16Offset(sql, position) : 0), script, error);
   }
 }

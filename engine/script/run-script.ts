@@ -5,6 +5,7 @@ import { connectionLost, databaseUnreachable, outcomeUnknown } from "../database
 import { ResponseBudget, UNLIMITED } from "../database/response-budget.ts";
 import type { ResultRow, Statement, StatementContext } from "../database/statement.ts";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "../migrate/split-statements.ts";
+import { hintOf } from "../pg-client/row-type-refusal.ts";
 import { type LimitedResult, MAX_NOTICES, type ResultLimits, ScriptSession } from "./script-session.ts";
 
 /** SQLSTATE feature_not_supported. */
@@ -255,14 +256,14 @@ class Script {
   }
 
   #toMessage(error: pg.DatabaseError): ScriptMessage {
-    const { severity = "ERROR", code = "XX000", message, detail, hint, where, constraint } = error;
+    const { severity = "ERROR", code = "XX000", message, detail, where, constraint } = error;
     return {
       statement: this.#current,
       severity,
       sqlstate: code,
       message,
       detail: detail ?? null,
-      hint: hint ?? null,
+      hint: hintOf(error) ?? null,
       where: where ?? null,
       constraint: constraint ?? null,
       offset: this.#offsetOf(Number(error.position ?? 0)),

@@ -229,7 +229,7 @@ function matrixToJson(
 }
 
 const CHANGES_SCHEMA =
-  /^(?:alter (?!system\b)|create (?:policy|index|role)\b|comment on\b|grant\b|revoke\b|drop policy\b)/i;
+  /^(?:alter (?!system\b)|create (?:or replace (?:function|procedure)|policy|index|role)\b|comment on\b|grant\b|revoke\b|drop policy\b)/i;
 
 /** The fix as SQL for a migration: null if it is a setting, advice, or a command that runs outside of transactions. */
 function findMigrationSql(fix: string): string | null {

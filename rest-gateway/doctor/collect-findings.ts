@@ -13,6 +13,7 @@ import {
   readReplicationFacts,
   readServerFacts,
 } from "../../engine/inspect/doctor/facts.ts";
+import { readRowFunctionFindings } from "../../engine/inspect/doctor/row-function-checks.ts";
 import { readScheduleFindings } from "../../engine/inspect/doctor/schedule-checks.ts";
 import { readWebhookFindings } from "../../engine/inspect/doctor/webhook-checks.ts";
 import { toPgConnectionString } from "../../engine/pg-client/connection-string.ts";
@@ -42,19 +43,23 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, schedules, webhooks, hasTrigger] = await withClient(directUrl, async (client) => [
-    await readReplicationFacts(client, REALTIME_PUBLICATION),
-    await readServerFacts(client, {
-      catalog,
-      clients,
-      searched: config.extraSearchPath,
-      claimsHook: config.claimsHook,
-      login: login.name,
-    }),
-    await readScheduleFindings(client),
-    await readWebhookFindings(client),
-    !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
-  ]);
+  const [replication, server, schedules, webhooks, rowFunctions, hasTrigger] = await withClient(
+    directUrl,
+    async (client) => [
+      await readReplicationFacts(client, REALTIME_PUBLICATION),
+      await readServerFacts(client, {
+        catalog,
+        clients,
+        searched: config.extraSearchPath,
+        claimsHook: config.claimsHook,
+        login: login.name,
+      }),
+      await readScheduleFindings(client),
+      await readWebhookFindings(client),
+      await readRowFunctionFindings(client),
+      !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
+    ],
+  );
   const missingTriggerSql = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
   const replicas = await Promise.all(
     (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
@@ -80,6 +85,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
     ...checked,
     ...schedules,
     ...webhooks,
+    ...rowFunctions,
     ...addressFindings(catalog),
     ...graphqlFindings(omitted),
     ...drift,

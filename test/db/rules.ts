@@ -107,7 +107,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     rule: "every function pins its search_path or resolves its names when it is created",
-    // Two are inlined, which a setting would prevent: the test of unqualified names reads their bodies.
+    // Two are inlined, which a setting would prevent; their bodies qualify all names and have no operators.
     violations: `
       select name from (${FUNCTIONS}) as functions
       where prosqlbody is null and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)
