@@ -7,12 +7,15 @@ import { type CatalogueService, startCatalogueService } from "./catalogue/servic
 import { INTERFACES, type InterfaceName, isVisibleIn } from "./catalogue/visibility.ts";
 import { type LoadGenerator, type LoadResult, startLoadGenerator } from "./comparison/load.ts";
 import { API_KEY, TOKENS } from "./comparison/tokens.ts";
+import { median } from "./median.ts";
 import { SCHEMA } from "./schema.ts";
 import { type Scratch, startScratch } from "./scratch.ts";
 
 const CONNECTIONS = 4;
 const TARGET_PATH = "/rest/v1/items?id=eq.1000&select=id,title";
 const BURST = { tables: 11, pauseMs: 2_000 };
+/** After these changes memory is compared: it grows until the garbage of some builds has been collected, and then no more. */
+const CHANGES = { first: 10, last: 50 };
 
 export const bench: Bench = async ({ only, print }) => {
   const names = only.length === 0 ? (["gitlab"] as const) : (only as readonly SchemaName[]);
@@ -54,7 +57,30 @@ async function measure(name: SchemaName, size: SchemaSize, print: (line: string)
   memory.after = await service.resident();
   const mebibytes = Object.entries(memory).map(([when, held]) => `${when} ${held.toFixed(0)} MiB`);
   print(`  resident: ${mebibytes.join(", ")}`);
-  return { size, seconds, calm, one, many, burstSeconds, memory };
+  const changes = await measureChanges(scratch, service);
+  print(`  ${CHANGES.last} changes, each when the one before is visible: ${describeChanges(changes)}`);
+  return { size, seconds, calm, one, many, burstSeconds, memory, changes };
+}
+
+type Changes = { readonly median: number; readonly longest: number; readonly resident: readonly number[] };
+
+/** How long each change takes to be visible in GraphQL, in seconds, and the memory after the first of them and after all. */
+async function measureChanges(scratch: Scratch, { url, resident }: CatalogueService): Promise<Changes> {
+  const seconds: number[] = [];
+  const residents: number[] = [];
+  for (let number = 1; number <= CHANGES.last; number++) {
+    await create(scratch, `changed_${number}`);
+    const createdAt = performance.now();
+    while (!(await isVisibleIn("/graphql", url, `changed_${number}`))) await sleep(25);
+    seconds.push((performance.now() - createdAt) / 1_000);
+    if (number === CHANGES.first || number === CHANGES.last) residents.push(await resident());
+  }
+  return { median: median(seconds), longest: Math.max(...seconds), resident: residents };
+}
+
+function describeChanges({ median, longest, resident: [first, last] }: Changes): string {
+  const memory = `resident ${first!.toFixed(0)} MiB after ${CHANGES.first}, ${last!.toFixed(0)} MiB after all`;
+  return `visible in GraphQL after ${text(median)} (median), ${text(longest)} at most; ${memory}`;
 }
 
 type Reads = { readonly requests: number; readonly p99: number; readonly longest: number; readonly hold: number };

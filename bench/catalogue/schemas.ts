@@ -13,6 +13,7 @@ export type SchemaSize = {
 /** `gitlab` and `wide` are as large as schemas that people have; `roles` has a role and a policy for each table. */
 export const SCHEMAS = {
   gitlab: { tables: 1_000, columns: 10, foreignKeys: 1_700, shape: "random", roles: 10 },
+  thousands: { tables: 3_000, columns: 10, foreignKeys: 5_100, shape: "random", roles: 10 },
   wide: { tables: 2_000, columns: 20, foreignKeys: 3_900, shape: "random", roles: 10 },
   chain: { tables: 400, columns: 4, foreignKeys: 399, shape: "chain", roles: 1 },
   large: { tables: 10_000, columns: 4, foreignKeys: 10_000, shape: "random", roles: 10 },
