@@ -53,7 +53,8 @@ export async function runFaults(names: readonly FaultName[], print: (line: strin
       const outcome = await breakOnce(system, traffic, name);
       outcomes.push(outcome);
       const broken = [...outcome.stillBroken, ...outcome.untrue];
-      if (broken.length > 0) print(`  ${name}: ${broken.join("; ")}`);
+      const found = broken.length > 0 ? `: ${broken.join("; ")}` : "";
+      print(`  ${name}, all works after ${(outcome.recoveryMs / 1_000).toFixed(1)} s${found}`);
     }
     await traffic.quiet();
     return { outcomes, ...(await compare(system, traffic)) };
@@ -89,7 +90,7 @@ async function recovered(system: FaultySystem, traffic: Traffic) {
 /** What was acknowledged, and what each subscriber and the webhook were sent, with the table. */
 async function compare(system: FaultySystem, traffic: Traffic): Promise<Pick<FaultRun, "findings" | "undelivered">> {
   const { rows } = await system.execute(
-    `select number, count(*)::int as count from marks where note = '${LABEL}' and number < 0 = false group by number`,
+    `select number, count(*)::int as count from marks where note = '${LABEL}' and number > 0 group by number`,
   );
   const numbers = new Set(traffic.requests.map(({ number }) => number));
   const stored = new Map<number, number>(

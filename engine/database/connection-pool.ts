@@ -39,6 +39,9 @@ export type ConnectionPoolOptions = {
   readonly onStart?: () => void;
 };
 
+/** A database that stays read-only costs no more than a connection per so long. */
+const READ_ONLY_RETRY_MS = 1_000;
+
 /** A pool of connections with a fair queue of waiting requests. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
@@ -116,6 +119,12 @@ export class ConnectionPool {
   /** Whether a refused statement has to be sent again, because its server is no primary any more. */
   async leavesStandby(connection: PostgresConnection): Promise<boolean> {
     return (await this.#options.leaveStandby?.(connection)) ?? false;
+  }
+
+  /** The session may have begun while the database was read-only, and stays so: the next one tells. */
+  replaceReadOnly(refused: PostgresConnection): void {
+    const isOld = performance.now() - refused.openedAt > READ_ONLY_RETRY_MS;
+    if (isOld) this.retire((connection) => connection === refused);
   }
 
   /** Closes these connections, as soon as they are idle. */

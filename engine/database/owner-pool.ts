@@ -105,7 +105,10 @@ export class OwnerPool {
 
   /** Whether a standby has refused the work. Then all sessions of that server are closed. */
   async #leavesStandby(client: PooledClient): Promise<boolean> {
-    if (!this.#suspected.delete(client) || !this.#finder.requiresPrimary || this.#lost.has(client)) return false;
+    if (!this.#suspected.delete(client) || this.#lost.has(client)) return false;
+    // The session may have begun while the database was read-only, and stays so.
+    this.#outdated.add(client);
+    if (!this.#finder.requiresPrimary) return false;
     if (!(await isClientOnStandby(client).catch(() => true))) return false;
     this.#finder.noteStandby(client.serverName);
     for (const each of this.#open) {

@@ -228,7 +228,9 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
 
   /** A standby has changed nothing: the statement is sent again when there is a primary. */
   async #refuseUnlessStandby(error: Error, connection: PostgresConnection): Promise<void> {
-    const isMoved = await this.#pool.leavesStandby(connection);
+    const pool = this.#pool;
+    const isMoved = await pool.leavesStandby(connection);
+    if (!isMoved) pool.replaceReadOnly(connection);
     // Then it was rejected meanwhile.
     if (this.#signal?.aborted) return;
     if (!isMoved) this.refuse(error);

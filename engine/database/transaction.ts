@@ -282,7 +282,9 @@ class OpenTransaction {
     if (!connection || limits.readOnly || !suspectsStandby(this.#failure)) return null;
     const failure = this.#failure;
     await this.#sendRollback();
-    return (await pool.leavesStandby(connection)) ? connectionLost(failure) : null;
+    if (await pool.leavesStandby(connection)) return connectionLost(failure);
+    pool.replaceReadOnly(connection);
+    return null;
   }
 
   release(): void {

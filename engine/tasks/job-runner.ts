@@ -120,7 +120,7 @@ async function startLane(lane: JobLane, options: Pick<JobRunnerOptions, "url" | 
     ended: Promise.race([runner.promise, watch.ended]),
     async stop() {
       watch.close();
-      await runner.stop().catch(() => {});
+      if (!watch.hasEnded()) await runner.stop().catch(() => {});
       await pool.end();
     },
   };
@@ -143,7 +143,12 @@ function runLane(
   });
 }
 
-type ProgressWatch = { readonly ended: Promise<never>; close(): void };
+type ProgressWatch = {
+  readonly ended: Promise<never>;
+  /** Whether the runner has said that it ends: stopped again, it would release its connections twice. */
+  hasEnded(): boolean;
+  close(): void;
+};
 
 /** What graphile-worker says when workers end that it does not replace. */
 const END_EVENTS = [
@@ -165,6 +170,7 @@ function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch
   const unanswered = new Map<unknown, number>();
   const ended = Promise.withResolvers<never>();
   ended.promise.catch(() => {});
+  let hasEnded = false;
   let lastAskedAt = performance.now();
   events.on("worker:getJob:start", ({ worker }) => {
     lastAskedAt = performance.now();
@@ -174,13 +180,17 @@ function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch
   for (const answer of ["worker:getJob:empty", "worker:getJob:error", "job:start"])
     events.on(answer, ({ worker }) => unanswered.delete(worker));
   events.on("job:start", ({ worker }) => busy.add(worker));
-  for (const end of END_EVENTS) events.on(end, () => ended.reject(new Error(`The runner has ended (${end})`)));
+  for (const end of END_EVENTS)
+    events.on(end, () => {
+      hasEnded = true;
+      ended.reject(new Error(`The runner has ended (${end})`));
+    });
   const timer = setInterval(() => {
     const oldest = Math.min(...unanswered.values(), busy.size < concurrency ? lastAskedAt : Number.POSITIVE_INFINITY);
     if (performance.now() - oldest > STUCK_MS)
       ended.reject(new Error("The workers do not ask for jobs, or get no answer"));
   }, STUCK_CHECK_MS).unref();
-  return { ended: ended.promise, close: () => clearInterval(timer) };
+  return { ended: ended.promise, hasEnded: () => hasEnded, close: () => clearInterval(timer) };
 }
 
 /** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
