@@ -7,7 +7,7 @@ comment on schema api is 'Versions of the conventional interface, and helpers fo
 
 -- schema auth
 create schema auth;
-grant usage on schema auth to anon, authenticated, service_role;
+grant usage on schema auth to anon, authenticated, service_role, supabase_auth_admin;
 comment on schema auth is 'Helpers for policies about the caller, and closed tables about credentials.';
 
 -- schema extensions
@@ -2208,6 +2208,46 @@ begin
 end;
 $function$;
 comment on function auth.begin_verification(bigint,bytea,integer,auth.client_info) is 'The address to send a verification token to; null when it is verified, or a token was sent within the last minute.';
+
+-- function auth.call_claims_hook(text,jsonb)
+CREATE OR REPLACE FUNCTION auth.call_claims_hook(hook text, event jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_result jsonb;
+begin
+  if current_user <> 'supabase_auth_admin' then
+    raise exception 'auth.call_claims_hook does not run as supabase_auth_admin'
+      using hint = 'Run as a superuser: alter function auth.call_claims_hook owner to supabase_auth_admin';
+  end if;
+  begin
+    perform set_config('role', 'none', true);
+    raise exception 'auth.call_claims_hook does not keep the role of the hook'
+      using hint = 'Run: alter function auth.call_claims_hook security definer reset role';
+  exception when insufficient_privilege then
+    null;
+  end;
+
+  execute format('select %s($1)', hook) using event into v_result;
+
+  -- What is left to the commit would run with the rights of the service.
+  set constraints all immediate;
+  if exists (select from pg_cursors where is_holdable) then
+    raise exception 'The function of CLAIMS_HOOK leaves a cursor open';
+  end if;
+  if exists (
+    select from pg_trigger join pg_class on pg_class.oid = tgrelid where tgdeferrable and relnamespace = pg_my_temp_schema()
+  ) then
+    raise exception 'The function of CLAIMS_HOOK leaves a deferrable trigger on a temporary table';
+  end if;
+  return v_result;
+end;
+$function$;
+grant execute on function auth.call_claims_hook(text,jsonb) to postgres;
+comment on function auth.call_claims_hook(text,jsonb) is 'Calls the function of CLAIMS_HOOK as supabase_auth_admin, so that it cannot act as another role.';
 
 -- function auth.cancel_email_change(bigint)
 CREATE OR REPLACE FUNCTION auth.cancel_email_change(user_id bigint)

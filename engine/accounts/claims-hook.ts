@@ -33,11 +33,15 @@ const FIXED: readonly string[] = [
   ...["session_id", "aal", "required_aal", "amr", "is_anonymous"],
 ];
 
+/** What SET and SET LOCAL have changed on the connection, apart from the timeout that is set here. */
+const SESSION_SETTINGS = `(
+  select pg_catalog.jsonb_object_agg(name, setting)::text from pg_catalog.pg_settings
+  where source operator(pg_catalog.=) 'session' and name operator(pg_catalog.<>) 'statement_timeout')`;
 const ENTER = `
-  select pg_catalog.current_setting('statement_timeout') as timeout, pg_catalog.set_config('statement_timeout', '${TIMEOUT_MS}', true),
-    pg_catalog.set_config('role', '${CLAIMS_HOOK_ROLE}', true)`;
-const LEAVE =
-  "select pg_catalog.set_config('role', 'none', true), pg_catalog.set_config('statement_timeout', $1, true)";
+  select pg_catalog.current_setting('statement_timeout') as timeout, ${SESSION_SETTINGS} as settings,
+    pg_catalog.set_config('statement_timeout', '${TIMEOUT_MS}', true)`;
+const CALL = "select auth.call_claims_hook($1, $2::jsonb) as result";
+const LEAVE = `select ${SESSION_SETTINGS} as settings, pg_catalog.set_config('statement_timeout', $1, true)`;
 
 const KINDS: Readonly<Record<number, ErrorKind>> = {
   400: "invalid",
@@ -50,9 +54,9 @@ const KINDS: Readonly<Record<number, ErrorKind>> = {
 };
 
 export function makeClaimsHook(functionName: string): ClaimsHook {
-  const call = `select ${quotedName(...functionName.split("."))}($1::jsonb) as result`;
+  const name = quotedName(...functionName.split("."));
   return async (client, event) => {
-    const result = await callAsHookRole(client, call, event);
+    const result = await callAsHookRole(client, name, event);
     if (!isJsonObject(result)) throw invalidResult("it is not a JSON object");
     if (isJsonObject(result.error)) throw rejection(result.error);
     const { claims } = result;
@@ -63,16 +67,22 @@ export function makeClaimsHook(functionName: string): ClaimsHook {
   };
 }
 
-async function callAsHookRole(client: pg.ClientBase, call: string, event: ClaimsHookEvent): Promise<unknown> {
+async function callAsHookRole(client: pg.ClientBase, name: string, event: ClaimsHookEvent): Promise<unknown> {
   try {
-    const { rows: before } = await client.query<{ timeout: string }>(ENTER);
-    const { rows } = await client.query<{ result: unknown }>(call, [JSON.stringify(event)]);
-    await client.query(LEAVE, [before[0]!.timeout]);
+    const { rows: before } = await client.query<{ timeout: string; settings: string | null }>(ENTER);
+    const { rows } = await client.query<{ result: unknown }>(CALL, [name, JSON.stringify(event)]);
+    const { rows: after } = await client.query<{ settings: string | null }>(LEAVE, [before[0]!.timeout]);
+    // The error rolls them back. The rest of the transaction, or others on this connection, would find them.
+    if (after[0]!.settings !== before[0]!.settings)
+      throw failed(new Error("It changes settings, which it may only do in its clause SET"));
     return rows[0]!.result;
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) throw error;
-    throw new ApiError("internal", "CLAIMS_HOOK_FAILED", "The function of CLAIMS_HOOK failed.", { cause: error });
+    throw error instanceof pg.DatabaseError ? failed(error) : error;
   }
+}
+
+function failed(cause: Error): ApiError {
+  return new ApiError("internal", "CLAIMS_HOOK_FAILED", "The function of CLAIMS_HOOK failed.", { cause });
 }
 
 /** Null if the claims may be signed. */

@@ -142,6 +142,101 @@ describe("the function of CLAIMS_HOOK", () => {
     });
   });
 
+  /** A hook that reports who it is after it has tried something, whether or not that was refused. */
+  const trying = (attempt: string) => `
+    begin
+      begin ${attempt} exception when others then null; end;
+      return jsonb_set(event, '{claims,who}', to_jsonb(current_user::text));
+    end`;
+
+  test.each([
+    "reset role;",
+    "set role none;",
+    "set local role none;",
+    "perform set_config('role', 'none', true);",
+    "perform set_config('role', session_user, false);",
+    "execute 'reset role';",
+    "execute 'set local role ' || quote_ident(session_user);",
+    "set session authorization default;",
+    "execute 'set session authorization ' || quote_ident(session_user);",
+    "perform set_config('session_authorization', session_user, true);",
+    "commit;",
+    "rollback;",
+    "execute 'reset all'; reset role;",
+    "execute 'discard all';",
+    "create table auth.taken (); reset role;",
+    "create function auth.taken() returns int language sql return 1;",
+    "grant supabase_auth_admin to anon;",
+    "perform dblink_exec('', 'select');",
+  ])("remains supabase_auth_admin after %s", async (attempt) => {
+    await define(trying(attempt), "plpgsql");
+    expect(claimsOf((await open()).accessToken)).toMatchObject({ who: "supabase_auth_admin" });
+    const { rows } = await opened.owner.query(
+      "select to_regclass('auth.taken') as table, to_regproc('auth.taken') as function",
+    );
+    expect(rows).toEqual([{ table: null, function: null }]);
+  });
+
+  const EVIL =
+    "create function pg_temp.evil() returns trigger language plpgsql as 'begin reset role; return null; end';";
+  test.each([
+    [
+      "a cursor for after the commit",
+      "execute 'declare evil cursor with hold for select current_user';",
+      "leaves a cursor open",
+    ],
+    [
+      "a trigger for the commit",
+      `${EVIL} create temp table bait (n int);
+       create constraint trigger evil after insert on pg_temp.bait deferrable initially deferred
+         for each row execute function pg_temp.evil();
+       insert into pg_temp.bait values (1);`,
+      "within security-definer function",
+    ],
+    [
+      "an empty table with a trigger for the commit",
+      `${EVIL} create temp table bait (n int);
+       create constraint trigger evil after insert on pg_temp.bait deferrable initially deferred
+         for each row execute function pg_temp.evil();`,
+      "leaves a deferrable trigger",
+    ],
+    ["a setting of the session", "perform set_config('search_path', 'public', false);", "changes settings"],
+    ["a setting of the transaction", "set local timezone = 'Asia/Tokyo';", "changes settings"],
+  ])("cannot leave %s", async (_what, body, cause) => {
+    await opened.owner.query(
+      "do $$ begin execute format('grant temporary on database %I to public', current_database()); end $$",
+    );
+    await define(`begin ${body} return event; end`, "plpgsql");
+    await expect(open()).rejects.toMatchObject({ cause: { message: expect.stringContaining(cause) } });
+    await define("select event");
+    expect(await open()).toMatchObject({ userId });
+  });
+
+  test("may have settings of its own in the clause SET, which end with it", async () => {
+    await define(setClaim("zone", "to_jsonb(current_setting('timezone'))"));
+    await opened.owner.query("alter function public.access_claims set timezone = 'Asia/Tokyo'");
+    await inOwnerTransaction(opened.asOwner, async (client) => {
+      const pair = await opened.accounts.tokens.open(client, userId, from());
+      expect(claimsOf(pair.accessToken)).toMatchObject({ zone: "Asia/Tokyo" });
+      expect((await client.query("show timezone")).rows[0].TimeZone).not.toBe("Asia/Tokyo");
+    });
+  });
+
+  test("gains nothing by altering the function of its own role that calls it", async () => {
+    await define("begin alter function auth.call_claims_hook security invoker; return event; end", "plpgsql");
+    await open();
+    await define(trying("reset role;"), "plpgsql");
+    await expect(open()).rejects.toMatchObject({
+      cause: { message: expect.stringContaining("does not run as supabase_auth_admin") },
+    });
+    await opened.owner.query("alter function auth.call_claims_hook set role = supabase_auth_admin");
+    await expect(open()).rejects.toMatchObject({
+      cause: { message: expect.stringContaining("does not keep the role") },
+    });
+    await opened.owner.query("alter function auth.call_claims_hook security definer reset role");
+    expect(claimsOf((await open()).accessToken)).toMatchObject({ who: "supabase_auth_admin" });
+  });
+
   test("that does not exist ends the sign-in; without the setting, none is called", async () => {
     const others = (claimsHook: string | null) =>
       makeAccounts({ asOwner: opened.asOwner, keys: KEYS, config: { ...CONFIG, claimsHook }, siteUrl: () => "" });
