@@ -1,25 +1,53 @@
 // Backups: random schemas restored on each version of Postgres, and the speed and memory of a large one beside pg_dump.
 
 import { wordsOfSql } from "../test/sql-texts.ts";
+import { type MeasuredBackup, type MeasuredProgram, measureBackup } from "./archives/backup-speed.ts";
 import { type ComparedSchemas, compareSchemas } from "./archives/random-schemas.ts";
-import type { Bench } from "./bench.ts";
+import type { Bench, BenchOptions } from "./bench.ts";
 
-export const bench: Bench = async ({ versions, schemas, seed, only, print }) => {
-  const runs = (part: string) => only.length === 0 || only.includes(part);
-  const compared: ComparedSchemas[] = [];
-  if (runs("schemas")) {
-    const names = wordsOfSql();
-    print(
-      `archives: ${schemas} random schemas from seed ${seed}, named as ${names.words.length} words of our SQL, restored and compared`,
-    );
-    for (const version of versions) {
-      const result = await compareSchemas(version, { schemas, seed, names });
-      compared.push(result);
-      const beside = result.hasPgDump ? "rows, definitions and pg_dump" : "rows and definitions";
-      print(
-        `  Postgres ${result.version}: ${result.difference ? `DIFFERS: ${result.difference}` : `0 differences (${beside})`}`,
-      );
-    }
-  }
-  return { compared, isMissed: compared.some(({ difference }) => difference !== null) };
+/** The newest version of which Debian has a pg_dump. */
+const SPEED_VERSION = 15;
+const MOST_MEBIBYTES = 256;
+const LEAST_SHARE_OF_PG_DUMP = 0.5;
+
+export const bench: Bench = async (options) => {
+  const runs = (part: string) => options.only.length === 0 || options.only.includes(part);
+  const compared = runs("schemas") ? await compareOnEach(options) : [];
+  const measured = runs("speed") ? await measureSpeed(options) : null;
+  const differs = compared.some(({ difference }) => difference !== null);
+  return { compared, measured, isMissed: differs || (measured !== null && isTooSlowOrLarge(measured)) };
 };
+
+async function compareOnEach({ versions, schemas, seed, print }: BenchOptions): Promise<ComparedSchemas[]> {
+  const names = wordsOfSql();
+  print(
+    `archives: ${schemas} random schemas from seed ${seed}, named as ${names.words.length} words of our SQL, restored and compared`,
+  );
+  const compared: ComparedSchemas[] = [];
+  for (const version of versions) {
+    const result = await compareSchemas(version, { schemas, seed, names });
+    compared.push(result);
+    const beside = result.hasPgDump ? "rows, definitions and pg_dump" : "rows and definitions";
+    print(
+      `  Postgres ${result.version}: ${result.difference ? `DIFFERS: ${result.difference}` : `0 differences (${beside})`}`,
+    );
+  }
+  return compared;
+}
+
+async function measureSpeed({ megabytes, print }: BenchOptions): Promise<MeasuredBackup> {
+  print(`archives: a backup of a database of about ${megabytes} MB, and pg_dump -Fc`);
+  const measured = await measureBackup(SPEED_VERSION, megabytes);
+  print(`  backup       ${describe(measured.backup)}`);
+  if (measured.pgDump) print(`  pg_dump -Fc  ${describe(measured.pgDump)}`);
+  return measured;
+}
+
+function describe({ seconds, mebibytes, fileBytes }: MeasuredProgram): string {
+  return `${seconds.toFixed(1)} s, at most ${mebibytes.toFixed(0)} MiB, a file of ${(fileBytes / 1e6).toFixed(0)} MB`;
+}
+
+function isTooSlowOrLarge({ backup, pgDump }: MeasuredBackup): boolean {
+  const share = pgDump ? pgDump.seconds / backup.seconds : 1;
+  return backup.mebibytes > MOST_MEBIBYTES || share < LEAST_SHARE_OF_PG_DUMP;
+}

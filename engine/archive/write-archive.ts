@@ -15,6 +15,7 @@ import { readSchema } from "./schema/read-schema.ts";
 
 const FETCH_ROWS = 200;
 const LARGE_OBJECT_BYTES = 100_000;
+const CHUNK_CHARACTERS = 64 * 1024;
 
 export type ArchiveCounts = { readonly tables: number; readonly rows: number };
 
@@ -40,7 +41,7 @@ export async function writeArchive(
       );
       // The backup contains password hashes and private rows.
       const target = createWriteStream(draft, { flags: "wx", mode: 0o600, flush: true });
-      await pipeline(Readable.from(lines), createGzip(), target, { signal });
+      await pipeline(Readable.from(lines, { highWaterMark: 2 }), createGzip(), target, { signal });
     });
     await rename(draft, file);
     await syncFolder(dirname(file));
@@ -50,8 +51,16 @@ export async function writeArchive(
   }
 }
 
+/** Many lines at once: each chunk goes to a thread that compresses it, which takes longer than to write a line. */
 async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+  let chunk = "";
+  for await (const line of lines) {
+    chunk += `${JSON.stringify(line)}\n`;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    chunk = "";
+  }
+  yield chunk;
 }
 
 /** The lines of a backup, from one snapshot. */

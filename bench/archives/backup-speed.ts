@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startCluster } from "../../engine/embedded/cluster.ts";
+import { withClient } from "../../engine/pg-client/with-client.ts";
+import { watchMemory } from "../watch-memory.ts";
+import { findPgDump, installPostgres } from "./versions.ts";
+
+const WRITER = new URL("../../engine/archive/write-archive.ts", import.meta.url).href;
+/** So many rows of the table below are about a megabyte. */
+const ROWS_PER_MEGABYTE = 3_500;
+const TABLE = `create table public.orders (
+  id bigint primary key, customer int, at timestamptz, status text, price numeric(10, 2), note text, data jsonb)`;
+const fill = (rows: number) => `
+  insert into public.orders
+  select n, n % 5000, now() - n * interval '1 minute', 'new', n % 1000 / 7.0, md5(n::text) || repeat(' word ' || n % 97, 12),
+    jsonb_build_object('number', n, 'hash', md5((n * 7)::text))
+  from generate_series(1, ${rows}) as n`;
+
+export type MeasuredProgram = { readonly seconds: number; readonly mebibytes: number; readonly fileBytes: number };
+export type MeasuredBackup = { readonly backup: MeasuredProgram; readonly pgDump: MeasuredProgram | null };
+
+/** A backup of a database of about that size, and `pg_dump -Fc` of it, which compresses as much. */
+export async function measureBackup(major: number, megabytes: number): Promise<MeasuredBackup> {
+  await using opened = new AsyncDisposableStack();
+  const { binaries } = opened.use(await installPostgres(major));
+  const folder = await mkdtemp(join(tmpdir(), "backup-speed-"));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o755);
+  const options = { dataDir: join(folder, "data"), port: null, binaries, tell: () => {} };
+  const cluster = opened.adopt(await startCluster(options), (started) => started.stop());
+  const url = cluster.url("postgres", "postgres");
+  await withClient(url, async (client) => {
+    await client.query(TABLE);
+    await client.query(fill(megabytes * ROWS_PER_MEGABYTE));
+    await client.query("checkpoint");
+  });
+  const own = join(folder, "own.gz");
+  const script = `const { writeArchive } = await import(${JSON.stringify(WRITER)});
+    await writeArchive(${JSON.stringify(url)}, ${JSON.stringify(own)})`;
+  const backup = await measure(process.execPath, ["--input-type=module", "--eval", script], own);
+  const pgDump = findPgDump(major);
+  const dump = join(folder, "pg.dump");
+  return {
+    backup,
+    pgDump: pgDump === null ? null : await measure(join(pgDump, "pg_dump"), ["-Fc", `--file=${dump}`, url], dump),
+  };
+}
+
+async function measure(program: string, words: readonly string[], file: string): Promise<MeasuredProgram> {
+  const begin = performance.now();
+  const running = spawn(program, words, { stdio: ["ignore", "ignore", "inherit"] });
+  const memory = watchMemory(running.pid!);
+  const [code] = await once(running, "exit");
+  const seconds = (performance.now() - begin) / 1_000;
+  const mebibytes = memory.stop();
+  if (code !== 0) throw new Error(`${program} exited with ${code}`);
+  return { seconds, mebibytes, fileBytes: (await stat(file)).size };
+}
