@@ -28,8 +28,8 @@ export const GROWING: readonly Growth[] = [
   {
     table: "auth.federation_logins",
     by: "sign-ins by a provider",
-    bound: "`RATE_LIMIT` in 15 minutes",
-    kept: "until used; 15 minutes",
+    bound: "`RATE_LIMIT` in 10 minutes",
+    kept: "until used; 10 minutes",
   },
   {
     table: "auth.federation_replays",
