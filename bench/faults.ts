@@ -11,7 +11,8 @@ import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
 /** All must work, and `/health` must say so, this long after a fault. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
-/** As the service knows it at once when the database is away, and soon when work has ended. */
+/** A request that fails once is no reason to report anything. */
+const UNTRUE_MS = 10_000;
 const LABEL = "load";
 
 export type FaultOutcome = {
@@ -74,14 +75,18 @@ async function breakOnce(system: FaultySystem, traffic: Traffic, name: FaultName
 async function recovered(system: FaultySystem, traffic: Traffic) {
   const begin = performance.now();
   const untrue: string[] = [];
+  let untrueSince: number | null = null;
   for (;;) {
+    const startedAt = performance.now();
     const before = await readHealth(system);
     const broken = await brokenParts(system, traffic);
     const after = await readHealth(system);
     const milliseconds = performance.now() - begin;
     const isReportedOk = [...before, ...after].every((report) => report === "ok");
     if (broken.length === 0 && isReportedOk) return { milliseconds, stillBroken: [], untrue };
-    if (broken.length > 0 && isReportedOk) untrue.push(`ok without ${broken.join(", ")}`);
+    untrueSince = broken.length > 0 && isReportedOk ? (untrueSince ?? startedAt) : null;
+    if (untrueSince !== null && performance.now() - untrueSince >= UNTRUE_MS)
+      untrue.push(`ok without ${broken.join(", ")}`);
     if (milliseconds > PATIENCE_MS) return { milliseconds, stillBroken: [...broken, ...after], untrue };
     await sleep(LOOK_MS);
   }
