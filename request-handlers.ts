@@ -1,4 +1,5 @@
 import type { RequestListener } from "node:http";
+import type { LimitCreatedUsers, LimitSignUps } from "./engine/accounts/sign-up-limit.ts";
 import type { Catalog } from "./engine/catalog/catalog.ts";
 import { type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "./engine/catalog/catalog-keeper.ts";
 import type { Config } from "./engine/config/config.ts";
@@ -7,7 +8,6 @@ import type { AsOwner } from "./engine/database/owner-pool.ts";
 import { canIssueTokens } from "./engine/identity/token-keys.ts";
 import { makeRoleKey } from "./engine/identity/tokens.ts";
 import type { RequestLimit } from "./engine/limits/rate-limits.ts";
-import type { LimitCreatedUsers, LimitSignUps } from "./engine/limits/sign-ups.ts";
 import { makeSchemaChanges } from "./engine/migrate/schema-changes.ts";
 import type { MigrationWatch } from "./engine/migrate/watch-migrations.ts";
 import type { ServiceCounters } from "./engine/observability/metrics.ts";

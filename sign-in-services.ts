@@ -1,6 +1,7 @@
 import { type Accounts, makeAccounts, makePasswordReader, makeSessionReader } from "./engine/accounts/accounts.ts";
 import { type Federation, makeFederation } from "./engine/accounts/federation/federation.ts";
 import { makePasswords } from "./engine/accounts/passwords.ts";
+import type { LimitSignUps } from "./engine/accounts/sign-up-limit.ts";
 import { makeValidateClaims } from "./engine/accounts/validate-claims.ts";
 import { memoize } from "./engine/cache/memoize.ts";
 import type { CacheHits } from "./engine/cache/recent-map.ts";
@@ -13,7 +14,6 @@ import { makeDatabaseClock } from "./engine/identity/database-clock.ts";
 import { RemoteKeySet } from "./engine/identity/remote-key-set.ts";
 import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "./engine/identity/token-keys.ts";
 import { makeSharedRateLimit } from "./engine/limits/rate-limits.ts";
-import type { LimitSignUps } from "./engine/limits/sign-ups.ts";
 import type { EmailQueue, MessageQueue } from "./engine/mail/email-queue.ts";
 import type { WriteMail } from "./engine/mail/mail-templates.ts";
 import type { TextMessage } from "./engine/mail/text-message-gateway.ts";

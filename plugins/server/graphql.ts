@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { LimitCreatedUsers } from "../../engine/accounts/sign-up-limit.ts";
 import { memoizePerObject } from "../../engine/cache/memoize.ts";
 import { type Catalog, exposedSchemas } from "../../engine/catalog/catalog.ts";
 import { type CatalogKeeper, makeCatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
@@ -12,7 +13,6 @@ import type { StatementContext } from "../../engine/database/statement.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
 import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../engine/identity/caller-settings.ts";
-import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import { SharedBytes } from "../../engine/memory/byte-quota.ts";
 import type { SocketMemory } from "../../engine/memory/socket-memory.ts";
 import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "grafast";
 import type { ExecutionArgs, GraphQLError, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
+import type { LimitCreatedUsers } from "../../engine/accounts/sign-up-limit.ts";
 import type { AbortLike } from "../../engine/concurrency/abort.ts";
 import { runLongWork, waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
 import { runToCompletion, type Stepwise } from "../../engine/concurrency/stepwise.ts";
@@ -10,7 +11,6 @@ import { ResponseBudget } from "../../engine/database/response-budget.ts";
 import type { ResultRow, StatementContext } from "../../engine/database/statement.ts";
 import type { AuthenticationResult } from "../../engine/identity/authenticator.ts";
 import { callerKey } from "../../engine/identity/caller.ts";
-import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import type { KeyedCounter } from "../../engine/observability/metrics.ts";
 import type { Tracing } from "../../engine/observability/tracing.ts";
 import type { Logger } from "../../engine/output/log.ts";

@@ -1,3 +1,8 @@
+import {
+  type LimitCreatedUsers,
+  type LimitSignUps,
+  makeCreatedUsersLimit,
+} from "../../engine/accounts/sign-up-limit.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { PeerWorkers } from "../../engine/concurrency/peer-workers.ts";
 import type { Supervisor } from "../../engine/concurrency/supervisor.ts";
@@ -12,7 +17,6 @@ import {
   type RequestLimitOptions,
   type SharedRateLimit,
 } from "../../engine/limits/rate-limits.ts";
-import { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from "../../engine/limits/sign-ups.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { ClientConnection } from "./request.ts";
 

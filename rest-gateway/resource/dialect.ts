@@ -1,3 +1,4 @@
+import type { LimitCreatedUsers } from "../../engine/accounts/sign-up-limit.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { CatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
 import type { Config } from "../../engine/config/config.ts";
@@ -5,7 +6,6 @@ import type { Database } from "../../engine/database/database.ts";
 import { ApiError } from "../../engine/errors.ts";
 import type { Authenticator } from "../../engine/identity/authenticator.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { Plan } from "../../engine/statement/plan/plan.ts";

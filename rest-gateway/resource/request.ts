@@ -1,7 +1,7 @@
+import type { LimitCreatedUsers } from "../../engine/accounts/sign-up-limit.ts";
 import type { Catalog } from "../../engine/catalog/catalog.ts";
 import type { Config } from "../../engine/config/config.ts";
 import type { Caller } from "../../engine/identity/caller.ts";
-import type { LimitCreatedUsers } from "../../engine/limits/sign-ups.ts";
 import type { Intent } from "../../engine/statement/intent.ts";
 import type { FindBodyLimit } from "../../http/body-limit.ts";
 import type { GatewayRequest } from "../http/request.ts";

@@ -3,12 +3,12 @@ import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../../identity/client-info.ts";
-import type { LimitSignUps } from "../../limits/sign-ups.ts";
 import { accountDisabled, wrongCodeAtLogin } from "../auth-errors.ts";
 import type { OpenSignIn, SignInProof } from "../login.ts";
 import { type LoginAttempts, NO_PROOF } from "../login-attempts.ts";
 import { decryptText, digestOf, encryptText, generateSecret } from "../random-secrets.ts";
 import type { NewSession } from "../sessions.ts";
+import type { LimitSignUps } from "../sign-up-limit.ts";
 import type { SessionTokens, TokenPair } from "../token-pairs.ts";
 import {
   accountConflict,

@@ -3,12 +3,12 @@ import type { AsOwner } from "../../database/owner-pool.ts";
 import { ApiError } from "../../errors.ts";
 import type { ClientInfo } from "../../identity/client-info.ts";
 import type { IssuingKeys } from "../../identity/token-keys.ts";
-import type { LimitSignUps } from "../../limits/sign-ups.ts";
 import type { Logger } from "../../output/log.ts";
 import type { FlowStates } from "../flow-states.ts";
 import type { OpenSignIn } from "../login.ts";
 import type { LoginAttempts } from "../login-attempts.ts";
 import type { Sessions } from "../sessions.ts";
+import type { LimitSignUps } from "../sign-up-limit.ts";
 import type { SessionTokens, TokenPairs } from "../token-pairs.ts";
 import {
   beginClientSignIn,
