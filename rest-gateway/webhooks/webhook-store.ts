@@ -93,13 +93,13 @@ const LEASE = `
     select * from api.webhooks where is_enabled and disabled_because is null
   ), leased as (
     insert into private.webhook_leases as lease (webhook_id, holder, expires_at)
-    select id, $1, pg_catalog.clock_timestamp() + ${LEASE_MS} * interval '1 millisecond' from webhooks order by id
+    select id, $1, pg_catalog.clock_timestamp() operator(pg_catalog.+) (${LEASE_MS} operator(pg_catalog.*) interval '1 millisecond') from webhooks order by id
     on conflict (webhook_id) do update set holder = excluded.holder, expires_at = excluded.expires_at
       where lease.holder = excluded.holder or lease.expires_at < pg_catalog.clock_timestamp()
     returning webhook_id
   )
   select id, name, url, secret, "where", role, max_attempts as "maxAttempts",
-    (extract(epoch from timeout) * 1000)::integer as "timeoutMs", (claims || pg_catalog.jsonb_build_object('role', role))::text as "claimsText",
+    (extract(epoch from timeout) operator(pg_catalog.*) 1000)::integer as "timeoutMs", (claims operator(pg_catalog.||) pg_catalog.jsonb_build_object('role', role))::text as "claimsText",
     (pg_catalog.parse_ident(table_name))[1] as schema, (pg_catalog.parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
   from webhooks left join leased on webhook_id = id`;
 
@@ -108,7 +108,7 @@ const RELEASE = `
   where holder = $1 and (webhook_id = $2 or $2 is null)`;
 
 const READ_DELAYED = `
-  select key, moved_to as "movedTo", extract(epoch from due_at - pg_catalog.clock_timestamp()) * 1000 as "delayMs"
+  select key, moved_to as "movedTo", extract(epoch from due_at operator(pg_catalog.-) pg_catalog.clock_timestamp()) operator(pg_catalog.*) 1000 as "delayMs"
   from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > pg_catalog.clock_timestamp()`;
 
 /**
@@ -123,7 +123,7 @@ const READ_PAGE = `
     from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
     where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
   ), page as (
-    select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::text), 0) + coalesce(pg_catalog.octet_length(new::text), 0))
+    select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::text), 0) operator(pg_catalog.+) coalesce(pg_catalog.octet_length(new::text), 0))
       over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
       select * from private.webhook_deliveries
@@ -150,14 +150,14 @@ const COMPLETE = `
   ), delivered as (
     update private.webhook_leases set delivered_at = pg_catalog.clock_timestamp()
     where webhook_id = $1 and $8 and exists (select from lease)
-      and coalesce(delivered_at < pg_catalog.clock_timestamp() - interval '5 seconds', true)
+      and coalesce(delivered_at < pg_catalog.clock_timestamp() operator(pg_catalog.-) interval '5 seconds', true)
   ), done as (
     delete from private.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
   ), failed as (
     update private.webhook_deliveries as delivery
     set attempts = failure.attempts, last_error = failure.reason,
       state = case when failure.delay is null then 'dead' else 'pending' end,
-      due_at = pg_catalog.clock_timestamp() + failure.delay * interval '1 millisecond'
+      due_at = pg_catalog.clock_timestamp() operator(pg_catalog.+) (failure.delay operator(pg_catalog.*) interval '1 millisecond')
     from unnest($4::bigint[], $5::integer[], $6::double precision[], $7::text[]) as failure (id, attempts, delay, reason)
     where delivery.id = failure.id and exists (select from lease)
   )
@@ -167,7 +167,7 @@ const READ_BACKLOG = `
   select
     (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
     (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
-    coalesce(extract(epoch from pg_catalog.clock_timestamp() - pg_catalog.min(recorded_at)), 0)::float8 as "oldestSeconds"
+    coalesce(extract(epoch from pg_catalog.clock_timestamp() operator(pg_catalog.-) pg_catalog.min(recorded_at)), 0)::float8 as "oldestSeconds"
   from api.webhooks left join lateral (
     select recorded_at from private.webhook_deliveries
     where webhook_id = webhooks.id and state = 'pending' order by id limit 1
