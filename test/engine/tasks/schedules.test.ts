@@ -260,15 +260,17 @@ describe("a run", () => {
 
   test("whose task is deleted has failed, and does not prevent the next one", async () => {
     await startService();
-    await owner.query("select pg_advisory_lock($1)", [GATE]);
     await write({ cron: cronAt(minutesAgo(1)) });
+    await owner.query("begin");
+    // No task begins.
+    await owner.query("select from private.task_lanes for update");
     await tick();
-    await until(async () => (await statuses())[0] === "running");
-    await owner.query("set session_replication_role = replica");
+    await until(async () => (await statuses())[0] === "queued");
+    await owner.query("set local session_replication_role = replica");
     await owner.query("delete from private.tasks");
-    await owner.query("set session_replication_role = origin");
+    await owner.query("set local session_replication_role = origin");
     expect((await owner.query("select api.run_schedule('notes') as status")).rows).toEqual([{ status: "queued" }]);
-    await owner.query("select pg_advisory_unlock($1)", [GATE]);
+    await owner.query("commit");
     await until(isFinished);
     expect(await statuses()).toEqual(["failed", "done"]);
   });
