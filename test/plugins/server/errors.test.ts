@@ -52,7 +52,7 @@ const TABLE = `
   create index on public.makers ("valueOf");
   grant select, insert on public.makers to anon;
   create table public.oddities (
-    id int primary key, ratio float8 default 'NaN', ratios float8[] default '{1,Infinity}', grid int[][] default '{{1,2},{3,4}}',
+    id int primary key, ratio float8 default 'NaN', ratios float8[] default '{1,Infinity}', grid int[] default '{{1,2},{3,4}}',
     source regclass, kind regtype);
   insert into public.oddities values (1);
   grant select, update on public.oddities to authenticated;
@@ -157,7 +157,7 @@ describe("an error", () => {
   test.each([
     ["ratio", null, [["oddity", "ratio"]]],
     ["ratios", [1, null], [["oddity", "ratios", 1]]],
-    ["grid", [null, null], [["oddity", "grid", 0], ["oddity", "grid", 1]]], // biome-ignore format: one line each
+    ["grid", null, [["oddity", "grid"]]],
   ])("of a value of %s that GraphQL cannot represent affects no other field", async (field, rest, paths) => {
     const { data, errors } = await graphql.ask(`{ oddity(id: 1) { id ${field} } }`, { token: tokenFor(1) });
     expect(data).toEqual({ oddity: { id: "1", [field]: rest } });
