@@ -283,11 +283,11 @@ export const REFUSALS: readonly Refusal[] = [
     },
   },
   {
-    code: "PGRST122",
+    code: "22023",
     status: 400,
     path: "/works",
     headers: strict("timezone=Mars/Olympus"),
-    says: { details: "Invalid preferences: timezone=Mars/Olympus" },
+    says: { message: 'invalid value for parameter "TimeZone": "Mars/Olympus"' },
   },
   {
     code: "PGRST123",
