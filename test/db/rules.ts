@@ -111,7 +111,7 @@ export const RULES: readonly Rule[] = [
     violations: `
       select name from (${FUNCTIONS}) as functions
       where prosqlbody is null and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)
-        and name not in ('articles_title(articles,text)', 'articles_summary(articles)')`,
+        and name not in ('public.articles_title(public.articles,text)', 'public.articles_summary(public.articles)')`,
     breach: "create function private.loose() returns int language sql as 'select 1'",
     reported: "private.loose()",
   },

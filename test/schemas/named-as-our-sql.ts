@@ -30,7 +30,7 @@ export const NAMED_AS_OUR_SQL: PublicSchema = {
       // The crawler finds the names in GraphQL again by their letters, so a table has each spelling once.
       const spellings = [...Map.groupBy(all, normalName)].filter(([letters]) => letters !== "").map(([, same]) => same);
       const names = [...spellings.map(([first]) => first!), ...spellings.flatMap(([, ...others]) => others)];
-      await client.query(statementsFor(names, [...RUNTIME_ALIASES, ...names]).join(";\n"));
+      await client.query(statementsFor(names, [...new Set([...RUNTIME_ALIASES, ...names])]).join(";\n"));
     }),
 };
 
