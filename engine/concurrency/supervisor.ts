@@ -11,6 +11,8 @@ export type StartedWork = {
 type RepetitionOptions = {
   /** From the end of one run to the next. The work may resolve with another pause. */
   readonly pauseMs: number;
+  /** Before the first run; 0 unless given. */
+  readonly firstPauseMs?: number;
   /** A run that takes longer counts as failed; the next one does not wait for it. */
   readonly timeoutMs?: number;
 };
@@ -63,7 +65,7 @@ export class Supervisor {
     return new KeptWork(this.report(name), start, first);
   }
 
-  /** Does work at once, and then at intervals. */
+  /** Does work at intervals, at once or after a first pause. */
   repeat(name: string, work: () => Promise<number | undefined>, options: RepetitionOptions): RepeatedWork {
     return new RepeatedWork(this.report(name), work, options);
   }
@@ -209,8 +211,9 @@ export class RepeatedWork {
   constructor(report: WorkReport, work: () => Promise<number | undefined>, options: RepetitionOptions) {
     this.#report = report;
     this.#work = work;
-    this.#options = { timeoutMs: TIMEOUT_MS, ...options };
-    this.soon();
+    this.#options = { timeoutMs: TIMEOUT_MS, firstPauseMs: 0, ...options };
+    if (this.#options.firstPauseMs === 0) this.soon();
+    else this.#runAfter(this.#options.firstPauseMs);
   }
 
   /** Runs now, or again after the current run. */
@@ -236,7 +239,11 @@ export class RepeatedWork {
       pause = await this.#runOnce();
     } while (this.#isRequested && !this.#isClosed && this.#report.isRunning);
     this.#running = null;
-    if (!this.#isClosed) this.#timer = setTimeout(() => this.soon(), pause).unref();
+    if (!this.#isClosed) this.#runAfter(pause);
+  }
+
+  #runAfter(pause: number): void {
+    this.#timer = setTimeout(() => this.soon(), pause).unref();
   }
 
   /** Resolves with the pause after it. */

@@ -83,7 +83,8 @@ export class JobRunner {
       this.#lanes = [...this.#lanes, await supervisor.keep(lane.name, () => startLane(lane, this.#options))];
     await maintain();
     const maintainAgain = async () => void (await maintain());
-    this.#maintenance = supervisor.repeat("queue maintenance", maintainAgain, { pauseMs: MAINTENANCE_INTERVAL_MS });
+    const pauses = { pauseMs: MAINTENANCE_INTERVAL_MS, firstPauseMs: MAINTENANCE_INTERVAL_MS };
+    this.#maintenance = supervisor.repeat("queue maintenance", maintainAgain, pauses);
   }
 
   /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
