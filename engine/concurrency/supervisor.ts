@@ -37,12 +37,12 @@ export class Supervisor {
 
   /** The names of all work. */
   names(): readonly string[] {
-    return [...new Set([...this.#reports].map(({ name }) => name))].toSorted();
+    return namesOf([...this.#reports]);
   }
 
   /** The names of the work that does not run and is being started again. */
   stopped(): readonly string[] {
-    return [...new Set([...this.#reports].filter(({ isRunning }) => !isRunning).map(({ name }) => name))].toSorted();
+    return namesOf([...this.#reports].filter(({ isRunning }) => !isRunning));
   }
 
   /** How often each work was started again. */
@@ -77,6 +77,10 @@ export class Supervisor {
   }
 }
 
+function namesOf(reports: readonly WorkReport[]): readonly string[] {
+  return [...new Set(reports.map(({ name }) => name))].toSorted();
+}
+
 export class WorkReport {
   readonly name: string;
   readonly #log: Pick<Logger, "info" | "warn">;
@@ -85,7 +89,6 @@ export class WorkReport {
   #runningSince = performance.now();
   #restarts = 0;
   #failures = 0;
-  #retryMs = 0;
 
   constructor(name: string, log: Pick<Logger, "info" | "warn">, remove: () => void) {
     this.name = name;
@@ -116,7 +119,7 @@ export class WorkReport {
     this.#failures++;
     if (this.#failures === 1)
       this.#log.warn({ err: error, work: this.name }, "background work does not run; trying again");
-    return retryDelay(this.#failures);
+    return this.retryMs;
   }
 
   /** Does the work and reports how it ends. Work that takes longer counts as failed, and is not waited for. */
@@ -131,7 +134,7 @@ export class WorkReport {
       this.runs();
       return result;
     } catch (error) {
-      this.#retryMs = this.fails(error);
+      this.fails(error);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -140,7 +143,7 @@ export class WorkReport {
 
   /** The time until the next attempt after the last failure, in milliseconds. */
   get retryMs(): number {
-    return this.#retryMs;
+    return retryDelay(this.#failures);
   }
 
   close(): void {
@@ -173,7 +176,7 @@ export class KeptWork {
   #follow(work: StartedWork): void {
     this.#current = work;
     const onEnd = (error: unknown) => {
-      if (this.#isClosed || this.#current !== work) return;
+      if (this.#isClosed) return;
       this.#current = null;
       void work.stop().catch(() => {});
       this.#startLater(error);
