@@ -1,10 +1,12 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, isEmbedded } from "../config/config.ts";
+import { clusterFolders } from "../embedded/cluster-folders.ts";
 import type { Logger } from "../output/log.ts";
 import { withClient } from "../pg-client/with-client.ts";
 import { walFolder } from "../wal-archive/archive-folder.ts";
 import { checkWalArchive } from "../wal-archive/check-wal-archive.ts";
-import { dropWalSlot } from "../wal-archive/open-archive.ts";
+import { dropWalSlot, WAL_SLOT } from "../wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiveState } from "../wal-archive/wal-archiver.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
 
@@ -32,7 +34,9 @@ export async function openWalArchive(options: EmbeddedWalArchiveOptions): Promis
     return null;
   }
   if (!config.archivesWal) {
-    await withClient(url, (client) => dropWalSlot((text, values) => client.query(text, values)));
+    // A slot is a folder: most starts need no session to learn that there is none.
+    if (existsSync(join(clusterFolders(config.dataDir).data, "pg_replslot", WAL_SLOT)))
+      await withClient(url, (client) => dropWalSlot((text, values) => client.query(text, values)));
     return null;
   }
   return new WalArchiver({
