@@ -117,12 +117,14 @@ export class ConnectionPool {
   }
 
   /** Whether a refused statement has to be sent again, because its server is no primary any more. */
-  async leavesStandby(connection: PostgresConnection): Promise<boolean> {
-    return (await this.#options.leaveStandby?.(connection)) ?? false;
+  async leavesStandby(refused: PostgresConnection): Promise<boolean> {
+    if (await this.#options.leaveStandby?.(refused)) return true;
+    this.#replaceReadOnly(refused);
+    return false;
   }
 
   /** The session may have begun while the database was read-only, and stays so: the next one tells. */
-  replaceReadOnly(refused: PostgresConnection): void {
+  #replaceReadOnly(refused: PostgresConnection): void {
     const isOld = performance.now() - refused.openedAt > READ_ONLY_RETRY_MS;
     if (isOld) this.retire((connection) => connection === refused);
   }

@@ -200,7 +200,7 @@ export class ConnectionPools {
     const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
     if (!connection) return;
     this.#primaryAskedAt = now;
-    void this.pools.read.leavesStandby(connection);
+    if (this.#finder.requiresPrimary) void this.#leaveStandby(connection);
   }
 
   async #openConnection(

@@ -228,9 +228,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
 
   /** A standby has changed nothing: the statement is sent again when there is a primary. */
   async #refuseUnlessStandby(error: Error, connection: PostgresConnection): Promise<void> {
-    const pool = this.#pool;
-    const isMoved = await pool.leavesStandby(connection);
-    if (!isMoved) pool.replaceReadOnly(connection);
+    const isMoved = await this.#pool.leavesStandby(connection);
     // Then it was rejected meanwhile.
     if (this.#signal?.aborted) return;
     if (!isMoved) this.refuse(error);

@@ -282,9 +282,7 @@ class OpenTransaction {
     if (!connection || limits.readOnly || !suspectsStandby(this.#failure)) return null;
     const failure = this.#failure;
     await this.#sendRollback();
-    if (await pool.leavesStandby(connection)) return connectionLost(failure);
-    pool.replaceReadOnly(connection);
-    return null;
+    return (await pool.leavesStandby(connection)) ? connectionLost(failure) : null;
   }
 
   release(): void {
