@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import { forEachInSlices } from "../concurrency/event-loop-sharing.ts";
+import { isLockTimeout } from "../database/database-errors.ts";
 import type { ExpressionKeeper } from "./locked-relations.ts";
 
 /** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */
@@ -16,7 +17,6 @@ const SNAPSHOT_SETTINGS = `
     set_config('lock_timeout', (
       select greatest(1, least(200, setting::int / 4))::text || 'ms' from pg_settings where name = 'deadlock_timeout'
     ), true)`;
-const LOCK_NOT_AVAILABLE = "55P03";
 /** How long a snapshot is tried again while a migration holds its tables. */
 const LOCK_PATIENCE_MS = 10_000;
 const LOCK_RETRY_MS = 100;
@@ -109,10 +109,6 @@ export async function inSnapshot<Result>(
       await sleep(LOCK_RETRY_MS);
     }
   }
-}
-
-export function isLockTimeout(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE;
 }
 
 async function tryInSnapshot<Result>(client: pg.ClientBase, work: () => Promise<Result>): Promise<Result> {

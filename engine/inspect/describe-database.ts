@@ -1,12 +1,13 @@
 import type pg from "pg";
 import { type Catalog, exposedSchemas } from "../catalog/catalog.ts";
-import { inSnapshot, isLockTimeout, queryWithoutKeepingLocks } from "../catalog/catalog-reader.ts";
+import { inSnapshot, queryWithoutKeepingLocks } from "../catalog/catalog-reader.ts";
 import { type CatalogOptions, readCatalogRows } from "../catalog/catalog-rows.ts";
 import { assembleCatalog } from "../catalog/load-catalog.ts";
 import { type Grants, makeGrantsParser } from "../catalog/roles.ts";
 import type { CatalogColumn, CatalogTable } from "../catalog/tables.ts";
 import type { CompositeType, DataType } from "../catalog/types.ts";
 import { forEachInSlices } from "../concurrency/event-loop-sharing.ts";
+import { isLockTimeout } from "../database/database-errors.ts";
 import { unavailable } from "../errors.ts";
 import { REALTIME_PUBLICATION } from "../replication/replication-slots.ts";
 import type {
