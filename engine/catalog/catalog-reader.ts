@@ -82,28 +82,35 @@ export async function queryWithTimeout<Row extends object>(
   return rows;
 }
 
+const SAVEPOINT = "without_locks";
+
 /** Within a snapshot: ends the locks that the query takes. */
 export async function queryWithoutKeepingLocks<Row extends object>(
   client: pg.ClientBase,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<Row[]> {
-  await queryWithTimeout(client, "savepoint before_query");
   const rows = await queryWithTimeout<Row>(client, text, values);
-  await queryWithTimeout(client, "rollback to savepoint before_query");
+  await queryWithTimeout(client, `rollback to savepoint ${SAVEPOINT}`);
   return rows;
 }
+
+type SnapshotOptions = {
+  readonly lockPatienceMs?: number;
+  /** Statements that set what the queries use: the savepoint begins after them. */
+  readonly settings?: readonly string[];
+};
 
 /** Runs the work in a repeatable-read transaction, again while a lock cannot be had. */
 export async function inSnapshot<Result>(
   client: pg.ClientBase,
   work: () => Promise<Result>,
-  lockPatienceMs = LOCK_PATIENCE_MS,
+  { lockPatienceMs = LOCK_PATIENCE_MS, settings = [] }: SnapshotOptions = {},
 ): Promise<Result> {
   const deadline = performance.now() + lockPatienceMs;
   for (;;) {
     try {
-      return await tryInSnapshot(client, work);
+      return await tryInSnapshot(client, work, settings);
     } catch (error) {
       if (!isLockTimeout(error) || performance.now() > deadline) throw error;
       await sleep(LOCK_RETRY_MS);
@@ -111,10 +118,14 @@ export async function inSnapshot<Result>(
   }
 }
 
-async function tryInSnapshot<Result>(client: pg.ClientBase, work: () => Promise<Result>): Promise<Result> {
+async function tryInSnapshot<Result>(
+  client: pg.ClientBase,
+  work: () => Promise<Result>,
+  settings: readonly string[],
+): Promise<Result> {
   await queryWithTimeout(client, "begin isolation level repeatable read, read only");
   try {
-    await queryWithTimeout(client, SNAPSHOT_SETTINGS);
+    for (const text of [SNAPSHOT_SETTINGS, ...settings, `savepoint ${SAVEPOINT}`]) await queryWithTimeout(client, text);
     const result = await work();
     await queryWithTimeout(client, "commit");
     return result;

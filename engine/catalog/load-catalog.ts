@@ -2,7 +2,7 @@ import type pg from "pg";
 import { forEachInSlices } from "../concurrency/event-loop-sharing.ts";
 import { makePrivilegeChecks } from "./access.ts";
 import type { Catalog } from "./catalog.ts";
-import { inSnapshot, makeCatalogReader, queryWithTimeout } from "./catalog-reader.ts";
+import { inSnapshot, makeCatalogReader } from "./catalog-reader.ts";
 import {
   type CatalogOptions,
   type CatalogRows,
@@ -72,17 +72,19 @@ function readContent(client: pg.ClientBase, options: CatalogOptions, previous: C
   const work = async () => {
     const expressions = new ExpressionKeeper((previous && printedByCatalog.get(previous)) ?? new Map());
     const { read, contentHash, timings } = makeCatalogReader(client, options, expressions);
-    if (previous) await queryWithTimeout(client, SET_LOCKED_RELATIONS);
     const content = await readCatalogRows(read, options);
     const hash = contentHash();
     // Listing the time zones is slow, and they only change with the server's version.
-    const knownTimeZones = previous?.server.release === content.server.release ? previous.timeZones : NO_TIME_ZONES;
-    const isKnown = options.timeZones === false || knownTimeZones.size > 0;
+    const isKnown = previous?.server.release === content.server.release && previous.timeZones.size > 0;
     const timeZones =
-      options.timeZones === false ? NO_TIME_ZONES : isKnown ? knownTimeZones : await readTimeZones(read);
+      options.timeZones === false ? NO_TIME_ZONES : isKnown ? previous.timeZones : await readTimeZones(read);
     return { content, hash, timeZones, timings, expressions };
   };
-  return inSnapshot(client, work, previous ? RELOAD_LOCK_PATIENCE_MS : undefined);
+  return inSnapshot(
+    client,
+    work,
+    previous ? { lockPatienceMs: RELOAD_LOCK_PATIENCE_MS, settings: [SET_LOCKED_RELATIONS] } : {},
+  );
 }
 
 type CatalogIdentity = Pick<Catalog, "version" | "hash" | "timeZones">;

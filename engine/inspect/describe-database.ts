@@ -58,7 +58,7 @@ export async function describeDatabase(
         details: await readDescriptionRows(read, schemas),
       };
     },
-    LOCK_PATIENCE_MS,
+    { lockPatienceMs: LOCK_PATIENCE_MS },
   ).catch(explainLockTimeout);
   if (rows.options.schemas.length === 0) return null;
   const identity = { version: 0, hash: "", timeZones: new Set<string>() };
