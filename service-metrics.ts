@@ -267,6 +267,11 @@ function taskMetrics(counts: Awaited<ReturnType<typeof countTasks>> | null): Met
   ];
 }
 
+/** Since 1970. */
+function seconds(at: Date | null | undefined): number | null {
+  return at ? at.getTime() / 1_000 : null;
+}
+
 function scheduleMetrics(state: SchedulesState | null): Metric[] {
   const runs =
     state && labelled("status", { queued: 0, running: 0, done: 0, failed: 0, skipped: 0, missed: 0, ...state.runs });
@@ -284,7 +289,7 @@ function scheduleMetrics(state: SchedulesState | null): Metric[] {
     gauge(
       "schedules_processed_timestamp_seconds",
       "The last minute whose schedules were queued.",
-      state && state.processed.getTime() / 1_000,
+      seconds(state?.processed),
       "max",
     ),
   ];
@@ -333,7 +338,7 @@ function backupMetrics(state: BackupState): Metric[] {
     gauge(
       "backup_check_last_success_timestamp_seconds",
       "When a scheduled backup was last restored and compared (BACKUP_CHECK).",
-      lastCheck ? lastCheck.getTime() / 1_000 : null,
+      seconds(lastCheck),
       "max",
     ),
     gauge(
@@ -349,7 +354,6 @@ function backupMetrics(state: BackupState): Metric[] {
 function walArchiveMetrics(state: WalArchiveState | null): Metric[] {
   if (!state) return [];
   const { range, fault, lastBase, bytes, failures } = state;
-  const seconds = (at: Date | null | undefined) => at && at.getTime() / 1_000;
   return [
     gauge(
       "wal_archive_failing",
@@ -366,19 +370,19 @@ function walArchiveMetrics(state: WalArchiveState | null): Metric[] {
     gauge(
       "wal_archive_earliest_timestamp_seconds",
       "The earliest time that the WAL archive can restore.",
-      seconds(range?.from) ?? null,
+      seconds(range?.from),
       "max",
     ),
     gauge(
       "wal_archive_latest_timestamp_seconds",
       "The latest time that the WAL archive can restore.",
-      seconds(range?.to) ?? null,
+      seconds(range?.to),
       "max",
     ),
     gauge(
       "wal_archive_base_timestamp_seconds",
       "When the newest base backup of the WAL archive was completed.",
-      seconds(lastBase) ?? null,
+      seconds(lastBase),
       "max",
     ),
     gauge("wal_archive_size_bytes", "Size of the WAL archive after its newest base backup.", bytes, "max"),

@@ -57,7 +57,7 @@ const BACKUP_REJECTED = "The last scheduled backup could not be restored.";
 
 /** `/health` for people and clients, `/health/live` and `/health/ready` for supervisors and load balancers. */
 export function healthRoutes(state: HealthState): GatewayRoutes {
-  const { databaseFault, pingDatabase, replicas, acceptsWork } = state;
+  const { databaseFault, pingDatabase, replicas } = state;
   const pingOnce = cacheFor(CACHE_MS, async () => {
     try {
       await pingDatabase();
@@ -99,8 +99,8 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
     "/health/live": { GET: () => ok() },
     "/health/ready": {
       GET: async () => {
-        if (!acceptsWork()) return unavailable("The service is stopping.");
-        if (isStarting(state)) return unavailable(SCHEMA_AWAITED);
+        const reason = unreadyReason(state);
+        if (reason !== null) return unavailable(reason);
         return (await databaseAnswers()) ? ok() : unavailable(databaseReason(state));
       },
     },
@@ -134,11 +134,16 @@ function leftOutReason(leftOut: number): string | null {
   return `GraphQL is served without ${objects} that its schema cannot be built with.`;
 }
 
+/** Why load balancers should send no requests here, as far as is known without asking the database. */
+function unreadyReason(state: HealthState): string | null {
+  if (!state.acceptsWork()) return "The service is stopping.";
+  return isStarting(state) ? SCHEMA_AWAITED : null;
+}
+
 /** Whether load balancers may send requests here. */
 export async function isReady(state: HealthState): Promise<boolean> {
-  const { acceptsWork, databaseFault, pingDatabase } = state;
-  if (!acceptsWork() || databaseFault() !== null || isStarting(state)) return false;
-  return pingDatabase().then(
+  if (unreadyReason(state) !== null || state.databaseFault() !== null) return false;
+  return state.pingDatabase().then(
     () => true,
     () => false,
   );

@@ -154,15 +154,14 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
 
   const runDueTasks: TaskRunner["runDueTasks"] = async (lane) => {
     const end = performance.now() + JOB_MS;
-    let task = await beginTask(lane);
-    if (!task) return;
-    for (;;) {
+    const mayBegin = () => !isCancelled && performance.now() <= end;
+    let ran = 0;
+    for (let task = await beginTask(lane); task; task = mayBegin() ? await beginTask(lane) : undefined) {
       await runTask(task);
-      const next = isCancelled || performance.now() > end ? undefined : await beginTask(lane);
-      if (!next) break;
-      task = next;
+      ran++;
     }
-    await asOwner((client) => client.query("select private.remove_spent_jobs($1)", [lane]));
+    // The job that runs is that of one task; those of the others have nothing to do any more.
+    if (ran > 1) await asOwner((client) => client.query("select private.remove_spent_jobs($1)", [lane]));
   };
 
   const cancelRunning = async (): Promise<void> => {
