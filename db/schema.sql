@@ -836,6 +836,7 @@ create table auth.users (
   is_anonymous boolean default false not null,
   is_sso_user boolean default false not null,
   has_several_sign_ups boolean,
+  is_self_registered boolean,
   constraint users_pkey PRIMARY KEY (user_id),
   constraint users_id_key UNIQUE (id),
   constraint users_phone_key UNIQUE (phone),
@@ -865,6 +866,7 @@ comment on column auth.users.email_confirmed_at is 'When verified_email became t
 comment on column auth.users.has_several_sign_ups is 'Whether several sign-ups gave a password for the address or number, before its proof.';
 comment on column auth.users.id is 'The id for clients written for Supabase.';
 comment on column auth.users.is_anonymous is 'Whether the user signed in without an address, password or provider.';
+comment on column auth.users.is_self_registered is 'Whether the account was made by whoever asked for it, not by an administrator. Null: unknown, of an earlier version.';
 comment on column auth.users.is_sso_user is 'Whether the account belongs to the provider of an organisation.';
 comment on column auth.users.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
 comment on column auth.users.raw_app_meta_data is 'What only the service and administrators may change.';
@@ -1998,6 +2000,50 @@ CREATE OR REPLACE FUNCTION auth.amr_entry(method text, at timestamp with time zo
 RETURN jsonb_build_object('method', method, 'timestamp', (floor(EXTRACT(epoch FROM at)))::bigint);
 comment on function auth.amr_entry(text,timestamp with time zone) is 'An entry of the claim amr: how the user signed in, and when.';
 
+-- function auth.apply_account_changes(auth.users,jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.apply_account_changes(account_before auth.users, changes jsonb, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_email constant text := changes ->> 'email';
+  v_confirms_email constant boolean := coalesce((changes ->> 'email_confirm')::boolean, false);
+  v_confirms_phone constant boolean := coalesce((changes ->> 'phone_confirm')::boolean, false);
+begin
+  if changes ? 'role' then
+    perform auth.assign_role(account_before.user_id, changes ->> 'role', client_info);
+  end if;
+  if v_email <> account_before.email or account_before.email is null and v_email is not null then
+    perform auth.set_email(account_before.user_id, v_email);
+    -- Links and codes that were sent to the previous address end.
+    delete from auth.mail_tokens as token where token.user_id = account_before.user_id;
+  end if;
+  begin
+    update auth.users as account set
+        verified_email = case
+          when v_confirms_email or v_email is not null and account_before.email_confirmed_at is not null then account.email
+          else account.verified_email
+        end,
+        phone = coalesce(changes ->> 'phone', account.phone),
+        phone_confirmed_at = case when v_confirms_phone then coalesce(account.phone_confirmed_at, now()) else account.phone_confirmed_at end,
+        is_anonymous = account.is_anonymous
+          and not (v_confirms_email and account.email is not null)
+          and not (v_confirms_phone and coalesce(changes ->> 'phone', account.phone) is not null)
+      where account.user_id = account_before.user_id;
+  exception when unique_violation then
+    raise exception 'This phone number is already registered' using errcode = 'TAKEN', detail = 'phone';
+  end;
+  perform auth.set_metadata(account_before.user_id, changes -> 'user_metadata', changes -> 'app_metadata');
+  if changes ? 'ban_seconds' then
+    perform auth.ban_account(
+      account_before.user_id, now() + make_interval(secs => nullif((changes ->> 'ban_seconds')::float, 0)), client_info
+    );
+  end if;
+end;
+$function$;
+comment on function auth.apply_account_changes(auth.users,jsonb,auth.client_info) is 'Changes what an administrator gives: role, address, number, metadata, ban. The caller has locked the account.';
+
 -- function auth.apply_email_change(auth.users,auth.mail_tokens,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.apply_email_change(account auth.users, proof auth.mail_tokens, client_info auth.client_info)
  RETURNS void
@@ -2268,45 +2314,19 @@ CREATE OR REPLACE FUNCTION auth.change_account(user_id bigint, changes jsonb, pa
 AS $function$
 declare
   v_account constant auth.users := auth.lock_address(change_account.user_id);
-  v_email constant text := changes ->> 'email';
-  v_confirms_email constant boolean := coalesce((changes ->> 'email_confirm')::boolean, false);
-  v_confirms_phone constant boolean := coalesce((changes ->> 'phone_confirm')::boolean, false);
 begin
   if v_account.user_id is null then
     return false;
   end if;
-  if changes ? 'role' then
-    perform auth.assign_role(v_account.user_id, changes ->> 'role', client_info);
+  if auth.is_first_confirmation(v_account, changes) then
+    perform auth.claim_account(v_account.user_id, null, client_info);
+    update auth.users as account set phone = v_account.phone
+      where account.user_id = v_account.user_id and (changes ->> 'phone_confirm')::boolean;
   end if;
   if change_account.password_hash is not null then
     perform auth.set_password(v_account.user_id, change_account.password_hash);
   end if;
-  if v_email <> v_account.email or v_account.email is null and v_email is not null then
-    perform auth.set_email(v_account.user_id, v_email);
-    -- Links and codes that were sent to the previous address end.
-    delete from auth.mail_tokens as token where token.user_id = v_account.user_id;
-  end if;
-  begin
-    update auth.users as account set
-        verified_email = case
-          when v_confirms_email or v_email is not null and v_account.email_confirmed_at is not null then account.email
-          else account.verified_email
-        end,
-        phone = coalesce(changes ->> 'phone', account.phone),
-        phone_confirmed_at = case when v_confirms_phone then coalesce(account.phone_confirmed_at, now()) else account.phone_confirmed_at end,
-        is_anonymous = account.is_anonymous
-          and not (v_confirms_email and account.email is not null)
-          and not (v_confirms_phone and coalesce(changes ->> 'phone', account.phone) is not null)
-      where account.user_id = v_account.user_id;
-  exception when unique_violation then
-    raise exception 'This phone number is already registered' using errcode = 'TAKEN', detail = 'phone';
-  end;
-  perform auth.set_metadata(v_account.user_id, changes -> 'user_metadata', changes -> 'app_metadata');
-  if changes ? 'ban_seconds' then
-    perform auth.ban_account(
-      v_account.user_id, now() + make_interval(secs => nullif((changes ->> 'ban_seconds')::float, 0)), client_info
-    );
-  end if;
+  perform auth.apply_account_changes(v_account, changes, client_info);
   perform auth.log_event(
     'account.changed', v_account.user_id, client_info,
     jsonb_build_object('fields', (
@@ -2319,7 +2339,7 @@ begin
   return true;
 end;
 $function$;
-comment on function auth.change_account(bigint,jsonb,text,auth.client_info) is 'Changes an account as an administrator. False: there is none.';
+comment on function auth.change_account(bigint,jsonb,text,auth.client_info) is 'Changes an account as an administrator, who gives the first proof of an address or number by confirming it. False: there is none.';
 
 -- function auth.change_email(bytea,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.change_email(token_hash bytea, client_info auth.client_info, OUT user_id bigint, OUT previous_email text)
@@ -2366,15 +2386,7 @@ CREATE OR REPLACE FUNCTION auth.claim_account(user_id bigint, proof auth.mail_to
  SET search_path TO ''
 AS $function$
 begin
-  -- Of another sign-up than the one that made the account.
-  if proof.user_name is not null and exists (
-    select from auth.users as account
-    where account.user_id = claim_account.user_id and account.password_hash is distinct from proof.password_hash
-  ) then
-    perform auth.rename_user(claim_account.user_id, proof.user_name);
-    update auth.users as account set raw_user_meta_data = auth.merge_metadata('{}', proof.user_metadata)
-      where account.user_id = claim_account.user_id and proof.user_metadata is not null;
-  end if;
+  perform auth.claim_profile(claim_account.user_id, proof);
   update auth.users as account set
       password_hash = proof.password_hash, password_changed_at = clock_timestamp(),
       phone = case when proof.purpose in ('sms', 'sms_signup') then account.phone end,
@@ -2395,6 +2407,41 @@ begin
 end;
 $function$;
 comment on function auth.claim_account(bigint,auth.mail_tokens,auth.client_info) is 'Ends all that an account had before the first proof of its address or number. The caller has locked the account.';
+
+-- function auth.claim_profile(bigint,auth.mail_tokens)
+CREATE OR REPLACE FUNCTION auth.claim_profile(user_id bigint, proof auth.mail_tokens)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(claim_profile.user_id);
+  v_is_of_account constant boolean := coalesce(
+    proof.purpose in ('email_change_new', 'email_change_current') or proof.password_hash = v_account.password_hash, false
+  );
+  v_metadata jsonb := auth.merge_metadata('{}', proof.user_metadata);
+  v_given_name constant text := nullif(btrim(coalesce(proof.user_name, v_metadata ->> 'name')), '');
+  v_usual_name constant text := coalesce(nullif(split_part(auth.own_email(v_account), '@', 1), ''), 'User');
+begin
+  if v_is_of_account or v_account.is_self_registered is not true and proof.user_name is null then
+    return;
+  end if;
+  -- Metadata of a sign-up for an address that had an account already was not checked then.
+  if octet_length(v_metadata::text) > 8192 then
+    v_metadata := '{}';
+  end if;
+  update auth.users as account set raw_user_meta_data = v_metadata where account.user_id = claim_profile.user_id;
+  begin
+    perform auth.rename_user(claim_profile.user_id, left(coalesce(v_given_name, v_usual_name), 200));
+  exception when sqlstate 'WRONG' then
+    perform auth.rename_user(claim_profile.user_id, left(v_usual_name, 200));
+  end;
+  -- Metadata that a sign-up gives stays as it was given, without the name.
+  update auth.users as account set raw_user_meta_data = v_metadata
+    where account.user_id = claim_profile.user_id and proof.user_metadata is not null;
+end;
+$function$;
+comment on function auth.claim_profile(bigint,auth.mail_tokens) is 'Gives the account the name and metadata of the sign-up whose proof it is. The caller has locked the account.';
 
 -- function auth.claims_of(bigint)
 CREATE OR REPLACE FUNCTION auth.claims_of(user_id bigint)
@@ -2623,6 +2670,7 @@ begin
   begin
     update auth.users as account set
         id = coalesce((attributes ->> 'id')::uuid, account.id),
+        is_self_registered = false,
         verified_email = case when attributes ? 'email' and (attributes ->> 'email_confirm')::boolean then account.email end
       where account.user_id = v_user_id;
   exception when unique_violation then
@@ -3192,8 +3240,9 @@ begin
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
       user_id := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info) ->> 'id';
     end;
-    update auth.users as account set verified_email = account.email
-      where account.user_id = federated_user.user_id and v_is_vouched;
+    update auth.users as account set
+        is_self_registered = true, verified_email = case when v_is_vouched then account.email end
+      where account.user_id = federated_user.user_id;
     outcome := 'registered';
   end if;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
@@ -3441,6 +3490,22 @@ AS $function$
   select account.disabled_at is not null or account.deleted_at is not null or coalesce(account.banned_until > now(), false);
 $function$;
 comment on function auth.is_disabled(auth.users) is 'Whether the account may not sign in: an operator disabled it, it is banned for some time, or it is deleted.';
+
+-- function auth.is_first_confirmation(auth.users,jsonb)
+CREATE OR REPLACE FUNCTION auth.is_first_confirmation(account auth.users, changes jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select account.verified_email is null and account.is_self_registered is not false and coalesce(
+    (changes ->> 'email_confirm')::boolean
+      and (auth.own_email(account) is not null or account.phone is not null and account.phone_confirmed_at is null)
+    or (changes ->> 'phone_confirm')::boolean and account.phone_confirmed_at is null
+      and (auth.own_email(account) is not null or account.phone is not null), false
+  );
+$function$;
+comment on function auth.is_first_confirmation(auth.users,jsonb) is 'Whether an administrator who makes these changes gives the first proof of an address or number that somebody entered.';
 
 -- function auth.is_known_network(bigint,inet)
 CREATE OR REPLACE FUNCTION auth.is_known_network(user_id bigint, address inet)
@@ -4689,14 +4754,18 @@ CREATE OR REPLACE FUNCTION auth.sign_up(name text, email text, age integer, user
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  v_user jsonb;
 begin
   if not auth.accepts_sign_ups() then
     raise exception 'Sign-ups are closed' using errcode = 'NSIGN', hint = 'Ask an administrator for an account.';
   end if;
-  return auth.register(
+  v_user := auth.register(
     sign_up.name, sign_up.email, sign_up.age, sign_up.username, sign_up.password_hash, sign_up.client_info,
     sign_up.user_metadata, sign_up.is_anonymous
   );
+  update auth.users as account set is_self_registered = true where account.user_id = (v_user ->> 'id')::bigint;
+  return v_user;
 end;
 $function$;
 comment on function auth.sign_up(text,text,integer,text,text,auth.client_info,jsonb,boolean) is 'Creates an account for whoever asks for one, unless sign-ups are closed. Returns the row of the user.';

@@ -60,7 +60,8 @@ export function makeAccountLinks(options: AccountLinksOptions): AccountLinks {
         const recipient = await findRecipient(client, email);
         const type = request.type === "magiclink" && recipient.state === "absent" ? "signup" : request.type;
         const userId = await findOrCreateUser(client, { ...request, type, recipient, hash }, clientInfo);
-        const signUp = type === "signup" ? { name, passwordHash: hash, metadata: request.metadata } : null;
+        const isNewUser = type === "signup" || type === "invite";
+        const signUp = isNewUser ? { name, passwordHash: hash, metadata: request.metadata } : null;
         const link = await makeLink(client, options, { ...request, type, userId, signUp });
         return { userId, type, link };
       });
@@ -68,13 +69,13 @@ export function makeAccountLinks(options: AccountLinksOptions): AccountLinks {
 
     async invite(invitation, clientInfo) {
       if (!codeEmails) throw new ApiError("unavailable", "SERVICE_UNAVAILABLE", "This deployment sends no e-mails.");
-      const { email, metadata, redirectTo } = invitation;
+      const { email, name, metadata, redirectTo } = invitation;
       const { userId, send } = await inOwnerTransaction(asOwner, async (client) => {
         const recipient = await findRecipient(client, email);
         const invited = { ...invitation, type: "invite", recipient, hash: null } as const;
         const userId = await findOrCreateUser(client, invited, clientInfo);
         const request = { redirectTo, codeChallenge: null };
-        return { userId, send: await codeEmails.beginInvitation(client, { userId, email, metadata }, request) };
+        return { userId, send: await codeEmails.beginInvitation(client, { userId, email, name, metadata }, request) };
       });
       send();
       return userId;

@@ -47,7 +47,7 @@ export type CodeEmails = {
   /** In a transaction that has locked the account. The result sends the e-mails, after the transaction. */
   beginEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<() => void>;
   /** In a transaction that has locked the account, which has just been made or is unconfirmed. */
-  beginInvitation(client: pg.ClientBase, invited: CodeUser, request: CodeRequest): Promise<() => void>;
+  beginInvitation(client: pg.ClientBase, invited: InvitedUser, request: CodeRequest): Promise<() => void>;
   hasAccount(email: string): Promise<boolean>;
   /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
   readonly count: CountMessage;
@@ -55,9 +55,10 @@ export type CodeEmails = {
 
 export type CountMessage = (kind: string, address: string) => Promise<void>;
 
-type CodeUser = {
+type InvitedUser = {
   readonly userId: string;
   readonly email: string;
+  readonly name: string;
   readonly metadata: Readonly<Record<string, unknown>>;
 };
 export type EmailChange = {
@@ -164,15 +165,17 @@ class QueuedCodeEmails implements CodeEmails {
       if (recipient.state === "disabled") return null;
       if (recipient.state === "absent") {
         if (!newUser) return null;
-        const userId = await register(client, email, newUser, clientInfo);
+        const signUp = signUpOf(email, newUser);
+        const userId = await register(client, email, signUp, clientInfo);
         const { metadata } = newUser;
         const kind = this.#options.autoConfirm ? "magiclink" : "signup";
-        const mail: NewMail = { purpose: "magiclink", kind, userId, to: email, enteredWith: email, metadata };
+        const mail: NewMail = { purpose: "magiclink", kind, userId, to: email, enteredWith: email, metadata, signUp };
         return this.#prepare(client, mail, request);
       }
       // Not the purpose of a sign-up, which would confirm the password of whoever registered the address.
       const kind = recipient.state === "confirmed" ? "magiclink" : "signup";
-      return this.#prepare(client, { ...mailTo(recipient, "magiclink", email), kind }, request);
+      const signUp = kind === "signup" && newUser ? signUpOf(email, newUser) : null;
+      return this.#prepare(client, { ...mailTo(recipient, "magiclink", email), kind, signUp }, request);
     });
   }
 
@@ -228,8 +231,13 @@ class QueuedCodeEmails implements CodeEmails {
     };
   }
 
-  async beginInvitation(client: pg.ClientBase, { userId, email, metadata }: CodeUser, request: CodeRequest) {
-    const mail: NewMail = { purpose: "invite", userId, to: email, enteredWith: email, metadata };
+  async beginInvitation(
+    client: pg.ClientBase,
+    { userId, email, name, metadata }: InvitedUser,
+    request: CodeRequest,
+  ): Promise<() => void> {
+    const signUp = { name, passwordHash: null, metadata };
+    const mail: NewMail = { purpose: "invite", userId, to: email, enteredWith: email, metadata, signUp };
     const prepared = await this.#prepare(client, mail, request);
     return () => this.#options.emailQueue.add(async () => prepared);
   }
@@ -349,15 +357,20 @@ export async function findRecipient(client: pg.ClientBase, email: string): Promi
   return rows[0]!;
 }
 
+/** What the account has once the link or the code has proved the address. */
+function signUpOf(email: string, { metadata }: NewUser): SignUp {
+  const [localPart = email] = email.split("@");
+  const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : localPart;
+  return { name: name.slice(0, 200), passwordHash: null, metadata };
+}
+
 async function register(
   client: pg.ClientBase,
   email: string,
-  { metadata }: NewUser,
+  { name, metadata }: SignUp,
   clientInfo: ClientInfo,
 ): Promise<string> {
-  const [localPart = email] = email.split("@");
-  const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : localPart;
-  const values = [clientInfoParameter(clientInfo), name.slice(0, 200), email, JSON.stringify(metadata)];
+  const values = [clientInfoParameter(clientInfo), name, email, JSON.stringify(metadata)];
   const { rows } = await client.query<{ id: string }>(REGISTER, values);
   return rows[0]!.id;
 }

@@ -57,14 +57,17 @@ const FIND_RECIPIENT = "select * from auth.phone_recipient($1, $2)";
 const FIND_USERNAME = "select username from auth.users where phone = $1";
 const SET_PHONE = "select auth.set_phone($1, $2, $3)";
 
+function nameOf({ name }: NewUser["metadata"]): string {
+  return (typeof name === "string" && name.trim() !== "" ? name : "User").slice(0, MAX_NAME_LENGTH);
+}
+
 export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts {
   const { asOwner, codes, queue, count } = options;
 
   const create: PhoneAccounts["create"] = async (account, clientInfo, open) => {
     const { phone, password, metadata, isConfirmed } = account;
-    const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : "User";
     const user = {
-      name: name.slice(0, MAX_NAME_LENGTH),
+      name: nameOf(metadata),
       email: `${randomUUID()}@${PHONE_DOMAIN}`,
       password,
       metadata,
@@ -89,7 +92,7 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
       if (requested === "sms_signup" && user!.phone_confirmed_at !== undefined) return null;
       const { code } = await codes.add(client, {
         ...{ purpose, userId: userId!, to: phone },
-        signUp: purpose === "sms_signup" ? signUp : null,
+        signUp: purpose === requested ? signUp : null,
       });
       return { phone, code, user: user! };
     });
@@ -103,11 +106,12 @@ export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts 
     create,
     requestSignIn: (phone, newUser, clientInfo) =>
       request(phone, async () => {
-        const message = await prepareCode(phone, "sms");
+        const signUp = newUser && { name: nameOf(newUser.metadata), passwordHash: null, metadata: newUser.metadata };
+        const message = await prepareCode(phone, "sms", signUp);
         if (message || !newUser) return message;
         const account = { phone, password: null, metadata: newUser.metadata, isConfirmed: false };
         await create(account, clientInfo, async () => {});
-        return prepareCode(phone, "sms");
+        return prepareCode(phone, "sms", signUp);
       }),
     requestConfirmation: (phone, signUp) => request(phone, () => prepareCode(phone, "sms_signup", signUp)),
     repeatCode: (phone) => request(phone, () => prepareCode(phone, null)),

@@ -38,13 +38,15 @@ const PROVED: Readonly<Record<string, readonly State[]>> = {
   // The row of a number is an account without credentials.
   appointNumber: ["none"],
   reappointNumber: ["row", "unconfirmed", "confirmed"],
+  vouch: ["unconfirmed", "confirmed"],
+  vouchNumber: ["row", "unconfirmed", "confirmed"],
 };
 
 /** Of the sign-ups of several people nobody knows whose mail is sent again, and what /auth/v1 sends again is that of its own sign-up or account. */
 const RESENT: Readonly<Record<string, readonly State[]>> = { resent: ["none", "row"], resentElsewhere: ["none"] };
 
-/** An administrator vouches for the account as it is, with a second factor that it has. */
-const AS_IT_IS: ReadonlySet<string> = new Set(["reappoint", "reappointNumber"]);
+/** The accounts with an unconfirmed number are created by an administrator, who confirms them as they are. */
+const AS_IT_IS: ReadonlySet<string> = new Set(["reappointNumber", "vouchNumber"]);
 
 /** With the proof, the owner or the administrator chooses a password. */
 const WITH_PASSWORD: ReadonlySet<string> = new Set([
@@ -65,12 +67,11 @@ export function outcomeOfProof(way: Way, state: State): Outcome {
   const steps = way.steps.join();
   const hasTokens = /\/verify |GET|\/auth\/v1\/authorize|id_token|exchange/.test(steps);
   const hasPassword = RESENT[rule]?.includes(state) ?? WITH_PASSWORD.has(rule);
-  const isFactorAsked = state === "unconfirmed" && AS_IT_IS.has(rule) && way.address === "email";
   return {
     isMailed: isMailed(way, state),
     owner: [...(hasPassword ? ["password"] : []), ...(hasTokens || /OPENID|SAML/.test(steps) ? ["session"] : [])],
     before: state === "confirmed" || (AS_IT_IS.has(rule) && hasHolder(state)) ? keptOfConfirmed(way, hasTokens) : [],
-    claims: isFactorAsked || !(hasTokens || hasPassword) ? [] : ["the address"],
+    claims: hasTokens || hasPassword ? ["the address"] : [],
   };
 }
 
@@ -82,6 +83,6 @@ function hasHolder(state: State): boolean {
 function keptOfConfirmed({ rule }: Way, hasTokens: boolean): Outcome["before"] {
   if (rule === "reset") return ["apiKey", "passkey"];
   if (WITH_PASSWORD.has(rule)) return ["apiKey", "identity", "passkey"];
-  if (hasTokens) return "all";
+  if (hasTokens || rule === "vouch" || rule === "vouchNumber") return "all";
   return ["accessToken", "apiKey", "identity", "passkey", "password", "refreshToken", "sessionToken"];
 }

@@ -127,6 +127,8 @@ export const APPOINTMENTS = readWays(`
 administration
 create                   | appoint   | @admin POST /auth/v1/admin/users {"email": "{v}", "password": "{new}", "email_confirm": true}
 change                   | reappoint | @admin PUT /auth/v1/admin/users/{uuid} {"email_confirm": true, "password": "{new}"}
+confirm                  | vouch     | @admin PUT /auth/v1/admin/users/{uuid} {"email_confirm": true}
+confirm a number         | vouchNumber | @admin PUT /auth/v1/admin/users/{uuid} {"phone_confirm": true}
 create with a number     | appointNumber | @admin POST /auth/v1/admin/users {"phone": "{v}", "password": "{new}", "phone_confirm": true}
 change with a number     | reappointNumber | @admin PUT /auth/v1/admin/users/{uuid} {"phone_confirm": true, "password": "{new}"}
 `);

@@ -1,11 +1,14 @@
+import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 import { MailFolder } from "./mail-folder.ts";
 
+const SERVICE_KEY = jwt.sign({ role: "service_role" }, SECRET);
 const FORMER = "Attacker-Boat-6";
 
 let database: TestDatabase;
@@ -203,5 +206,111 @@ describe("a sign-up", () => {
       const { error } = await makeClient(quick.url).auth.signInWithPassword({ email, password });
       expect(error?.code).toBe("invalid_credentials");
     }
+  });
+});
+
+describe("the metadata of whoever has registered somebody else's address", () => {
+  const DATA = { name: "Mallory", plan: "stranger" };
+  const signUp = async () => {
+    const email = newAddress();
+    expect(await post("/auth/v1/signup", { email, password: FORMER, data: DATA }, {}, quick)).toMatchObject({
+      status: 200,
+    });
+    await mails.receiveOne(email);
+    return email;
+  };
+  const profileOf = async (email: string) =>
+    (
+      await owner.query(
+        `select raw_user_meta_data as metadata, (auth.profile_of(user_id)).name, is_self_registered from auth.users where email = $1`,
+        [email],
+      )
+    ).rows[0];
+  const prove = async (email: string, type: "email" | "recovery" | "signup", count = 2) => {
+    const token = (await mails.receive(email, count))[count - 1]!.code;
+    expect((await makeClient(quick.url).auth.verifyOtp({ email, token, type })).error).toBeNull();
+  };
+
+  test.each([
+    ["a code to sign in", "/otp", { create_user: false }, "email", {}],
+    [
+      "a code to sign in with its own metadata",
+      "/otp",
+      { data: { name: "Ada", plan: "own" } },
+      "email",
+      { name: "Ada", plan: "own" },
+    ],
+    ["a code to set a password", "/recover", {}, "recovery", {}],
+  ] as const)("ends when its owner uses %s", async (_title, path, more, type, metadata) => {
+    const email = await signUp();
+    expect(await profileOf(email)).toEqual({ metadata: DATA, name: "Mallory", is_self_registered: true });
+    expect(await post(`/auth/v1${path}`, { email, ...more }, {}, quick)).toMatchObject({ status: 200 });
+    await prove(email, type);
+    const name = "name" in metadata ? metadata.name : email.split("@")[0];
+    expect(await profileOf(email)).toMatchObject({ metadata, name });
+  });
+
+  test("ends when an administrator invites its owner, who has that of the invitation", async () => {
+    const email = await signUp();
+    const { auth } = makeClient(quick.url, {}, SERVICE_KEY);
+    expect((await auth.admin.inviteUserByEmail(email, { data: { plan: "invited" } })).error).toBeNull();
+    const token = (await mails.receive(email, 2))[1]!.code;
+    expect((await makeClient(quick.url).auth.verifyOtp({ email, token, type: "invite" })).error).toBeNull();
+    expect((await profileOf(email)).metadata).toEqual({ plan: "invited" });
+  });
+
+  test("stays when its own e-mail is the proof", async () => {
+    const email = await signUp();
+    await prove(email, "signup", 1);
+    expect(await profileOf(email)).toMatchObject({ metadata: DATA, name: "Mallory" });
+  });
+
+  test("stays with an account that an administrator has created", async () => {
+    const email = newAddress();
+    const { auth } = makeClient(quick.url, {}, SERVICE_KEY);
+    expect((await auth.admin.createUser({ email, user_metadata: { plan: "given" } })).error).toBeNull();
+    await post("/auth/v1/recover", { email }, {}, quick);
+    await prove(email, "recovery", 1);
+    expect((await profileOf(email)).metadata).toEqual({ plan: "given" });
+  });
+});
+
+describe("an administrator who confirms an address", () => {
+  const confirm = async (email: string, more: object = {}) => {
+    const { auth } = makeClient(service.url, {}, SERVICE_KEY);
+    const { rows } = await owner.query("select id from auth.users where email = $1", [email]);
+    const { data, error } = await auth.admin.updateUserById(rows[0].id, { email_confirm: true, ...more });
+    expect(error).toBeNull();
+    return data.user!;
+  };
+  const canSignIn = async (email: string, password: string) =>
+    (await makeClient(service.url).auth.signInWithPassword({ email, password })).error === null;
+
+  test("ends what whoever entered it has, and gives the password of the same request", async () => {
+    const { email, refreshToken } = await registerForeignAddress();
+    const user = await confirm(email, { password: PASSWORD, user_metadata: { plan: "given" } });
+    expect(user).toMatchObject({ email, email_confirmed_at: expect.any(String) });
+    expect(user.user_metadata).toEqual({ plan: "given" });
+    expect(await post("/auth/refresh", { refreshToken })).toMatchObject({ status: 401 });
+    expect(await canSignIn(email, FORMER)).toBe(false);
+    expect(await canSignIn(email, PASSWORD)).toBe(true);
+  });
+
+  test("ends nothing of a confirmed account, nor of one that an administrator has created", async () => {
+    const email = newAddress();
+    const { auth } = makeClient(service.url, {}, SERVICE_KEY);
+    expect((await auth.admin.createUser({ email, password: PASSWORD })).error).toBeNull();
+    for (let time = 0; time < 2; time++) {
+      await confirm(email);
+      expect(await canSignIn(email, PASSWORD)).toBe(true);
+    }
+  });
+
+  test("ends a number that whoever entered the address has added, and its proof", async () => {
+    const { email } = await registerForeignAddress();
+    await owner.query("update auth.users set phone = '15550' || user_id, phone_confirmed_at = now() where email = $1", [
+      email,
+    ]);
+    expect(await confirm(email)).toMatchObject({ phone: "" });
   });
 });

@@ -1,16 +1,8 @@
 -- Whoever proves an address or a number first may be another person than the one who entered it: nothing stays that was there before the proof.
--- The sign-up whose mail or message it was brings its password; other proofs leave none. The sign-in of the link that is being used stays.
+-- The sign-up whose mail or message it was brings its password, name and metadata; other proofs leave none. The sign-in of the link that is being used stays.
 create or replace function auth.claim_account(user_id bigint, proof auth.mail_tokens, client_info auth.client_info) returns void as $$
 begin
-  -- Of another sign-up than the one that made the account.
-  if proof.user_name is not null and exists (
-    select from auth.users as account
-    where account.user_id = claim_account.user_id and account.password_hash is distinct from proof.password_hash
-  ) then
-    perform auth.rename_user(claim_account.user_id, proof.user_name);
-    update auth.users as account set raw_user_meta_data = auth.merge_metadata('{}', proof.user_metadata)
-      where account.user_id = claim_account.user_id and proof.user_metadata is not null;
-  end if;
+  perform auth.claim_profile(claim_account.user_id, proof);
   update auth.users as account set
       password_hash = proof.password_hash, password_changed_at = clock_timestamp(),
       phone = case when proof.purpose in ('sms', 'sms_signup') then account.phone end,

@@ -21,6 +21,7 @@ begin
   begin
     update auth.users as account set
         id = coalesce((attributes ->> 'id')::uuid, account.id),
+        is_self_registered = false,
         verified_email = case when attributes ? 'email' and (attributes ->> 'email_confirm')::boolean then account.email end
       where account.user_id = v_user_id;
   exception when unique_violation then

@@ -64,8 +64,9 @@ begin
       -- The provider's name is not acceptable: use the local part. If the address is not acceptable, this raises.
       user_id := auth.register(left(v_local_part, 200), v_email, null, null, null, client_info) ->> 'id';
     end;
-    update auth.users as account set verified_email = account.email
-      where account.user_id = federated_user.user_id and v_is_vouched;
+    update auth.users as account set
+        is_self_registered = true, verified_email = case when v_is_vouched then account.email end
+      where account.user_id = federated_user.user_id;
     outcome := 'registered';
   end if;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
