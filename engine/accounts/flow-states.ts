@@ -19,21 +19,25 @@ export type NewFlow = {
 };
 
 export type FlowExchange<T> =
-  | { readonly kind: "opened"; readonly opened: T; readonly attachment: string | null }
+  | { readonly kind: "opened"; readonly opened: T }
   | { readonly kind: "absent" | "expired" | "disabled" | "verifier" };
 
 /** Sign-ins that end with a code, which only the client that began them can exchange for tokens (PKCE). */
 export type FlowStates = {
   begin(client: pg.ClientBase, flow: NewFlow): Promise<string>;
-  /** For a user who has signed in and whose account is locked. Null if the sign-in has expired. `attachment` is returned by the exchange. */
+  /** For a user who has signed in and whose account is locked. Null if the sign-in has expired. The exchange completes with the `attachment`. */
   issueCode(client: pg.ClientBase, flowId: string, userId: string, attachment?: string | null): Promise<string | null>;
   /** A code can be exchanged once. */
   exchange<T>(
     submitted: { readonly code: string; readonly verifier: string },
     clientInfo: ClientInfo,
     open: OpenSignIn<T>,
+    complete: CompleteFlow,
   ): Promise<FlowExchange<T>>;
 };
+
+/** What is left to do with the attachment of a code, in the transaction that exchanges it, before the sign-in opens. */
+export type CompleteFlow = (client: pg.ClientBase, attachment: string, clientInfo: ClientInfo) => Promise<void>;
 
 type FlowRow = {
   readonly outcome: "passed" | "absent" | "expired" | "disabled" | "verifier";
@@ -60,15 +64,15 @@ export function makeFlowStates(asOwner: AsOwner): FlowStates {
       return rows[0]!.issued ? code : null;
     },
 
-    exchange({ code, verifier }, clientInfo, open) {
+    exchange({ code, verifier }, clientInfo, open, complete) {
       return inOwnerTransaction(asOwner, async (client) => {
         const values = [clientInfoParameter(clientInfo), digestOf(code), verifier];
         const { rows } = await client.query<FlowRow>(USE_CODE, values);
         const { outcome, user_id: userId, method, sealed } = rows[0]!;
         if (outcome !== "passed") return { kind: outcome };
-        const attachment = sealed && decryptText(sealed, code);
+        if (sealed) await complete(client, decryptText(sealed, code), clientInfo);
         const proof = { methods: [method], aal: 1 } as const;
-        return { kind: "opened", opened: await open(client, userId, clientInfo, proof), attachment };
+        return { kind: "opened", opened: await open(client, userId, clientInfo, proof) };
       });
     },
   };

@@ -223,7 +223,7 @@ function refusalOf(result: Exclude<CodeResult<unknown>, { kind: "opened" | "half
 }
 
 /** Exchanges the code of a sign-in for a session (PKCE). */
-export function pkceGrant({ accounts }: AuthV1Services): AuthRouteHandler {
+export function pkceGrant({ accounts, federation }: AuthV1Services): AuthRouteHandler {
   const open = makeOpenAuthSession(accounts);
   return async (request) => {
     const body = await readJsonBody(request);
@@ -231,10 +231,15 @@ export function pkceGrant({ accounts }: AuthV1Services): AuthRouteHandler {
     if (code === "" || verifier === "") {
       throw validationFailed("invalid request: both auth code and code verifier should be non-empty");
     }
-    const result = await accounts.flows.exchange({ code, verifier }, clientInfoOf(request), open);
+    const result = await accounts.flows.exchange(
+      { code, verifier },
+      clientInfoOf(request),
+      open,
+      federation.finishLink,
+    );
     switch (result.kind) {
       case "opened":
-        return jsonResponse(200, { ...toSessionJson(result.opened), ...JSON.parse(result.attachment ?? "{}") });
+        return jsonResponse(200, toSessionJson(result.opened));
       case "verifier":
         throw authError(400, "bad_code_verifier", "code challenge does not match previously saved code verifier");
       case "expired":

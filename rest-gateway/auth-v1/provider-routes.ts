@@ -64,6 +64,10 @@ async function begin(request: AuthRequest, services: AuthV1Services, userId: str
     userId,
     parameters: readParameters(query),
   };
+  // Without a verifier, whoever is sent to the provider would link their identity to the account of somebody else.
+  if (userId !== null && requested.codeChallenge === null) {
+    throw validationFailed('Linking an identity requires PKCE: create the client with flowType "pkce"');
+  }
   const provider = query.get("provider") ?? "";
   const url = await services.federation
     .beginForClient(provider, requested, clientInfoOf(request))

@@ -11,9 +11,13 @@ import {
   type ClientSignInResult,
   type FederationDependencies,
   passIdentity,
+  passWithin,
+  type ReceivedIdentity,
+  unlessError,
 } from "./federated-sign-in.ts";
 import { asProviderError, auditFailures, signInEnded } from "./federation-errors.ts";
 import type { ReadIdToken, SubmittedIdToken } from "./id-token.ts";
+import type { SignInOptions } from "./oauth-state-store.ts";
 import type { CallbackRequest, ExternalIdentity, Provider, SignInParameters } from "./provider.ts";
 
 export type ClientSignInDependencies = FederationDependencies & {
@@ -93,6 +97,13 @@ export async function completeClientSignIn(
     return await auditFailures(asOwner, provider.name, clientInfo, async () => {
       const identity = await protocolOf(provider, options.mode).readIdentity(callback, state, checks);
       const sent = { provider, identity, linking: options.userId, startedAt: createdAt };
+      if (isLink)
+        return {
+          kind: "client",
+          redirectTo,
+          isLink,
+          result: { code: await holdLink(dependencies, sent, options, clientInfo) },
+        };
       const result = await openForClient(dependencies, sent, clientInfo, (client, userId, proof) =>
         completeForClient(dependencies, { client, userId, proof, codeChallenge: options.codeChallenge }, clientInfo),
       );
@@ -102,6 +113,53 @@ export async function completeClientSignIn(
     if (error instanceof ApiError) return { kind: "client", redirectTo, isLink, result: { error } };
     throw error;
   }
+}
+
+/** A link that waits for the client which began it. */
+type HeldLink = Pick<ReceivedIdentity, "identity" | "linking"> & {
+  readonly provider: string;
+  readonly startedAt: string;
+};
+
+/**
+ * Whoever comes back from the provider may be another person, whom the user has sent there: the identity is linked once the client that
+ * began exchanges the code, which leads to that person's browser. What is refused now is reported now.
+ */
+async function holdLink(
+  { asOwner, flows }: ClientSignInDependencies,
+  { provider, identity, linking, startedAt }: VerifiedIdentity,
+  { codeChallenge }: Pick<SignInOptions, "codeChallenge">,
+  clientInfo: ClientInfo,
+): Promise<string> {
+  if (linking === null || codeChallenge === null) throw signInEnded();
+  const received = { provider: provider.name, identity, linking, startedAt };
+  return inOwnerTransaction(asOwner, async (client) => {
+    await client.query("savepoint link");
+    unlessError(await passWithin(client, received, clientInfo));
+    await client.query("rollback to savepoint link");
+    const flowId = await flows.begin(client, {
+      codeChallenge: { challenge: codeChallenge, method: "s256" },
+      method: provider.kind === "saml" ? "sso/saml" : "oauth",
+      userId: linking,
+    });
+    const held: HeldLink = { ...received, startedAt: startedAt.toISOString() };
+    return (await flows.issueCode(client, flowId, linking, JSON.stringify(held)))!;
+  });
+}
+
+/** Links the identity in the transaction that exchanges the code. */
+export async function finishLink(
+  { providers }: Pick<ClientSignInDependencies, "providers">,
+  client: pg.ClientBase,
+  held: string,
+  clientInfo: ClientInfo,
+): Promise<void> {
+  const { startedAt, ...received }: HeldLink = JSON.parse(held);
+  const provider = await providers.find(received.provider);
+  const { userId, identity } = unlessError(
+    await passWithin(client, { ...received, startedAt: new Date(startedAt) }, clientInfo),
+  );
+  await client.query(COMPLETE_METADATA, [userId, JSON.stringify(toMetadata(identity, provider))]);
 }
 
 export type IdTokenSignIn = SubmittedIdToken & {

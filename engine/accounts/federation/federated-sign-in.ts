@@ -166,7 +166,7 @@ export async function finishSignIn(
   });
 }
 
-type ReceivedIdentity = {
+export type ReceivedIdentity = {
   /** The name of the provider. */
   readonly provider: string;
   readonly identity: ExternalIdentity;
@@ -184,28 +184,37 @@ type PassedIdentity = {
 /** Finds the user of a verified identity, and completes the sign-in in the same transaction, which has locked the account. */
 export async function passIdentity<T extends object>(
   { asOwner, limitSignUps }: Pick<FederationDependencies, "asOwner" | "limitSignUps">,
-  { provider, identity, linking, startedAt }: ReceivedIdentity,
+  received: ReceivedIdentity,
   clientInfo: ClientInfo,
   complete: (client: pg.ClientBase, passed: PassedIdentity) => Promise<T>,
 ): Promise<T> {
-  const checked = checkIdentityText(identity);
   // The first sign-in of an identity creates an account, or links it to one.
-  if (linking === null && !(await knowsIdentity(asOwner, provider, checked.subject))) {
-    await limitSignUps(clientInfo.address);
-  }
-  const claims = JSON.stringify(toClaimsJson(checked));
-  const values = [clientInfoParameter(clientInfo), provider, checked.subject, claims, linking, startedAt];
+  if (received.linking === null && !(await knowsIdentity(asOwner, received))) await limitSignUps(clientInfo.address);
   return unlessError(
     await inOwnerTransaction(asOwner, async (client): Promise<T | ErrorOutcome> => {
-      const { rows } = await client.query<{ outcome: IdentityOutcome; user_id: string }>(PASS_FEDERATION, values);
-      const { outcome, user_id: userId } = rows[0]!;
-      const isPassed = outcome === "passed" || outcome === "linked" || outcome === "code_missing";
-      return isPassed ? complete(client, { outcome, userId, identity: checked }) : outcome;
+      const passed = await passWithin(client, received, clientInfo);
+      return typeof passed === "string" ? passed : complete(client, passed);
     }),
   );
 }
 
-async function knowsIdentity(asOwner: AsOwner, provider: string, subject: string): Promise<boolean> {
+/** In a transaction, which keeps that a message of the provider was used, also if the identity is refused. */
+export async function passWithin(
+  client: pg.ClientBase,
+  { provider, identity, linking, startedAt }: ReceivedIdentity,
+  clientInfo: ClientInfo,
+): Promise<PassedIdentity | ErrorOutcome> {
+  const checked = checkIdentityText(identity);
+  const claims = JSON.stringify(toClaimsJson(checked));
+  const values = [clientInfoParameter(clientInfo), provider, checked.subject, claims, linking, startedAt];
+  const { rows } = await client.query<{ outcome: IdentityOutcome; user_id: string }>(PASS_FEDERATION, values);
+  const { outcome, user_id: userId } = rows[0]!;
+  const isPassed = outcome === "passed" || outcome === "linked" || outcome === "code_missing";
+  return isPassed ? { outcome, userId, identity: checked } : outcome;
+}
+
+async function knowsIdentity(asOwner: AsOwner, { provider, identity }: ReceivedIdentity): Promise<boolean> {
+  const { subject } = checkIdentityText(identity);
   const { rows } = await asOwner((client) => client.query(KNOWS_IDENTITY, [provider, subject]));
   return rows.length > 0;
 }
@@ -266,7 +275,7 @@ export async function exchangeCode(
 }
 
 /** Transactions return errors instead of throwing them, so that Postgres commits that the message or code was used. */
-function unlessError<T extends object>(result: T | ErrorOutcome): T {
+export function unlessError<T extends object>(result: T | ErrorOutcome): T {
   if (typeof result === "string") throw SIGN_IN_ERRORS[result]();
   return result;
 }

@@ -15,6 +15,7 @@ import {
   type ClientSignInDependencies,
   completeClientSignIn,
   finishClientSignIn,
+  finishLink,
   type IdTokenSignIn,
   signInWithIdToken,
   unlinkIdentity,
@@ -93,6 +94,7 @@ export function makeFederation(options: FederationOptions) {
     exchangeCode: exchangeCode.bind(null, asOwner, tokens.open),
     beginForClient: beginClientSignIn.bind(null, forClients),
     finishForClient: finishClientSignIn.bind(null, forClients),
+    finishLink: finishLink.bind(null, forClients),
     signInWithIdToken: <T extends object>(submitted: IdTokenSignIn, clientInfo: ClientInfo, open: OpenSignIn<T>) =>
       signInWithIdToken(forClients, submitted, clientInfo, open),
     unlinkIdentity: unlinkIdentity.bind(null, asOwner),

@@ -3,6 +3,7 @@ import type { SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { generate } from "otplib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SECRET } from "../../secret.ts";
 import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE } from "../auth/federated-gateways.ts";
 import { type Forger, openForger } from "../auth/forger.ts";
 import { openGateways } from "../auth/gateways.ts";
@@ -87,6 +88,12 @@ async function signUp() {
   expect(error).toBeNull();
   return { client, user: data.user! };
 }
+
+const unlinkAll = (id: string) =>
+  gateways.owner.query(
+    "delete from auth.identities using auth.users where users.user_id = identities.user_id and id = $1",
+    [id],
+  );
 
 const fragmentOf = ({ hash: fragment }: URL) => Object.fromEntries(new URLSearchParams(fragment.slice(1)));
 
@@ -232,6 +239,49 @@ describe("identities of a user", () => {
     expect((await other.client.auth.unlinkIdentity(other.user.identities![0]!)).error).toMatchObject({
       code: "single_identity_not_deletable",
     });
+  });
+
+  test("are not linked by whoever is sent to the provider, but by the client that began, with its verifier", async () => {
+    const { client, user: stranger } = await signUp();
+    const login = newLogin();
+    const victim = await signIn(login);
+    await unlinkAll(victim.user.id);
+    const code = (await link(client, login)).searchParams.get("code")!;
+    const identities = async () =>
+      (await gateways.owner.query("select from auth.identities where subject = $1", [login])).rowCount;
+    expect(await identities()).toBe(0);
+
+    // The code arrives in the browser of the victim, whose client has another verifier.
+    await startOf(victim.client);
+    expect((await victim.client.auth.exchangeCodeForSession(code)).error).toMatchObject({ code: "bad_code_verifier" });
+    expect(await identities()).toBe(0);
+    const { data } = await client.auth.exchangeCodeForSession(code);
+    expect(data.user).toMatchObject({ id: stranger.id, user_metadata: { sub: login } });
+    expect(await identities()).toBe(1);
+  });
+
+  test("are not linked if the password was changed, or the identity taken, after the provider has answered", async () => {
+    for (const change of ["password", "identity"] as const) {
+      const { client, user } = await signUp();
+      const login = newLogin();
+      const code = (await link(client, login)).searchParams.get("code")!;
+      if (change === "identity") await signIn(login);
+      else {
+        const key = jwt.sign({ role: "service_role" }, SECRET);
+        const { auth } = makeClient(gateways.one.url, {}, key);
+        expect((await auth.admin.updateUserById(user.id, { password: `${PASSWORD}-2` })).error).toBeNull();
+      }
+      expect((await client.auth.exchangeCodeForSession(code)).error).not.toBeNull();
+      const owned = "select from auth.identities join auth.users using (user_id) where subject = $1 and users.id = $2";
+      expect((await gateways.owner.query(owned, [login, user.id])).rowCount).toBe(0);
+    }
+  });
+
+  test("are linked with PKCE only, because anybody could end the link otherwise", async () => {
+    const client = newClient("implicit");
+    expect((await client.auth.signUp({ email: newAddress(), password: PASSWORD })).error).toBeNull();
+    const { error } = await client.auth.linkIdentity({ provider: "example" as never });
+    expect(error).toMatchObject({ status: 400, code: "validation_failed", message: expect.stringMatching(/PKCE/) });
   });
 
   test("of one user cannot be linked or unlinked by another", async () => {
