@@ -3565,6 +3565,7 @@ CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.prov
  SET search_path TO ''
 AS $function$
 declare
+  v_most constant integer := 50;
   v_account constant auth.users := auth.lock_account(link_identity.user_id);
 begin
   if v_account.user_id is null or auth.is_disabled(v_account) then
@@ -3573,6 +3574,13 @@ begin
   -- The link may have been started by whoever knew the previous password.
   if v_account.password_changed_at > link_identity.left_at then
     return 'ended';
+  end if;
+  -- A provider may give one person as many subjects as the person registers there.
+  if (select count(*) from auth.identities as own where own.user_id = v_account.user_id) >= v_most and not exists (
+    select from auth.identities as own
+    where own.user_id = v_account.user_id and own.issuer = provider.issuer and own.subject = link_identity.subject
+  ) then
+    return 'too_many';
   end if;
   insert into auth.identities as known (issuer, subject, user_id, is_vouched)
     values (provider.issuer, link_identity.subject, v_account.user_id, true)
@@ -3584,7 +3592,7 @@ begin
   return 'linked';
 end;
 $function$;
-comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.client_info) is 'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';
+comment on function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.client_info) is 'Links an identity to the user who is signed in: linked, taken (it is another user''s), too_many, or ended (the password was changed meanwhile).';
 
 -- function auth.list_api_keys(bigint)
 CREATE OR REPLACE FUNCTION auth.list_api_keys(of_owner bigint)

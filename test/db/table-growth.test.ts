@@ -63,6 +63,19 @@ describe("the list of tables", () => {
   });
 });
 
+/** The tests of the other bounds. */
+const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
+  "auth.deleted_accounts": "below: one per account, for a day",
+  "auth.federation_codes": "above: what is past its time, and the rate limit",
+  "auth.refresh_tokens": "below: the sessions of a user",
+  "auth.token_sessions": "below: the sessions of a user",
+  "auth.users": "test/rest-gateway/sign-ups.test.ts",
+  "graphile_worker._private_jobs": "test/db/queue.test.ts",
+  "private.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
+  "private.tasks": "test/db/queue.test.ts",
+  "private.webhook_deliveries": "below: dead deliveries of a webhook",
+};
+
 const HASH = "sha256(convert_to(n::text, 'UTF8'))";
 const CHALLENGE = "rpad(n::text, 43, 'x')";
 
@@ -180,5 +193,84 @@ describe("dead deliveries of a webhook", () => {
     );
     expect(rows.map(({ key }) => key)).toEqual(["1", "2", "3", "4", "5"]);
     expect(await count("private.webhook_deliveries", "state = 'pending'")).toBe(3);
+  });
+});
+
+/** What one user, or a stranger who names one user, calls over and over; and the rows that are there in the end. */
+const REPEATED: Readonly<Record<string, readonly [call: string, rows: number]>> = {
+  "auth.api_keys": [`auth.create_own_api_key(${HASH}, 'key_', 1, 'key', null, null)`, 50],
+  "auth.federation_logins": [
+    `auth.save_federation_login('{"provider": "corp", "user_id": 1, "mode": "token"}', sha256('browser'), 60)`,
+    1,
+  ],
+  "auth.federation_replays": ["auth.use_message('https://corp.example', 'message', now() + interval '1 hour')", 1],
+  "auth.federation_sessions": [
+    `(auth.open_session(1, ${HASH}, 60, 60, null)).username,
+      auth.save_federation_session(${HASH}, 'corp', 'ada', null, null)`,
+    1,
+  ],
+  "auth.identities": [
+    "auth.link_identity(1, (select corp from auth.providers as corp), 'subject ' || n, now() + interval '1 day', null)",
+    50,
+  ],
+  "auth.mail_tokens": [
+    `auth.add_mail_code(${HASH}, ${HASH}, 'signup', 1, 'ada@example.org', null, null, 60,
+      jsonb_build_object('password_hash', '$argon2id$' || n))`,
+    3,
+  ],
+  "auth.mfa_backup_codes": [
+    "auth.replace_backup_codes(1, array(select n || ' ' || i from generate_series(1, 10) as i))",
+    10,
+  ],
+  "auth.mfa_factors": ["(auth.add_factor(1, 'totp', 'app ' || n, 'secret', null, null)).outcome", 10],
+  "auth.passkeys": [
+    `(auth.add_passkey(1, jsonb_build_object('credential_id', 'c' || n, 'public_key', '\\x00', 'counter', 0,
+      'transports', '{}'::text[], 'is_backup_eligible', false, 'is_backed_up', false), null)).outcome`,
+    10,
+  ],
+  "auth.sessions": [`(auth.open_session(1, ${HASH}, 60, 60, null)).username`, 1],
+  "auth.user_roles": ["auth.assign_role(1, 'admin', null)", 1],
+};
+
+describe("the rows of one user", () => {
+  test.each(Object.entries(REPEATED))(
+    "in %s stay within the bound, whatever the user repeats",
+    async (table, [call, rows]) => {
+      for (let n = 1; n <= 60; n++) {
+        await owner.query("savepoint repeated");
+        const text = `select ${call.replaceAll(/\bn\b/g, String(n))}`;
+        await owner.query(text).catch(async (error: pg.DatabaseError) => {
+          expect(error.code, error.message).toBe("WRONG");
+          await owner.query("rollback to savepoint repeated");
+        });
+      }
+      expect(await count(table)).toBe(rows);
+    },
+  );
+
+  test.each([
+    [
+      "auth.deleted_accounts",
+      "insert into auth.deleted_accounts (user_id, deleted_at) values (7, now() - interval '2 days')",
+    ],
+    [
+      "auth.federation_replays",
+      "select auth.use_message('https://corp.example', 'message', now() - interval '1 second')",
+    ],
+    [
+      "auth.sessions",
+      `select auth.open_session(1, ${HASH.replace("n::text", "'n'")}, 60, 60, null);
+      update auth.sessions set created_at = now() - interval '2 days', idle_expires_at = now() - interval '1 second'`,
+    ],
+  ])("in %s end with their time", async (table, text) => {
+    await owner.query(text);
+    expect(await count(table)).toBe(1);
+    await trim();
+    expect(await count(table)).toBe(0);
+  });
+
+  test("and of each other table are shown to be bounded where the bound is applied", () => {
+    const shown = new Set([...Object.keys(ADD), ...Object.keys(REPEATED), ...Object.keys(SHOWN_ELSEWHERE)]);
+    expect(GROWING.map(({ table }) => table).filter((table) => !shown.has(table))).toEqual([]);
   });
 });

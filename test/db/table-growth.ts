@@ -50,7 +50,7 @@ export const GROWING: readonly Growth[] = [
     bound: "`rows of auth.flow_states`",
     kept: "until used; an hour",
   },
-  { table: "auth.identities", by: "linked providers", bound: "one per provider of a user", kept: "until unlinked" },
+  { table: "auth.identities", by: "linked providers", bound: "50 of a user", kept: "until unlinked" },
   {
     table: "auth.login_throttle",
     by: "sign-ins that fail",
@@ -60,7 +60,7 @@ export const GROWING: readonly Growth[] = [
   {
     table: "auth.mail_tokens",
     by: "requested e-mails",
-    bound: "one per user and purpose",
+    bound: "3 per user and purpose",
     kept: "until used, or as its link is valid",
   },
   { table: "auth.mfa_backup_codes", by: "own second factors", bound: "10 of a user", kept: "until replaced" },

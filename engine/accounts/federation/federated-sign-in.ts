@@ -19,6 +19,7 @@ import {
   identityTaken,
   signInEnded,
   signUpClosed,
+  tooManyIdentities,
 } from "./federation-errors.ts";
 import type { OAuthStateStore, RequestedSignIn, SavedState, SignInOptions } from "./oauth-state-store.ts";
 import type { CallbackRequest, ExternalIdentity, Provider, ProviderProtocol, SignOutHint } from "./provider.ts";
@@ -83,6 +84,7 @@ const SIGN_IN_ERRORS = {
   closed: signUpClosed,
   nameless: emailMissing,
   taken: identityTaken,
+  too_many: tooManyIdentities,
   ended: signInEnded,
   disabled: accountDisabled,
   code: wrongCodeAtLogin,

@@ -61,6 +61,12 @@ export function identityTaken(): ApiError {
   return new ApiError("conflict", "RESOURCE_CONFLICT", "This identity is linked to another user.");
 }
 
+export function tooManyIdentities(): ApiError {
+  return new ApiError("invalid", "VALIDATION_ERROR", "You have linked 50 identities already.", {
+    hint: "Unlink one that you no longer use.",
+  });
+}
+
 export function signUpClosed(): ApiError {
   return new ApiError(
     "forbidden",

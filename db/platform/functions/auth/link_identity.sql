@@ -2,6 +2,7 @@ create or replace function auth.link_identity(
   user_id bigint, provider auth.providers, subject text, left_at timestamptz, client_info auth.client_info
 ) returns text as $$
 declare
+  v_most constant integer := 50;
   v_account constant auth.users := auth.lock_account(link_identity.user_id);
 begin
   if v_account.user_id is null or auth.is_disabled(v_account) then
@@ -10,6 +11,13 @@ begin
   -- The link may have been started by whoever knew the previous password.
   if v_account.password_changed_at > link_identity.left_at then
     return 'ended';
+  end if;
+  -- A provider may give one person as many subjects as the person registers there.
+  if (select count(*) from auth.identities as own where own.user_id = v_account.user_id) >= v_most and not exists (
+    select from auth.identities as own
+    where own.user_id = v_account.user_id and own.issuer = provider.issuer and own.subject = link_identity.subject
+  ) then
+    return 'too_many';
   end if;
   insert into auth.identities as known (issuer, subject, user_id, is_vouched)
     values (provider.issuer, link_identity.subject, v_account.user_id, true)
@@ -22,4 +30,4 @@ begin
 end;
 $$ language plpgsql set search_path = '';
 comment on function auth.link_identity is
-  'Links an identity to the user who is signed in: linked, taken (it is another user''s), or ended (the password was changed meanwhile).';
+  'Links an identity to the user who is signed in: linked, taken (it is another user''s), too_many, or ended (the password was changed meanwhile).';
