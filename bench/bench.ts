@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { EXIT_FAILURE, EXIT_USAGE } from "../cli/command.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../service/cli/command.ts";
 import { SCHEMAS } from "./catalogue/schemas.ts";
 import { benchmarkChart } from "./chart.ts";
 import { KINDS } from "./failover/kinds.ts";

@@ -2,7 +2,7 @@
 // as many clients; and beside many connections that are mostly idle.
 
 import { availableParallelism } from "node:os";
-import { readConfig } from "../engine/config/config.ts";
+import { readConfig } from "../config/config.ts";
 import type { Bench } from "./bench.ts";
 import { compare } from "./comparison/compare.ts";
 import { startLoadGenerator } from "./comparison/load.ts";

@@ -1,7 +1,7 @@
 // The database layer alone, without HTTP: what one round trip as a caller costs, beside pgbench and beside plain pg.
 
 import pg from "pg";
-import { type Database, openDatabase } from "../engine/database/database.ts";
+import { type Database, openDatabase } from "../postgres/database/database.ts";
 import type { Bench } from "./bench.ts";
 import { median } from "./median.ts";
 import { pgbench, requirePgbench } from "./pgbench.ts";

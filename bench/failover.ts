@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runMigrations } from "../engine/migrate/migrate.ts";
+import { runMigrations } from "../migrate/migrate.ts";
 import type { Bench } from "./bench.ts";
 import { type Failover, type Findings, findingsOf } from "./failover/findings.ts";
 import { startGateway } from "./failover/gateway.ts";

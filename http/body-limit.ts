@@ -1,5 +1,5 @@
-import type { Config } from "../engine/config/config.ts";
-import type { Caller } from "../engine/identity/caller.ts";
+import type { Config } from "../config/config.ts";
+import type { Caller } from "../accounts/identity/caller.ts";
 
 /** The maximum size of a request body, and which share of the memory for bodies it uses. */
 export type BodyLimit = {

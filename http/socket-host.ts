@@ -3,11 +3,11 @@ import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "no
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ServerOptions, type WebSocket, WebSocketServer } from "ws";
-import { type PausableSource, paceReading } from "../engine/concurrency/event-loop-sharing.ts";
-import type { Config } from "../engine/config/config.ts";
-import type { ByteQuota } from "../engine/memory/byte-quota.ts";
-import { UnfinishedMessage } from "../engine/memory/socket-memory.ts";
-import type { Logger } from "../engine/output/log.ts";
+import { type PausableSource, paceReading } from "../runtime/concurrency/event-loop-sharing.ts";
+import type { Config } from "../config/config.ts";
+import type { ByteQuota } from "../runtime/memory/byte-quota.ts";
+import { UnfinishedMessage } from "./socket-memory.ts";
+import type { Logger } from "../runtime/log/log.ts";
 import type { CsrfProtection } from "./csrf-protection.ts";
 
 /** A WebSocket that was accepted. */

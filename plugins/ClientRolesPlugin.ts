@@ -1,5 +1,5 @@
 import type { Introspection, PgClass, PgRoles } from "graphile-build-pg/pg-introspection";
-import { quotedName } from "../engine/pg-client/quoted-name.ts";
+import { quotedName } from "../postgres/client/quoted-name.ts";
 
 declare global {
   namespace GraphileConfig {

@@ -12,7 +12,7 @@ import {
   lambda,
   Step,
 } from "grafast";
-import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { memoizePerObject } from "../runtime/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { castToComparable, TIME_CODECS } from "./codecs.ts";
 import { orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";

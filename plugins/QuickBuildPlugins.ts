@@ -4,8 +4,8 @@ import {
   makeIntrospectionQuery,
   parseIntrospectionResults,
 } from "graphile-build-pg/pg-introspection";
-import { memoizePerObject } from "../engine/cache/memoize.ts";
-import { ALL_EVENTS } from "../engine/catalog/tables.ts";
+import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { ALL_EVENTS } from "../catalog/tables.ts";
 import { queryWhileGathering } from "./gather-query.ts";
 import { type Codec, resourcesOf } from "./table.ts";
 

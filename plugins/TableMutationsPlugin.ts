@@ -19,7 +19,7 @@ import {
   type Step,
 } from "grafast";
 import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql";
-import { memoizePerObject } from "../engine/cache/memoize.ts";
+import { memoizePerObject } from "../runtime/cache/memoize.ts";
 import { HttpError } from "../http/http-error.ts";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";

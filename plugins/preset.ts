@@ -10,8 +10,8 @@ import {
   PgRowByUniquePlugin,
   PgTypesPlugin,
 } from "graphile-build-pg";
-import type { Catalog } from "../engine/catalog/catalog.ts";
-import { updatableEvents } from "../engine/catalog/tables.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import { updatableEvents } from "../catalog/tables.ts";
 import { AggregatesPlugin } from "./AggregatesPlugin.ts";
 import { ArrayDimensionsPlugin } from "./ArrayDimensionsPlugin.ts";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";

@@ -1,6 +1,6 @@
-import type { Database } from "../engine/database/database.ts";
-import type { Statement, StatementContext } from "../engine/database/statement.ts";
-import type { Caller } from "../engine/identity/caller.ts";
+import type { Database } from "../postgres/database/database.ts";
+import type { Statement, StatementContext } from "../postgres/database/statement.ts";
+import type { Caller } from "../accounts/identity/caller.ts";
 import { HttpError, toHttpError } from "../http/http-error.ts";
 
 export type ChannelExtension = "broadcast" | "presence";

@@ -1,9 +1,9 @@
-import type { Authenticator } from "../engine/identity/authenticator.ts";
-import type { Caller } from "../engine/identity/caller.ts";
-import { isJsonObject } from "../engine/json/json-values.ts";
-import { type ByteQuota, Reservation, type SharedBytes } from "../engine/memory/byte-quota.ts";
-import type { SocketMemory } from "../engine/memory/socket-memory.ts";
-import type { Logger } from "../engine/output/log.ts";
+import type { Authenticator } from "../accounts/identity/authenticator.ts";
+import type { Caller } from "../accounts/identity/caller.ts";
+import { isJsonObject } from "../runtime/json/json-values.ts";
+import { type ByteQuota, Reservation, type SharedBytes } from "../runtime/memory/byte-quota.ts";
+import type { SocketMemory } from "../http/socket-memory.ts";
+import type { Logger } from "../runtime/log/log.ts";
 import type { ChannelExtension, TopicAuthorization, TopicReadAccess } from "./authorization.ts";
 import type { Broadcaster, ChannelTopic, TopicMember, TopicMembers } from "./broadcast.ts";
 import { assignBindingIds } from "./changes/binding.ts";

@@ -1,7 +1,7 @@
-import type { Caller } from "../engine/identity/caller.ts";
-import { CredentialError } from "../engine/identity/credential-error.ts";
-import { isJsonObject } from "../engine/json/json-values.ts";
-import type { ByteQuota } from "../engine/memory/byte-quota.ts";
+import type { Caller } from "../accounts/identity/caller.ts";
+import { CredentialError } from "../accounts/identity/credential-error.ts";
+import { isJsonObject } from "../runtime/json/json-values.ts";
+import type { ByteQuota } from "../runtime/memory/byte-quota.ts";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";
 import { type ClientFrame, FrameReader } from "./protocol/frame-reader.ts";

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { runStepwise } from "../engine/concurrency/stepwise.ts";
-import type { Authenticator } from "../engine/identity/authenticator.ts";
-import type { Caller } from "../engine/identity/caller.ts";
-import { CredentialError } from "../engine/identity/credential-error.ts";
-import { isJsonObject, parseJsonExactly } from "../engine/json/json-values.ts";
-import { scanJson } from "../engine/json/scan-json.ts";
+import { runStepwise } from "../runtime/concurrency/stepwise.ts";
+import type { Authenticator } from "../accounts/identity/authenticator.ts";
+import type { Caller } from "../accounts/identity/caller.ts";
+import { CredentialError } from "../accounts/identity/credential-error.ts";
+import { isJsonObject, parseJsonExactly } from "../runtime/json/json-values.ts";
+import { scanJson } from "../runtime/json/scan-json.ts";
 import type { BodyLimit, FindBodyLimit } from "../http/body-limit.ts";
 import { HttpError, methodNotAllowed, notFound } from "../http/http-error.ts";
 import type { TopicAuthorization } from "./authorization.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { NO_PEERS, type PeerWorkers } from "../engine/concurrency/peer-workers.ts";
-import { isJsonObject } from "../engine/json/json-values.ts";
-import type { Logger } from "../engine/output/log.ts";
-import type { LogicalMessage, ReplicationStream } from "../engine/replication/changes.ts";
+import { NO_PEERS, type PeerWorkers } from "../runtime/concurrency/peer-workers.ts";
+import { isJsonObject } from "../runtime/json/json-values.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import type { LogicalMessage, ReplicationStream } from "../live/changes.ts";
 
 /** A message between gateways, or from SQL, through the replication stream: a JSON object with its kind. */
 export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };

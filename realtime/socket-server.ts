@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { PausableSource } from "../engine/concurrency/event-loop-sharing.ts";
-import type { Config } from "../engine/config/config.ts";
-import { type Caller, callerKey } from "../engine/identity/caller.ts";
-import type { ByteQuota } from "../engine/memory/byte-quota.ts";
+import type { PausableSource } from "../runtime/concurrency/event-loop-sharing.ts";
+import type { Config } from "../config/config.ts";
+import { type Caller, callerKey } from "../accounts/identity/caller.ts";
+import type { ByteQuota } from "../runtime/memory/byte-quota.ts";
 import type { CsrfProtection } from "../http/csrf-protection.ts";
 import { toHttpError } from "../http/http-error.ts";
 import { type AcceptedSocket, rejectUpgrade, SocketHost, type SocketSession } from "../http/socket-host.ts";

@@ -1,24 +1,24 @@
-import type { Catalog } from "../engine/catalog/catalog.ts";
-import type { CatalogRefresh } from "../engine/catalog/catalog-keeper.ts";
-import { runStepwise } from "../engine/concurrency/stepwise.ts";
-import type { IsolationLevel } from "../engine/database/batch-steps.ts";
-import type { Database } from "../engine/database/database.ts";
-import { isSchemaOutdated } from "../engine/database/database-errors.ts";
-import type { Statement, StatementContext } from "../engine/database/statement.ts";
-import type { RunStatement } from "../engine/database/transaction.ts";
-import type { Caller } from "../engine/identity/caller.ts";
-import type { Intent } from "../engine/statement/intent.ts";
-import type { Plan } from "../engine/statement/plan/plan.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogRefresh } from "../catalog/catalog-keeper.ts";
+import { runStepwise } from "../runtime/concurrency/stepwise.ts";
+import type { IsolationLevel } from "../postgres/database/batch-steps.ts";
+import type { Database } from "../postgres/database/database.ts";
+import { isSchemaOutdated } from "../postgres/database/database-errors.ts";
+import type { Statement, StatementContext } from "../postgres/database/statement.ts";
+import type { RunStatement } from "../postgres/database/transaction.ts";
+import type { Caller } from "../accounts/identity/caller.ts";
+import type { Intent } from "../planner/intent.ts";
+import type { Plan } from "../planner/plan/plan.ts";
 import {
   bindRequest,
   bindRequestInSteps,
   type PlannedRequest,
   type PreparedRequest,
-} from "../engine/statement/prepare.ts";
-import { type RunResult, runInTransaction, runRequest } from "../engine/statement/run.ts";
+} from "../planner/prepare.ts";
+import { type RunResult, runInTransaction, runRequest } from "../planner/run.ts";
 import { type HttpError, notFound } from "../http/http-error.ts";
-import type { GatewayRequest } from "./http/request.ts";
-import { type GatewayResponse, isBodyStream, type ResponseBody } from "./http/response.ts";
+import type { GatewayRequest } from "../http/request.ts";
+import { type GatewayResponse, isBodyStream, type ResponseBody } from "../http/response.ts";
 import { type IdempotentRunner, type KeyedRequest, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
 import { requestedIsolation, type StatementContexts } from "./statement-context.ts";
 import { prefersAsync, type QueueTask } from "./tasks/task-queue.ts";

@@ -1,19 +1,19 @@
-import type { Catalog } from "../engine/catalog/catalog.ts";
-import type { Config } from "../engine/config/config.ts";
-import type { IsolationLevel } from "../engine/database/batch-steps.ts";
-import type { StatementContext } from "../engine/database/statement.ts";
-import { type Caller, callerKey } from "../engine/identity/caller.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { Config } from "../config/config.ts";
+import type { IsolationLevel } from "../postgres/database/batch-steps.ts";
+import type { StatementContext } from "../postgres/database/statement.ts";
+import { type Caller, callerKey } from "../accounts/identity/caller.ts";
 import {
   type InterfaceName,
   makeCallerSettings,
   makeSearchPathSetting,
   roleSettings,
-} from "../engine/identity/caller-settings.ts";
-import { type Claims, serializeClaims } from "../engine/identity/claims.ts";
-import type { Plan } from "../engine/statement/plan/plan.ts";
+} from "../accounts/identity/caller-settings.ts";
+import { type Claims, serializeClaims } from "../accounts/identity/claims.ts";
+import type { Plan } from "../planner/plan/plan.ts";
 import { makeReadYourWrites } from "../http/read-your-writes.ts";
 import { requestInfoOf } from "../http/request-info.ts";
-import type { GatewayRequest } from "./http/request.ts";
+import type { GatewayRequest } from "../http/request.ts";
 
 type SqlSetting = StatementContext["settings"][number];
 type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { rootAttribute } from "../engine/accounts/federation/saml-message.ts";
-import type { DataType } from "../engine/catalog/types.ts";
-import { makeIntrospectionAccess } from "../plugins/server/introspection-access.ts";
+import { rootAttribute } from "../accounts/federation/saml-message.ts";
+import type { DataType } from "../catalog/types.ts";
+import { makeIntrospectionAccess } from "../graphql/server/introspection-access.ts";
 import { numberComparator } from "../realtime/changes/row-filter.ts";
-import { readChanges } from "../rest-gateway/auth-v1/admin-request.ts";
-import { mergeVary } from "../rest-gateway/http/response.ts";
+import { readChanges } from "../rest-gateway/sign-in/auth-v1/admin-request.ts";
+import { mergeVary } from "../http/response.ts";
 import { parsePreconditions } from "../rest-gateway/resource/conditional-requests.ts";
 import { readMember, textFault } from "../rest-gateway/resource/parse/values.ts";
 

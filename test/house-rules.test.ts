@@ -18,7 +18,7 @@ function offenders(candidates: readonly string[], offends: (file: string) => boo
 }
 
 describe("the rules of the source tree", () => {
-  test("the environment is handed in by the entry points, and read in engine/config alone", () => {
+  test("the environment is handed in by the entry points, and read in config alone", () => {
     const inner = programs.filter((file) => !/^(start-service\.ts$|cli\/)/.test(file));
     expect(offenders(inner, (file) => /process\.env/.test(textOf(file)))).toEqual([]);
   });
@@ -30,7 +30,7 @@ describe("the rules of the source tree", () => {
   test("imports go downwards only, and interfaces do not import each other", () => {
     const interfaces = ["plugins", "rest-gateway", "realtime"];
     const layerOf = (module: string) => {
-      if (module.startsWith("engine/")) return 0;
+      if (module.startsWith("runtime/")) return 0;
       if (module === "http") return 1;
       return interfaces.includes(module) ? 2 : 3;
     };
@@ -48,14 +48,14 @@ describe("the rules of the source tree", () => {
   });
 
   test("claims go to Postgres as they were spelled: JSON.parse would round their numbers", () => {
-    const home = "engine/identity/claims.ts";
+    const home = "accounts/identity/claims.ts";
     const rewrites = /JSON\.(parse|stringify)\([^;()]*\bclaims\b|claimsText: (?!string\b|serializeClaims\()[^\n]*\(/i;
     expect(rewrites.test(textOf(home))).toBe(true);
     expect(offenders(programs, (file) => file !== home && rewrites.test(textOf(file)))).toEqual([]);
   });
 
   test("the engine imports no module of HTTP or GraphQL", () => {
-    const engine = programs.filter((file) => file.startsWith("engine/"));
+    const engine = programs.filter((file) => file.startsWith("runtime/"));
     expect(
       offenders(engine, (file) =>
         /from "(express|node:http|graphql|ws|grafast|graphile-build|graphile-build-pg|@dataplan)[/"]/.test(

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { chooseAccount, chownTo, spawnAs } from "../engine/embedded/processes.ts";
+import { chooseAccount, chownTo, spawnAs } from "../cluster/embedded/processes.ts";
 
 /** An older Postgres, as a distribution installs it. */
 export const OLD_MAJOR = "15";

@@ -1,4 +1,4 @@
-import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../engine/concurrency/peer-workers.ts";
+import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../runtime/concurrency/peer-workers.ts";
 
 /** The workers of one service, in this process. */
 export type ConnectedWorkers = {

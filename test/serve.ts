@@ -1,6 +1,6 @@
-import { readConfig } from "../engine/config/config.ts";
-import { makeLogger } from "../engine/output/log.ts";
-import { type Service, type ServiceOptions, startService } from "../service.ts";
+import { readConfig } from "../config/config.ts";
+import { makeLogger } from "../runtime/log/log.ts";
+import { type Service, type ServiceOptions, startService } from "../service/service.ts";
 import type { TestDatabase } from "./database.ts";
 import { NO_PROJECT } from "./repository.ts";
 import { settingsOf } from "./routers/through-router.ts";

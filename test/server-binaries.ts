@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Cluster, type ClusterOptions, startCluster } from "../engine/embedded/cluster.ts";
-import { type Binaries, findBinaries } from "../engine/embedded/create-cluster.ts";
+import { type Cluster, type ClusterOptions, startCluster } from "../cluster/embedded/cluster.ts";
+import { type Binaries, findBinaries } from "../cluster/embedded/create-cluster.ts";
 
 /** A folder with `postgres` and `initdb` of another version, to test what we say about it. */
 const { TEST_POSTGRES } = process.env;

@@ -8,7 +8,7 @@ import { isDeepStrictEqual, promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { writeMigration } from "../engine/migrate/committed-migrations.ts";
+import { writeMigration } from "../migrate/committed-migrations.ts";
 import { cloneDatabase, urlOf } from "./database.ts";
 import { postmasterOf } from "./postmaster.ts";
 import { processesNaming } from "./processes-naming.ts";
@@ -53,7 +53,7 @@ async function command(
   environment: NodeJS.ProcessEnv = {},
   root = REPOSITORY,
 ) {
-  const { child, streams } = run(`cli/${name}.ts`, settingsOf(environment), { args, root });
+  const { child, streams } = run(`service/cli/${name}.ts`, settingsOf(environment), { args, root });
   const [code] = await once(child, "close");
   return { code, ...streams };
 }

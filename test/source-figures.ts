@@ -66,7 +66,7 @@ function importsOf(file: string, texts: ReadonlyMap<string, string>): string[] {
 /** The folders that the arrows of docs/architecture.md are drawn between; the entry points and what wires the rest are one. */
 export function moduleOf(file: string): string {
   const [folder, ...rest] = file.split("/");
-  if (folder === "engine") return `engine/${rest[0]!}`;
+  if (folder === "engine") return `runtime/${rest[0]!}`;
   return rest.length === 0 || folder === "cli" || folder === "processes" ? "program" : folder!;
 }
 

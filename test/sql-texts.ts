@@ -8,11 +8,11 @@ export type SqlText = { readonly file: string; readonly line: number; readonly t
 
 /** Folders and files of the service; tests and benchmarks write SQL of their own. */
 const PROGRAMS = [
-  "cli/*.ts",
-  "engine/*.ts",
+  "service/cli/*.ts",
+  "runtime/*.ts",
   "http/*.ts",
   "plugins/*.ts",
-  "processes/*.ts",
+  "service/processes/*.ts",
   "realtime/*.ts",
   "rest-gateway/*.ts",
   "*.ts",

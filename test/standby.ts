@@ -4,9 +4,9 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import type { Cluster } from "../engine/embedded/cluster.ts";
-import { chooseAccount, chownTo, spawnAs } from "../engine/embedded/processes.ts";
-import { withClient } from "../engine/pg-client/with-client.ts";
+import type { Cluster } from "../cluster/embedded/cluster.ts";
+import { chooseAccount, chownTo, spawnAs } from "../cluster/embedded/processes.ts";
+import { withClient } from "../postgres/client/with-client.ts";
 import { serverBinaries, startServer } from "./server-binaries.ts";
 import { until } from "./until.ts";
 

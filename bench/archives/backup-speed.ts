@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { chmod, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startCluster } from "../../engine/embedded/cluster.ts";
-import { withClient } from "../../engine/pg-client/with-client.ts";
+import { startCluster } from "../../cluster/embedded/cluster.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { watchMemory } from "../watch-memory.ts";
 import { findPgDump, installPostgres } from "./versions.ts";
 
-const WRITER = new URL("../../engine/archive/write-archive.ts", import.meta.url).href;
+const WRITER = new URL("../../archive/write-archive.ts", import.meta.url).href;
 /** So many rows of the table below are about a megabyte. */
 const ROWS_PER_MEGABYTE = 3_500;
 const TABLE = `create table public.orders (

@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { checkArchive } from "../../engine/archive/restore-archive.ts";
-import { writeArchive } from "../../engine/archive/write-archive.ts";
-import { withClient } from "../../engine/pg-client/with-client.ts";
+import { checkArchive } from "../../archive/restore-archive.ts";
+import { writeArchive } from "../../archive/write-archive.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { pgDumpLines } from "./pg-dump-lines.ts";
 import { type RandomSchema, type WrittenTable, writeSchema } from "./random-schema.ts";
 

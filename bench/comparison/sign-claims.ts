@@ -1,5 +1,5 @@
-import { makeTokenKeys } from "../../engine/identity/token-keys.ts";
-import { signToken } from "../../engine/identity/tokens.ts";
+import { makeTokenKeys } from "../../accounts/identity/token-keys.ts";
+import { signToken } from "../../accounts/identity/tokens.ts";
 
 export const JWT_SECRET = "a secret of the benchmark, known to all servers";
 

@@ -1,4 +1,4 @@
-import { parseJsonExactly } from "../../engine/json/json-values.ts";
+import { parseJsonExactly } from "../../runtime/json/json-values.ts";
 import { signClaims } from "../comparison/sign-claims.ts";
 
 /** The key that is public. */

@@ -1,13 +1,13 @@
-import { policyCondition } from "../../engine/catalog/access.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
-import { type RowVisibility, readTableAccess, type TableAccess } from "../../engine/catalog/table-access.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
-import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
-import type { Supervisor, WorkReport } from "../../engine/concurrency/supervisor.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import type { Logger } from "../../engine/output/log.ts";
-import type { ReplicatedRelation } from "../../engine/replication/changes.ts";
+import { policyCondition } from "../../catalog/access.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogKeeper } from "../../catalog/catalog-keeper.ts";
+import { type RowVisibility, readTableAccess, type TableAccess } from "../../catalog/table-access.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
+import type { Supervisor, WorkReport } from "../../runtime/concurrency/supervisor.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import type { Logger } from "../../runtime/log/log.ts";
+import type { ReplicatedRelation } from "../../live/changes.ts";
 import type { Binding } from "./binding.ts";
 import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
 import {

@@ -1,13 +1,13 @@
-import type { TableAccess } from "../../engine/catalog/table-access.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
+import type { TableAccess } from "../../catalog/table-access.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import { baseTypeOf, type DataType } from "../../catalog/types.ts";
 import type {
   CommittedTransaction,
   ReplicatedColumn,
   ReplicatedRelation,
   ReplicatedRow,
   RowChange,
-} from "../../engine/replication/changes.ts";
+} from "../../live/changes.ts";
 import { isUnalteredColumn } from "./row-visibility.ts";
 import { formatResumeToken } from "./subscriber.ts";
 

@@ -1,5 +1,5 @@
-import { isQueryCanceled } from "../../engine/database/database-errors.ts";
-import type { CommittedTransaction, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
+import { isQueryCanceled } from "../../postgres/database/database-errors.ts";
+import type { CommittedTransaction, ReplicatedRow, RowChange } from "../../live/changes.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import { encodeMessage } from "../protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "../protocol/outbox.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
-import type { Supervisor } from "../../engine/concurrency/supervisor.ts";
-import type { Lsn } from "../../engine/database/lsn.ts";
-import { unavailable } from "../../engine/errors.ts";
-import type { Logger } from "../../engine/output/log.ts";
+import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
+import type { Supervisor } from "../../runtime/concurrency/supervisor.ts";
+import type { Lsn } from "../../postgres/database/lsn.ts";
+import { unavailable } from "../../runtime/errors.ts";
+import type { Logger } from "../../runtime/log/log.ts";
 import type {
   ChangeFollower,
   ChangeSubscription,
@@ -14,7 +14,7 @@ import type {
   ReplicationGap,
   ReplicationStream,
   RowChange,
-} from "../../engine/replication/changes.ts";
+} from "../../live/changes.ts";
 import { type Outbox, Pacer } from "../protocol/outbox.ts";
 import {
   type AudienceDependencies,

@@ -1,8 +1,8 @@
-import { inSnapshot } from "../../engine/catalog/catalog-reader.ts";
-import type { CatalogTable, Policy } from "../../engine/catalog/tables.ts";
-import type { AsOwner } from "../../engine/database/owner-pool.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import { readJsonMembers } from "../../engine/json/json-values.ts";
+import { inSnapshot } from "../../catalog/catalog-reader.ts";
+import type { CatalogTable, Policy } from "../../catalog/tables.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import { readJsonMembers } from "../../runtime/json/json-values.ts";
 
 // Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `

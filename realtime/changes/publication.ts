@@ -1,6 +1,6 @@
-import type { QualifiedName } from "../../engine/catalog/types.ts";
-import { batchLookups } from "../../engine/concurrency/batched-lookup.ts";
-import type { AsOwner } from "../../engine/database/owner-pool.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
+import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 
 /** The tables and columns that are in the change stream. */
 export type Publication = {

@@ -1,6 +1,6 @@
-import type { CatalogColumn } from "../../engine/catalog/tables.ts";
-import type { DataType } from "../../engine/catalog/types.ts";
-import { quotedName } from "../../engine/pg-client/quoted-name.ts";
+import type { CatalogColumn } from "../../catalog/tables.ts";
+import type { DataType } from "../../catalog/types.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
 
 const SQL_OPERATORS = {
   eq: "=",

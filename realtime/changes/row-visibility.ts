@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RowVisibility } from "../../engine/catalog/table-access.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
-import type { Database } from "../../engine/database/database.ts";
-import { isQueryCanceled } from "../../engine/database/database-errors.ts";
-import type { AsOwner } from "../../engine/database/owner-pool.ts";
-import type { Statement, StatementContext } from "../../engine/database/statement.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import type { ReplicatedColumn, ReplicatedRow, RowChange } from "../../engine/replication/changes.ts";
-import { CURRENT_TIMELINE } from "../../engine/replication/stream-history.ts";
-import { rowVersionsSql } from "../../engine/statement/row-versions.ts";
+import type { RowVisibility } from "../../catalog/table-access.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import type { Database } from "../../postgres/database/database.ts";
+import { isQueryCanceled } from "../../postgres/database/database-errors.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { Statement, StatementContext } from "../../postgres/database/statement.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import type { ReplicatedColumn, ReplicatedRow, RowChange } from "../../live/changes.ts";
+import { CURRENT_TIMELINE } from "../../live/stream-history.ts";
+import { rowVersionsSql } from "../../planner/row-versions.ts";
 import { toHttpError } from "../../http/http-error.ts";
 import type { CellText } from "./row-filter.ts";
 

@@ -1,6 +1,6 @@
-import { formatLsn, type Lsn, parseLsn } from "../../engine/database/lsn.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import type { HistoryPosition } from "../../engine/replication/stream-history.ts";
+import { formatLsn, type Lsn, parseLsn } from "../../postgres/database/lsn.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import type { HistoryPosition } from "../../live/stream-history.ts";
 import type { ProtocolVersion } from "../protocol/messages.ts";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { Binding } from "./binding.ts";

@@ -1,5 +1,5 @@
-import type { Config } from "../../engine/config/config.ts";
-import { type ByteQuota, heapSize, type Reservation, type Shortage } from "../../engine/memory/byte-quota.ts";
+import type { Config } from "../../config/config.ts";
+import { type ByteQuota, heapSize, type Reservation, type Shortage } from "../../runtime/memory/byte-quota.ts";
 import {
   type BindingRequest,
   ChannelError,

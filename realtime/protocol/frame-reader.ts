@@ -1,6 +1,6 @@
-import { waitForLargeWorkSlot } from "../../engine/concurrency/event-loop-sharing.ts";
-import { runStepwise } from "../../engine/concurrency/stepwise.ts";
-import { scanJson } from "../../engine/json/scan-json.ts";
+import { waitForLargeWorkSlot } from "../../runtime/concurrency/event-loop-sharing.ts";
+import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
+import { scanJson } from "../../runtime/json/scan-json.ts";
 import { SequentialReader } from "../../http/socket-host.ts";
 import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";
 import {

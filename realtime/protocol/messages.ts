@@ -1,5 +1,5 @@
-import { CredentialError } from "../../engine/identity/credential-error.ts";
-import { isJsonObject } from "../../engine/json/json-values.ts";
+import { CredentialError } from "../../accounts/identity/credential-error.ts";
+import { isJsonObject } from "../../runtime/json/json-values.ts";
 import { readApiKey } from "../../http/credentials.ts";
 import { toChannelReason } from "../../http/error-bodies.ts";
 import { toHttpError } from "../../http/http-error.ts";

@@ -1,9 +1,9 @@
-import { runStepwise } from "../../engine/concurrency/stepwise.ts";
-import { type JsonMember, type JsonRecord, readJsonRecords } from "../../engine/json/json-records.ts";
-import { isExactNumber, isJsonObject, parseJsonExactly } from "../../engine/json/json-values.ts";
+import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
+import { type JsonMember, type JsonRecord, readJsonRecords } from "../../runtime/json/json-records.ts";
+import { isExactNumber, isJsonObject, parseJsonExactly } from "../../runtime/json/json-values.ts";
 import { HttpError } from "../../http/http-error.ts";
-import type { GatewayRequest } from "../http/request.ts";
-import type { GatewayResponse } from "../http/response.ts";
+import type { GatewayRequest } from "../../http/request.ts";
+import type { GatewayResponse } from "../../http/response.ts";
 
 const METHODS: ReadonlySet<unknown> = new Set(["GET", "POST", "PATCH", "PUT", "DELETE"]);
 const MEMBERS: readonly string[] = ["method", "path", "headers", "body"];

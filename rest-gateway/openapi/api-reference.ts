@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { contentResponse, tagContent } from "../../http/tagged-content.ts";
-import type { GatewayHandler } from "../http/request.ts";
-import type { GatewayRoutes } from "../http/router.ts";
+import type { GatewayHandler } from "../../http/request.ts";
+import type { GatewayRoutes } from "../../http/router.ts";
 import { type Html, html, makeRenderPage } from "../pages/page.ts";
 import type { ReadVersions } from "../resource/versions.ts";
 

@@ -1,6 +1,6 @@
-import { type Catalog, publicComment } from "../../engine/catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
-import type { QualifiedName } from "../../engine/catalog/types.ts";
+import { type Catalog, publicComment } from "../../catalog/catalog.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
 import type { VisibleSchema } from "./visible-schema.ts";
 
 type CommentParts = {

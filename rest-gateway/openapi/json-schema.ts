@@ -1,12 +1,12 @@
-import { memoize } from "../../engine/cache/memoize.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
+import { memoize } from "../../runtime/cache/memoize.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import {
   type BaseType,
   baseTypeOf,
   type CompositeType,
   type DataType,
   type TypeAttribute,
-} from "../../engine/catalog/types.ts";
+} from "../../catalog/types.ts";
 import type { VisibleSchema } from "./visible-schema.ts";
 
 /** Matches `'draft'::character varying`, `'-1'::integer`, `0` and `true`. */

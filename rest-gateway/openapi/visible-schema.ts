@@ -1,10 +1,10 @@
-import { memoize } from "../../engine/cache/memoize.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Routine } from "../../engine/catalog/routines.ts";
-import type { CatalogSchema } from "../../engine/catalog/schemas.ts";
-import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
-import type { QualifiedName } from "../../engine/catalog/types.ts";
-import { forEachInSlices } from "../../engine/concurrency/event-loop-sharing.ts";
+import { memoize } from "../../runtime/cache/memoize.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Routine } from "../../catalog/routines.ts";
+import type { CatalogSchema } from "../../catalog/schemas.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import type { QualifiedName } from "../../catalog/types.ts";
+import { forEachInSlices } from "../../runtime/concurrency/event-loop-sharing.ts";
 
 type VisibleVerb = "select" | "insert" | "update" | "delete";
 

@@ -1,7 +1,7 @@
-import { type Catalog, hasSmartTag, publicComment } from "../../engine/catalog/catalog.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { GatewayRoutes } from "../http/router.ts";
+import { type Catalog, hasSmartTag, publicComment } from "../../catalog/catalog.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import type { Config } from "../../config/config.ts";
+import type { GatewayRoutes } from "../../http/router.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 const MAX_COLUMNS = 4;

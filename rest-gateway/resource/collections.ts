@@ -1,11 +1,11 @@
-import { memoize, memoizePerObject } from "../../engine/cache/memoize.ts";
-import { applicablePolicies } from "../../engine/catalog/access.ts";
-import { type Catalog, exposedSchemas, publicComment } from "../../engine/catalog/catalog.ts";
-import type { CatalogKeeper } from "../../engine/catalog/catalog-keeper.ts";
-import type { Routine, RoutineArgument } from "../../engine/catalog/routines.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
-import { baseTypeOf } from "../../engine/catalog/types.ts";
-import type { Logger } from "../../engine/output/log.ts";
+import { memoize, memoizePerObject } from "../../runtime/cache/memoize.ts";
+import { applicablePolicies } from "../../catalog/access.ts";
+import { type Catalog, exposedSchemas, publicComment } from "../../catalog/catalog.ts";
+import type { CatalogKeeper } from "../../catalog/catalog-keeper.ts";
+import type { Routine, RoutineArgument } from "../../catalog/routines.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import { baseTypeOf } from "../../catalog/types.ts";
+import type { Logger } from "../../runtime/log/log.ts";
 import {
   type CollectionField,
   chooseFreeName,

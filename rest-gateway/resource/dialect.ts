@@ -1,21 +1,21 @@
-import type { LimitCreatedUsers } from "../../engine/accounts/sign-up-limit.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { CatalogRefresh } from "../../engine/catalog/catalog-keeper.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { Database } from "../../engine/database/database.ts";
-import { ApiError } from "../../engine/errors.ts";
-import type { Authenticator } from "../../engine/identity/authenticator.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
-import type { Intent } from "../../engine/statement/intent.ts";
-import type { Plan } from "../../engine/statement/plan/plan.ts";
-import type { RunResult } from "../../engine/statement/run.ts";
+import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogRefresh } from "../../catalog/catalog-keeper.ts";
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../postgres/database/database.ts";
+import { ApiError } from "../../runtime/errors.ts";
+import type { Authenticator } from "../../accounts/identity/authenticator.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../http/observability/metrics.ts";
+import type { Intent } from "../../planner/intent.ts";
+import type { Plan } from "../../planner/plan/plan.ts";
+import type { RunResult } from "../../planner/run.ts";
 import { makeBodyLimits } from "../../http/body-limit.ts";
 import type { CsrfProtection } from "../../http/csrf-protection.ts";
 import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
-import { authenticateCaller, queryWithoutApiKey } from "../auth/authenticate.ts";
-import { type GatewayHandler, type GatewayRequest, publicBasePath } from "../http/request.ts";
-import type { GatewayResponse } from "../http/response.ts";
+import { authenticateCaller, queryWithoutApiKey } from "../authenticate.ts";
+import { type GatewayHandler, type GatewayRequest, publicBasePath } from "../../http/request.ts";
+import type { GatewayResponse } from "../../http/response.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import {
   type Dialect,

@@ -1,5 +1,5 @@
-import { findClosestName } from "../../engine/edit-distance.ts";
-import type { FieldError } from "../../engine/errors.ts";
+import { findClosestName } from "../../runtime/edit-distance.ts";
+import type { FieldError } from "../../runtime/errors.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { Collection } from "./collections.ts";
 

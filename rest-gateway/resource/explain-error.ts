@@ -1,20 +1,20 @@
 import pg from "pg";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
 import {
   databaseErrorMessage,
   INVALID_VALUE,
   invalidValueMessage,
   isOfSqlText,
-} from "../../engine/catalog/database-error-message.ts";
-import { baseTypeOf, type DataType } from "../../engine/catalog/types.ts";
+} from "../../catalog/database-error-message.ts";
+import { baseTypeOf, type DataType } from "../../catalog/types.ts";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
   isRoleRefused,
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
-} from "../../engine/database/database-errors.ts";
-import { ApiError, type FieldError, unavailable } from "../../engine/errors.ts";
+} from "../../postgres/database/database-errors.ts";
+import { ApiError, type FieldError, unavailable } from "../../runtime/errors.ts";
 import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";

@@ -1,8 +1,8 @@
-import { memoize } from "../../engine/cache/memoize.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../engine/catalog/tables.ts";
-import { comparabilityOf } from "../../engine/catalog/types.ts";
-import { findRepresentation } from "../../engine/statement/plan/scope.ts";
+import { memoize } from "../../runtime/cache/memoize.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import { comparabilityOf } from "../../catalog/types.ts";
+import { findRepresentation } from "../../planner/plan/scope.ts";
 
 /** A column as clients see it, and what the role may do with it. */
 export type CollectionField = {

@@ -1,8 +1,8 @@
-import type { CacheHits } from "../../engine/cache/recent-map.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { reverseRelationship } from "../../engine/catalog/relationships.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
+import type { CacheHits } from "../../runtime/cache/recent-map.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { reverseRelationship } from "../../catalog/relationships.ts";
+import type { Config } from "../../config/config.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
 import type {
   CountMethod,
   DeleteIntent,
@@ -17,8 +17,8 @@ import type {
   RowSelection,
   SelectItem,
   UpdateIntent,
-} from "../../engine/statement/intent.ts";
-import { makeRequestPlanner, type PlannedRequest } from "../../engine/statement/prepare.ts";
+} from "../../planner/intent.ts";
+import { makeRequestPlanner, type PlannedRequest } from "../../planner/prepare.ts";
 import type { Collection } from "./collections.ts";
 import type { PathStep } from "./parse/address.ts";
 import type { NestedCollection } from "./relations.ts";

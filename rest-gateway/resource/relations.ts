@@ -1,6 +1,6 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { ColumnPair, ComputedRelationship, DirectRelationship } from "../../engine/catalog/relationships.ts";
-import type { CatalogTable } from "../../engine/catalog/tables.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { ColumnPair, ComputedRelationship, DirectRelationship } from "../../catalog/relationships.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
 import { type CollectionField, chooseFreeName, type FieldNaming, toAddressName } from "./fields.ts";
 
 /** A foreign key to a row of another collection. */

@@ -1,11 +1,11 @@
-import type { LimitCreatedUsers } from "../../engine/accounts/sign-up-limit.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import type { Intent } from "../../engine/statement/intent.ts";
+import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Config } from "../../config/config.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import type { Intent } from "../../planner/intent.ts";
 import type { FindBodyLimit } from "../../http/body-limit.ts";
-import type { GatewayRequest } from "../http/request.ts";
-import type { GatewayResponse } from "../http/response.ts";
+import type { GatewayRequest } from "../../http/request.ts";
+import type { GatewayResponse } from "../../http/response.ts";
 import type { Collections } from "./collections.ts";
 import type { ResourceAddress, ResourceTarget } from "./parse/address.ts";
 import type { DeprecationNotice, NegotiatedType } from "./versions.ts";

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Authenticator } from "../../engine/identity/authenticator.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
+import type { Authenticator } from "../../accounts/identity/authenticator.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { readTableApiKey } from "./parse/query-string.ts";
 

@@ -1,20 +1,20 @@
-import type { CacheHits } from "../../engine/cache/recent-map.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { runStepwise } from "../../engine/concurrency/stepwise.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { Database } from "../../engine/database/database.ts";
-import type { Statement } from "../../engine/database/statement.ts";
-import type { Authenticator } from "../../engine/identity/authenticator.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../engine/observability/metrics.ts";
-import { quotedName } from "../../engine/pg-client/quoted-name.ts";
-import type { Intent, ResponseOptions } from "../../engine/statement/intent.ts";
-import type { Plan } from "../../engine/statement/plan/plan.ts";
-import { makeRequestPlanner, type PlannedRequest, type PlanRequest } from "../../engine/statement/prepare.ts";
-import type { RunResult } from "../../engine/statement/run.ts";
+import type { CacheHits } from "../../runtime/cache/recent-map.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../postgres/database/database.ts";
+import type { Statement } from "../../postgres/database/statement.ts";
+import type { Authenticator } from "../../accounts/identity/authenticator.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../http/observability/metrics.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { Intent, ResponseOptions } from "../../planner/intent.ts";
+import type { Plan } from "../../planner/plan/plan.ts";
+import { makeRequestPlanner, type PlannedRequest, type PlanRequest } from "../../planner/prepare.ts";
+import type { RunResult } from "../../planner/run.ts";
 import { type FindBodyLimit, makeBodyLimits } from "../../http/body-limit.ts";
 import { handleBatch } from "../batch/handle-batch.ts";
-import { type GatewayHandler, type GatewayRequest, TABLE_PREFIX } from "../http/request.ts";
+import { type GatewayHandler, type GatewayRequest, TABLE_PREFIX } from "../../http/request.ts";
 import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import {
   type Dialect,

@@ -1,8 +1,8 @@
 import pg from "pg";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import { ContextError, clientDetailOf, isRoleRefused } from "../../engine/database/database-errors.ts";
-import { CREDENTIALS_REQUIRED } from "../../engine/errors.ts";
-import { nestedPathOf } from "../../engine/statement/nested-errors.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { ContextError, clientDetailOf, isRoleRefused } from "../../postgres/database/database-errors.ts";
+import { CREDENTIALS_REQUIRED } from "../../runtime/errors.ts";
+import { nestedPathOf } from "../../planner/nested-errors.ts";
 import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
 import { statusOf } from "../../http/sqlstates.ts";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";

@@ -1,7 +1,7 @@
-import { type CacheHits, RecentMap } from "../../engine/cache/recent-map.ts";
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Intent } from "../../engine/statement/intent.ts";
-import { type PlannedRequest, retainedBytes } from "../../engine/statement/prepare.ts";
+import { type CacheHits, RecentMap } from "../../runtime/cache/recent-map.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Intent } from "../../planner/intent.ts";
+import { type PlannedRequest, retainedBytes } from "../../planner/prepare.ts";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 

@@ -1,11 +1,11 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { Intent } from "../../engine/statement/intent.ts";
-import type { PreparedRequest } from "../../engine/statement/prepare.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Config } from "../../config/config.ts";
+import type { Intent } from "../../planner/intent.ts";
+import type { PreparedRequest } from "../../planner/prepare.ts";
 import type { BatchPart } from "../batch/batch-parts.ts";
 import { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
 import type { BatchInterface, BatchScope } from "../batch/run-batch.ts";
-import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "../http/request.ts";
+import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "../../http/request.ts";
 import type { ParsedRequest, Pipeline } from "../pipeline.ts";
 import { type Preferences, parsePreferences } from "./parse/headers.ts";
 import { parseProfile, type TableParseSettings } from "./parse/request.ts";

@@ -1,16 +1,16 @@
-import type { Catalog } from "../../engine/catalog/catalog.ts";
-import type { Config } from "../../engine/config/config.ts";
-import type { Database } from "../../engine/database/database.ts";
-import type { RunStatement } from "../../engine/database/transaction.ts";
-import { callerKey } from "../../engine/identity/caller.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../postgres/database/database.ts";
+import type { RunStatement } from "../../postgres/database/transaction.ts";
+import { callerKey } from "../../accounts/identity/caller.ts";
 import {
   makeCallerSettings,
   makeSearchPathSetting,
   NO_REQUEST,
   roleSettings,
-} from "../../engine/identity/caller-settings.ts";
+} from "../../accounts/identity/caller-settings.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { jsonResponse } from "../http/response.ts";
+import { jsonResponse } from "../../http/response.ts";
 import type { PrepareCall, QueuedCall } from "./task-runner.ts";
 
 type PrepareCallOptions = {

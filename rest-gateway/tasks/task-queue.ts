@@ -1,7 +1,7 @@
-import type { AsOwner } from "../../engine/database/owner-pool.ts";
-import { type Caller, isAdministrator, quotaKey } from "../../engine/identity/caller.ts";
-import { type GatewayRequest, publicBasePath } from "../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../http/response.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import { type Caller, isAdministrator, quotaKey } from "../../accounts/identity/caller.ts";
+import { type GatewayRequest, publicBasePath } from "../../http/request.ts";
+import { type GatewayResponse, jsonResponse } from "../../http/response.ts";
 import {
   deriveStorageKey,
   fingerprintParts,

@@ -1,9 +1,9 @@
-import type { AsOwner } from "../../engine/database/owner-pool.ts";
-import type { Caller } from "../../engine/identity/caller.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { Caller } from "../../accounts/identity/caller.ts";
 import { HttpError } from "../../http/http-error.ts";
-import type { GatewayHandler, GatewayRequest } from "../http/request.ts";
-import { type GatewayResponse, jsonResponse, type ResponseBody } from "../http/response.ts";
-import { dispatchMethod } from "../http/router.ts";
+import type { GatewayHandler, GatewayRequest } from "../../http/request.ts";
+import { type GatewayResponse, jsonResponse, type ResponseBody } from "../../http/response.ts";
+import { dispatchMethod } from "../../http/router.ts";
 import { visibleTaskOwnerOf } from "./task-queue.ts";
 
 type TaskRoutesOptions = {

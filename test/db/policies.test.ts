@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readUsersAccess, runMigrations, setUsersAccess } from "../../engine/migrate/migrate.ts";
+import { readUsersAccess, runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
 import { until } from "../until.ts";
 import { admin, alice, anonymous, attempt, connect, SEED, service } from "./callers.ts";

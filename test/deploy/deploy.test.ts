@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SETTINGS } from "../../engine/config/settings.ts";
+import { SETTINGS } from "../../config/settings.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { type Program, startProgram } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runCommand } from "../cli/run-command.ts";
+import { runCommand } from "../service/cli/run-command.ts";
 import { type GraphQLService, serveGraphQL } from "../graphql.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";

@@ -6,10 +6,10 @@ import { createClient } from "@supabase/supabase-js";
 import { SignJWT } from "jose";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../engine/config/config.ts";
-import { makeLogger } from "../../engine/output/log.ts";
-import { withClient } from "../../engine/pg-client/with-client.ts";
-import { type Service, startService } from "../../service.ts";
+import { readConfig } from "../../config/config.ts";
+import { makeLogger } from "../../runtime/log/log.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { type Service, startService } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { NO_PROJECT } from "../repository.ts";
 

@@ -29,18 +29,18 @@ const WORK = [
 
 /** Timers that do no background work that could end: they cannot fail, or another mechanism reports them. */
 const OTHER_TIMERS: Readonly<Record<string, string>> = {
-  "engine/concurrency/supervisor.ts": "the supervisor",
-  "engine/database/connection-pools.ts": "closes idle connections, in memory",
-  "engine/database/replicas.ts": "reported as replicas in /health",
-  "engine/limits/load-shedding.ts": "reads the clock",
-  "engine/replication/replication-session.ts": "ends with its session, which the change stream opens again",
-  "engine/wal-archive/wal-receiver.ts": "reported as the WAL archive in /health",
-  "engine/tasks/job-runner.ts": "watches a lane",
+  "runtime/concurrency/supervisor.ts": "the supervisor",
+  "postgres/database/connection-pools.ts": "closes idle connections, in memory",
+  "postgres/database/replicas.ts": "reported as replicas in /health",
+  "runtime/limits/load-shedding.ts": "reads the clock",
+  "live/replication-session.ts": "ends with its session, which the change stream opens again",
+  "cluster/wal-archive/wal-receiver.ts": "reported as the WAL archive in /health",
+  "jobs/queue/job-runner.ts": "watches a lane",
   "http/socket-host.ts": "looks at sockets, in memory",
   "realtime/changes/audience.ts": "the watch of the publication, which reports itself",
   "realtime/presence.ts": "looks at presences, in memory",
-  "rest-gateway/http/drain.ts": "ends with the service",
-  "rest-gateway/http/request-body.ts": "resumes sockets, in memory",
+  "http/drain.ts": "ends with the service",
+  "http/request-body.ts": "resumes sockets, in memory",
 };
 
 test("whatever is done at intervals is background work of the supervisor, or cannot end", () => {

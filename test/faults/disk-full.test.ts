@@ -1,8 +1,8 @@
 import { rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runningCluster } from "../../engine/embedded/cluster.ts";
-import { withClient } from "../../engine/pg-client/with-client.ts";
+import { runningCluster } from "../../cluster/embedded/cluster.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { anonKey } from "../realtime/service.ts";
 import { MAY_MOUNT, mountSmallDisk, type SmallDisk, saySkipped } from "../small-disk.ts";
 import { until } from "../until.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import type { Cluster } from "../../engine/embedded/cluster.ts";
-import { runMigrations } from "../../engine/migrate/migrate.ts";
+import type { Cluster } from "../../cluster/embedded/cluster.ts";
+import { runMigrations } from "../../migrate/migrate.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { startServer } from "../server-binaries.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { ApiError, CREDENTIALS_REQUIRED, type ErrorKind, fieldErrorsOf, unavailable } from "../../engine/errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED, type ErrorKind, fieldErrorsOf, unavailable } from "../../runtime/errors.ts";
 import { toChannelReason, toEnvelope, toGraphQLBody, toTableBody } from "../../http/error-bodies.ts";
 import { errorCodeOf, errorHeaders, HttpError, toHttpError } from "../../http/http-error.ts";
 

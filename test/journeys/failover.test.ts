@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import { FailoverGroup } from "../failover.ts";
 import { type Client, makeClient, subscribed } from "../realtime/service.ts";
 import { serve } from "../serve.ts";

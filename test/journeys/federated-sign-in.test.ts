@@ -1,10 +1,10 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { type FederatedGateways, openFederatedGateways } from "../rest-gateway/auth/federated-gateways.ts";
-import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "../rest-gateway/auth/openid-provider.ts";
-import { PROVIDER_CERTIFICATE, SERVICE_CERTIFICATE, SERVICE_KEY } from "../rest-gateway/auth/saml-keys.ts";
-import { ISSUER, openSamlProvider, type SamlProvider } from "../rest-gateway/auth/saml-provider.ts";
+import { type FederatedGateways, openFederatedGateways } from "../rest-gateway/sign-in/federated-gateways.ts";
+import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "../rest-gateway/sign-in/openid-provider.ts";
+import { PROVIDER_CERTIFICATE, SERVICE_CERTIFICATE, SERVICE_KEY } from "../rest-gateway/sign-in/saml-keys.ts";
+import { ISSUER, openSamlProvider, type SamlProvider } from "../rest-gateway/sign-in/saml-provider.ts";
 
 /** The service is at 127.0.0.1 and the providers at localhost: to a browser, two sites. */
 describeInBrowser("signing in through another provider in a browser", () => {

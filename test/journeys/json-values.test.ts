@@ -2,7 +2,7 @@ import { once } from "node:events";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { parseJsonExactly } from "../../engine/json/json-values.ts";
+import { parseJsonExactly } from "../../runtime/json/json-values.ts";
 import { type GraphQLService, serveGraphQL } from "../graphql.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { anonKey } from "../realtime/service.ts";

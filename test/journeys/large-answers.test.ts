@@ -4,7 +4,7 @@ import { json } from "node:stream/consumers";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { Wire } from "../plugins/server/socket/wire.ts";
+import { Wire } from "../graphql/server/socket/wire.ts";
 import { tokenOf } from "../rest-gateway/table/client.ts";
 import { type ServingProcess, serveApart } from "../rest-gateway/table/serving-process.ts";
 

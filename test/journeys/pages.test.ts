@@ -10,7 +10,7 @@ import {
   newPerson,
   openGateways,
   PASSWORD,
-} from "../rest-gateway/auth/gateways.ts";
+} from "../rest-gateway/sign-in/gateways.ts";
 
 const HOSTILE_NAME = `<img src=x onerror=alert(1)> "O'Neill" ${"long".repeat(30)}`;
 

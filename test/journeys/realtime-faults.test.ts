@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Cluster } from "../../engine/embedded/cluster.ts";
+import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import { resuming } from "../../realtime/resuming-socket.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { type Program, startGateway, stopped } from "../program.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import { startGateway, stopped } from "../program.ts";
 import { type Payload, RawClient } from "../realtime/raw-client.ts";
 import {

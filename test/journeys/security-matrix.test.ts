@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { anonKey, clientOf, Inbox, subscribed, token } from "../realtime/service.ts";
 import { serve } from "../serve.ts";

@@ -3,7 +3,7 @@ import { generate } from "otplib";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { type Gateways, newFactor, newPerson, openGateways, PASSWORD } from "../rest-gateway/auth/gateways.ts";
+import { type Gateways, newFactor, newPerson, openGateways, PASSWORD } from "../rest-gateway/sign-in/gateways.ts";
 
 const NEW = "Quartz-Bird-8";
 

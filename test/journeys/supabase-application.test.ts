@@ -8,13 +8,13 @@ import type { Browser, Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { peerPackage } from "../../bench/peer-package.ts";
-import { withClient } from "../../engine/pg-client/with-client.ts";
-import type { Service } from "../../service.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import type { Service } from "../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
-import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/auth-v1/auth-client.ts";
-import { MailFolder } from "../rest-gateway/auth-v1/mail-folder.ts";
+import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
+import { MailFolder } from "../rest-gateway/sign-in/auth-v1/mail-folder.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 

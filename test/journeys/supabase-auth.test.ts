@@ -7,9 +7,9 @@ import jwt from "jsonwebtoken";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { Wire } from "../plugins/server/socket/wire.ts";
+import { Wire } from "../graphql/server/socket/wire.ts";
 import { type Ground, openGround, SCHEMA, subscribed } from "../realtime/service.ts";
-import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/auth-v1/auth-client.ts";
+import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { until } from "../until.ts";
 
 const SETTINGS = { AUTH_AUTOCONFIRM: "true" };

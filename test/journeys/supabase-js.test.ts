@@ -2,7 +2,7 @@ import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { openMuseum } from "../rest-gateway/table/differential/fixture.ts";

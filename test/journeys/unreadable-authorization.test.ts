@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
-import { Wire } from "../plugins/server/socket/wire.ts";
+import { Wire } from "../graphql/server/socket/wire.ts";
 import { anonKey } from "../realtime/service.ts";
 
 let graphql: GraphQLService;

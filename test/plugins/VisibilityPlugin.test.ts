@@ -3,10 +3,10 @@ import { readFile } from "node:fs/promises";
 import { GraphQLSchema, isInterfaceType, isObjectType, validateSchema } from "grafast/graphql";
 import { makeSchema } from "graphile-build";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../engine/catalog/load-catalog.ts";
-import { runToCompletion } from "../../engine/concurrency/stepwise.ts";
-import { findHiddenElements, pruneSchema } from "../../plugins/server/prune-schema.ts";
-import { privilegesOf } from "../../plugins/server/role-schemas.ts";
+import { loadCatalog } from "../../catalog/load-catalog.ts";
+import { runToCompletion } from "../../runtime/concurrency/stepwise.ts";
+import { findHiddenElements, pruneSchema } from "../../graphql/server/prune-schema.ts";
+import { privilegesOf } from "../../graphql/server/role-schemas.ts";
 import { type RolePrivileges, visibilityRuleOf } from "../../plugins/VisibilityPlugin.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { type Database, openDatabase } from "../../engine/database/database.ts";
+import { type Database, openDatabase } from "../../postgres/database/database.ts";
 import { makeTopicAuthorization, type TopicAuthorization } from "../../realtime/authorization.ts";
 import { cloneDatabase } from "../database.ts";
 

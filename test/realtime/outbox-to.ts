@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { ByteQuota, SharedBytes } from "../../engine/memory/byte-quota.ts";
+import { ByteQuota, SharedBytes } from "../../runtime/memory/byte-quota.ts";
 import { makeRealtimeCounters } from "../../realtime/protocol/counters.ts";
 import { Outbox } from "../../realtime/protocol/outbox.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
 import { serve } from "../serve.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeLogger } from "../../engine/output/log.ts";
-import { withClient } from "../../engine/pg-client/with-client.ts";
-import type { Service } from "../../service.ts";
+import { makeLogger } from "../../runtime/log/log.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";

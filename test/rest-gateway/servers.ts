@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import { afterEach } from "vitest";
-import { drain } from "../../rest-gateway/http/drain.ts";
-import { openServer } from "../../rest-gateway/http/server.ts";
+import { drain } from "../../http/drain.ts";
+import { openServer } from "../../http/server.ts";
 
 export const place = {
   host: "127.0.0.1",

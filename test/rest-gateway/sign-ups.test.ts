@@ -1,13 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ACCOUNT_SETTINGS } from "../../engine/config/interface-settings.ts";
-import type { Service } from "../../service.ts";
+import { ACCOUNT_SETTINGS } from "../../config/interface-settings.ts";
+import type { Service } from "../../service/service.ts";
 import { newAddress as newClient } from "../new-address.ts";
 import { REPOSITORY } from "../repository.ts";
 import { serve } from "../serve.ts";
-import { type FederatedGateways, openFederatedGateways, SITE } from "./auth/federated-gateways.ts";
-import { ANON_KEY, newAddress, PASSWORD } from "./auth-v1/auth-client.ts";
+import { type FederatedGateways, openFederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
+import { ANON_KEY, newAddress, PASSWORD } from "./sign-in/auth-v1/auth-client.ts";
 import {
   openSignUpProviders,
   SERVICE_KEY,
@@ -289,18 +289,18 @@ describe("the list of ways to create users", () => {
 const SETTINGS_BY_RULE: Readonly<Record<string, string>> = {
   signUps: "all of SIGN_UPS, SIGNED_IN and SILENT",
   passwordPolicy: "all with a password",
-  autoConfirm: "sign-ups by /auth/v1 and /auth: test/rest-gateway/auth-v1/accounts.test.ts",
-  anonymousSignIns: "POST /auth/v1/signup without credentials: test/rest-gateway/auth-v1/accounts.test.ts",
+  autoConfirm: "sign-ups by /auth/v1 and /auth: test/rest-gateway/sign-in/auth-v1/accounts.test.ts",
+  anonymousSignIns: "POST /auth/v1/signup without credentials: test/rest-gateway/sign-in/auth-v1/accounts.test.ts",
   usersAccess: "test/journeys/security-matrix.test.ts",
-  manualLinking: "the linking of /auth/v1: test/rest-gateway/auth-v1/providers.test.ts",
-  aal1Access: "tokens of /auth/v1: test/rest-gateway/auth-v1/factors.test.ts",
-  passwordReauthentication: "PUT /auth/v1/user: test/rest-gateway/auth-v1/mail.test.ts",
-  signInRedirects: "links and federated sign-ins: test/rest-gateway/auth-v1/mail.test.ts",
-  claimsHook: "each access token: test/engine/accounts/claims-hook.test.ts",
+  manualLinking: "the linking of /auth/v1: test/rest-gateway/sign-in/auth-v1/providers.test.ts",
+  aal1Access: "tokens of /auth/v1: test/rest-gateway/sign-in/auth-v1/factors.test.ts",
+  passwordReauthentication: "PUT /auth/v1/user: test/rest-gateway/sign-in/auth-v1/mail.test.ts",
+  signInRedirects: "links and federated sign-ins: test/rest-gateway/sign-in/auth-v1/mail.test.ts",
+  claimsHook: "each access token: test/accounts/claims-hook.test.ts",
   adminEmail: "the first administrator",
   adminPassword: "the first administrator",
-  webauthnRpId: "passkeys: test/rest-gateway/auth-v1/passkeys.test.ts",
-  webauthnOrigins: "passkeys: test/rest-gateway/auth-v1/passkeys.test.ts",
+  webauthnRpId: "passkeys: test/rest-gateway/sign-in/auth-v1/passkeys.test.ts",
+  webauthnOrigins: "passkeys: test/rest-gateway/sign-in/auth-v1/passkeys.test.ts",
   jwtSecret: "tokens",
   jwtSecretIsBase64: "tokens",
   jwtPrivateKey: "tokens",

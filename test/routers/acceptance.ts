@@ -1,7 +1,7 @@
 import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../bench/free-port.ts";
-import { chooseAccount, chownTo, spawnAs } from "../../engine/embedded/processes.ts";
+import { chooseAccount, chownTo, spawnAs } from "../../cluster/embedded/processes.ts";
 import { REPOSITORY } from "../repository.ts";
 import { until } from "../until.ts";
 import type { PostgresSocketAddress, Router } from "./router.ts";

@@ -1,4 +1,4 @@
-import { withClient } from "../../engine/pg-client/with-client.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { shareOf } from "../property-runs.ts";
 import { wordsOfSql } from "../sql-texts.ts";
 import { normalName } from "./normal-name.ts";

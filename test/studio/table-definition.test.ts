@@ -3,7 +3,7 @@ import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service.ts";
+import type { Service } from "../../service/service.ts";
 import type { DatabaseDescription, DescribedTable } from "../../studio/api/catalog.ts";
 import { tableDefinition } from "../../studio/schema/table-definition.ts";
 import { identifier } from "../../studio/sql-text.ts";

@@ -1,4 +1,4 @@
-import { baseTypeOf } from "../../../engine/catalog/types.ts";
+import { baseTypeOf } from "../../../catalog/types.ts";
 import { type Collection, type Collections, isVisibleCollection, type RowAction } from "../../resource/collections.ts";
 import type { CollectionField } from "../../resource/fields.ts";
 import { fieldNamed, filterNames, RESERVED_PARAMETERS } from "../../resource/parse/parameters.ts";

@@ -1,14 +1,14 @@
-import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
-import { forEachInSlices } from "../../../engine/concurrency/event-loop-sharing.ts";
-import type { Config } from "../../../engine/config/config.ts";
-import type { Caller } from "../../../engine/identity/caller.ts";
+import { type Catalog, exposedSchemas } from "../../../catalog/catalog.ts";
+import { forEachInSlices } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import type { Config } from "../../../config/config.ts";
+import type { Caller } from "../../../accounts/identity/caller.ts";
 import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { matchesTag } from "../../../http/tagged-content.ts";
 import { BATCH_TYPE } from "../../batch/part-messages.ts";
-import { type GatewayRequest, isPathUnder, publicBaseUrl } from "../../http/request.ts";
-import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
+import { type GatewayRequest, isPathUnder, publicBaseUrl } from "../../../http/request.ts";
+import type { GatewayResponse, ResponseBody } from "../../../http/response.ts";
+import type { GatewayRoutes } from "../../../http/router.ts";
 import {
   type Collection,
   type Collections,

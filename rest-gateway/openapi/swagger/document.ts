@@ -1,8 +1,8 @@
-import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import type { Routine, RoutineArgument } from "../../../engine/catalog/routines.ts";
-import type { CatalogColumn, CatalogTable } from "../../../engine/catalog/tables.ts";
-import { baseTypeOf, type DataType, type TypeAttribute } from "../../../engine/catalog/types.ts";
-import { quotedName } from "../../../engine/pg-client/quoted-name.ts";
+import type { Catalog } from "../../../catalog/catalog.ts";
+import type { Routine, RoutineArgument } from "../../../catalog/routines.ts";
+import type { CatalogColumn, CatalogTable } from "../../../catalog/tables.ts";
+import { baseTypeOf, type DataType, type TypeAttribute } from "../../../catalog/types.ts";
+import { quotedName } from "../../../postgres/client/quoted-name.ts";
 import { makeColumnDescriber, readComment } from "../comments.ts";
 import { parseLiteral } from "../json-schema.ts";
 import { RESERVED_NAMES } from "../table/components.ts";

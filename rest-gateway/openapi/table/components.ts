@@ -1,5 +1,5 @@
-import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
-import type { CatalogColumn } from "../../../engine/catalog/tables.ts";
+import { type Catalog, exposedSchemas } from "../../../catalog/catalog.ts";
+import type { CatalogColumn } from "../../../catalog/tables.ts";
 import { makeColumnDescriber, readComment } from "../comments.ts";
 import {
   type ComponentReference,

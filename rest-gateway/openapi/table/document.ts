@@ -1,4 +1,4 @@
-import type { Catalog } from "../../../engine/catalog/catalog.ts";
+import type { Catalog } from "../../../catalog/catalog.ts";
 import { BATCH_TYPE } from "../../batch/part-messages.ts";
 import { readComment } from "../comments.ts";
 import { type ComponentReference, componentKey } from "../components.ts";

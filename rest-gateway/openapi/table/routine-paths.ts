@@ -1,6 +1,6 @@
-import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import type { Routine, RoutineArgument, RoutineReturn } from "../../../engine/catalog/routines.ts";
-import { baseTypeOf } from "../../../engine/catalog/types.ts";
+import type { Catalog } from "../../../catalog/catalog.ts";
+import type { Routine, RoutineArgument, RoutineReturn } from "../../../catalog/routines.ts";
+import { baseTypeOf } from "../../../catalog/types.ts";
 import { readComment } from "../comments.ts";
 import { componentKey } from "../components.ts";
 import { attributesSchema, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";

@@ -1,6 +1,6 @@
-import { type Catalog, exposedSchemas } from "../../../engine/catalog/catalog.ts";
+import { type Catalog, exposedSchemas } from "../../../catalog/catalog.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { decodeSchemaName, type GatewayRequest, profileHeader } from "../../http/request.ts";
+import { decodeSchemaName, type GatewayRequest, profileHeader } from "../../../http/request.ts";
 import { type Collection, type Collections, type RowAction, tableAddresses } from "../collections.ts";
 import { invalidIdError, rowNotFound } from "../errors.ts";
 import { type CollectionField, toAddressName } from "../fields.ts";

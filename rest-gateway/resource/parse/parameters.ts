@@ -1,9 +1,9 @@
-import { memoizePerObject } from "../../../engine/cache/memoize.ts";
-import { RecentMap } from "../../../engine/cache/recent-map.ts";
-import type { FieldError } from "../../../engine/errors.ts";
-import type { OrderTerm, RowCondition, SelectItem } from "../../../engine/statement/intent.ts";
+import { memoizePerObject } from "../../../runtime/cache/memoize.ts";
+import { RecentMap } from "../../../runtime/cache/recent-map.ts";
+import type { FieldError } from "../../../runtime/errors.ts";
+import type { OrderTerm, RowCondition, SelectItem } from "../../../planner/intent.ts";
 import type { HttpError } from "../../../http/http-error.ts";
-import { queryWithoutApiKey } from "../../auth/authenticate.ts";
+import { queryWithoutApiKey } from "../../authenticate.ts";
 import type { Collection, Collections } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";

@@ -1,7 +1,7 @@
-import type { CatalogColumn } from "../../../engine/catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../../engine/catalog/types.ts";
-import type { JsonMember } from "../../../engine/json/json-records.ts";
-import { isExactNumber, parseJsonExactly, toAddressText } from "../../../engine/json/json-values.ts";
+import type { CatalogColumn } from "../../../catalog/tables.ts";
+import { baseTypeOf, type DataType } from "../../../catalog/types.ts";
+import type { JsonMember } from "../../../runtime/json/json-records.ts";
+import { isExactNumber, parseJsonExactly, toAddressText } from "../../../runtime/json/json-values.ts";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
 /** The limit of values in one array or composite value, which are checked one by one. */

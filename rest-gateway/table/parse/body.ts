@@ -1,15 +1,15 @@
 import { isUtf8 } from "node:buffer";
-import { runToCompletion, type Stepwise } from "../../../engine/concurrency/stepwise.ts";
-import { Uint32List } from "../../../engine/json/json-records.ts";
-import { isJsonObject, parseJsonExactly } from "../../../engine/json/json-values.ts";
-import { OPEN_BRACE, OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } from "../../../engine/json/scan-json.ts";
+import { runToCompletion, type Stepwise } from "../../../runtime/concurrency/stepwise.ts";
+import { Uint32List } from "../../../runtime/json/json-records.ts";
+import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
+import { OPEN_BRACE, OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } from "../../../runtime/json/scan-json.ts";
 import type {
   CallArgument,
   JsonValueSpans,
   NestedRows,
   ResponseFormat,
   RowPayload,
-} from "../../../engine/statement/intent.ts";
+} from "../../../planner/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
 import { csvToJson } from "./csv.ts";
 import { parseContentType } from "./headers.ts";

@@ -1,4 +1,4 @@
-import type { FieldReference, JsonPathStep } from "../../../engine/statement/intent.ts";
+import type { FieldReference, JsonPathStep } from "../../../planner/intent.ts";
 import { END, Scanner } from "./scanner.ts";
 
 const LETTERS = /\p{L}+/uy;

@@ -1,7 +1,7 @@
-import { memoizePerObject } from "../../../engine/cache/memoize.ts";
-import type { ExplainOption, ResponseFormat } from "../../../engine/statement/intent.ts";
+import { memoizePerObject } from "../../../runtime/cache/memoize.ts";
+import type { ExplainOption, ResponseFormat } from "../../../planner/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { readMediaRanges } from "../../http/request.ts";
+import { readMediaRanges } from "../../../http/request.ts";
 
 const EXPLAIN_OPTIONS: readonly ExplainOption[] = ["analyze", "verbose", "settings", "buffers", "wal"];
 

@@ -1,11 +1,11 @@
-import { memoizeRecent } from "../../../engine/cache/memoize.ts";
+import { memoizeRecent } from "../../../runtime/cache/memoize.ts";
 import type {
   CursorPage,
   OrderTerm,
   RowCondition,
   SelectItem,
   WithEmbedPath,
-} from "../../../engine/statement/intent.ts";
+} from "../../../planner/intent.ts";
 import { parseColumns, parseLogicPath, parsePath } from "./field.ts";
 import { parseFilter, parseLogic } from "./filter.ts";
 import type { UrlParameter } from "./query-string.ts";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { memoizeRecent } from "../../../engine/cache/memoize.ts";
+import { memoizeRecent } from "../../../runtime/cache/memoize.ts";
 import type {
   CallArgument,
   Intent,
@@ -7,10 +7,10 @@ import type {
   RowPayload,
   RowRange,
   WithEmbedPath,
-} from "../../../engine/statement/intent.ts";
-import { cursorNotPossible } from "../../../engine/statement/plan/keyset-page.ts";
+} from "../../../planner/intent.ts";
+import { cursorNotPossible } from "../../../planner/plan/keyset-page.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { decodeSchemaName, profileHeader } from "../../http/request.ts";
+import { decodeSchemaName, profileHeader } from "../../../http/request.ts";
 import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRows } from "./body.ts";
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
 import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { CursorPage, CursorPosition, RowRange, WithEmbedPath } from "../../../engine/statement/intent.ts";
+import type { CursorPage, CursorPosition, RowRange, WithEmbedPath } from "../../../planner/intent.ts";
 import { HttpError } from "../../../http/http-error.ts";
 
 /** The values of limit and offset; the last of each counts. */

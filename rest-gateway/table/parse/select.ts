@@ -5,7 +5,7 @@ import {
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
-} from "../../../engine/statement/intent.ts";
+} from "../../../planner/intent.ts";
 import { readField, readIdentifier, readName, takeField, takeName } from "./field.ts";
 import { Scanner } from "./scanner.ts";
 

@@ -1,18 +1,18 @@
-import type { ResponseFormat } from "../../../engine/statement/intent.ts";
-import { cursorNotPossible, orderNotTotal } from "../../../engine/statement/plan/keyset-page.ts";
+import type { ResponseFormat } from "../../../planner/intent.ts";
+import { cursorNotPossible, orderNotTotal } from "../../../planner/plan/keyset-page.ts";
 import {
   type CallPlan,
   notOneRow,
   type Plan,
   type ReadPlan,
   type WritePlan,
-} from "../../../engine/statement/plan/plan.ts";
-import type { LegacyTarget } from "../../../engine/statement/plan/select-tree.ts";
-import type { ResponseRow } from "../../../engine/statement/query/build-query.ts";
-import type { RunResult } from "../../../engine/statement/run.ts";
+} from "../../../planner/plan/plan.ts";
+import type { LegacyTarget } from "../../../planner/plan/select-tree.ts";
+import type { ResponseRow } from "../../../planner/query/build-query.ts";
+import type { RunResult } from "../../../planner/run.ts";
 import { HttpError } from "../../../http/http-error.ts";
-import { TABLE_PREFIX } from "../../http/request.ts";
-import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
+import { TABLE_PREFIX } from "../../../http/request.ts";
+import type { GatewayResponse, ResponseBody } from "../../../http/response.ts";
 import type { Preferences } from "../parse/headers.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";

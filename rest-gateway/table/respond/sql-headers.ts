@@ -1,5 +1,5 @@
 import { HttpError } from "../../../http/http-error.ts";
-import { securityHeaders } from "../../http/response-headers.ts";
+import { securityHeaders } from "../../../http/response-headers.ts";
 
 /** The headers that the service itself may set. */
 const RESPONSE_HEADERS = [

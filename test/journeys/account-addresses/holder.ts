@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { generate } from "otplib";
-import { inOwnerTransaction } from "../../../engine/database/owner-pool.ts";
-import { from, lender } from "../../engine/accounts/open-accounts.ts";
+import { inOwnerTransaction } from "../../../postgres/database/owner-pool.ts";
+import { from, lender } from "../../accounts/open-accounts.ts";
 import { newAddress } from "../../new-address.ts";
-import { ANON_KEY } from "../../rest-gateway/auth-v1/auth-client.ts";
+import { ANON_KEY } from "../../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { SoftwareAuthenticator } from "../../software-authenticator.ts";
 import { PUBLIC_URL, type Site } from "./site.ts";
 import type { AddressKind, State } from "./ways.ts";

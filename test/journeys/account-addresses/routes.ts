@@ -1,10 +1,10 @@
-import { readConfig } from "../../../engine/config/config.ts";
-import { administratorRoutes } from "../../../rest-gateway/admin/admin-routes.ts";
-import { sessionRoutes } from "../../../rest-gateway/admin/session-routes.ts";
-import { authRoutes } from "../../../rest-gateway/auth/auth-routes.ts";
-import { commonRoutes, signInRoutes, signOutRoutes } from "../../../rest-gateway/auth/provider-routes.ts";
-import { authV1Routes } from "../../../rest-gateway/auth-v1/auth-v1-routes.ts";
-import type { GatewayRoutes } from "../../../rest-gateway/http/router.ts";
+import { readConfig } from "../../../config/config.ts";
+import { administratorRoutes } from "../../../operations/admin/admin-routes.ts";
+import { sessionRoutes } from "../../../operations/admin/session-routes.ts";
+import { authRoutes } from "../../../rest-gateway/sign-in/auth-routes.ts";
+import { commonRoutes, signInRoutes, signOutRoutes } from "../../../rest-gateway/sign-in/provider-routes.ts";
+import { authV1Routes } from "../../../rest-gateway/sign-in/auth-v1/auth-v1-routes.ts";
+import type { GatewayRoutes } from "../../../http/router.ts";
 import { OPENAPI_PATH } from "../../../rest-gateway/openapi/resource/document.ts";
 import { SECRET } from "../../secret.ts";
 import { ask, post } from "./holder.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { csrfTokenOf } from "../../../http/csrf-protection.ts";
-import { openBrowser } from "../../rest-gateway/auth/browser.ts";
+import { openBrowser } from "../../rest-gateway/sign-in/browser.ts";
 import { accountOf, ask, type Credentials, PASSWORDS } from "./holder.ts";
 import { PUBLIC_URL, type Site } from "./site.ts";
 import type { AddressKind, Way } from "./ways.ts";

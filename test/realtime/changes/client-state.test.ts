@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseLsn } from "../../../engine/database/lsn.ts";
+import { parseLsn } from "../../../postgres/database/lsn.ts";
 import { parseResumeToken } from "../../../realtime/changes/subscriber.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { RawClient } from "../raw-client.ts";

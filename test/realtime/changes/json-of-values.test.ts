@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
-import type { DataType } from "../../../engine/catalog/types.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
+import type { DataType } from "../../../catalog/types.ts";
 import { toJsonText } from "../../../realtime/changes/change-payload.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { DataType } from "../../../engine/catalog/types.ts";
+import type { DataType } from "../../../catalog/types.ts";
 import { numberComparator } from "../../../realtime/changes/row-filter.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 

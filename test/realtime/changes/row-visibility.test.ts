@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { makeVisibilityCheck } from "../../../realtime/changes/row-visibility.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";

@@ -1,10 +1,10 @@
 import { Duplex } from "node:stream";
 import type pg from "pg";
-import { keepCatalog } from "../../../engine/catalog/catalog-keeper.ts";
-import { Supervisor } from "../../../engine/concurrency/supervisor.ts";
-import type { Lsn } from "../../../engine/database/lsn.ts";
-import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../engine/replication/changes.ts";
-import type { HistoryPosition } from "../../../engine/replication/stream-history.ts";
+import { keepCatalog } from "../../../catalog/catalog-keeper.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
+import type { Lsn } from "../../../postgres/database/lsn.ts";
+import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../live/changes.ts";
+import type { HistoryPosition } from "../../../live/stream-history.ts";
 import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
 import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../realtime/changes/policy-dependencies.ts";
 import { makePublication } from "../../../realtime/changes/publication.ts";

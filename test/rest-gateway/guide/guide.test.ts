@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { expectAccessible } from "../../page-layouts.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import { startGateway } from "../../program.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";

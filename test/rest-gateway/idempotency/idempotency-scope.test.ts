@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Caller } from "../../../engine/identity/caller.ts";
-import { parseClaims, serializeClaims } from "../../../engine/identity/claims.ts";
+import type { Caller } from "../../../accounts/identity/caller.ts";
+import { parseClaims, serializeClaims } from "../../../accounts/identity/claims.ts";
 import { idempotencyScopeOf } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 
 const of = (claims: Caller["claims"], role = "authenticated") =>

@@ -3,7 +3,7 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
-import { type Gateways, openGateways, type Sent } from "../auth/gateways.ts";
+import { type Gateways, openGateways, type Sent } from "../sign-in/gateways.ts";
 
 const FUNCTIONS = `
   create table public.orders (id bigint generated always as identity primary key, item text not null);

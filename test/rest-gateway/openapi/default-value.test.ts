@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { DataType } from "../../../engine/catalog/types.ts";
+import type { DataType } from "../../../catalog/types.ts";
 import { defaultValue } from "../../../rest-gateway/openapi/json-schema.ts";
 
 const named = { oid: 1, schema: "pg_catalog", comment: null };

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../engine/json/json-values.ts";
+import { isJsonObject } from "../../../runtime/json/json-values.ts";
 
 export type Difference = { readonly at: string; readonly theirs: unknown; readonly ours: unknown };
 

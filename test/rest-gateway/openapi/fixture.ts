@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import pg from "pg";
-import type { Catalog } from "../../../engine/catalog/catalog.ts";
-import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
+import type { Catalog } from "../../../catalog/catalog.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import type { TableDocumentOptions } from "../../../rest-gateway/openapi/visible-schema.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 

@@ -1,6 +1,6 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isJsonObject } from "../../../engine/json/json-values.ts";
+import { isJsonObject } from "../../../runtime/json/json-values.ts";
 import { makeSwaggerDocument } from "../../../rest-gateway/openapi/swagger/document.ts";
 import { writeDocument } from "../../../rest-gateway/openapi/written-document.ts";
 import { urlOf } from "../../database.ts";

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";

@@ -1,8 +1,8 @@
 import { createClient } from "@supabase/supabase-js";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../engine/pg-client/with-client.ts";
-import type { Service } from "../../../service.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import type { Service } from "../../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";

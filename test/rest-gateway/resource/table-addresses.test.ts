@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../../engine/catalog/load-catalog.ts";
-import { quotedName } from "../../../engine/pg-client/quoted-name.ts";
-import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
+import { quotedName } from "../../../postgres/client/quoted-name.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
 import { tableAddresses } from "../../../rest-gateway/resource/collections.ts";
 import { parseAddress } from "../../../rest-gateway/resource/parse/address.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";

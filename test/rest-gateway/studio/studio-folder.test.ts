@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { serve } from "../../serve.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { makeAuthenticator } from "../../../engine/identity/authenticator.ts";
-import type { Caller } from "../../../engine/identity/caller.ts";
-import { makeTokenKeys } from "../../../engine/identity/token-keys.ts";
-import { signToken } from "../../../engine/identity/tokens.ts";
+import { makeAuthenticator } from "../../../accounts/identity/authenticator.ts";
+import type { Caller } from "../../../accounts/identity/caller.ts";
+import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
+import { signToken } from "../../../accounts/identity/tokens.ts";
 import { authenticateTableCaller } from "../../../rest-gateway/table/authenticate.ts";
 import { SECRET } from "../../secret.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { type Client, openClient } from "./client.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { ContextError } from "../../../engine/database/database-errors.ts";
+import { ContextError } from "../../../postgres/database/database-errors.ts";
 import { errorHeaders } from "../../../http/http-error.ts";
 import { toTableError } from "../../../rest-gateway/table/explain-error.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bindRequest, makeRequestPlanner } from "../../../engine/statement/prepare.ts";
+import { bindRequest, makeRequestPlanner } from "../../../planner/prepare.ts";
 import { NO_BODY } from "../../../rest-gateway/table/parse/body.ts";
 import { canonicalQueryString } from "../../../rest-gateway/table/parse/query-string.ts";
 import { parseTableRequest, type RawTableRequest } from "../../../rest-gateway/table/parse/request.ts";
@@ -8,7 +8,7 @@ import {
   RequestShapeCache,
   requestShape,
 } from "../../../rest-gateway/table/request-shape-cache.ts";
-import { catalog } from "../../engine/statement/planner.ts";
+import { catalog } from "../../planner/planner.ts";
 
 const deployment = {
   schemas: ["api", "other"],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../engine/pg-client/with-client.ts";
-import type { Service } from "../../../service.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { type Client, openClient } from "./client.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 

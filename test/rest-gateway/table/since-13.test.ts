@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service.ts";
+import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";

@@ -1,7 +1,7 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../engine/pg-client/with-client.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { type Program, startGateway, stopped } from "../../program.ts";
 import { SECRET } from "../../secret.ts";

@@ -2,7 +2,7 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
-import { type Gateways, newPerson, openGateways, type Person, type Sent } from "../auth/gateways.ts";
+import { type Gateways, newPerson, openGateways, type Person, type Sent } from "../sign-in/gateways.ts";
 
 const FUNCTIONS = `
   create table public.ends (note text not null, place bigint generated always as identity);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Gateways, newPerson, openGateways, PASSWORD, type Person } from "../auth/gateways.ts";
+import { type Gateways, newPerson, openGateways, PASSWORD, type Person } from "../sign-in/gateways.ts";
 
 /** What a DBA might write; `public.enqueue` is that of the documentation. */
 const FUNCTIONS = `

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../engine/pg-client/with-client.ts";
-import type { Service } from "../../../service.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import type { Service } from "../../../service/service.ts";
 import { formatQuery } from "../../../studio/api/rest-query.ts";
 import {
   type FilterKind,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../engine/pg-client/with-client.ts";
-import type { Service } from "../../../service.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import type { Service } from "../../../service/service.ts";
 import { rowsPath, type TableRow } from "../../../studio/api/rest-query.ts";
 import { completeOrder, formatOrder, type SortTerm } from "../../../studio/tables/keyset.ts";
 import { type RowRequest, RowWindows } from "../../../studio/tables/row-windows.ts";

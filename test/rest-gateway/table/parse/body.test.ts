@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
+import { runToCompletion } from "../../../../runtime/concurrency/stepwise.ts";
 import { outlineJson } from "../../../../rest-gateway/table/parse/body.ts";
 import { propertyRuns } from "../../../property-runs.ts";
 

@@ -1,4 +1,4 @@
-import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
+import { runToCompletion } from "../../../../runtime/concurrency/stepwise.ts";
 import { type ParsedBody, parseBody } from "../../../../rest-gateway/table/parse/body.ts";
 import { parseContentType } from "../../../../rest-gateway/table/parse/headers.ts";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { runToCompletion } from "../../../../engine/concurrency/stepwise.ts";
+import { runToCompletion } from "../../../../runtime/concurrency/stepwise.ts";
 import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
-import { stepsOf } from "../../../engine/steps.ts";
+import { stepsOf } from "../../../runtime/steps.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
 const read = (text: string) => runToCompletion(csvToJson(text));

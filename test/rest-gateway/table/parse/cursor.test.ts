@@ -2,7 +2,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { formatCursor, isCursor, parseCursor } from "../../../../rest-gateway/table/parse/row-range.ts";
-import type { Service } from "../../../../service.ts";
+import type { Service } from "../../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 import { propertyRuns } from "../../../property-runs.ts";
 import { serve } from "../../../serve.ts";

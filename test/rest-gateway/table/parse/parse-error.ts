@@ -1,4 +1,4 @@
-import { ApiError } from "../../../../engine/errors.ts";
+import { ApiError } from "../../../../runtime/errors.ts";
 import { type HttpError, toHttpError } from "../../../../http/http-error.ts";
 
 export type Refusal = Pick<HttpError, "status" | "code" | "message" | "details" | "hint">;

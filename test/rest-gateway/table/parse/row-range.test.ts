@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RowRange } from "../../../../engine/statement/intent.ts";
+import type { RowRange } from "../../../../planner/intent.ts";
 import { parseBound, parseRanges } from "../../../../rest-gateway/table/parse/row-range.ts";
 import { parseErrorOf } from "./parse-error.ts";
 

@@ -1,0 +1,55 @@
+import { ApiError, CREDENTIALS_REQUIRED } from "../runtime/errors.ts";
+
+/** The same message whether or not the user exists. */
+export function wrongCredentials(): ApiError {
+  return new ApiError("unauthenticated", "INVALID_CREDENTIALS", "The user name or the password is wrong.", {
+    challenge: CREDENTIALS_REQUIRED,
+  });
+}
+
+export function codeRequired(): ApiError {
+  return new ApiError("unauthenticated", "MFA_REQUIRED", "Two-factor code required.", {
+    hint: "Send the code of the authenticator app, or an unused backup code, as code.",
+    challenge: CREDENTIALS_REQUIRED,
+  });
+}
+
+export function signInAgain(): ApiError {
+  return new ApiError(
+    "unauthenticated",
+    "AUTH_REQUIRED",
+    "The sign-in has expired, or the account has changed; sign in again.",
+    {
+      challenge: CREDENTIALS_REQUIRED,
+    },
+  );
+}
+
+const WRONG_CODE = "The code is wrong, has been used, or is no longer valid.";
+
+/** During a login: 401, because the client is not authenticated. */
+export function wrongCodeAtLogin(): ApiError {
+  return new ApiError("unauthenticated", "INVALID_CODE", WRONG_CODE, { challenge: CREDENTIALS_REQUIRED });
+}
+
+/** For a user who is signed in: 400. */
+export function wrongCode(): ApiError {
+  return new ApiError("invalid", "INVALID_CODE", WRONG_CODE, { details: [{ field: "code", message: WRONG_CODE }] });
+}
+
+export function accountDisabled(): ApiError {
+  return new ApiError("forbidden", "ACCOUNT_DISABLED", "This account is disabled.", {
+    hint: "Ask an administrator to enable it.",
+  });
+}
+
+export function tooManyAttempts(seconds: number): ApiError {
+  return new ApiError("rateLimited", "TOMNY", "Too many failed attempts; try again later.", {
+    retryAfterSeconds: seconds,
+  });
+}
+
+/** For callers without an account here: an API key without an owner, or a token of another issuer. */
+export function accountRequired(): ApiError {
+  return new ApiError("forbidden", "PERMISSION_DENIED", "This operation requires a user account.");
+}

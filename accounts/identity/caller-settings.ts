@@ -1,0 +1,109 @@
+import { memoize } from "../../runtime/cache/memoize.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogRole } from "../../catalog/roles.ts";
+import type { Config } from "../../config/config.ts";
+import type { StatementContext } from "../../postgres/database/statement.ts";
+import type { Logger } from "../../runtime/log/log.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { Caller } from "./caller.ts";
+
+/**
+ * Settings that a role cannot have: the role and the search path, which depend on the request; the text format of values,
+ * which the service parses; settings that cannot change within a transaction; and settings that would end or break a
+ * connection, because connections are shared.
+ */
+const EXCLUDED_SETTINGS = new Set([
+  ...["role", "session_authorization", "search_path"],
+  ...["client_encoding", "datestyle", "intervalstyle", "bytea_output", "standard_conforming_strings"],
+  ...["extra_float_digits", "lc_monetary"],
+  ...["transaction_isolation", "transaction_read_only", "transaction_deferrable"],
+  ...["transaction_timeout", "exit_on_error", "temp_buffers"],
+]);
+
+/** This default applies to later transactions only, so it is translated to the setting of the current one. */
+const READ_ONLY_DEFAULT = "default_transaction_read_only";
+const TRUE_PATTERN = /^(on|t|tr|tru|true|y|ye|yes|1)$/i;
+
+const NO_SETTINGS: readonly (readonly [name: string, value: string])[] = [];
+
+/** The interface that received the request, the queue of function calls, or the sending of webhooks; policies may check it. */
+export type InterfaceName = (typeof INTERFACE_NAMES)[number];
+export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime", "queue", "webhooks"] as const;
+
+export type RequestInfo = {
+  readonly interface: InterfaceName;
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  /** A JSON object with lower-case names, like PostgREST's. */
+  readonly headers: string;
+  readonly cookies: string;
+};
+
+/** For statements that no single request causes. */
+export const NO_REQUEST = { requestId: "", method: "", path: "", headers: "{}", cookies: "{}" } as const;
+
+/** The role and the settings of a request. Each request sets all of them, so that none keeps a value of the previous one. */
+export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "usersAccess" | "appSettings">) {
+  const deploymentSettings = [["app.users_access", usersAccess] as const, ...appSettings];
+  return (caller: Pick<Caller, "role" | "claimsText">, requestInfo: RequestInfo): StatementContext => ({
+    role: caller.role,
+    settings: [
+      ["request.jwt.claims", caller.claimsText],
+      ["request.interface", requestInfo.interface],
+      ["request.id", requestInfo.requestId],
+      ["request.method", requestInfo.method],
+      ["request.path", requestInfo.path],
+      ["request.headers", requestInfo.headers],
+      ["request.cookies", requestInfo.cookies],
+      ...deploymentSettings,
+    ],
+  });
+}
+
+type NamedSetting = StatementContext["settings"][number];
+
+/** The requested schema, then those of PGRST_DB_EXTRA_SEARCH_PATH. */
+export function makeSearchPathSetting(extraSearchPath: readonly string[]): (schema: string) => NamedSetting {
+  return memoize((schema: string): NamedSetting => {
+    return ["search_path", [schema, ...extraSearchPath].map((name) => quotedName(name)).join(", ")];
+  });
+}
+
+/**
+ * The settings of `alter role … set`. Postgres applies them at login only, and requests switch to the role without one.
+ * Settings that only a superuser may change are left out, because they would fail the request.
+ */
+export function roleSettings(role: CatalogRole | undefined): readonly (readonly [name: string, value: string])[] {
+  if (!role || role.settings.size === 0) return NO_SETTINGS;
+  return [...role.settings]
+    .filter(
+      ([name]) =>
+        role.userSettable.has(name) && !EXCLUDED_SETTINGS.has(name.toLowerCase()) && !name.startsWith("pgrst."),
+    )
+    .map(([name, value]) =>
+      name === READ_ONLY_DEFAULT && TRUE_PATTERN.test(value) ? ["transaction_read_only", "on"] : [name, value],
+    );
+}
+
+type AnonymousRoleState = Pick<Config, "anonRole"> & {
+  readonly loginRole: string;
+  readonly catalog: Pick<Catalog, "roles">;
+};
+
+/** Logs once that anonymous callers are refused because their role is missing, and again if it disappears later. */
+export function makeMissingRoleWarning(log: Pick<Logger, "warn">): (state: AnonymousRoleState) => void {
+  let missing: string | null = null;
+  return ({ anonRole, loginRole, catalog }) => {
+    const isMissing = !catalog.roles.has(anonRole);
+    if (isMissing && missing !== anonRole) {
+      const [role, login] = [quotedName(anonRole), quotedName(loginRole)];
+      log.warn(
+        { role: anonRole },
+        `callers without credentials are refused: requests cannot become ${role} (PGRST_DB_ANON_ROLE). ` +
+          `To serve them: create role ${role}; grant ${role} to ${login};`,
+      );
+    }
+    missing = isMissing ? anonRole : null;
+  };
+}

@@ -1,0 +1,177 @@
+import { cacheLookups, type LookUpKeys } from "../runtime/concurrency/batched-lookup.ts";
+import { type AsOwner, makeOwnerFunction } from "../postgres/database/owner-pool.ts";
+import type { ValidateClaims } from "./identity/authenticator.ts";
+import { type Claims, readTimeClaim } from "./identity/claims.ts";
+import { CredentialError } from "./identity/credential-error.ts";
+import { isExactNumber, isJsonObject, toAddressText } from "../runtime/json/json-values.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import { accountRequired } from "./auth-errors.ts";
+import { isUuid } from "./random-secrets.ts";
+
+type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
+/** The claim with the digest of the caller's session id. */
+export const SESSION_CLAIM = "session_digest";
+
+type AccountState = { user_id: string; state: "active" | "disabled" | "deleted"; tokens_valid_from: string | null };
+
+/** How long a token can still be used after its account was disabled. */
+const CACHE_MS = 4_000;
+const MAX_CACHED = 10_000;
+
+/**
+ * Checks the account of a token, API key or session: it is invalid if the account was disabled or deleted, and a token also
+ * if the password or role has changed since it was issued. A subject without an account here is accepted, because another
+ * issuer may share the keys.
+ */
+export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): ValidateClaims {
+  const queryAsOwner = makeOwnerFunction<AccountState>({
+    asOwner,
+    text: "select * from auth.account_states($1)",
+    log,
+    warning: "disabled users are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  const queryStates: LookUpKeys<AccountState> = async (userIds) => {
+    const rows = await queryAsOwner([userIds]);
+    return new Map(rows.map((row) => [row.user_id, row]));
+  };
+  const stateOf = cacheLookups(queryStates, { rememberedMs: CACHE_MS, max: MAX_CACHED });
+  const isLiveSession = cacheLookups(makeLiveSessionQuery({ asOwner, log }), {
+    rememberedMs: CACHE_MS,
+    max: MAX_CACHED,
+  });
+
+  /** By the id of the session and the moment before which tokens of the account ended. */
+  const isKept = cacheLookups(makeKeptSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
+  const hasEnded = cacheLookups(makeEndedSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
+
+  const validateAccount: ValidateClaims = (claims) => {
+    const userId = readUserId(claims);
+    if (userId === null) return null;
+    const state = stateOf(userId);
+    return state instanceof Promise ? state.then((account) => judge(claims, account)) : judge(claims, state);
+  };
+
+  /** A sign-in that ends all others keeps its own access token. */
+  const judge = (claims: Claims, state: AccountState | null): ReturnType<ValidateClaims> => {
+    const rejection = rejectionOf(claims, state);
+    const { session_id: sessionId } = claims;
+    if (rejection?.reason !== "accountChanged" || !isSessionId(sessionId)) return rejection;
+    const kept = isKept(`${sessionId} ${state!.tokens_valid_from}`);
+    if (kept instanceof Promise) return kept.then((found) => (found ? null : rejection));
+    return kept ? null : rejection;
+  };
+
+  const validateSession = async (claims: Claims, digest: string): Promise<CredentialError | null> => {
+    const rejection = await validateAccount(claims);
+    if (rejection || (await isLiveSession(digest))) return rejection;
+    return sessionEnded();
+  };
+
+  const validateTokenSession = (claims: Claims, sessionId: string): ReturnType<ValidateClaims> => {
+    const rejection = validateAccount(claims);
+    const ended = hasEnded(sessionId);
+    if (!(rejection instanceof Promise) && !(ended instanceof Promise)) return rejectSession(rejection, ended);
+    return Promise.all([rejection, ended]).then(([awaited, isEnded]) => rejectSession(awaited, isEnded));
+  };
+
+  const validateCaller: ValidateClaims = (claims) => {
+    const { [SESSION_CLAIM]: digest, session_id: sessionId } = claims;
+    if (typeof digest === "string") return validateSession(claims, digest);
+    return isSessionId(sessionId) ? validateTokenSession(claims, sessionId) : validateAccount(claims);
+  };
+
+  const validateBoth = async (claims: Claims, actor: Claims): Promise<CredentialError | null> =>
+    (await validateCaller(claims)) ?? validateCaller(actor);
+
+  // Whoever acts as the caller (RFC 8693) may do so while the own token could be used.
+  return (claims) => (isJsonObject(claims.act) ? validateBoth(claims, claims.act) : validateCaller(claims));
+}
+
+function isSessionId(claim: unknown): claim is string {
+  return typeof claim === "string" && isUuid(claim);
+}
+
+/** A token that a refresh cannot replace belongs to a session that has ended. */
+function rejectSession(rejection: CredentialError | null, isEnded: true | null): CredentialError | null {
+  return isEnded && (rejection === null || rejection.reason === "accountChanged") ? sessionEnded() : rejection;
+}
+
+function sessionEnded(): CredentialError {
+  return new CredentialError("sessionEnded", "The session has ended; sign in again.", "The session has ended");
+}
+
+/** Sign-ins by tokens; those that another issuer names are unknown, and have not ended. */
+function makeEndedSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
+  const queryAsOwner = makeOwnerFunction<{ id: string }>({
+    asOwner,
+    text: "select id from auth.ended_token_sessions($1) as id",
+    log,
+    warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (sessionIds) => {
+    const rows = await queryAsOwner([sessionIds]);
+    return new Map(rows.map(({ id }) => [id, true]));
+  };
+}
+
+function makeKeptSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
+  const queryAsOwner = makeOwnerFunction<{ id: string; kept_at: string }>({
+    asOwner,
+    text: "select * from auth.kept_token_sessions($1)",
+    log,
+    warning: "sessions that were kept are not recognized: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (keys) => {
+    const rows = await queryAsOwner([keys.map((key) => key.split(" ", 1)[0]!)]);
+    return new Map(rows.map(({ id, kept_at }) => [`${id} ${kept_at}`, true]));
+  };
+}
+
+function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
+  const queryAsOwner = makeOwnerFunction<{ digest: string }>({
+    asOwner,
+    text: "select pg_catalog.encode(id_hash, 'hex') as digest from auth.live_sessions($1) as id_hash",
+    log,
+    warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (digests) => {
+    const rows = await queryAsOwner([digests.map((digest) => Buffer.from(digest, "hex"))]);
+    return new Map(rows.map(({ digest }) => [digest, true]));
+  };
+}
+
+function rejectionOf(claims: Claims, state: AccountState | null): CredentialError | null {
+  if (!state) return null;
+  if (state.state === "disabled") {
+    return new CredentialError("accountDisabled", "This account is disabled.", "The account is disabled");
+  }
+  if (state.state === "deleted") {
+    return new CredentialError("accountDeleted", "This account was deleted.", "The account was deleted");
+  }
+  const issuedAt = readTimeClaim(claims, "iat");
+  if (issuedAt !== null && issuedAt < Number(state.tokens_valid_from)) {
+    return new CredentialError(
+      "accountChanged",
+      "The account has changed; refresh the token or sign in again.",
+      "JWT expired",
+    );
+  }
+  return null;
+}
+
+/** The id of the account, as `auth.uid()` finds it: null if neither the subject nor the claim `user_id` is one. */
+export function readUserId({ sub, user_id: userId }: Claims): string | null {
+  return toUserId(sub) ?? toUserId(userId);
+}
+
+function toUserId(claim: unknown): string | null {
+  const text = ["string", "number"].includes(typeof claim) || isExactNumber(claim) ? toAddressText(claim) : "";
+  return /^[1-9]\d{0,17}$/.test(text) ? text : null;
+}
+
+/** Throws if the caller is not a user. */
+export function userIdOf(claims: Claims): string {
+  const id = readUserId(claims);
+  if (id === null) throw accountRequired();
+  return id;
+}

@@ -1,0 +1,84 @@
+import type pg from "pg";
+import { quotedName } from "../postgres/client/quoted-name.ts";
+import type { ArchiveTable } from "./archive-format.ts";
+
+/** In the first format, without the schemas that graphile-migrate and graphile-worker create themselves. */
+const OWN_SCHEMAS = "nspname not in ('graphile_migrate', 'graphile_worker')";
+const IS_MEMBER =
+  "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')";
+const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
+
+/** Extensions list those of their tables that have rows of users. */
+const EXTENSION_ROWS = `
+  select setting.condition
+    from pg_extension, unnest(extconfig, extcondition) as setting (relation, condition) where setting.relation = c.oid`;
+
+const TABLES = `
+  select nspname as schema, relname as name, array(
+      select attname::text from pg_attribute
+       where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as columns, array(
+      select attname::text from pg_attribute
+       where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated <> '' order by attnum) as generated,
+      coalesce((${EXTENSION_ROWS}), '') as condition, ${IS_MEMBER} as "isOfExtension", array(
+      select format('"%s"."%s"', replace(other_schema.nspname, '"', '""'), replace(other.relname, '"', '""'))
+        from pg_constraint join pg_class other on other.oid = confrelid join pg_namespace other_schema on other_schema.oid = other.relnamespace
+       where conrelid = c.oid and contype = 'f' order by 1) as references
+    from pg_class c join pg_namespace n on n.oid = relnamespace
+   where relkind = 'r'`;
+const ORDER = 'order by nspname collate "C", relname collate "C"';
+
+export type ContentTable = ArchiveTable & {
+  /** Generated columns. */
+  readonly generated: readonly string[];
+  /** Limits the rows that an extension's table has of users. */
+  readonly condition: string;
+  readonly isOfExtension: boolean;
+  /** The tables that its foreign keys refer to. */
+  readonly references: readonly string[];
+};
+
+/** All tables with rows; views and partitioned parents have none. Extensions create theirs with foreign keys, so these come in their order. */
+export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
+  const tables = await queryTables(client, `${TABLES} and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`);
+  const [members, others] = [tables.filter(isOfExtension), tables.filter((table) => !isOfExtension(table))];
+  const ordered = new Set<ContentTable>();
+  const visit = (table: ContentTable, path: readonly ContentTable[]) => {
+    if (path.includes(table)) return;
+    const referenced = members.filter((other) => table.references.includes(other.table));
+    for (const other of referenced) visit(other, [...path, table]);
+    ordered.add(table);
+  };
+  for (const table of members) visit(table, []);
+  return [...ordered, ...others];
+}
+
+const isOfExtension = (table: ContentTable) => table.isOfExtension;
+
+/** The tables of the first format. */
+export function contentTables(client: pg.ClientBase): Promise<ContentTable[]> {
+  return queryTables(client, `${TABLES} and ${IS_ARCHIVED} and ${OWN_SCHEMAS} ${ORDER}`);
+}
+
+async function queryTables(client: pg.ClientBase, query: string): Promise<ContentTable[]> {
+  const { rows } = await client.query<Omit<ContentTable, "table"> & { schema: string; name: string }>(query);
+  return rows.map(({ schema, name, ...table }) => ({ table: quotedName(schema, name), ...table }));
+}
+
+/** Names of sequences (S) or materialized views (m). */
+export async function relationsOfKind(client: pg.ClientBase, kind: "S" | "m", onlyContent: boolean): Promise<string[]> {
+  const { rows } = await client.query<{ schema: string; name: string }>(
+    `select nspname as schema, relname as name from pg_class c join pg_namespace n on n.oid = relnamespace
+      where relkind = $1 and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) and (${OWN_SCHEMAS} or not $2) ${ORDER}`,
+    [kind, onlyContent],
+  );
+  return rows.map(({ schema, name }) => quotedName(schema, name));
+}
+
+/** Makes the text format of values independent of the database's settings. */
+export async function setPortableFormats(client: pg.ClientBase): Promise<void> {
+  await client.query(`
+    set datestyle = 'ISO'; set intervalstyle = 'postgres'; set timezone = 'UTC'; set extra_float_digits = 1;
+    set bytea_output = 'hex'; set search_path = ''; set statement_timeout = 0; set row_security = off;
+    set idle_in_transaction_session_timeout = 0; set synchronize_seqscans = off; set check_function_bodies = off;
+    set default_table_access_method = heap; set default_tablespace = ''; set xmloption = content`);
+}

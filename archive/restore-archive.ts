@@ -1,0 +1,318 @@
+import pg from "pg";
+import {
+  committedMigrations,
+  type MigrateSettings,
+  type MigrationHistory,
+  releaseHistories,
+} from "../migrate/committed-migrations.ts";
+import { runMigrations, withMigrationLock } from "../migrate/migrate.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+import {
+  type ArchivedMembership,
+  type ArchivedRole,
+  type ArchivedStatement,
+  type ArchiveHeader,
+  type ArchiveLine,
+  type ArchiveSummary,
+  type ArchiveTable,
+  inspectArchive,
+  ROWS_FORMAT_VERSION,
+  readArchive,
+} from "./archive-format.ts";
+import { allTables, type ContentTable, setPortableFormats } from "./content-tables.ts";
+import { RowInserter, restoreRows, setSequence } from "./restore-rows.ts";
+import { archiveLines } from "./write-archive.ts";
+
+/** Insufficient privilege. */
+const NOT_PERMITTED = "42501";
+/** Undefined object: a statement about an object that could not be created. */
+const UNDEFINED_OBJECT = "42704";
+/** Of the server's table of locks. */
+const OUT_OF_MEMORY = "53200";
+/** Only superusers may create some of these, and the service works without them. */
+const OPTIONAL_OBJECT = /^(event trigger|publication) /;
+
+export type RestoreResult = ArchiveSummary & {
+  /** What the role was not permitted to create. */
+  readonly warnings: readonly string[];
+};
+
+/**
+ * Restores a backup into an empty database, in one transaction, then runs the migrations of this release that are later. Checks
+ * as much as possible before it changes anything.
+ */
+export async function restoreArchive(file: string, input: MigrateSettings): Promise<RestoreResult> {
+  const settings = { ...input, histories: input.histories ?? releaseHistories() };
+  const result = await restoreAsArchived(file, settings);
+  // A database that was never migrated is served as it is.
+  if (result.header.migrations.length > 0) await runMigrations({ name: "migrate" }, settings);
+  return result;
+}
+
+/** The same without later migrations. */
+async function restoreAsArchived(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
+  const archive = await inspectArchive(file);
+  await withClient(settings.url, refuseUnlessEmpty);
+  if (archive.header.contentService === ROWS_FORMAT_VERSION) {
+    await restoreRows(file, archive, settings);
+    return { ...archive, warnings: [] };
+  }
+  await requireKnownMigrations(archive.header, settings.histories);
+  const warnings = await withMigrationLock(settings.url, () =>
+    withClient(settings.url, (client) => restoreDatabase(client, file)),
+  );
+  return { ...archive, warnings };
+}
+
+async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
+  const tables: ContentTable[] = [];
+  // An extension's tables are there when it was installed before; only those with rows of users are not empty.
+  for (const table of await allTables(client))
+    if (!table.isOfExtension || (await hasRows(client, table))) tables.push(table);
+  if (tables.length === 0) return;
+  throw new Error(
+    `The database is not empty: it has ${tables.length} tables, for example ${tables[0]!.table}. Nothing was changed. ` +
+      "Restore into a new DATA_DIR or a new database.",
+  );
+}
+
+async function hasRows(client: pg.ClientBase, { table, condition }: ContentTable): Promise<boolean> {
+  const { rowCount } = await client.query(`select from only ${table} ${condition} limit 1`);
+  return rowCount !== 0;
+}
+
+/** A database of a later release cannot be served by this one. The project's own migrations need not be here. */
+async function requireKnownMigrations(
+  { migrations }: ArchiveHeader,
+  histories: readonly MigrationHistory[],
+): Promise<void> {
+  const committed = (await Promise.all(histories.map(committedMigrations))).flat();
+  const released = new Set(committed.map(({ history, hash }) => `${history} ${hash}`));
+  const unknown = migrations.filter(
+    ({ history, hash }) =>
+      history !== "project" && histories.some(({ name }) => name === history) && !released.has(`${history} ${hash}`),
+  );
+  if (unknown.length === 0) return;
+  const list = unknown.map(({ history, name }) => `${history}/${name}`).join(", ");
+  throw new Error(
+    `The backup has migrations that this release does not have: ${list}. Restore it with the release that made it. Nothing was changed.`,
+  );
+}
+
+async function restoreDatabase(client: pg.ClientBase, file: string): Promise<string[]> {
+  await setPortableFormats(client);
+  await client.query("begin");
+  const restorer = new DatabaseRestorer(client);
+  let rows: RowInserter | null = null;
+  let largeObject: { readonly oid: string; offset: number } | null = null;
+  for await (const line of readArchive(file)) {
+    if (typeof line === "string") {
+      if (largeObject) largeObject.offset += await writeLargeObject(client, largeObject, line);
+      else await rows!.add(line);
+      continue;
+    }
+    await rows?.flush();
+    largeObject = null;
+    if ("role" in line) await restorer.createRole(line);
+    else if ("member" in line) await restorer.grantMembership(line);
+    else if ("statement" in line) await restorer.run(line);
+    else if ("sequence" in line) await setSequence(client, line);
+    else if ("largeObject" in line) largeObject = { oid: line.largeObject, offset: 0 };
+    else if ("table" in line) {
+      rows ??= new RowInserter(client, new Map((await allTables(client)).map((table) => [table.table, table])));
+      await rows.startTable(line);
+    }
+  }
+  await client.query("commit");
+  await client.query("analyze");
+  return restorer.warnings;
+}
+
+async function writeLargeObject(
+  client: pg.ClientBase,
+  { oid, offset }: { readonly oid: string; readonly offset: number },
+  content: string,
+): Promise<number> {
+  await client.query("select pg_catalog.lo_put($1, $2, decode($3, 'base64'))", [oid, offset, content]);
+  return Buffer.byteLength(content, "base64");
+}
+
+/** Runs the statements of a backup in a transaction. */
+class DatabaseRestorer {
+  readonly warnings: string[] = [];
+  readonly #client: pg.ClientBase;
+
+  constructor(client: pg.ClientBase) {
+    this.#client = client;
+  }
+
+  /** Roles belong to the server: one that exists keeps its attributes and settings. */
+  async createRole({ role, attributes, privileges, statements }: ArchivedRole): Promise<void> {
+    const { rowCount } = await this.#client.query("select from pg_roles where rolname = $1", [role]);
+    if (rowCount) return;
+    const name = pg.escapeIdentifier(role);
+    await this.run({ object: `role ${role}`, statement: `create role ${name} ${attributes}` });
+    for (const privilege of privileges) {
+      await this.#tryRun({ object: `${privilege} of role ${role}`, statement: `alter role ${name} ${privilege}` });
+    }
+    for (const statement of statements) await this.#tryRun({ object: `setting of role ${role}`, statement });
+  }
+
+  async grantMembership(membership: ArchivedMembership): Promise<void> {
+    const { of, member, admin, inherit, set } = membership;
+    if (member === null) return this.#becomeMember(membership);
+    const group = pg.escapeIdentifier(of);
+    const { rows } = await this.#client.query<{ hasOptions: boolean; isGranted: boolean }>(
+      `select current_setting('server_version_num')::int >= 160000 as "hasOptions", exists (
+         select from pg_auth_members
+         where roleid = to_regrole($1) and pg_auth_members.member = to_regrole($2) and admin_option >= $3
+       ) as "isGranted"`,
+      [group, pg.escapeIdentifier(member), admin],
+    );
+    const { hasOptions, isGranted } = rows[0]!;
+    if (isGranted) return;
+    const inheritance = inherit === undefined ? "" : `, inherit ${inherit}, set ${set}`;
+    const options = hasOptions ? ` with admin ${admin}${inheritance}` : admin ? " with admin option" : "";
+    await this.run({
+      object: `membership in ${of}`,
+      statement: `grant ${group} to ${pg.escapeIdentifier(member)}${options}`,
+    });
+  }
+
+  /** The role that restores administers the roles that it has created; a superuser needs no membership. */
+  async #becomeMember({ of }: ArchivedMembership): Promise<void> {
+    const { rowCount } = await this.#client.query("select from pg_roles where rolname = session_user and rolsuper");
+    if (rowCount) return;
+    await this.#tryRun({
+      object: `membership in ${of}`,
+      statement: `grant ${pg.escapeIdentifier(of)} to session_user`,
+    });
+  }
+
+  async run(created: ArchivedStatement): Promise<void> {
+    if (OPTIONAL_OBJECT.test(created.object)) await this.#tryRun(created);
+    else await this.#client.query(created.statement).catch((error: Error) => fail(created, error));
+  }
+
+  /** Without the privilege, leaves a warning. */
+  async #tryRun(created: ArchivedStatement): Promise<void> {
+    await this.#client.query("savepoint attempt");
+    try {
+      await this.#client.query(created.statement);
+    } catch (error) {
+      const { code, message } = error as pg.DatabaseError;
+      if (code !== NOT_PERMITTED && code !== UNDEFINED_OBJECT) fail(created, error as Error);
+      await this.#client.query("rollback to savepoint attempt");
+      this.warnings.push(`${created.object} is not restored: ${message}`);
+    }
+    await this.#client.query("release savepoint attempt");
+  }
+}
+
+function fail({ object }: ArchivedStatement, error: Error): never {
+  const isOutOfLocks = (error as pg.DatabaseError).code === OUT_OF_MEMORY;
+  const advice = isOutOfLocks
+    ? " Set max_locks_per_transaction of the server to 2048, for so many tables, and restart it."
+    : "";
+  throw new Error(`${object} cannot be restored: ${error.message}. Nothing was changed.${advice}`, { cause: error });
+}
+
+/**
+ * Restores a backup into the empty database, makes a backup of the result, and compares both line by line. Throws if they differ. Only
+ * rows are compared if the backup is from another major version, which formats definitions differently. A backup in the first format
+ * is only restored.
+ */
+export async function checkArchive(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
+  const result = await restoreAsArchived(file, settings);
+  if (result.header.contentService === ROWS_FORMAT_VERSION) return result;
+  await withClient(settings.url, async (client) => {
+    const restored = archiveLines(client);
+    const { value: header } = await restored.next();
+    const isSameMajor = majorOf(header) === majorOf(result.header);
+    const isCompared = (line: ArchiveLine) => isContent(line) || (isSameMajor && isDefinition(line));
+    await compareLines(filterLines(readArchive(file), isCompared), filterLines(restored, isCompared));
+  });
+  return result;
+}
+
+function majorOf(header: ArchiveLine | undefined): number {
+  return Number.parseInt(typeof header === "object" && "postgres" in header ? header.postgres : "", 10);
+}
+
+function isContent(line: ArchiveLine): boolean {
+  return typeof line === "string" || "table" in line || "sequence" in line || "largeObject" in line || "rows" in line;
+}
+
+/** Roles exist on the server, and privileges on the database itself, independently of a backup. */
+function isDefinition(line: ArchiveLine): boolean {
+  return typeof line === "object" && "statement" in line && line.object !== "privileges of database";
+}
+
+async function* filterLines(
+  lines: AsyncIterable<ArchiveLine>,
+  isWanted: (line: ArchiveLine) => boolean,
+): AsyncGenerator<ArchiveLine> {
+  for await (const line of lines) if (isWanted(line)) yield line;
+}
+
+async function compareLines(
+  archived: AsyncGenerator<ArchiveLine>,
+  restored: AsyncGenerator<ArchiveLine>,
+): Promise<void> {
+  let table: ArchiveTable | null = null;
+  // A table that inherits has the columns that were added to its parent before its own.
+  let hasOtherOrder = false;
+  for (;;) {
+    const [{ value: expected }, { value: found }] = [await archived.next(), await restored.next()];
+    if (expected === undefined && found === undefined) return;
+    if (isTable(expected)) {
+      table = expected;
+      hasOtherOrder = isTable(found) && isReordered(expected, found);
+      if (hasOtherOrder) continue;
+    }
+    if (hasOtherOrder && typeof expected === "string" && typeof found === "string") continue;
+    if (comparable(expected) === comparable(found)) continue;
+    const [one, other] = [JSON.stringify(expected), JSON.stringify(found)];
+    const place =
+      typeof expected === "string" ? `A row of ${table?.table ?? "a large object"}` : "The restored database";
+    throw new Error(
+      `${place} differs from the backup.\nin the backup: ${excerpt(one)}\nrestored:      ${excerpt(other)}`,
+    );
+  }
+}
+
+/**
+ * What Postgres adds when it formats an expression again that it has formatted before: casts, parentheses, and the names of the output
+ * columns of all branches of a `union`.
+ */
+const ADDED = [
+  / AS ("(?:[^"]|"")+"|\w+)/g,
+  /::("[^"]*"|\w+)(\.("[^"]*"|\w+))?( varying| precision| with(out)? time zone)?(\(\d+(,\d+)?\))?(\[\])*/g,
+  /[\s()]/g,
+];
+
+function comparable(line: ArchiveLine | undefined): string | undefined {
+  if (typeof line !== "object" || !("statement" in line)) return JSON.stringify(line);
+  return JSON.stringify({
+    ...line,
+    statement: ADDED.reduce((text, added) => text.replaceAll(added, ""), line.statement),
+  });
+}
+
+function isTable(line: ArchiveLine | undefined): line is ArchiveTable {
+  return typeof line === "object" && "table" in line;
+}
+
+function isReordered(one: ArchiveTable, other: ArchiveTable): boolean {
+  return (
+    one.table === other.table &&
+    String(one.columns) !== String(other.columns) &&
+    String([...one.columns].sort()) === String([...other.columns].sort())
+  );
+}
+
+const EXCERPT_CHARACTERS = 2_000;
+
+function excerpt(line: string | undefined): string {
+  return line === undefined ? "nothing" : line.slice(0, EXCERPT_CHARACTERS);
+}

@@ -1,0 +1,267 @@
+import pg from "pg";
+import type { ArchiveTable } from "../archive-format.ts";
+import { insertRows } from "../restore-rows.ts";
+import type { TableSource, TableSourceLine } from "./table-source.ts";
+import { findTarget, type TargetTable } from "./target-table.ts";
+
+/** Rows to print, as JSON. */
+const EXAMPLES = 5;
+const BATCH_ROWS = 500;
+const BATCH_CHARACTERS = 4_000_000;
+/** Temporary tables: the archived rows, a row in the order of the backup's columns, and which rows are missing or different here. */
+export const ARCHIVED = "pg_temp.restored_rows";
+const LITERAL = "pg_temp.restored_literal";
+export const MISSING = "pg_temp.restored_missing";
+export const DIFFERENT = "pg_temp.restored_different";
+
+export type TableComparison = {
+  readonly target: TargetTable;
+  /** The columns that the backup and the table have. */
+  readonly columns: readonly string[];
+  /** Columns of the backup that the table does not have any more. */
+  readonly gone: readonly string[];
+  /** Columns that the table has got since. */
+  readonly added: readonly string[];
+  readonly archived: number;
+  readonly missing: number;
+  readonly different: number;
+  /** Null with a condition. */
+  readonly onlyHere: number | null;
+  /** Rows of the backup that are missing here, as JSON. */
+  readonly missingExamples: readonly string[];
+  /** The key and the changed columns, each as `[here, in the backup]`, as JSON. */
+  readonly differentExamples: readonly string[];
+};
+
+export type CompareOptions = {
+  /** As in SQL; without a schema it is `public`. */
+  readonly table: string;
+  /** A condition in SQL on the rows of the backup; null: all. */
+  readonly where: string | null;
+};
+
+/** Loads the archived rows into temporary tables of the transaction, and compares them with the present ones. Changes no row. */
+export async function compareTable(
+  client: pg.ClientBase,
+  source: TableSource,
+  { table, where }: CompareOptions,
+): Promise<TableComparison> {
+  const target = await findTarget(client, table);
+  await client.query(`drop table if exists ${[ARCHIVED, LITERAL, MISSING, DIFFERENT].join(", ")}`);
+  const archived = await loadRows(client, source.readTable(target.table), target);
+  if (!archived) {
+    throw new Error(`The backup of ${source.madeAt} has no table ${target.table}. Was it renamed, or created later?`);
+  }
+  const { columns } = archived;
+  const key = usableKey(target, columns);
+  if (where !== null) await deleteOthers(client, where);
+  await client.query(`analyze ${ARCHIVED}`);
+  await findMissing(client, target, key, columns);
+  const different = await findDifferent(client, target, key, columns);
+  const { rows } = await client.query<{ archived: string; missing: string }>(
+    `select (select pg_catalog.count(*) from ${ARCHIVED}) as archived, (select pg_catalog.count(*) from ${MISSING}) as missing`,
+  );
+  return {
+    target: { ...target, key },
+    ...archived,
+    archived: Number(rows[0]!.archived),
+    missing: Number(rows[0]!.missing),
+    different,
+    onlyHere: where === null ? await countOnlyHere(client, target, key, columns) : null,
+    missingExamples: await missingExamples(client),
+    differentExamples: key ? await differentExamples(client, target, key, columns) : [],
+  };
+}
+
+type LoadedColumns = Pick<TableComparison, "columns" | "gone" | "added">;
+
+/** Null if the backup has no such table. */
+async function loadRows(
+  client: pg.ClientBase,
+  lines: AsyncIterable<TableSourceLine>,
+  target: TargetTable,
+): Promise<LoadedColumns | null> {
+  let loaded: LoadedColumns | null = null;
+  let batch: string[] = [];
+  let characters = 0;
+  const flush = async () => {
+    if (batch.length > 0) await insertLoaded(client, batch, loaded!.columns);
+    batch = [];
+    characters = 0;
+  };
+  for await (const line of lines) {
+    if (typeof line === "string") {
+      batch.push(line);
+      characters += line.length;
+      if (batch.length >= BATCH_ROWS || characters > BATCH_CHARACTERS) await flush();
+      continue;
+    }
+    await flush();
+    if (!loaded) {
+      loaded = matchColumns(line, target);
+      await client.query(
+        `create temporary table ${ARCHIVED.slice("pg_temp.".length)} on commit drop as
+         select ${columnList(loaded.columns)} from ${target.relation} with no data`,
+      );
+    }
+    await makeLiteralType(client, line, target);
+  }
+  await flush();
+  return loaded;
+}
+
+function matchColumns({ columns: archived }: ArchiveTable, { table, columns: present }: TargetTable): LoadedColumns {
+  const names = present.map(({ name }) => name);
+  const columns = names.filter((name) => archived.includes(name));
+  if (columns.length === 0) throw new Error(`${table} has no column that it had in the backup.`);
+  return {
+    columns,
+    gone: archived.filter((name) => !names.includes(name)),
+    added: names.filter((name) => !archived.includes(name)),
+  };
+}
+
+/** A type with the columns of the backup in their order, to parse its rows. Partitions may have another order. */
+async function makeLiteralType(
+  client: pg.ClientBase,
+  { columns: archived }: ArchiveTable,
+  { relation, columns: present }: TargetTable,
+): Promise<void> {
+  const names = present.map(({ name }) => name);
+  const typed = archived.map((name) =>
+    names.includes(name) ? quoteColumn(name) : `null::pg_catalog.text as ${quoteColumn(name)}`,
+  );
+  await client.query(
+    `drop table if exists ${LITERAL};
+     create temporary table ${LITERAL.slice("pg_temp.".length)} on commit drop as select ${typed} from ${relation} with no data`,
+  );
+}
+
+async function insertLoaded(client: pg.ClientBase, rows: readonly string[], columns: readonly string[]): Promise<void> {
+  await insertRows(client, { table: ARCHIVED, columns, generated: [] }, rows, LITERAL).catch((error: Error) => {
+    throw new Error(`The archived rows do not fit the columns of today: ${error.message}.`, { cause: error });
+  });
+}
+
+/** With the search path of users, for their functions and operators. */
+async function deleteOthers(client: pg.ClientBase, where: string): Promise<void> {
+  await client.query("set local search_path to default");
+  await client.query(`delete from ${ARCHIVED} where (${where}) is not true`).catch((error: Error) => {
+    throw new Error(`--where cannot be used: ${error.message}.`, { cause: error });
+  });
+  await client.query("set local search_path to ''");
+}
+
+type UsableKey = TargetTable["key"];
+
+/** The key, if the backup has its columns. */
+function usableKey({ key }: TargetTable, columns: readonly string[]): UsableKey {
+  return key?.columns.every(({ name }) => columns.includes(name)) ? key : null;
+}
+
+/** Whether a row here (h) has the key of an archived one (a). */
+export function matches({ columns }: NonNullable<UsableKey>): string {
+  return columns.map(({ name, equals }) => `h.${quoteColumn(name)} ${equals} a.${quoteColumn(name)}`).join(" and ");
+}
+
+/** As texts, which any type has; values that only look different count as different. */
+function rowText(alias: string, columns: readonly string[]): string {
+  return `row(${columns.map((name) => `${alias}.${quoteColumn(name)}::pg_catalog.text`)})`;
+}
+
+/** Without a key, each row must be here as often as in the backup. */
+async function findMissing(
+  client: pg.ClientBase,
+  { relation }: TargetTable,
+  key: UsableKey,
+  columns: readonly string[],
+): Promise<void> {
+  const places = key
+    ? `select a.ctid as place from ${ARCHIVED} as a where not exists (select from ${relation} as h where ${matches(key)})`
+    : `select a.place from (
+         select a.ctid as place, ${rowText("a", columns)} as content,
+           pg_catalog.row_number() over (partition by ${rowText("a", columns)}) as number
+         from ${ARCHIVED} as a
+       ) as a left join (
+         select ${rowText("h", columns)} as content, pg_catalog.count(*) as number from ${relation} as h group by 1
+       ) as h on h.content = a.content
+       where a.number > coalesce(h.number, 0)`;
+  await client.query(`create temporary table ${MISSING.slice("pg_temp.".length)} on commit drop as ${places}`);
+}
+
+async function findDifferent(
+  client: pg.ClientBase,
+  { relation }: TargetTable,
+  key: UsableKey,
+  columns: readonly string[],
+): Promise<number> {
+  const places = key
+    ? `select a.ctid as place from ${ARCHIVED} as a join ${relation} as h on ${matches(key)}
+        where ${rowText("a", columns)} is distinct from ${rowText("h", columns)}`
+    : `select ctid as place from ${ARCHIVED} limit 0`;
+  const { rowCount } = await client.query(
+    `create temporary table ${DIFFERENT.slice("pg_temp.".length)} on commit drop as ${places}`,
+  );
+  return rowCount ?? 0;
+}
+
+async function countOnlyHere(
+  client: pg.ClientBase,
+  { relation }: TargetTable,
+  key: UsableKey,
+  columns: readonly string[],
+): Promise<number> {
+  const count = key
+    ? `select pg_catalog.count(*) as count from ${relation} as h
+        where not exists (select from ${ARCHIVED} as a where ${matches(key)})`
+    : `select coalesce(pg_catalog.sum(h.number - coalesce(a.number, 0)), 0) as count from (
+         select ${rowText("h", columns)} as content, pg_catalog.count(*) as number from ${relation} as h group by 1
+       ) as h left join (
+         select ${rowText("a", columns)} as content, pg_catalog.count(*) as number from ${ARCHIVED} as a group by 1
+       ) as a on a.content = h.content where h.number > coalesce(a.number, 0)`;
+  const { rows } = await client.query<{ count: string }>(count);
+  return Number(rows[0]!.count);
+}
+
+async function missingExamples(client: pg.ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ row: string }>(
+    `select pg_catalog.row_to_json(a.*)::pg_catalog.text as row
+       from ${ARCHIVED} as a join ${MISSING} as m on m.place = a.ctid order by a.ctid limit ${EXAMPLES}`,
+  );
+  return rows.map(({ row }) => row);
+}
+
+async function differentExamples(
+  client: pg.ClientBase,
+  { relation }: TargetTable,
+  key: NonNullable<UsableKey>,
+  columns: readonly string[],
+): Promise<string[]> {
+  const keyNames = key.columns.map(({ name }) => name);
+  const pairs = columns
+    .filter((name) => !keyNames.includes(name))
+    .map(
+      (name) => `(${literal(name)}, h.${quoteColumn(name)}::pg_catalog.text, a.${quoteColumn(name)}::pg_catalog.text)`,
+    );
+  if (pairs.length === 0) return [];
+  const keyParts = keyNames.map((name) => `${literal(name)}, h.${quoteColumn(name)}`);
+  const { rows } = await client.query<{ row: string }>(
+    `select pg_catalog.json_build_object('key', pg_catalog.json_build_object(${keyParts}), 'changed', (
+         select pg_catalog.json_object_agg(v.name, pg_catalog.json_build_array(v.here, v.archived))
+           from (values ${pairs}) as v (name, here, archived) where v.here is distinct from v.archived
+       ))::pg_catalog.text as row
+       from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place = a.ctid join ${relation} as h on ${matches(key)}
+      order by a.ctid limit ${EXAMPLES}`,
+  );
+  return rows.map(({ row }) => row);
+}
+
+const literal = (text: string) => pg.escapeLiteral(text);
+
+export function quoteColumn(name: string): string {
+  return pg.escapeIdentifier(name);
+}
+
+export function columnList(columns: readonly string[], alias?: string): string {
+  return columns.map((name) => (alias === undefined ? quoteColumn(name) : `${alias}.${quoteColumn(name)}`)).join(", ");
+}

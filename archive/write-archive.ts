@@ -1,0 +1,157 @@
+import { createWriteStream } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import type pg from "pg";
+import { deleteStaleDrafts, draftNameOf } from "../cluster/embedded/draft-files.ts";
+import { syncFolder } from "../cluster/embedded/sync-folder.ts";
+import { appliedMigrations } from "../migrate/migration-state.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+import { type ArchiveLine, FORMAT_VERSION, ROWS_FORMAT_VERSION } from "./archive-format.ts";
+import { allTables, type ContentTable, contentTables, relationsOfKind, setPortableFormats } from "./content-tables.ts";
+import { readSchema } from "./schema/read-schema.ts";
+
+const FETCH_ROWS = 200;
+const LARGE_OBJECT_BYTES = 100_000;
+const CHUNK_CHARACTERS = 64 * 1024;
+
+export type ArchiveCounts = { readonly tables: number; readonly rows: number };
+
+/**
+ * Writes the definition of a database and all its rows, of one snapshot, without blocking those who read and write rows. The
+ * file appears when it is complete. Throws if the database has an object that restoring could not create.
+ */
+export async function writeArchive(
+  ownerUrl: string,
+  file: string,
+  { signal }: { readonly signal?: AbortSignal } = {},
+): Promise<ArchiveCounts> {
+  await deleteStaleDrafts(dirname(file));
+  // A unique, newly created file: another backup may write to the same target, and an existing file may be readable by others.
+  const draft = await draftNameOf(file);
+  let written: ArchiveCounts = { tables: 0, rows: 0 };
+  try {
+    await withClient(ownerUrl, async (client) => {
+      const lines = toText(
+        archiveLines(client, (counts) => {
+          written = counts;
+        }),
+      );
+      // The backup contains password hashes and private rows.
+      const target = createWriteStream(draft, { flags: "wx", mode: 0o600, flush: true });
+      await pipeline(Readable.from(lines, { highWaterMark: 2 }), createGzip(), target, { signal });
+    });
+    await rename(draft, file);
+    await syncFolder(dirname(file));
+    return written;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Many lines at once: each chunk goes to a thread that compresses it, which takes longer than to write a line. */
+async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string> {
+  let chunk = "";
+  for await (const line of lines) {
+    chunk += `${JSON.stringify(line)}\n`;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    chunk = "";
+  }
+  yield chunk;
+}
+
+/** The lines of a backup, from one snapshot. */
+export async function* archiveLines(
+  client: pg.ClientBase,
+  onEnd: (written: ArchiveCounts) => void = () => {},
+): AsyncGenerator<ArchiveLine> {
+  await setPortableFormats(client);
+  await client.query("begin isolation level repeatable read, read only");
+  const migrations = await appliedMigrations(client);
+  // Such a database is converted when it is restored: its rows are inserted into the tables of the present migrations.
+  const hasSingleHistory = migrations.some(({ history }) => history === null);
+  const tables = await (hasSingleHistory ? contentTables(client) : allTables(client));
+  if (tables.length > 0) await client.query(`lock table ${tables.map(({ table }) => table)} in access share mode`);
+  const schema = hasSingleHistory ? null : await readSchema(client);
+  yield {
+    contentService: schema ? FORMAT_VERSION : ROWS_FORMAT_VERSION,
+    postgres: await serverVersion(client),
+    madeAt: new Date().toISOString(),
+    migrations: migrations.map(({ history, name, hash }) => ({ ...(history && { history }), name, hash })),
+  };
+  if (schema) yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
+  let rows = 0;
+  for (const table of tables) {
+    yield { table: table.table, columns: table.columns };
+    for await (const row of tableRows(client, table)) {
+      rows++;
+      yield row;
+    }
+  }
+  if (schema) {
+    for await (const line of largeObjectLines(client)) {
+      if (typeof line === "string") rows++;
+      yield line;
+    }
+    yield* schema.afterRows;
+  }
+  yield* await sequenceLines(client, hasSingleHistory);
+  await client.query("commit");
+  yield { rows };
+  onEnd({ tables: tables.length, rows });
+}
+
+async function serverVersion(client: pg.ClientBase): Promise<string> {
+  const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
+  return rows[0]!.version;
+}
+
+/** The rows of a table, without those of its children, in Postgres's text format of a composite value. */
+export async function* tableRows(
+  client: pg.ClientBase,
+  { table, condition }: Pick<ContentTable, "table" | "condition">,
+): AsyncGenerator<string> {
+  await client.query(
+    // `t` alone is a column if the table has one of this name; `t.*` is always the row.
+    `declare archived no scroll cursor for select (t.*)::text as row from only ${table} as t ${condition}`,
+  );
+  for (;;) {
+    const { rows } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
+    for (const { row } of rows) yield row;
+    if (rows.length < FETCH_ROWS) break;
+  }
+  await client.query("close archived");
+}
+
+async function* largeObjectLines(client: pg.ClientBase): AsyncGenerator<ArchiveLine> {
+  const { rows: objects } = await client.query<{ oid: string }>(
+    "select oid::text from pg_largeobject_metadata order by oid",
+  );
+  for (const { oid } of objects) {
+    yield { largeObject: oid };
+    for (let offset = 0; ; offset += LARGE_OBJECT_BYTES) {
+      const { rows } = await client.query<{ content: string; length: number }>(
+        "select translate(encode(content, 'base64'), e'\\n', '') as content, length(content) from lo_get($1, $2, $3) as content",
+        [oid, offset, LARGE_OBJECT_BYTES],
+      );
+      const { content, length } = rows[0]!;
+      if (length > 0) yield content;
+      if (length < LARGE_OBJECT_BYTES) break;
+    }
+  }
+}
+
+/** Sequences are not part of the snapshot; read last, they are not behind any row. */
+async function sequenceLines(client: pg.ClientBase, onlyContent: boolean): Promise<ArchiveLine[]> {
+  const lines: ArchiveLine[] = [];
+  for (const sequence of await relationsOfKind(client, "S", onlyContent)) {
+    const { rows } = await client.query<{ last: string; called: boolean }>(
+      `select last_value::text as last, is_called as called from ${sequence}`,
+    );
+    lines.push({ sequence, last: rows[0]!.last, isCalled: rows[0]!.called });
+  }
+  return lines;
+}

@@ -1,0 +1,126 @@
+import { memoize } from "../runtime/cache/memoize.ts";
+import type {
+  CatalogRole,
+  CatalogRoles,
+  Grants,
+  Privilege,
+  RoutinePrivilege,
+  SchemaPrivilege,
+  TablePrivilege,
+} from "./roles.ts";
+import type { Routine } from "./routines.ts";
+import type { CatalogSchema } from "./schemas.ts";
+import type { CatalogTable, Policy } from "./tables.ts";
+
+/** `has_table_privilege` and related functions, evaluated in memory. Unknown roles have no privileges. */
+export type PrivilegeChecks = {
+  /** A privilege on a table, or on one column (granted on the column or on the table). Does not include `usage` on the schema. */
+  hasPrivilege(role: string, privilege: TablePrivilege, table: CatalogTable, column?: string): boolean;
+  hasPrivilege(role: string, privilege: SchemaPrivilege, schema: Pick<CatalogSchema, "grants">): boolean;
+  hasPrivilege(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
+  /** Whether policies and grants for `other` apply to `role`: the same role, or an inherited one. */
+  hasRole(role: string, other: string): boolean;
+};
+
+/** Predefined roles of Postgres that have privileges on all objects without a grant. */
+const PREDEFINED_ROLES: ReadonlyMap<Privilege, string> = new Map([
+  ["select", "pg_read_all_data"],
+  ["insert", "pg_write_all_data"],
+  ["update", "pg_write_all_data"],
+  ["delete", "pg_write_all_data"],
+  ["maintain", "pg_maintain"],
+]);
+
+export function makePrivilegeChecks({ settable, memberships }: CatalogRoles): PrivilegeChecks {
+  const grantedRoles = Map.groupBy(
+    memberships.filter(({ inherits }) => inherits),
+    ({ member }) => member,
+  );
+  const rolesOf = memoize((role: string): ReadonlySet<string> => {
+    const found = new Set([role]);
+    for (const member of found) for (const edge of grantedRoles.get(member) ?? []) found.add(edge.role);
+    return found;
+  });
+
+  const isGranted = (grants: Grants, privilege: Privilege, roles: ReadonlySet<string>): boolean => {
+    for (const [grantee, privileges] of grants) {
+      if (privileges.has(privilege) && (grantee === "public" || roles.has(grantee))) return true;
+    }
+    return false;
+  };
+
+  const isGrantedByPredefinedRole = (privilege: Privilege, roles: ReadonlySet<string>): boolean =>
+    privilege === "usage"
+      ? roles.has("pg_read_all_data") || roles.has("pg_write_all_data")
+      : roles.has(PREDEFINED_ROLES.get(privilege) ?? "");
+
+  return {
+    hasPrivilege(
+      name: string,
+      privilege: Privilege,
+      object: Pick<CatalogSchema, "grants"> | CatalogTable | Routine,
+      column?: string,
+    ): boolean {
+      const role = settable.get(name);
+      if (!role) return false;
+      if (role.superuser) return true;
+      const roles = rolesOf(name);
+      if (isGranted(object.grants, privilege, roles) || isGrantedByPredefinedRole(privilege, roles)) return true;
+      if (column === undefined || !("columns" in object)) return false;
+      const grants = object.columns.get(column)?.grants;
+      return grants !== undefined && isGranted(grants, privilege, roles);
+    },
+    hasRole: (role, other) => settable.has(role) && (settable.get(role)!.superuser || rolesOf(role).has(other)),
+  };
+}
+
+/** The part of a catalogue that says which policies apply to a role. */
+type CatalogAccess = Pick<PrivilegeChecks, "hasRole"> & { readonly roles: ReadonlyMap<string, CatalogRole> };
+
+type PolicyCommand = Exclude<Policy["command"], "all">;
+
+/** The policies that decide which rows can be read. */
+export function selectPolicies(table: CatalogTable): readonly Policy[] {
+  return policiesFor(table, "select");
+}
+
+/** The policies that apply to the role for the command; null if the role bypasses row-level security. */
+export function applicablePolicies(
+  catalog: CatalogAccess,
+  table: CatalogTable,
+  role: string,
+  command: PolicyCommand,
+): readonly Policy[] | null {
+  if (!isSubjectToPolicies(catalog, table, role)) return null;
+  return policiesFor(table, command).filter(({ roles }) =>
+    roles.some((name) => name === "public" || catalog.hasRole(role, name)),
+  );
+}
+
+type CatalogOwners = CatalogAccess & {
+  readonly database: { readonly owner: string };
+  readonly schemas: ReadonlyMap<string, Pick<CatalogSchema, "tables">>;
+};
+
+/** Whether policies do not bind the role: it bypasses row-level security, or inherits an owner. */
+export function bypassesPolicies(catalog: CatalogOwners, name: string): boolean {
+  const role = catalog.roles.get(name);
+  if (role?.superuser || role?.bypassesRowSecurity || catalog.hasRole(name, catalog.database.owner)) return true;
+  const tables = [...catalog.schemas.values()].flatMap((schema) => [...schema.tables.values()]);
+  return tables.some((table) => table.rowSecurity !== "off" && !isSubjectToPolicies(catalog, table, name));
+}
+
+/** What a policy requires of existing rows. Without a condition a permissive policy permits none, and a restrictive one forbids none. */
+export function policyCondition({ using, permissive }: Policy): string {
+  return using ?? (permissive ? "false" : "true");
+}
+
+function policiesFor({ policies }: CatalogTable, command: PolicyCommand): readonly Policy[] {
+  return policies.filter((policy) => policy.command === "all" || policy.command === command);
+}
+
+function isSubjectToPolicies(catalog: CatalogAccess, { rowSecurity, owner }: CatalogTable, name: string): boolean {
+  const role = catalog.roles.get(name);
+  if (rowSecurity === "off" || role?.superuser || role?.bypassesRowSecurity) return false;
+  return rowSecurity === "forced" || !catalog.hasRole(name, owner);
+}

@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { forEachInSlices } from "../runtime/concurrency/event-loop-sharing.ts";
+import { isLockTimeout } from "../postgres/database/database-errors.ts";
+import type { ExpressionKeeper } from "./locked-relations.ts";
+
+/** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */
+const QUERY_TIMEOUT_MS = 90_000;
+
+/**
+ * An empty search path makes Postgres print qualified names. Printing takes locks in an order that a migration does not know: below
+ * `deadlock_timeout`, this side of a deadlock gives up, never the migration.
+ */
+const SNAPSHOT_SETTINGS = `
+  select set_config('search_path', '', true), set_config('jit', 'off', true), set_config('statement_timeout', '60s', true),
+    set_config('lock_timeout', (
+      select greatest(1, least(200, setting::int / 4))::text || 'ms' from pg_settings where name = 'deadlock_timeout'
+    ), true)`;
+/** How long a snapshot is tried again while a migration holds its tables. */
+const LOCK_PATIENCE_MS = 10_000;
+const LOCK_RETRY_MS = 100;
+
+/** Runs one introspection query. All rows that it returns are part of the content hash. */
+export type CatalogQuery = <Row extends object>(
+  subject: string,
+  text: string,
+  values?: readonly unknown[],
+) => Promise<Row[]>;
+
+type CatalogReader = {
+  readonly read: CatalogQuery;
+  /** Milliseconds per subject, including the transfer. */
+  readonly timings: Readonly<Record<string, number>>;
+  /** The hash of all rows that were read so far. */
+  contentHash(): string;
+};
+
+const ROWS_PER_HASH_UPDATE = 100;
+
+/** The options are part of the hash, since the same rows make a different catalogue with other options. */
+export function makeCatalogReader(
+  client: pg.ClientBase,
+  options: object,
+  expressions: ExpressionKeeper,
+): CatalogReader {
+  const hash = createHash("sha1").update(JSON.stringify(options));
+  const timings: Record<string, number> = {};
+
+  const read: CatalogQuery = async <Row extends object>(
+    subject: string,
+    text: string,
+    values: readonly unknown[] = [],
+  ) => {
+    const startedAt = performance.now();
+    const rows = await queryWithoutKeepingLocks<Row>(client, text, values);
+    expressions.complete(subject, rows);
+    hash.update(subject);
+    await forEachInSlices(chunks(rows), (chunk) => hash.update(JSON.stringify(chunk)));
+    timings[subject] = (timings[subject] ?? 0) + Math.round(performance.now() - startedAt);
+    return rows;
+  };
+
+  return { read, timings, contentHash: () => hash.copy().digest("hex") };
+}
+
+function* chunks<Row>(rows: readonly Row[]): Generator<readonly Row[]> {
+  for (let start = 0; start < rows.length; start += ROWS_PER_HASH_UPDATE) {
+    yield rows.slice(start, start + ROWS_PER_HASH_UPDATE);
+  }
+}
+
+/** Runs one statement with a timeout on the client's side. */
+export async function queryWithTimeout<Row extends object>(
+  client: pg.ClientBase,
+  text: string,
+  values: readonly unknown[] = [],
+  timeoutMs: number = QUERY_TIMEOUT_MS,
+): Promise<Row[]> {
+  const query = { text, values: [...values], query_timeout: timeoutMs };
+  const { rows } = await client.query<Row & pg.QueryResultRow>(query);
+  return rows;
+}
+
+const SAVEPOINT = "without_locks";
+
+/** Within a snapshot: ends the locks that the query takes. */
+export async function queryWithoutKeepingLocks<Row extends object>(
+  client: pg.ClientBase,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const rows = await queryWithTimeout<Row>(client, text, values);
+  await queryWithTimeout(client, `rollback to savepoint ${SAVEPOINT}`);
+  return rows;
+}
+
+type SnapshotOptions = {
+  readonly lockPatienceMs?: number;
+  /** Statements that set what the queries use: the savepoint begins after them. */
+  readonly settings?: readonly string[];
+};
+
+/** Runs the work in a repeatable-read transaction, again while a lock cannot be had. */
+export async function inSnapshot<Result>(
+  client: pg.ClientBase,
+  work: () => Promise<Result>,
+  { lockPatienceMs = LOCK_PATIENCE_MS, settings = [] }: SnapshotOptions = {},
+): Promise<Result> {
+  const deadline = performance.now() + lockPatienceMs;
+  for (;;) {
+    try {
+      return await tryInSnapshot(client, work, settings);
+    } catch (error) {
+      if (!isLockTimeout(error) || performance.now() > deadline) throw error;
+      await sleep(LOCK_RETRY_MS);
+    }
+  }
+}
+
+async function tryInSnapshot<Result>(
+  client: pg.ClientBase,
+  work: () => Promise<Result>,
+  settings: readonly string[],
+): Promise<Result> {
+  await queryWithTimeout(client, "begin isolation level repeatable read, read only");
+  try {
+    for (const text of [SNAPSHOT_SETTINGS, ...settings, `savepoint ${SAVEPOINT}`]) await queryWithTimeout(client, text);
+    const result = await work();
+    await queryWithTimeout(client, "commit");
+    return result;
+  } catch (error) {
+    await queryWithTimeout(client, "rollback", [], 5_000).catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,234 @@
+import { isDeepStrictEqual } from "node:util";
+import pg from "pg";
+import { parseSettings } from "./roles.ts";
+import { Coalescer } from "../runtime/concurrency/coalescer.ts";
+import { Supervisor, type WorkReport } from "../runtime/concurrency/supervisor.ts";
+import {
+  type Config,
+  ConfigError,
+  type DatabaseSettings,
+  type LoadedConfig,
+  rereadFiles,
+  withDatabaseSettings,
+} from "../config/config.ts";
+import { SETTINGS_IN_DATABASE } from "../config/settings.ts";
+import type { AsOwner } from "../postgres/database/owner-pool.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import type { Listener } from "../postgres/client/listen.ts";
+import { quotedName } from "../postgres/client/quoted-name.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+
+/** Settings for all databases come first, so that those for this database override them. */
+const LOGIN_SETTINGS = `
+  select pg_catalog.unnest(setconfig) as setting
+  from pg_db_role_setting
+  where setrole = (select oid from pg_roles where rolname = session_user)
+    and setdatabase in (0, (select oid from pg_database where datname = pg_catalog.current_database()))
+  order by setdatabase <> 0`;
+
+const CURRENT_VALUES =
+  "select name, pg_catalog.current_setting(name, true) as value from pg_catalog.unnest($1::text[]) as name";
+
+const FUNCTION_EXISTS = `
+  select exists (
+    select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+    where proname = $1 and nspname = any ($2)) as found`;
+
+export type ConfigKeeper = {
+  /** The settings in effect: those of the database, else of the environment. A request uses one object throughout. */
+  current(): Config;
+  /**
+   * Starts to listen for changes. `apply` is called with each new config before it becomes the current one. If it rejects,
+   * the old config stays current and the change is retried.
+   */
+  follow(apply: ApplyConfig): void;
+  /** Resolves when settings that were read after this call are in effect. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+};
+
+type ApplyConfig = (config: Config) => Promise<void>;
+
+type ConfigKeeperOptions = {
+  readonly config: Config;
+  /** Connection string with the login role of requests. */
+  readonly url: string;
+  /** Null: the settings are read once. */
+  readonly listener: Listener | null;
+  readonly supervisor?: Supervisor;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  readonly debounceMs?: number;
+};
+
+/** `reload schema` counts too: the catalogue is read according to the settings, so these are read first. */
+const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
+
+/** Of a large database, the catalogue and the GraphQL schema are built anew. */
+const APPLY_TIMEOUT_MS = 600_000;
+
+/** Reads the settings of the database and the file of the secret, and reads them again on NOTIFY. Rejects if they are invalid at first. */
+export async function keepConfig(options: ConfigKeeperOptions): Promise<ConfigKeeper> {
+  return new DatabaseConfigKeeper(options, await readEffectiveConfig(options));
+}
+
+async function readEffectiveConfig({
+  config,
+  url,
+}: Pick<ConfigKeeperOptions, "config" | "url">): Promise<LoadedConfig> {
+  return withDatabaseSettings(
+    rereadFiles(config),
+    config.databaseConfig ? await readDatabaseSettings(url, config.preConfig) : new Map(),
+  );
+}
+
+class DatabaseConfigKeeper implements ConfigKeeper {
+  readonly #options: ConfigKeeperOptions;
+  readonly #reloads: Coalescer;
+  #current: Config;
+  #warnings: readonly string[] = [];
+  #apply: ApplyConfig = async () => {};
+  #stopListening: (() => void)[] = [];
+  /** Applying new settings has failed midway: some parts of the service use settings that are not the current ones. */
+  #isHalfApplied = false;
+  #problem: string | null = null;
+  readonly #report: WorkReport;
+  #closed = false;
+
+  constructor(options: ConfigKeeperOptions, { config, warnings }: LoadedConfig) {
+    this.#options = options;
+    this.#report = (options.supervisor ?? new Supervisor(options)).report("settings in the database");
+    this.#current = config;
+    this.#logWarnings(warnings);
+    this.#reloads = new Coalescer(
+      () => this.#report.watch(() => this.#readAndApply(), APPLY_TIMEOUT_MS),
+      options.debounceMs ?? 100,
+    );
+  }
+
+  current(): Config {
+    return this.#current;
+  }
+
+  follow(apply: ApplyConfig): void {
+    this.#apply = apply;
+    void this.#listen();
+  }
+
+  reload(): Promise<void> {
+    return this.#reloads.request();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const stop of this.#stopListening) stop();
+    await this.#reloads.close();
+    this.#report.close();
+  }
+
+  async #listen(): Promise<void> {
+    const { listener, log, config } = this.#options;
+    if (!listener || !(config.databaseConfig || config.jwtSecretFile !== null)) return;
+    const reload = () => void this.reload().catch(() => {});
+    this.#stopListening.push(listener.onGap(reload));
+    try {
+      const unlisten = await listener.listen(config.channel, (payload) => RELOAD_PAYLOADS.has(payload) && reload());
+      this.#stopListening.push(unlisten);
+      if (this.#closed) unlisten();
+      // A notification may have been sent before LISTEN.
+      else reload();
+    } catch (error) {
+      if (!this.#closed)
+        log.warn({ err: error, channel: config.channel }, "LISTEN failed: settings are not reloaded on NOTIFY");
+    }
+  }
+
+  /** Invalid settings are not retried, since they stay invalid until somebody changes them; connection errors are. */
+  async #readAndApply(): Promise<void> {
+    try {
+      const { config, warnings } = await readEffectiveConfig(this.#options);
+      this.#problem = null;
+      this.#logWarnings(warnings);
+      await this.#applyChanges(config);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      if (error.message !== this.#problem)
+        this.#options.log.error(`${error.message}\nThe old settings stay in effect.`);
+      this.#problem = error.message;
+      if (this.#isHalfApplied) await this.#applyChanges(this.#current);
+    }
+  }
+
+  async #applyChanges(config: Config): Promise<void> {
+    const changed = findChangedKeys(config, this.#current);
+    if (changed.length === 0 && !this.#isHalfApplied) return;
+    this.#isHalfApplied = true;
+    await this.#apply(config);
+    this.#isHalfApplied = false;
+    this.#current = config;
+    if (changed.length > 0) this.#options.log.info({ settings: changed }, "settings of the database have changed");
+  }
+
+  /** Logs each warning once, until it disappears. */
+  #logWarnings(warnings: readonly string[]): void {
+    for (const warning of warnings) if (!this.#warnings.includes(warning)) this.#options.log.warn(warning);
+    this.#warnings = warnings;
+  }
+}
+
+/** Keys only: values may be secrets. */
+function findChangedKeys(config: Config, previous: Config): string[] {
+  const keys = Object.keys(config) as (keyof Config)[];
+  return keys.filter((key) => !isDeepStrictEqual(config[key], previous[key]));
+}
+
+/**
+ * Settings from `alter role … set pgrst.…` for the login role, then those that the function of PGRST_DB_PRE_CONFIG sets.
+ * Uses a connection of its own with the login role: the function runs with its privileges, and its session ends afterwards.
+ */
+export function readDatabaseSettings(url: string, preConfig: string | null): Promise<DatabaseSettings> {
+  return withClient(url, async (client) => {
+    await client.query("begin read only");
+    const { rows } = await client.query<{ setting: string }>(LOGIN_SETTINGS);
+    const loginSettings = new Map([...parseSettings(rows)].filter(([name]) => name.startsWith("pgrst.")));
+    const name = loginSettings.get("pgrst.db_pre_config") || preConfig;
+    return name ? new Map([...(await callPreConfig(client, name)), ...loginSettings]) : loginSettings;
+  });
+}
+
+async function callPreConfig(client: pg.Client, name: string): Promise<[string, string][]> {
+  try {
+    await client.query(`select ${quotedName(...name.split("."))}()`);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    throw new ConfigError(`The function ${name} (PGRST_DB_PRE_CONFIG) failed: ${error.message}`, { cause: error });
+  }
+  const { rows } = await client.query<{ name: string; value: string | null }>(CURRENT_VALUES, [
+    [...SETTINGS_IN_DATABASE.keys()],
+  ]);
+  return rows.flatMap(({ name, value }) => (value === null ? [] : [[name, value]]));
+}
+
+type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "claimsHook" | "schemas" | "extraSearchPath">;
+
+/** Warnings about functions that settings name but that do not exist. They may be created later, so this is no error. */
+export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
+  const functions = {
+    PGRST_DB_PRE_REQUEST: config.preRequest,
+    PGRST_DB_ROOT_SPEC: config.rootSpec,
+    CLAIMS_HOOK: config.claimsHook,
+  };
+  const exists = async (name: string) => {
+    const [schema, ...rest] = name.split(".");
+    const searchedSchemas = rest.length > 0 ? [schema] : [...config.schemas, ...config.extraSearchPath, "pg_catalog"];
+    const { rows } = await asOwner((client) =>
+      client.query<{ found: boolean }>(FUNCTION_EXISTS, [rest[0] ?? schema, searchedSchemas]),
+    );
+    return rows[0]!.found;
+  };
+  const missing: string[] = [];
+  for (const [setting, name] of Object.entries(functions)) {
+    if (name === null || (await exists(name))) continue;
+    missing.push(`${setting} names the function ${name}, which does not exist: requests that call it fail`);
+  }
+  return missing;
+}

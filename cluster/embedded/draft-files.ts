@@ -1,0 +1,49 @@
+import { createHash, randomUUID } from "node:crypto";
+import { readdir, readlink, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { startTimeOf } from "./processes.ts";
+
+/** The writer of an unfinished file: machine, process id and start time. */
+const DRAFT_NAME = /\.([\da-f]{8})-(\d{1,10})-([\da-f]{8})\.[\da-f-]{36}\.part$/;
+/** Of earlier releases, which named no writer. */
+const UNNAMED_DRAFT = /\.gz\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.part$/;
+/** A writer whose process cannot be seen from here is gone if it has written nothing for so long. */
+const SILENCE_MS = 24 * 3_600_000;
+
+/** A new name beside the file, for writing it before it is renamed. It names this process, so that others can tell when it is abandoned. */
+export async function draftNameOf(file: string): Promise<string> {
+  const start = shortHash((await startTimeOf(process.pid)) ?? "");
+  return `${file}.${await machineTag()}-${process.pid}-${start}.${randomUUID()}.part`;
+}
+
+/** Deletes the unfinished files of writers that are gone, and returns their names. Others, and other files, stay. */
+export async function deleteStaleDrafts(folder: string): Promise<string[]> {
+  const deleted: string[] = [];
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!(await isStale(folder, name))) continue;
+    await rm(join(folder, name), { force: true });
+    deleted.push(name);
+  }
+  return deleted;
+}
+
+async function isStale(folder: string, name: string): Promise<boolean> {
+  const [, machine, pid, start] = DRAFT_NAME.exec(name) ?? [];
+  if (machine !== undefined && machine === (await machineTag())) {
+    const running = await startTimeOf(Number(pid));
+    return running === null || shortHash(running) !== start;
+  }
+  if (machine === undefined && !UNNAMED_DRAFT.test(name)) return false;
+  const written = await stat(join(folder, name)).catch(() => null);
+  return written?.isFile() === true && Date.now() - written.mtimeMs > SILENCE_MS;
+}
+
+/** Process ids are those of a machine or container. */
+async function machineTag(): Promise<string> {
+  return shortHash(`${hostname()} ${await readlink("/proc/self/ns/pid").catch(() => "")}`);
+}
+
+function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
+}

@@ -1,0 +1,346 @@
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { type Config, isEmbedded } from "../config/config.ts";
+import { runningCluster, startCluster, superviseCluster } from "./embedded/cluster.ts";
+import { clusterExists } from "./embedded/create-cluster.ts";
+import { allHistories, type MigrateSettings } from "../migrate/committed-migrations.ts";
+import { parseServers, toPgConnectionString, toPrimaryUrl } from "../config/connection-string.ts";
+import { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "../postgres/client/server-finder.ts";
+import { requireTransactions } from "../postgres/client/supported-server.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+import { readOrMakeSecrets } from "../runtime/secrets.ts";
+
+/** Errors that occur temporarily while a server starts; a wrong password or name is not among them. */
+const TRANSIENT_CODES = [
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  // The socket or the host name does not exist, for example of a container that has not started yet.
+  "ENOENT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "57P03",
+  "53300",
+];
+const DEFAULT_WAIT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const UNTRUSTED =
+  "the authority that signed its certificate is not trusted here: name the file that holds it with sslrootcert";
+/** pg's error when the server requires a password. */
+const NO_PASSWORD = "client password must be a string";
+const STANDBY_ADVICE =
+  "add the other hosts, so that the primary is among them (postgresql://user@a,b/database); a standby can be served with " +
+  "target_session_attrs=any, for reads only";
+const WRITE_PASSWORD = "the server asks for a password, and the connection string has none";
+/** Advice for the TLS errors of Node and pg. */
+const CONNECTION_ADVICE: Readonly<Record<string, string>> = {
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  CERT_SIGNATURE_FAILURE: UNTRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: "use the name that its certificate is for",
+};
+
+/** The connection strings of the served database, embedded or external. */
+export type PostgresUrls = {
+  /** For the login that requests use. */
+  readonly requestUrl: string;
+  /** For the owner of the schemas: single statements and explicit transactions, which a pooler supports. */
+  readonly ownerUrl: string;
+  /** For the owner, without a pooler: for whatever needs a session, such as LISTEN, replication and advisory locks. */
+  readonly directUrl: string;
+  /** For the owner, for tools such as psql: over loopback if that is enabled. */
+  readonly clientUrl: string;
+  readonly migrate: Required<MigrateSettings>;
+  close(): Promise<void>;
+};
+
+/** A database that requests are served from. */
+export type ServedPostgres = PostgresUrls & {
+  /** The name of the login that requests use. */
+  readonly loginRole: string;
+};
+
+/** Without these parameters pg would use PGSSLMODE and PGOPTIONS, which are meant for another Postgres. */
+const IGNORE_PG_ENVIRONMENT = "sslmode=disable&options=%20";
+
+type ReportProgress = (step: string) => void;
+type UrlOf = (role: string, database: string) => string;
+
+/** The database name in the embedded cluster. */
+export const EMBEDDED_DATABASE = "content";
+const EMBEDDED_LOGIN = "authenticator";
+const MAX_CONNECTIONS = 100;
+const MAX_WAL_SENDERS = 20;
+/** A restore locks everything that it creates until it commits: enough for 30,000 tables, if the command starts the cluster. */
+const RESTORE_LOCKS = { max_locks_per_transaction: "2048" };
+/**
+ * Connections of a worker besides its share of DB_POOL: the owner's pool, the task queue, LISTEN, replication and a
+ * reserve. During a replacement of the worker it needs them twice; the reserves of the others cover that.
+ */
+const CONNECTIONS_PER_WORKER = 12;
+
+/** For the service: connects to DATABASE_URL, or starts and supervises an embedded cluster. */
+export async function startPostgres(
+  config: Config,
+  tell: ReportProgress,
+  giveUp: (reason: Error) => void,
+): Promise<ServedPostgres> {
+  if (!isEmbedded(config)) {
+    await awaitLogin(config, tell);
+    if (config.ownerDatabaseUrl) await awaitOwner(config, tell);
+    if (config.directDatabaseUrl) await awaitDirect(config, tell);
+    const postgres = externalPostgres(config);
+    await refuseTwoDatabases(postgres);
+    await withClient(postgres.requestUrl, requireTransactions);
+    return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
+  }
+  const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
+  return { ...(await embeddedPostgres(config, cluster.url, () => cluster.stop())), loginRole: EMBEDDED_LOGIN };
+}
+
+type ReachPostgresOptions = {
+  /** Whether to create the embedded cluster if there is none. */
+  readonly mayCreate?: boolean;
+};
+
+/**
+ * For commands: connects to the cluster of a running service, or starts it for the duration of the command. For an
+ * external database waits for the owner only: the first migration creates the login of requests. Commands need a session,
+ * so they use the direct connection.
+ */
+export async function reachPostgres(
+  config: Config,
+  tell: ReportProgress,
+  { mayCreate = false }: ReachPostgresOptions = {},
+): Promise<PostgresUrls> {
+  if (!isEmbedded(config)) {
+    await awaitDirect(config, tell, 0);
+    return externalPostgres(config);
+  }
+  const running = await runningCluster({ dataDir: config.dataDir });
+  if (running) return embeddedPostgres(config, running, async () => {});
+  if (!mayCreate && !clusterExists(config.dataDir)) {
+    throw new Error(
+      `There is no database in ${resolve(config.dataDir)}. ` +
+        "Start the service once to create it, or set DATA_DIR to the folder that has it.",
+    );
+  }
+  const { settings, ...options } = clusterOptions(config);
+  const cluster = await startCluster({ ...options, settings: { ...settings, ...(mayCreate && RESTORE_LOCKS) }, tell });
+  return embeddedPostgres(config, cluster.url, () => cluster.stop());
+}
+
+/** The embedded database of a running service; null if none runs. */
+export async function joinPostgres(config: Config): Promise<PostgresUrls | null> {
+  const running = await runningCluster({ dataDir: config.dataDir });
+  return running && embeddedPostgres(config, running, async () => {});
+}
+
+function clusterOptions({ dataDir, embeddedPort, workers }: Config) {
+  const settings = {
+    max_connections: String(MAX_CONNECTIONS + CONNECTIONS_PER_WORKER * (workers - 1)),
+    max_wal_senders: String(MAX_WAL_SENDERS + workers - 1),
+    max_replication_slots: String(MAX_WAL_SENDERS + workers - 1),
+  };
+  return { dataDir, port: embeddedPort, settings };
+}
+
+/** Waits for the request login of an external database. */
+export function awaitLogin({ databaseUrl }: Config, tell: ReportProgress, patience?: number): Promise<void> {
+  return awaitDatabase(toSessionUrl(databaseUrl!), "DATABASE_URL", tell, patience);
+}
+
+function awaitOwner(config: Config, tell: ReportProgress, patience?: number): Promise<void> {
+  const { ownerDatabaseUrl } = config;
+  if (!ownerDatabaseUrl) return awaitLogin(config, tell, patience);
+  return awaitDatabase(toSessionUrl(ownerDatabaseUrl), "OWNER_DATABASE_URL", tell, patience);
+}
+
+function awaitDirect(config: Config, tell: ReportProgress, patience?: number): Promise<void> {
+  const { directDatabaseUrl } = config;
+  if (!directDatabaseUrl) return awaitOwner(config, tell, patience);
+  return awaitDatabase(toSessionUrl(directDatabaseUrl), "DIRECT_DATABASE_URL", tell, patience);
+}
+
+function externalPostgres(config: Config): PostgresUrls {
+  const requestUrl = config.databaseUrl!;
+  const ownerUrl = config.ownerDatabaseUrl ?? requestUrl;
+  const directUrl = config.directDatabaseUrl ?? ownerUrl;
+  const shadowUrl = config.shadowDatabaseUrl ?? withDatabase(directUrl, (name) => `${name}_shadow`);
+  const rootUrl =
+    config.rootDatabaseUrl ?? withDatabase(directUrl, (name) => (name === "postgres" ? "template1" : "postgres"));
+  return {
+    requestUrl: toSessionUrl(requestUrl),
+    ownerUrl: toSessionUrl(ownerUrl),
+    directUrl: toSessionUrl(directUrl),
+    clientUrl: toClientUrl(directUrl),
+    migrate: {
+      url: toSessionUrl(directUrl),
+      shadowUrl: toSessionUrl(shadowUrl),
+      rootUrl: toSessionUrl(rootUrl),
+      histories: allHistories(config),
+    },
+    close: async () => {},
+  };
+}
+
+/** What writes needs a primary, whichever of the servers it is. */
+function toSessionUrl(url: string): string {
+  return toPgConnectionString(toPrimaryUrl(url));
+}
+
+/** For libpq's tools: clients before version 14 do not know `target_session_attrs=primary`. */
+export function toClientUrl(url: string): string {
+  return parseServers(url).servers.length > 1 ? toPrimaryUrl(url) : url;
+}
+
+async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promise<void>): Promise<PostgresUrls> {
+  try {
+    const ownUrlOf: UrlOf = (role, database) => `${urlOf(role, database)}&${IGNORE_PG_ENVIRONMENT}`;
+    const ownerUrl = ownUrlOf("postgres", EMBEDDED_DATABASE);
+    const rootUrl = ownUrlOf("postgres", "postgres");
+    const password = await prepareEmbeddedDatabase(config, rootUrl);
+    return {
+      requestUrl: ownUrlOf(EMBEDDED_LOGIN, EMBEDDED_DATABASE),
+      ownerUrl,
+      directUrl: ownerUrl,
+      clientUrl: password
+        ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${EMBEDDED_DATABASE}`
+        : urlOf("postgres", EMBEDDED_DATABASE),
+      migrate: {
+        url: ownerUrl,
+        shadowUrl: ownUrlOf("postgres", `${EMBEDDED_DATABASE}_shadow`),
+        rootUrl,
+        histories: allHistories(config),
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/**
+ * Creates the database at the first start, and the password if loopback connections are enabled. A command that is run
+ * meanwhile waits for it: of two that create or change the same object at the same time, Postgres lets one fail.
+ */
+async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
+  return withClient(rootUrl, async (client) => {
+    // Ends with the connection.
+    await client.query("select pg_advisory_lock(hashtext($1))", ["prepare the embedded database"]);
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [EMBEDDED_DATABASE]);
+    if (!rowCount) await client.query(`create database ${client.escapeIdentifier(EMBEDDED_DATABASE)}`);
+    if (embeddedPort === null) return null;
+    const { databasePassword } = await readOrMakeSecrets(dataDir);
+    await client.query(`alter role postgres password ${client.escapeLiteral(databasePassword)}`);
+    return databasePassword;
+  });
+}
+
+/** The name of the login that requests use. */
+export async function loginRoleOf(url: string): Promise<string> {
+  const { rows } = await withClient(url, (client) => client.query<{ name: string }>("select session_user as name"));
+  return rows[0]!.name;
+}
+
+function withDatabase(url: string, rename: (name: string) => string): string {
+  return url.replace(/(^\w+:\/\/[^/?]*\/)([^?]+)/, (_, start: string, name: string) => start + rename(name));
+}
+
+type DatabaseUrls = Pick<PostgresUrls, "requestUrl" | "ownerUrl" | "directUrl">;
+/** `cluster` is null if the role may not read it. */
+type DatabaseIdentity = { readonly name: string; readonly cluster: string | null };
+
+/** Throws if the URLs are of different databases: requests would use one with the catalogue of the other. */
+export async function refuseTwoDatabases({ requestUrl, ownerUrl, directUrl }: DatabaseUrls): Promise<void> {
+  const ofRequests = { url: requestUrl, setting: "DATABASE_URL" };
+  await refuseOtherDatabase(ofRequests, { url: ownerUrl, setting: "OWNER_DATABASE_URL" });
+  if (directUrl !== ownerUrl) await refuseOtherDatabase(ofRequests, { url: directUrl, setting: "DIRECT_DATABASE_URL" });
+}
+
+type DatabaseSetting = { readonly url: string; readonly setting: string };
+
+async function refuseOtherDatabase(ofRequests: DatabaseSetting, ofOwner: DatabaseSetting): Promise<void> {
+  if (ofRequests.url === ofOwner.url) return;
+  const [one, other] = await Promise.all([identityOf(ofRequests.url), identityOf(ofOwner.url)]);
+  const isKnown = one.cluster !== null && other.cluster !== null;
+  const isOneServer = !isKnown || one.cluster === other.cluster;
+  if (isOneServer && one.name === other.name) return;
+  const where = isOneServer ? "of one server" : "of two servers";
+  throw new Error(
+    `${ofRequests.setting} and ${ofOwner.setting} name two databases ${where}, "${one.name}" and "${other.name}". ` +
+      "Set both to the same one: the first as the login of requests, the second as the owner.",
+  );
+}
+
+/** A pooler may use another database name; a standby has its primary's system identifier. */
+function identityOf(url: string): Promise<DatabaseIdentity> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ name: string }>("select pg_catalog.current_database() as name");
+    return { name: rows[0]!.name, cluster: await clusterOf(client) };
+  });
+}
+
+async function clusterOf(client: pg.ClientBase): Promise<string | null> {
+  try {
+    const { rows } = await client.query<{ id: string }>(
+      "select system_identifier::text as id from pg_catalog.pg_control_system()",
+    );
+    return rows[0]!.id;
+  } catch (error) {
+    // Some providers do not permit this query.
+    if (error instanceof pg.DatabaseError) return null;
+    throw error;
+  }
+}
+
+/** Waits for a database that is still starting, and reports it; other errors are thrown at once. */
+export async function awaitDatabase(
+  url: string,
+  setting: string,
+  tell: (step: string) => void,
+  patience = DEFAULT_WAIT_MS,
+): Promise<void> {
+  const giveUpAt = performance.now() + patience;
+  for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
+    const fault = await connectionErrorOf(url);
+    if (!fault) return;
+    const place = findServer(url).names;
+    const passing = isTransient(fault);
+    if (!passing || performance.now() >= giveUpAt) {
+      const advice = adviceFor(fault);
+      const reason = advice ? `${fault.message}; ${advice}` : fault.message;
+      throw new Error(`The database at ${place} (${setting}) cannot be used: ${reason}`, { cause: fault });
+    }
+    if (pause === 100) tell(`waiting for the database at ${place} (${fault.message})`);
+    await sleep(pause);
+  }
+}
+
+async function connectionErrorOf(url: string): Promise<(Error & { code?: string }) | null> {
+  try {
+    const makeClient = (server: ServerOptions) => new pg.Client(server).on("error", () => {});
+    const { client } = await findServer(url).connect(makeClient, CONNECT_TIMEOUT_MS);
+    await client.end().catch(() => {});
+    return null;
+  } catch (error) {
+    // A host name with several addresses fails once per address.
+    return error instanceof AggregateError ? error.errors[0] : (error as Error);
+  }
+}
+
+function adviceFor(fault: Error & { readonly code?: string }): string | undefined {
+  if (fault instanceof NoServerError) return STANDBY_ADVICE;
+  return fault.message.includes(NO_PASSWORD) ? WRITE_PASSWORD : CONNECTION_ADVICE[fault.code ?? ""];
+}
+
+function isTransient(fault: Error & { readonly code?: string }): boolean {
+  // A standby may be promoted.
+  if (fault instanceof NoServerError) return fault.faults.some(isTransient);
+  return fault instanceof UnsuitableServerError || TRANSIENT_CODES.includes(fault.code ?? "");
+}

@@ -1,0 +1,266 @@
+import { createHash } from "node:crypto";
+import { generatePgParameterAnalysis, type PgSelectArgumentDigest, pgFromExpressionRuntime, TYPES } from "@dataplan/pg";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { memoizePerObject } from "../../runtime/cache/memoize.ts";
+import type { FunctionArgument, PagePart } from "../../plugins/field-sources.ts";
+import { type OrderSql, orderExpressionsOf, type RowOrder } from "../../plugins/PaginationPlugin.ts";
+import { toPgText } from "../server/pg-client.ts";
+import type { PgRelation, PgTable, SchemaResource } from "../../plugins/table.ts";
+import { wholeRow } from "../../plugins/whole-row.ts";
+import { NotCompiled } from "./not-compiled.ts";
+import { ABSENT, type CoercedVariables, type InputValue, parameterOf, parameterSql } from "./operation-values.ts";
+import { quoted, spellText, textLiteral, withoutLineBreaks } from "./spell-value.ts";
+
+/** Postgres limits the arguments of a function to 100. */
+const MAX_ARGUMENTS = 100;
+
+/** Concatenates texts, none of which is null. */
+export function concatenate(pieces: readonly SQL[]): SQL {
+  if (pieces.length === 1) return pieces[0]!;
+  if (pieces.length <= MAX_ARGUMENTS) return sql`pg_catalog.concat(${sql.join(pieces, ", ")})`;
+  const parts = Array.from({ length: Math.ceil(pieces.length / MAX_ARGUMENTS) }, (_, index) =>
+    concatenate(pieces.slice(index * MAX_ARGUMENTS, (index + 1) * MAX_ARGUMENTS)),
+  );
+  return concatenate(parts);
+}
+
+/** Rows to read: `from` has the alias `row`. */
+export type RowsSelect = {
+  readonly row: SQL;
+  readonly from: SQL;
+  readonly conditions: readonly SQL[];
+  readonly groups?: readonly SQL[];
+  readonly order: readonly OrderSql[];
+  readonly limit: number | null;
+  readonly offset: number;
+};
+
+/** Selects these outputs of each row. */
+export function selectRows(
+  { row, from, conditions, groups = [], order, limit, offset }: RowsSelect,
+  outputs: SQL,
+): SQL {
+  const where = conditions.length === 0 ? sql.blank : sql` where ${sql.join(conditions.map(parenthesized), " and ")}`;
+  const groupBy = groups.length === 0 ? sql.blank : sql` group by ${sql.join(groups, ", ")}`;
+  const by = order.map(({ fragment, direction }) => sql`${fragment} ${direction === "ASC" ? sql`asc` : sql`desc`}`);
+  const orderBy = by.length === 0 ? sql.blank : sql` order by ${sql.join(by, ", ")}`;
+  const range = sql`${limit === null ? sql.blank : sql` limit ${wholeNumber(limit)}`}${offset === 0 ? sql.blank : sql` offset ${wholeNumber(offset)}`}`;
+  return sql`select ${outputs} from ${from} as ${row}${where}${groupBy}${orderBy}${range}`;
+}
+
+function parenthesized(condition: SQL): SQL {
+  return sql`(${condition})`;
+}
+
+export function wholeNumber(value: number): SQL {
+  return sql.literal(Math.trunc(value));
+}
+
+export function aliasOf({ name }: PgTable): SQL {
+  return sql.identifier(Symbol(name));
+}
+
+export function tableOf({ remoteResource }: PgRelation): PgTable {
+  return remoteResource as PgTable;
+}
+
+export function joinConditions({ localAttributes, remoteAttributes }: PgRelation, parent: SQL, row: SQL): SQL[] {
+  return localAttributes.map(
+    (column, index) => sql`${row}.${sql.identifier(remoteAttributes[index]!)} = ${parent}.${sql.identifier(column)}`,
+  );
+}
+
+export function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(term: Term): Term {
+  return { ...term, direction: term.direction === "ASC" ? "DESC" : "ASC" };
+}
+
+/** Whether a function's row is not null; so may be the row of a view without a column that is not null. */
+export function presence(resource: SchemaResource, row: SQL): SQL {
+  const check = (resource as object as NullCheckedResource).getNullCheckExpression(row);
+  return check ? sql`(${check})::bool` : sql`true`;
+}
+
+/** Internal in core's types. */
+type NullCheckedResource = { getNullCheckExpression(row: SQL): SQL | null };
+
+export function mayBeNullRow({ codec }: PgTable): boolean {
+  return !codec.notNullExpression && !Object.values(codec.attributes).some(({ notNull }) => notNull);
+}
+
+/** The rows as a JSON array. */
+export function jsonArrayOf(query: RowsSelect, item: SQL): SQL {
+  const rows = sql.identifier(Symbol("rows"));
+  const items = selectRows(query, sql`${item} as "item"`);
+  return sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${rows}."item", ','), ']') from (${items}) as ${rows})`;
+}
+
+/** `__rows__."created_at"`: core's cursors begin with a hash of the order's text. */
+const cursorDigestOf = memoizePerObject((order: RowOrder, table: PgTable): string => {
+  const expressions = orderExpressionsOf(sql.identifier(Symbol(table.name)), table, order);
+  const texts = expressions.map(({ fragment }) => sql.compile(fragment).text);
+  return createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 10);
+});
+
+/** The cursor of a row, as a JSON string. */
+export function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
+  const values = orderExpressionsOf(row, table, order).map(({ fragment, codec }) => {
+    const text = sql`${codec.castFromPg ? codec.castFromPg(fragment) : fragment}::text`;
+    return codec === TYPES.boolean ? text : sql`coalesce(${spellText(text)}, 'null')`;
+  });
+  const pieces = values.flatMap((value) => [textLiteral(","), value]);
+  const json = concatenate([textLiteral(`["${cursorDigestOf(order, table)}"`), ...pieces, textLiteral("]")]);
+  return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
+}
+
+/** The rows after a cursor in the order, or before it in the reverse order. */
+export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: InputValue, reverse: boolean): SQL {
+  if (cursor.kind !== "leaf") throw new NotCompiled("argument", "cursor");
+  const digest = cursorDigestOf(order, table);
+  const expressions = orderExpressionsOf(row, table, order);
+  const valueAt = (index: number) => (variables: CoercedVariables) => {
+    const values = decodeCursor(cursor.read(variables), digest, expressions.length);
+    return toPgText(values[index]);
+  };
+  const terms = expressions.map((expression, index): CursorTerm => {
+    const isAscending = (expression.direction === "ASC") !== reverse;
+    return { ...expression, value: parameterOf(valueAt(index), expression.codec), isAscending };
+  });
+  const [first] = terms;
+  const isTuple =
+    terms.length > 1 && terms.every(({ isNullable, isAscending }) => !isNullable && isAscending === first!.isAscending);
+  if (!isTuple) return beyondTerms(terms);
+  const fragments = sql.join(
+    terms.map(({ fragment }) => fragment),
+    ", ",
+  );
+  const values = sql.join(
+    terms.map(({ value }) => value),
+    ", ",
+  );
+  return sql`(${fragments}) ${first!.isAscending ? sql`>` : sql`<`} (${values})`;
+}
+
+type CursorTerm = OrderSql & { readonly value: SQL; readonly isAscending: boolean };
+
+/** Whether a nullable column is null is a term of its own before it. */
+function beyondTerms([term, ...others]: readonly CursorTerm[]): SQL {
+  const { fragment, value, isNullable, isAscending } = term!;
+  const isBeyond = sql`${fragment} ${isAscending ? sql`>` : sql`<`} ${value}`;
+  if (others.length === 0) return isBeyond;
+  const isEqual = isNullable ? sql`${fragment} is not distinct from ${value}` : sql`${fragment} = ${value}`;
+  return sql`(${isBeyond}) or (${isEqual} and (${beyondTerms(others)}))`;
+}
+
+/** Throws for anything but a cursor of this order, which Grafast explains. */
+function decodeCursor(cursor: unknown, digest: string, length: number): readonly unknown[] {
+  const [first, ...values]: readonly unknown[] = JSON.parse(Buffer.from(String(cursor), "base64").toString("utf8"));
+  const isPlain = values.every((value) => value === null || typeof value === "string" || typeof value === "boolean");
+  if (first !== digest || values.length !== length || !isPlain) throw new NotCompiled("argument", "cursor");
+  return values;
+}
+
+/** What a connection reads. */
+export type PageQuery = {
+  readonly table: PgTable;
+  readonly order: RowOrder;
+  readonly row: SQL;
+  readonly conditions: readonly SQL[];
+  readonly cursor: InputValue | null;
+  readonly isReverse: boolean;
+  readonly size: number;
+  readonly hasAfter: boolean;
+  readonly hasBefore: boolean;
+};
+
+/** The parts of a page, from arrays of its rows' texts. In a page from the end the rows are read in reverse. */
+export class PageParts {
+  readonly #page: PageQuery;
+  readonly #arrayOf: (output: SQL) => SQL;
+  #cursors: SQL | null = null;
+  /** An array with an item per row. */
+  #counted: SQL | null = null;
+  /** One row more is read to know whether there is a further page. */
+  looksAhead = false;
+
+  constructor(page: PageQuery, arrayOf: (output: SQL) => SQL) {
+    this.#page = page;
+    this.#arrayOf = arrayOf;
+  }
+
+  items(output: SQL): SQL {
+    const texts = this.#arrayOf(output);
+    this.#counted ??= texts;
+    const size = wholeNumber(this.#page.size);
+    if (!this.#page.isReverse)
+      return sql`pg_catalog.concat('[', pg_catalog.array_to_string(${texts}[1:${size}], ','), ']')`;
+    const [items, position] = [sql.identifier(Symbol("items")), sql.identifier("position")];
+    return sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${items}."item", ',' order by ${items}.${position} desc), ']')
+      from pg_catalog.unnest(${texts}[1:${size}]) with ordinality as ${items}("item", ${position}))`;
+  }
+
+  info(part: PagePart): SQL | null {
+    const { isReverse, hasAfter, hasBefore } = this.#page;
+    switch (part) {
+      case "hasNextPage":
+        return isReverse ? textLiteral(String(hasBefore)) : this.#hasMore(hasBefore);
+      case "hasPreviousPage":
+        return isReverse ? this.#hasMore(hasAfter) : textLiteral(String(hasAfter));
+      case "startCursor":
+        return isReverse ? this.#lastCursor() : this.#firstCursor();
+      case "endCursor":
+        return isReverse ? this.#firstCursor() : this.#lastCursor();
+      default:
+        return null;
+    }
+  }
+
+  #hasMore(isKnown: boolean): SQL {
+    // An empty page has no other page beside it, but those that a cursor tells of.
+    if (isKnown || this.#page.size === 0) return textLiteral(String(isKnown));
+    this.looksAhead = true;
+    this.#counted ??= this.#arrayOf(textLiteral(""));
+    return sql`case when pg_catalog.cardinality(${this.#counted}) > ${wholeNumber(this.#page.size)} then 'true' else 'false' end`;
+  }
+
+  #firstCursor(): SQL {
+    if (this.#page.size === 0) return textLiteral("null");
+    return sql`coalesce(${this.#cursorTexts()}[1], 'null')`;
+  }
+
+  #lastCursor(): SQL {
+    if (this.#page.size === 0) return textLiteral("null");
+    const texts = this.#cursorTexts();
+    return sql`coalesce(${texts}[least(pg_catalog.cardinality(${texts}), ${wholeNumber(this.#page.size)})], 'null')`;
+  }
+
+  #cursorTexts(): SQL {
+    const { table, order, row } = this.#page;
+    this.#cursors ??= this.#arrayOf(cursorSql(table, order, row));
+    this.#counted ??= this.#cursors;
+    return this.#cursors;
+  }
+}
+
+/** A call of a function. */
+export function callSql(
+  { name, from, parameters }: SchemaResource,
+  args: readonly FunctionArgument[],
+  given: ReadonlyMap<string, InputValue>,
+  row: SQL | null,
+): SQL {
+  if (typeof from !== "function") throw new NotCompiled("field", name);
+  const digests = args.map(({ argument, name: parameter, codec }): Digest => {
+    const value = given.get(argument) ?? ABSENT;
+    const own = parameter === undefined ? {} : { name: parameter };
+    return value.kind === "absent" ? { ...own, value: undefined } : { ...own, placeholder: parameterSql(value, codec) };
+  });
+  const all = row ? [{ placeholder: wholeRow(row) }, ...digests] : digests;
+  return pgFromExpressionRuntime(from, parameters, all as Digest[], generatePgParameterAnalysis(parameters));
+}
+
+type Digest = Parameters<typeof pgFromExpressionRuntime>[2][number] & Partial<PgSelectArgumentDigest>;
+
+/** All rows of a table that meet the conditions. */
+export function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsSelect {
+  return { row, from: table.from as SQL, conditions, order: [], limit: null, offset: 0 };
+}

@@ -1,0 +1,165 @@
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  getVariableValues,
+  type OperationDefinitionNode,
+  typeFromAST,
+} from "grafast/graphql";
+import { RecentMap } from "../../runtime/cache/recent-map.ts";
+import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
+import type { Statement } from "../../postgres/database/statement.ts";
+import type { RowInput } from "../../plugins/nested-inputs.ts";
+import {
+  type CompiledOperation,
+  type CompiledStatement,
+  type CompiledStep,
+  compileOperation,
+} from "./compile-operation.ts";
+import { NotCompiled } from "./not-compiled.ts";
+import { bindParameters, type CoercedVariables, presenceOf } from "./operation-values.ts";
+
+/** A step of a compiled operation with the values of one request. */
+export type BoundStep = {
+  readonly step: CompiledStep;
+  readonly statement: Statement;
+  readonly before: Statement | undefined;
+  /** The rows that are inserted before. */
+  readonly nested: RowInput | undefined;
+};
+
+export type BoundOperation = { readonly plan: OperationPlan; readonly steps: readonly BoundStep[] };
+
+/** A compiled operation, for the same combination of variables. */
+class OperationPlan {
+  readonly compiled: CompiledOperation;
+  #requestsForGrafast = 0;
+
+  constructor(compiled: CompiledOperation) {
+    this.compiled = compiled;
+  }
+
+  /** The statement has exceeded a limit that holds for each field of the operation: Grafast runs the next requests at once. */
+  noteExceededLimit(): void {
+    this.#requestsForGrafast = REQUESTS_AFTER_LIMIT;
+  }
+
+  /** Throws NotCompiled when Grafast runs this request. */
+  checkLimit(): void {
+    if (this.#requestsForGrafast === 0) return;
+    this.#requestsForGrafast--;
+    throw new NotCompiled("limit", "The statement for all fields has exceeded a limit.");
+  }
+}
+
+/** A statement that has exceeded a limit is tried again after so many requests, whose values may be others. */
+export const REQUESTS_AFTER_LIMIT = 100;
+
+/** Per operation: each number of rows, and each combination of given variables, has a statement of its own. */
+const MAX_STATEMENTS = 32;
+
+type OperationPlansOptions = {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  /** Called before the text of a statement is kept. */
+  readonly reserve: (characters: number) => void;
+};
+
+/** The statements of one operation. */
+export class OperationPlans {
+  readonly #options: OperationPlansOptions;
+  readonly #variableTypes: readonly (readonly [name: string, type: GraphQLInputType])[];
+  /** Variables whose values are part of the text. */
+  readonly #fixed = new Set<string>();
+  readonly #plans = new RecentMap<string, OperationPlan | NotCompiled>(2 * MAX_STATEMENTS);
+
+  constructor(options: OperationPlansOptions) {
+    this.#options = options;
+    const { schema, operation } = options;
+    this.#variableTypes = (operation.variableDefinitions ?? []).map(({ variable, type }) => {
+      const input = typeFromAST(schema, type as Parameters<typeof typeFromAST>[1]) as GraphQLInputType;
+      return [variable.name.value, input];
+    });
+  }
+
+  /**
+   * Throws NotCompiled when Grafast must run the operation, which also explains values that are not acceptable. Where Grafast may not,
+   * the statement is tried even if it has exceeded a limit.
+   */
+  *bind(inputs: CoercedVariables, mayPlan: boolean): Stepwise<BoundOperation> {
+    const variables = this.#coerce(inputs);
+    const plan = yield* this.#find(variables);
+    if (plan instanceof NotCompiled) throw plan;
+    if (mayPlan) plan.checkLimit();
+    try {
+      return { plan, steps: plan.compiled.map((step) => bindStep(step, variables)) };
+    } catch (error) {
+      throw asNotCompiled(error);
+    }
+  }
+
+  #coerce(inputs: CoercedVariables): CoercedVariables {
+    const { schema, operation } = this.#options;
+    if (this.#variableTypes.length === 0) return {};
+    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs, {
+      maxErrors: 1,
+    });
+    if (errors) throw new NotCompiled("argument", errors[0]!.message);
+    return coerced;
+  }
+
+  *#find(variables: CoercedVariables): Stepwise<OperationPlan | NotCompiled> {
+    const found = this.#plans.get(this.#keyOf(variables));
+    if (found) return found;
+    const fixed = new Set<string>();
+    const plan = yield* this.#compile(variables, fixed);
+    // Keys of fewer values do not tell statements apart.
+    if (!fixed.isSubsetOf(this.#fixed)) this.#plans.clear();
+    for (const name of fixed) this.#fixed.add(name);
+    this.#plans.set(this.#keyOf(variables), plan);
+    return plan;
+  }
+
+  *#compile(variables: CoercedVariables, fixed: Set<string>): Stepwise<OperationPlan | NotCompiled> {
+    const { schema, document, operation, reserve } = this.#options;
+    try {
+      const compiled = yield* compileOperation({ schema, document, operation, variables, fixed });
+      for (const { text, before } of compiled) reserve(text.length + (before?.text.length ?? 0));
+      return new OperationPlan(compiled);
+    } catch (error) {
+      return asNotCompiled(error);
+    }
+  }
+
+  #keyOf(variables: CoercedVariables): string {
+    const parts = this.#variableTypes.map(([name, type]) => {
+      const value = variables[name];
+      const isFixed = this.#fixed.has(name) && value !== undefined;
+      return isFixed ? JSON.stringify(value) : presenceOf(value, type);
+    });
+    return parts.join();
+  }
+}
+
+function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {
+  const { before, write } = step;
+  return {
+    step,
+    statement: bindStatement(step, variables),
+    before: before === null ? undefined : bindStatement(before, variables),
+    nested: write?.nested?.(variables),
+  };
+}
+
+function bindStatement({ text, parameters }: CompiledStatement, variables: CoercedVariables): Statement {
+  return { text, values: bindParameters(parameters, variables) };
+}
+
+/** Values that a codec or a page refuses are explained by Grafast, and so is what the compiler did not expect. */
+function asNotCompiled(error: unknown): NotCompiled {
+  if (error instanceof NotCompiled) return error;
+  const message = error instanceof GraphQLError || error instanceof Error ? error.message : String(error);
+  return new NotCompiled("argument", message);
+}

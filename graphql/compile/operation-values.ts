@@ -1,0 +1,245 @@
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import {
+  type DirectiveNode,
+  type FieldNode,
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  Kind,
+  type ValueNode,
+  valueFromAST,
+} from "grafast/graphql";
+import type { ParameterValue } from "../../postgres/database/statement.ts";
+import { isJsonObject } from "../../runtime/json/json-values.ts";
+import { takesExactNumbers } from "../../plugins/graphql-types.ts";
+import { isNestedValue } from "../../plugins/nested-inputs.ts";
+import { toPgText } from "../server/pg-client.ts";
+import type { Codec } from "../../plugins/table.ts";
+import { NotCompiled } from "./not-compiled.ts";
+
+/** Variables after coercion to their types. */
+export type CoercedVariables = Readonly<Record<string, unknown>>;
+
+export type LeafReader = (variables: CoercedVariables) => unknown;
+
+/** The value of an argument or input field. An absent value is not null: the default of a function replaces only absent ones. */
+export type InputValue =
+  | { readonly kind: "absent" | "null" }
+  /** Read from the variables of each request; a literal is the same for all. Related rows to insert are one value. */
+  | { readonly kind: "leaf"; readonly read: LeafReader }
+  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> }
+  /** Of input objects; a list of scalars is a leaf. */
+  | { readonly kind: "list"; readonly items: readonly InputValue[] };
+
+export const ABSENT: InputValue = { kind: "absent" };
+const NULL: InputValue = { kind: "null" };
+
+/** A parameter of a compiled statement. */
+export type Parameter = (variables: CoercedVariables) => ParameterValue;
+
+/**
+ * The values in one operation. Where the value of a variable becomes part of the SQL text, its name is noted: the statement serves
+ * only requests with the same value.
+ */
+export class OperationValues {
+  readonly #variables: CoercedVariables;
+  readonly #fixed: Set<string>;
+
+  /** `fixed` collects the names of variables whose values are in the text. */
+  constructor(variables: CoercedVariables, fixed: Set<string>) {
+    this.#variables = variables;
+    this.#fixed = fixed;
+  }
+
+  /** Whether `@skip` or `@include` excludes the selection. */
+  isExcluded(directives: readonly DirectiveNode[] = []): boolean {
+    return directives.some(({ name, arguments: args = [] }) => {
+      if (name.value !== "skip" && name.value !== "include") throw new NotCompiled("directive", name.value);
+      const condition = args.find(({ name: argument }) => argument.value === "if")!.value;
+      return this.#booleanOf(condition) === (name.value === "skip");
+    });
+  }
+
+  #booleanOf(node: ValueNode): unknown {
+    if (node.kind === Kind.BOOLEAN) return node.value;
+    if (node.kind !== Kind.VARIABLE) throw new NotCompiled("argument", node.kind);
+    this.#fixed.add(node.name.value);
+    return this.#variables[node.name.value];
+  }
+
+  /** Arguments that the caller does not know must not be given: another plugin has added them. */
+  argumentsOf(
+    field: GraphQLField<unknown, unknown>,
+    node: FieldNode,
+    isKnown: (argument: GraphQLArgument) => boolean,
+  ): ReadonlyMap<string, InputValue> {
+    const nodes = new Map(node.arguments?.map(({ name, value }) => [name.value, value]));
+    return new Map(
+      field.args.map((argument) => {
+        const { name, type, defaultValue } = argument;
+        const value = this.#read(type, nodes.get(name), defaultValue);
+        const isGiven = value.kind !== "absent" && value.kind !== "null";
+        if (isGiven && !isKnown(argument)) throw new NotCompiled("argument", name);
+        return [name, value];
+      }),
+    );
+  }
+
+  /** The value of an argument that becomes part of the text. Null when it is absent or null. */
+  constant(name: string, node: FieldNode, value: InputValue | undefined): unknown {
+    if (value === undefined || value.kind === "absent" || value.kind === "null") return null;
+    const given = node.arguments?.find((argument) => argument.name.value === name)?.value;
+    if (given) for (const variable of variablesIn(given)) this.#fixed.add(variable);
+    return mapLeaves(value, (read) => read(this.#variables));
+  }
+
+  #read(type: GraphQLInputType, node: ValueNode | undefined, defaultValue: unknown): InputValue {
+    if (node === undefined) return defaultValue === undefined ? ABSENT : fixedValue(type, defaultValue);
+    const itemType = itemObjectTypeOf(type);
+    if (itemType && (node.kind === Kind.LIST || node.kind === Kind.OBJECT)) {
+      const items = node.kind === Kind.LIST ? node.values : [node];
+      return { kind: "list", items: items.map((item) => this.#read(itemType, item, undefined)) };
+    }
+    switch (node.kind) {
+      case Kind.NULL:
+        return NULL;
+      case Kind.VARIABLE: {
+        const name = node.name.value;
+        if (this.#variables[name] === undefined && defaultValue !== undefined) return fixedValue(type, defaultValue);
+        return valueAt(type, this.#variables[name], (variables) => variables[name]);
+      }
+      case Kind.OBJECT: {
+        const object = getNullableType(type);
+        if (!isInputObjectType(object)) throw new NotCompiled("argument", String(type));
+        const nodes = new Map(node.fields.map(({ name, value }) => [name.value, value]));
+        const fields = Object.values(object.getFields()).map(
+          (field) => [field.name, this.#read(field.type, nodes.get(field.name), field.defaultValue)] as const,
+        );
+        return { kind: "object", fields: new Map(fields) };
+      }
+      default: {
+        // Grafast builds the values of lists and of JSON by rules of its own.
+        const isJson = takesExactNumbers(getNamedType(type));
+        if (node.kind === Kind.LIST && (isJson || variablesIn(node).length > 0))
+          throw new NotCompiled("argument", String(type));
+        const value = valueFromAST(node, type);
+        if (value === undefined) throw new NotCompiled("argument", String(type));
+        return fixedValue(type, value);
+      }
+    }
+  }
+}
+
+function variablesIn(node: ValueNode): string[] {
+  if (node.kind === Kind.VARIABLE) return [node.name.value];
+  if (node.kind === Kind.LIST) return node.values.flatMap(variablesIn);
+  return node.kind === Kind.OBJECT ? node.fields.flatMap(({ value }) => variablesIn(value)) : [];
+}
+
+/** The type of the items of a list of input objects. */
+function itemObjectTypeOf(type: GraphQLInputType): GraphQLInputType | null {
+  const list = getNullableType(type);
+  return isListType(list) && isInputObjectType(getNamedType(list)) ? list.ofType : null;
+}
+
+/** The value as it is in variables, with the replacements of its leaves. */
+export function mapLeaves(value: InputValue, replace: (read: LeafReader) => unknown): unknown {
+  switch (value.kind) {
+    case "absent":
+      return undefined;
+    case "null":
+      return null;
+    case "leaf":
+      return replace(value.read);
+    case "list":
+      return value.items.map((item) => mapLeaves(item, replace));
+    case "object": {
+      const given = [...value.fields].filter(([, field]) => field.kind !== "absent");
+      return Object.fromEntries(given.map(([name, field]) => [name, mapLeaves(field, replace)]));
+    }
+  }
+}
+
+function fixedValue(type: GraphQLInputType, value: unknown): InputValue {
+  return valueAt(type, value, () => value);
+}
+
+function valueAt(type: GraphQLInputType, value: unknown, read: LeafReader): InputValue {
+  if (value === undefined) return ABSENT;
+  if (value === null) return NULL;
+  if (isNestedValue(type)) return { kind: "leaf", read };
+  const itemType = itemObjectTypeOf(type);
+  if (itemType) {
+    const items = (value as readonly unknown[]).map((item, index) =>
+      valueAt(itemType, item, (variables) => (read(variables) as readonly unknown[])[index]),
+    );
+    return { kind: "list", items };
+  }
+  const named = getNullableType(type);
+  if (!isInputObjectType(named)) {
+    if (!isLeafType(getNamedType(type))) throw new NotCompiled("argument", String(type));
+    return { kind: "leaf", read };
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  const fields = Object.values(named.getFields()).map(
+    ({ name, type: fieldType }) =>
+      [
+        name,
+        Object.hasOwn(members, name)
+          ? valueAt(fieldType, members[name], (variables) => (read(variables) as typeof members)[name])
+          : ABSENT,
+      ] as const,
+  );
+  return { kind: "object", fields: new Map(fields) };
+}
+
+/** Describes which values are given, null and absent, and how many items a list of objects has: statements differ in that. */
+export function presenceOf(value: unknown, type: GraphQLInputType): string {
+  if (value === undefined) return "-";
+  if (value === null) return "0";
+  if (isNestedValue(type)) return "1";
+  const itemType = itemObjectTypeOf(type);
+  if (itemType) return `[${(value as readonly unknown[]).map((item) => presenceOf(item, itemType)).join("")}]`;
+  const named = getNullableType(type);
+  if (!isInputObjectType(named) || !isJsonObject(value)) return "1";
+  const fields = Object.values(named.getFields()).map(({ name, type: fieldType }) =>
+    presenceOf(Object.hasOwn(value, name) ? value[name] : undefined, fieldType),
+  );
+  return `{${fields.join("")}}`;
+}
+
+/** The value as a parameter of the codec's type. */
+export function parameterSql(
+  value: InputValue,
+  codec: Codec,
+  toValue: (value: unknown) => unknown = (same) => same,
+): SQL {
+  if (value.kind === "object" || value.kind === "list") throw new NotCompiled("argument", codec.name);
+  return leafSql(value.kind === "leaf" ? value.read : () => null, codec, toValue);
+}
+
+/** As `parameterSql`, of a value that is read from the variables. */
+export function leafSql(read: LeafReader, codec: Codec, toValue: (value: unknown) => unknown = (same) => same): SQL {
+  return parameterOf((variables) => {
+    const given = read(variables);
+    return given == null ? null : toPgText(codec.toPg(toValue(given)));
+  }, codec);
+}
+
+/** pg-sql2 passes values through, so a parameter can be one until the values are known. */
+export function parameterOf(parameter: Parameter, { sqlType }: Codec): SQL {
+  return sql`${sql.value(parameter as never)}::${sqlType}`;
+}
+
+/** The values of one request. */
+export function bindParameters(
+  parameters: readonly (Parameter | ParameterValue)[],
+  variables: CoercedVariables,
+): ParameterValue[] {
+  return parameters.map((parameter) => (typeof parameter === "function" ? parameter(variables) : parameter));
+}

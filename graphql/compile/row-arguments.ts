@@ -1,0 +1,86 @@
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { type FieldNode, type GraphQLArgument, getNamedType, isInputObjectType } from "grafast/graphql";
+import { type FieldSource, type FilterSource, rowFilterOf } from "../../plugins/field-sources.ts";
+import type { RowOrder } from "../../plugins/PaginationPlugin.ts";
+import { type BindValue, conditionOf } from "../../plugins/row-conditions.ts";
+import { hasRowArgument, isRowArgument } from "../../plugins/WherePlugin.ts";
+import { NotCompiled } from "./not-compiled.ts";
+import {
+  type InputValue,
+  type LeafReader,
+  leafSql,
+  mapLeaves,
+  type OperationValues,
+  parameterSql,
+} from "./operation-values.ts";
+import type { Field } from "./selection-reader.ts";
+
+type RowsSource = Extract<FieldSource, { readonly kind: "rows" }>;
+type Arguments = ReadonlyMap<string, InputValue>;
+
+/** `where`, `orderBy`, a filter, or an input whose fields are filters. */
+export function isCollectionArgument(argument: GraphQLArgument): boolean {
+  if (isRowArgument(argument) || rowFilterOf(argument) !== null) return true;
+  const type = getNamedType(argument.type);
+  return isInputObjectType(type) && Object.values(type.getFields()).every((field) => rowFilterOf(field) !== null);
+}
+
+/** The conditions that the arguments of a collection set on a row. */
+export function rowConditions(source: RowsSource, field: Field, args: Arguments, row: SQL): SQL[] {
+  return [...filterConditions(field, args, row), ...whereConditions(source, field, args, row)];
+}
+
+/** Each filter once, as an argument or within `filter`. */
+function filterConditions({ args: defined }: Field, args: Arguments, row: SQL): SQL[] {
+  return defined.flatMap((argument) => {
+    if (isRowArgument(argument)) return [];
+    const value = args.get(argument.name)!;
+    const filter = rowFilterOf(argument);
+    if (filter) return filterCondition(filter, value, row);
+    if (value.kind !== "object") return [];
+    const type = getNamedType(argument.type);
+    const fields = isInputObjectType(type) ? Object.values(type.getFields()) : [];
+    return fields.flatMap((each) => filterCondition(rowFilterOf(each)!, value.fields.get(each.name)!, row));
+  });
+}
+
+function filterCondition({ condition, codec, isItem }: FilterSource, value: InputValue, row: SQL): SQL[] {
+  if (value.kind === "absent" || value.kind === "null") return [];
+  return [condition(row, parameterSql(value, codec, isItem && ((item) => [item])))];
+}
+
+function whereConditions({ conditionFields }: RowsSource, field: Field, args: Arguments, row: SQL): SQL[] {
+  if (!hasRowArgument(field, "where")) return [];
+  const where = mapLeaves(args.get("where")!, (read) => new WhereLeaf(read));
+  return where == null
+    ? []
+    : [conditionOf(conditionFields(), where as Readonly<Record<string, unknown>>, row, bindLeaf)];
+}
+
+/** A scalar or list of scalars within `where`. */
+class WhereLeaf {
+  readonly read: LeafReader;
+
+  constructor(read: LeafReader) {
+    this.read = read;
+  }
+}
+
+const bindLeaf: BindValue = (value, codec) => {
+  if (value === null) return sql`null::${codec.sqlType}`;
+  // A range or a composite value is an object.
+  if (!(value instanceof WhereLeaf)) throw new NotCompiled("argument", codec.name);
+  return leafSql(value.read, codec);
+};
+
+/** The order of a collection's rows. */
+export function orderOf(
+  source: RowsSource,
+  field: Field,
+  node: FieldNode,
+  args: Arguments,
+  values: OperationValues,
+): RowOrder {
+  const orderBy = hasRowArgument(field, "orderBy") ? values.constant("orderBy", node, args.get("orderBy")) : null;
+  return source.orderOf(orderBy);
+}

@@ -1,0 +1,175 @@
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import {
+  type FieldNode,
+  type GraphQLArgument,
+  GraphQLBoolean,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNullableType,
+  isInputObjectType,
+} from "grafast/graphql";
+import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
+import { type FieldSource, sourceOf, writtenColumnOf } from "../../plugins/field-sources.ts";
+import { keepRow, keptRow } from "../../plugins/function-call.ts";
+import { isIdCodec } from "../../plugins/IdScalarPlugin.ts";
+import { hasNestedFields, type RowInput, readRowInput } from "../../plugins/nested-inputs.ts";
+import { isInsertedRow } from "../../plugins/nested-insert.ts";
+import type { Codec, PgTable } from "../../plugins/table.ts";
+import { aliasOf, mayBeNullRow, rowsOf, selectRows } from "./collection-sql.ts";
+import { NotCompiled } from "./not-compiled.ts";
+import { type CoercedVariables, type InputValue, mapLeaves, parameterSql } from "./operation-values.ts";
+import type { Field } from "./selection-reader.ts";
+import { textLiteral } from "./spell-value.ts";
+
+/** How an operation writes a row. */
+export type RowWrite = {
+  /** The statement that writes, where the text of `data` needs a statement of its own. */
+  readonly before: SQL | null;
+  /** The statement that returns the text of `data`, or no row when none was written. */
+  readonly statementOf: (data: SQL) => SQL;
+  /** The rows that the planner's statements insert before. Null: the statements write by themselves. */
+  readonly nested: ((variables: CoercedVariables) => RowInput) | null;
+  /** Null: the operation has a result without a row, too. */
+  readonly noRowError: (() => Error) | null;
+};
+
+type CompiledWrite = { readonly write: RowWrite; readonly value: SQL };
+
+type WriteSource = Extract<FieldSource, { readonly kind: "write" }>;
+type Values = ReadonlyMap<string, InputValue>;
+
+type RowWriteOptions = {
+  readonly source: WriteSource;
+  readonly field: Field;
+  readonly values: Values;
+  readonly schema: GraphQLSchema;
+  /** The selected fields of the row. */
+  readonly selected: () => { readonly type: GraphQLObjectType; readonly fields: Iterable<readonly FieldNode[]> };
+  /** The text of the row's selected fields. */
+  readonly item: (row: SQL) => Stepwise<SQL>;
+};
+
+/**
+ * Writes and returns columns of the row in one statement. Related rows are read by a statement after it, which sees the effects of
+ * triggers; the row itself has the values that the first one returned.
+ */
+export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWrite> {
+  const { source, field, values, selected, item } = options;
+  const { table, verb } = source;
+  if (verb === "create" && hasNestedFields(inputOf(field).type)) return yield* compileNestedInsert(options);
+  const target = aliasOf(table);
+  const statement = writeSql(source, field, values, target);
+  if (verb === "delete") {
+    const deleted = sql.identifier(Symbol("deleted"));
+    const statementOf = (data: SQL) => sql`with ${deleted} as (${statement} returning 1) select ${data}`;
+    return {
+      write: { before: null, statementOf, nested: null, noRowError: null },
+      value: sql`(exists (select from ${deleted}))::text`,
+    };
+  }
+  const noRowError = source.noRowError && (() => source.noRowError!(table));
+  const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
+  const write: RowWrite = { before: null, statementOf, nested: null, noRowError };
+  if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
+  const { columns, readsTables } = columnsOf(table, selected());
+  if (!readsTables) return { write, value: yield* item(target) };
+  const row = aliasOf(table);
+  const kept = columns.map((name) => ({ name, codec: codecOf(table, name) }));
+  const read = (data: SQL) => sql`select ${data} from ${keptRow(kept)} as ${row}`;
+  const texts = columns.map((name) => sql`${target}.${sql.identifier(name)}`);
+  return {
+    write: { before: keepRow(statement, texts), statementOf: read, nested: null, noRowError },
+    value: yield* item(row),
+  };
+}
+
+/** The row is read as it is after all rows were inserted. */
+function* compileNestedInsert({ source, field, values, schema, item }: RowWriteOptions): Stepwise<CompiledWrite> {
+  const { table } = source;
+  const row = aliasOf(table);
+  const { type } = inputOf(field);
+  const input = values.get("input")!;
+  const statementOf = (data: SQL) => selectRows(rowsOf(table, row, isInsertedRow(table, row)), data);
+  const nested = (variables: CoercedVariables) => {
+    const value = mapLeaves(input, (read) => read(variables));
+    return readRowInput(schema, type, table, value as object);
+  };
+  const noRowError = () => source.noRowError!(table);
+  return { write: { before: null, statementOf, nested, noRowError }, value: yield* item(row) };
+}
+
+function inputOf({ args }: Field): GraphQLArgument {
+  return args.find(({ name }) => name === "input")!;
+}
+
+/** The columns of the row that the fields need. Grafast evaluates computed columns while it writes, before triggers have run. */
+function columnsOf(
+  table: PgTable,
+  { type, fields }: ReturnType<RowWriteOptions["selected"]>,
+): { readonly columns: readonly string[]; readonly readsTables: boolean } {
+  if (mayBeNullRow(table)) throw new NotCompiled("mutation", type.name);
+  const columns = new Set<string>();
+  let readsTables = false;
+  for (const [node] of fields) {
+    const name = node!.name.value;
+    if (name.startsWith("__")) continue;
+    const source = sourceOf(type.getFields()[name]!);
+    if (source?.kind === "column" && isLeafColumn(source)) {
+      columns.add(source.column);
+      continue;
+    }
+    const relation = source?.kind === "related row" ? source.path[0] : source?.kind === "rows" ? source.relation : null;
+    if (!relation) throw new NotCompiled("mutation", `${type.name}.${name}`);
+    readsTables = true;
+    for (const column of relation.localAttributes) columns.add(column);
+  }
+  return { columns: [...columns], readsTables };
+}
+
+function isLeafColumn({ codec, table }: Extract<FieldSource, { readonly kind: "column" }>): boolean {
+  return table === null && !codec.attributes && !codec.arrayOfCodec?.attributes;
+}
+
+/** The statement without `returning`. */
+function writeSql({ table, verb, key }: WriteSource, field: Field, values: Values, row: SQL): SQL {
+  const from = table.from as SQL;
+  const inputs = verb === "delete" ? [] : inputColumns(table, field, values);
+  const columns = inputs.map(({ column }) => sql.identifier(column));
+  if (verb === "create") {
+    if (inputs.length === 0) return sql`insert into ${from} as ${row} default values`;
+    const given = inputs.map(({ value }) => value);
+    return sql`insert into ${from} as ${row} (${sql.join(columns, ", ")}) values (${sql.join(given, ", ")})`;
+  }
+  const conditions = key.map(({ column, argument }) => {
+    return sql`${row}.${sql.identifier(column)} = ${parameterSql(values.get(argument)!, codecOf(table, column))}`;
+  });
+  const where = sql.join(conditions, " and ");
+  if (verb === "delete") return sql`delete from ${from} as ${row} where ${where}`;
+  if (inputs.length === 0) throw new NotCompiled("argument", "The input is empty.");
+  const assignments = inputs.map(({ value }, index) => sql`${columns[index]!} = ${value}`);
+  return sql`update ${from} as ${row} set ${sql.join(assignments, ", ")} where ${where}`;
+}
+
+/** Absent fields are left to the column's default, or keep their values. */
+function inputColumns(table: PgTable, field: Field, values: Values): { column: string; value: SQL }[] {
+  const type = getNullableType(inputOf(field).type);
+  const input = values.get("input")!;
+  if (!isInputObjectType(type) || input.kind !== "object") throw new NotCompiled("argument", "input");
+  return Object.values(type.getFields()).flatMap((inputField) => {
+    const value = input.fields.get(inputField.name)!;
+    if (value.kind === "absent") return [];
+    const column = writtenColumnOf(inputField);
+    if (column === null) throw new NotCompiled("argument", inputField.name);
+    const codec = codecOf(table, column);
+    return [{ column, value: parameterSql(value, codec, (given) => validIdOf(given, codec)) }];
+  });
+}
+
+function validIdOf(value: unknown, codec: Codec): unknown {
+  if (isIdCodec(codec) && codec.toPg(value) === null) throw new NotCompiled("argument", "It is not a valid id.");
+  return value;
+}
+
+function codecOf({ codec }: PgTable, column: string): Codec {
+  return codec.attributes[column]!.codec;
+}

@@ -1,0 +1,315 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
+import { memoizePerObject } from "../../runtime/cache/memoize.ts";
+import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
+import { type CatalogKeeper, makeCatalogRefresh } from "../../catalog/catalog-keeper.ts";
+import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../postgres/database/database.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import { shorterLimit } from "../../postgres/database/pipelined-batch.ts";
+import type { StatementContext } from "../../postgres/database/statement.ts";
+import type { Authenticator } from "../../accounts/identity/authenticator.ts";
+import { callerKey } from "../../accounts/identity/caller.ts";
+import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../accounts/identity/caller-settings.ts";
+import { SharedBytes } from "../../runtime/memory/byte-quota.ts";
+import type { SocketMemory } from "../../http/socket-memory.ts";
+import { makeServiceCounters, type ServiceCounters } from "../../http/observability/metrics.ts";
+import type { Tracing } from "../../http/observability/tracing.ts";
+import type { Logger } from "../../runtime/log/log.ts";
+import type { Listener } from "../../postgres/client/listen.ts";
+import { makeBodyLimits } from "../../http/body-limit.ts";
+import { readSessionCookie } from "../../http/credentials.ts";
+import { makeCsrfProtection } from "../../http/csrf-protection.ts";
+import { makeReadYourWrites } from "../../http/read-your-writes.ts";
+import { requestInfoOf } from "../../http/request-info.ts";
+import { isKnownTo, type OmittedObject } from "../../plugins/omitted-objects.ts";
+import { makePreset } from "../../plugins/preset.ts";
+import { type ExplainError, makeErrorExplainer } from "./errors.ts";
+import { makeLeaseQueries } from "./event-lease.ts";
+import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
+import { makeExplorer, sampleQuery, sampleTablesQuery } from "./explorer.ts";
+import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
+import { makeIntrospectionAccess } from "./introspection-access.ts";
+import { makeNestedInserts } from "./nested-writes.ts";
+import {
+  makePrepareOperation,
+  type OperationRequestInfo,
+  type PreparedOperation,
+  type PrepareOperation,
+} from "./operation.ts";
+import { readCredentials } from "./parse-request.ts";
+import { makeFindDocument } from "./persisted-operations.ts";
+import { makePgService } from "./pg-client.ts";
+import { privilegesOf } from "./role-schemas.ts";
+import { SchemaKeeper } from "./schema-keeper.ts";
+import { GraphqlSockets } from "./socket/sockets.ts";
+
+export const GRAPHQL_PATH = "/graphql";
+const EXPLORER_PATH = "/graphiql";
+
+export type GraphqlDependencies = {
+  readonly config: Config;
+  /** A function, since their settings may change. */
+  readonly authenticator: () => Authenticator;
+  readonly catalog: CatalogKeeper;
+  readonly database: Database;
+  readonly listener: Listener;
+  readonly loginRole: string;
+  /** The client's address, as reported by trusted proxies. */
+  readonly clientAddress: (request: IncomingMessage) => string | null;
+  /** Counts the users that callers create. Null: no limit. */
+  readonly limitCreatedUsers?: LimitCreatedUsers | null;
+  readonly log: Logger;
+  readonly counts?: ServiceCounters;
+  readonly tracing?: Tracing | null;
+  /** How many milliseconds the start waits for the first schema before the service starts without it. */
+  readonly schemaWaitMs?: number | undefined;
+  readonly memory: SocketMemory;
+  readonly supervisor?: Supervisor;
+};
+
+export type GraphqlInterface = {
+  /** Handlers by path; includes the explorer unless it is disabled. */
+  readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** An example query for a table's rows; null when its field has another name. */
+  sampleQuery(table: string): string | null;
+  /** Objects that callers may use and that the schema does not have. */
+  omitted(): readonly OmittedObject[];
+  state(): GraphqlState;
+  /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
+  closeSockets(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type LeftOutObject = {
+  /** As in SQL: `table public.items` */
+  readonly object: string;
+  /** Whether the anonymous role may use it. */
+  readonly isPublic: boolean;
+};
+
+export type GraphqlState = {
+  /** Why the served schema may be outdated, or why there is none. */
+  readonly fault: string | null;
+  /** The first schema is still being built. */
+  readonly isBuildingFirst: boolean;
+  /** Objects that the schema was built without because the build failed with them. */
+  readonly leftOut: readonly LeftOutObject[];
+  readonly sockets: number;
+  readonly operations: number;
+  readonly subscriptions: number;
+  readonly topics: number;
+};
+
+/** Opens GraphQL over HTTP and WebSocket, with a schema that follows the catalog. */
+export async function openGraphql(dependencies: GraphqlDependencies): Promise<GraphqlInterface> {
+  const { config, authenticator, catalog, clientAddress, memory, log, counts = makeServiceCounters() } = dependencies;
+  const findDocument = await makeFindDocument({
+    folder: config.graphqlPersistedOperations,
+    only: config.graphqlPersistedOnly,
+  });
+  const keeper = makeSchemaKeeper(dependencies, counts);
+  const stopFollowing = catalog.onChange(() => keeper.rebuild());
+  await keeper.start(dependencies.schemaWaitMs);
+
+  const events = openRowEvents(dependencies);
+  const execution = makeExecution(dependencies, { keeper, events, counts });
+  const endpoint = { path: GRAPHQL_PATH, authenticator, csrf: makeCsrfProtection(config), findDocument, ...execution };
+  const sockets = new GraphqlSockets({
+    services: {
+      ...endpoint,
+      maxOperations: config.graphqlMaxSocketOperations,
+      memory,
+      openDocuments: new SharedBytes(memory.documents),
+    },
+    corsOrigins: config.corsOrigins,
+    clientAddress,
+    log,
+  });
+  const handle = makeGraphqlHandler({
+    ...endpoint,
+    schema: keeper,
+    internalErrorStatus: Number(config.graphqlInternalErrorStatus),
+    bodyLimitOf: makeBodyLimits(config, config.graphqlMaxBodyBytes),
+  });
+  return {
+    folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && explorerFolder(dependencies, keeper)) },
+    upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
+    sampleQuery: (table) => {
+      const served = keeper.isServing ? keeper.current(config.anonRole) : null;
+      return served === null || served instanceof Promise ? null : sampleQuery(served.schema, table);
+    },
+    omitted: () => keeper.omitted,
+    state: () => ({
+      fault: keeper.fault,
+      isBuildingFirst: keeper.isBuildingFirst,
+      leftOut: keeper.omitted
+        .filter(({ isBuildFault }) => isBuildFault)
+        .map((omitted) => ({
+          object: omitted.object,
+          isPublic: isKnownTo(config.anonRole, omitted, catalog.current()),
+        })),
+      ...sockets.state(),
+      ...events.state(),
+    }),
+    closeSockets: (milliseconds) => sockets.close(milliseconds),
+    close: async () => {
+      stopFollowing();
+      await sockets.close(0);
+      events.close();
+      keeper.close();
+    },
+  };
+}
+
+function explorerFolder(dependencies: GraphqlDependencies, keeper: SchemaKeeper) {
+  const explorer = makeExplorer({
+    explorer: EXPLORER_PATH,
+    graphql: GRAPHQL_PATH,
+    sampleQueryFor: (request) => sampleTablesQueryFor(request, dependencies, keeper),
+  });
+  return { [EXPLORER_PATH]: explorer };
+}
+
+/** Null while there is no schema. */
+async function sampleTablesQueryFor(
+  request: GraphqlHttpRequest,
+  { authenticator, catalog }: GraphqlDependencies,
+  keeper: SchemaKeeper,
+): Promise<string | null> {
+  const session = readSessionCookie(request.headers);
+  const { caller } = await authenticator().authenticateOrAnonymous({ ...readCredentials(request), session });
+  request.admit(caller);
+  if (!keeper.isServing) return null;
+  const { schema } = await keeper.current(caller.role);
+  return sampleTablesQuery(schema, privilegesOf(catalog.current(), [caller.role]));
+}
+
+/** The schemas by role, with the limits of the documents that are checked against them. */
+function makeSchemaKeeper(
+  { config, catalog, database, loginRole, log }: GraphqlDependencies,
+  counts: ServiceCounters,
+): SchemaKeeper {
+  return new SchemaKeeper({
+    preset: () =>
+      makePreset({
+        pgService: makePgService({
+          database,
+          schemas: exposedSchemas(catalog.current()).map(({ name }) => name),
+          loginRole,
+        }),
+        maxPageSize: config.maxPageSize,
+        aggregates: config.aggregates,
+        catalog: catalog.current(),
+      }),
+    catalog: () => catalog.current(),
+    catchUp: makeCatalogRefresh(catalog),
+    anonRole: config.anonRole,
+    limits: {
+      depth: config.graphqlMaxDepth,
+      complexity: config.graphqlMaxComplexity,
+      tokens: config.graphqlMaxTokens,
+      aliases: config.graphqlMaxAliases,
+      directives: config.graphqlMaxDirectives,
+      rootFields: config.graphqlMaxRootFields,
+    },
+    hits: counts.operations,
+    onInvalid: () => catalog.checkSoon(),
+    log,
+  });
+}
+
+function openRowEvents(dependencies: GraphqlDependencies): RowEventHub {
+  const { database, listener, log, supervisor = new Supervisor({ log }) } = dependencies;
+  const asOwner: AsOwner = (work) => database.asOwner(work);
+  const leaseQueries = makeLeaseQueries({ asOwner, log });
+  const readIssuedNumbers = makeReadIssuedNumbers(asOwner);
+  return new RowEventHub({ listener, readIssuedNumbers, leaseQueries, supervisor, log });
+}
+
+/** How HTTP and sockets prepare an operation, and how they explain its errors. */
+function makeExecution(
+  { config, authenticator, catalog, database, limitCreatedUsers = null, tracing = null, log }: GraphqlDependencies,
+  { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
+): { readonly explain: ExplainError; readonly prepare: PrepareOperation } {
+  const introspection = makeIntrospectionAccess(config);
+  return {
+    explain: makeErrorExplainer({
+      catalog: () => catalog.current(),
+      authenticator,
+      introspection,
+      log,
+      errors: counts.errors,
+    }),
+    prepare: makePrepareOperation({
+      schemaOf: (role) => keeper.current(role),
+      introspection,
+      database,
+      events,
+      makeInsertNested: makeNestedInserts(() => catalog.current()),
+      contextOf: makeOperationContexts(config, () => catalog.current()),
+      // As objects, rows take about ten times their length.
+      byteLimits: {
+        operation: Math.ceil(config.maxAnswerBytes / 4),
+        together: Math.ceil(config.answerMemory / 8),
+        answers: Math.ceil(config.answerMemory / 4),
+      },
+      anonymous: {
+        role: config.anonRole,
+        maxPlannedFields: config.graphqlMaxAnonymousPlanned,
+        maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
+      },
+      limitCreatedUsers,
+      tracing,
+      compilation: { isOn: config.graphqlCompile === "on", ways: counts.operationWays, log },
+    }),
+  };
+}
+
+/** The role and settings with which the statements of an operation run. */
+function makeOperationContexts(
+  config: Config,
+  catalog: () => Catalog,
+): (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext {
+  const contexts = makeCallerSettings(config);
+  const readYourWrites = makeReadYourWrites(config);
+  const searchPathFrom = makeSearchPathSetting(config.extraSearchPath);
+  /** Needed for types and operators of extensions, such as citext's. */
+  const searchPathOf = memoizePerObject((current: Catalog) =>
+    searchPathFrom(exposedSchemas(current)[0]?.name ?? "public"),
+  );
+  const timeout = statementTimeoutSettings(config.graphqlStatementTimeout, config.statementTimeout);
+  const anonymousTimeout = statementTimeoutSettings(
+    config.graphqlStatementTimeout,
+    shorterLimit(config.statementTimeout, config.anonStatementTimeout),
+  );
+  return (requestInfo, kind) => {
+    const { caller } = requestInfo.authentication;
+    const { role, settings } = contexts(
+      caller,
+      requestInfoOf("graphql", { ...requestInfo, id: requestInfo.requestId }),
+    );
+    const current = catalog();
+    return {
+      role,
+      settings: [
+        searchPathOf(current),
+        ...(role === config.anonRole ? anonymousTimeout : timeout),
+        ...roleSettings(current.roles.get(role)),
+        ...settings,
+      ],
+      callerKey: () => callerKey(caller.claims, requestInfo.address),
+      // Events are newer than any replica may be.
+      ...(kind !== "subscription" && readYourWrites(caller, requestInfo)),
+    };
+  };
+}
+
+/** Shorter than the other interfaces' limit, since a short document can select nested lists. A role's own limit follows it. */
+function statementTimeoutSettings(ofGraphQL: number, ofAll: number): StatementContext["settings"] {
+  const seconds = shorterLimit(ofGraphQL, ofAll);
+  return seconds === 0 ? [] : [["statement_timeout", String(seconds * 1000)]];
+}

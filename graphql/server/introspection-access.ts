@@ -1,0 +1,39 @@
+import { GraphQLError } from "grafast/graphql";
+import type { Config } from "../../config/config.ts";
+import { GraphqlRefusal } from "./documents.ts";
+
+/** Which roles may use introspection. */
+export type IntrospectionAccess = {
+  /** Throws unless the role may select `__schema` and `__type`. */
+  check(role: string): void;
+  /** Removes graphql-js's suggestions, which are names in the schema, from messages to roles without introspection. */
+  redact(message: string, role: string): string;
+};
+
+type IntrospectionOptions = Pick<Config, "graphqlIntrospection" | "anonRole">;
+
+export function makeIntrospectionAccess({
+  graphqlIntrospection: allowed,
+  anonRole,
+}: IntrospectionOptions): IntrospectionAccess {
+  const isAllowed = (role: string) => allowed === "all" || (allowed === "authenticated" && role !== anonRole);
+  return {
+    check(role) {
+      if (isAllowed(role)) return;
+      throw allowed === "off"
+        ? introspectionRefusal("Introspection is disabled.", "GRAPHQL_VALIDATION_FAILED")
+        : introspectionRefusal("Sign in to use introspection.", "AUTH_REQUIRED");
+    },
+    redact: (message, role) => (isAllowed(role) ? message : withoutSuggestion(message)),
+  };
+}
+
+function introspectionRefusal(message: string, code: string): GraphqlRefusal {
+  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
+}
+
+/** Searched without a pattern, which would try every place of a hostile value that repeats the words. */
+function withoutSuggestion(message: string): string {
+  const start = message.indexOf(" Did you mean ");
+  return start >= 0 && message.endsWith("?") ? message.slice(0, start) : message;
+}

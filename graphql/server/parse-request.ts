@@ -1,0 +1,163 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { AbortLike } from "../../runtime/concurrency/abort.ts";
+import { waitForLargeWorkSlot } from "../../runtime/concurrency/event-loop-sharing.ts";
+import { runStepwise, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
+import type { Credentials } from "../../accounts/identity/authenticator.ts";
+import { isJsonObject, parseJsonExactly } from "../../runtime/json/json-values.ts";
+import { scanJson } from "../../runtime/json/scan-json.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { OperationVariables } from "./exact-numbers.ts";
+
+/** A parsed request: GraphQL over HTTP, section 5. */
+export type GraphqlRequest = {
+  readonly query: string | null;
+  readonly operationName: string | null;
+  readonly variables: OperationVariables;
+  /** The variables with ExactNumbers where JavaScript numbers have lost digits. */
+  readonly parseExactVariables: () => OperationVariables;
+  readonly extensions: Readonly<Record<string, unknown>>;
+  /** The id of a persisted operation. */
+  readonly documentId: string | null;
+};
+
+/** Bounds for parsing a body quickly. Query strings are short and have no such limits. */
+const MAX_BODY_VALUES = 50_000;
+const MAX_BODY_LEVELS = 1_000;
+
+/** Larger bodies are parsed one after the other per client. */
+export const LARGE_BODY_BYTES = 16 * 1024;
+
+type BodyScan = "invalid" | "too deep" | "too many values" | "fit";
+
+/** Counts the values and levels of a body before it is parsed. */
+export function* scanBody(body: Buffer): Stepwise<BodyScan> {
+  const scan = yield* scanJson(body, null, MAX_BODY_LEVELS);
+  if (scan.kind === "too deep" || scan.kind === "invalid") return scan.kind;
+  return scan.values > MAX_BODY_VALUES ? "too many values" : "fit";
+}
+
+const SCAN_MESSAGES = {
+  invalid: "The body is not valid JSON.",
+  "too deep": `The body may have at most ${MAX_BODY_LEVELS} levels.`,
+  "too many values": `The body may have at most ${MAX_BODY_VALUES} values.`,
+} as const;
+
+/** Parses the body of a POST request. A large one waits for its client's turn. */
+export async function parseBody(
+  body: Buffer,
+  { owner, signal }: { readonly owner: () => string; readonly signal: AbortLike },
+): Promise<GraphqlRequest> {
+  const scan = await runStepwise(scanBody(body), signal);
+  if (scan !== "fit") throw malformedRequest(SCAN_MESSAGES[scan]);
+  if (body.length > LARGE_BODY_BYTES) {
+    await waitForLargeWorkSlot(owner());
+    if (signal.aborted) throw signal.reason;
+  }
+  const text = body.toString("utf8");
+  return parseParameters(parseJson(text, SCAN_MESSAGES.invalid), () => parseJsonExactly(text));
+}
+
+/** `query=%7Bme%7Bid%7D%7D&variables=%7B%7D` */
+export function parseQueryString(rawQuery: string): GraphqlRequest {
+  const parameters = new URLSearchParams(rawQuery);
+  const parseParameter = (name: string) => {
+    const text = parameters.get(name);
+    return text === null ? null : parseJson(text, `${name} is not valid JSON.`);
+  };
+  const body = {
+    query: parameters.get("query"),
+    // In a query string, unlike a body, an empty name means none.
+    operationName: parameters.get("operationName") || null,
+    documentId: parameters.get("documentId"),
+    variables: parseParameter("variables"),
+    extensions: parseParameter("extensions"),
+  };
+  return parseParameters(body, () => ({ variables: parseJsonExactly(parameters.get("variables") ?? "null") }));
+}
+
+/** `parseAgain` parses the same body with ExactNumbers. */
+export function parseParameters(body: unknown, parseAgain: () => unknown): GraphqlRequest {
+  if (Array.isArray(body)) throw malformedRequest("Send one operation per request: batches are not supported.");
+  if (!isJsonObject(body)) throw malformedRequest("Send a JSON object with the operation in query.");
+  return {
+    query: stringIn(body, "query"),
+    operationName: stringIn(body, "operationName"),
+    variables: objectIn(body, "variables"),
+    extensions: objectIn(body, "extensions"),
+    documentId: stringIn(body, "documentId"),
+    parseExactVariables: () => objectIn(parseExactAgain(parseAgain), "variables"),
+  };
+}
+
+/** The exact parser recurses per level. */
+function parseExactAgain(parseAgain: () => unknown): OperationVariables {
+  try {
+    return parseAgain() as OperationVariables;
+  } catch (cause) {
+    throw malformedRequest("The variables have too many levels.", cause);
+  }
+}
+
+/**
+ * Refuses other types: any site can make a browser send forms and plain text with the user's cookies without a CORS preflight (simple
+ * requests).
+ */
+export function checkContentType(contentType: string | undefined): void {
+  const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
+  const charset = parameters.find((parameter) => parameter.startsWith("charset="));
+  if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;
+  throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", "Send the operation as application/json in UTF-8.", {
+    headers: { "Accept-Post": "application/json" },
+  });
+}
+
+function parseJson(text: string, message: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw malformedRequest(message, cause);
+  }
+}
+
+function stringIn(body: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = body[name] ?? null;
+  if (value !== null && typeof value !== "string") throw malformedRequest(`${name} must be a string.`);
+  return value;
+}
+
+function objectIn(body: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>> {
+  const value = body[name] ?? {};
+  if (!isJsonObject(value)) throw malformedRequest(`${name} must be an object.`);
+  return value;
+}
+
+function malformedRequest(message: string, cause?: unknown): HttpError {
+  return new HttpError(400, "VALIDATION_ERROR", message, { cause });
+}
+
+type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
+
+/** `Authorization: Bearer …`, `X-API-Key: …`, `?api_key=…` */
+export function readCredentials({ headers, rawQuery }: CredentialSource): Credentials {
+  const { authorization = null, "x-api-key": header, apikey } = headers;
+  const inHeader = [header, apikey].find((value) => typeof value === "string" && value !== "") as string | undefined;
+  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
+  return { authorization, apiKey: inHeader ?? inQuery };
+}
+
+/** Credentials in a socket's init message, since browsers cannot set headers: names in any case, at the top level or in `headers`. */
+export function readConnectionCredentials(parameters: unknown): Credentials | null {
+  const lowerCased = withLowerCaseKeys(parameters);
+  return credentialsAmong(lowerCased) ?? credentialsAmong(withLowerCaseKeys(lowerCased.headers));
+}
+
+function credentialsAmong(entries: Readonly<Record<string, unknown>>): Credentials | null {
+  const texts = Object.entries(entries).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  const credentials = readCredentials({ headers: Object.fromEntries(texts), rawQuery: "" });
+  return credentials.authorization === null && credentials.apiKey === null ? null : credentials;
+}
+
+function withLowerCaseKeys(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return {};
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
+}

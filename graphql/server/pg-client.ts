@@ -1,0 +1,234 @@
+import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
+import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
+import type { AbortLike } from "../../runtime/concurrency/abort.ts";
+import type { Database } from "../../postgres/database/database.ts";
+import type { SharedRunOptions } from "../../postgres/database/database-options.ts";
+import { ResponseBudget } from "../../postgres/database/response-budget.ts";
+import type { ParameterValue, Statement, StatementContext, StatementResult } from "../../postgres/database/statement.ts";
+import type { QueryInTransaction } from "../../postgres/database/transaction.ts";
+import { FunctionCall, UnsuccessfulResult } from "../../plugins/function-call.ts";
+import type { RowInput } from "../../plugins/nested-inputs.ts";
+import { RowInsertion } from "../../plugins/nested-insert.ts";
+
+type PgClientOptions = {
+  /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */
+  readonly readOnly: boolean;
+  /** Whether a function's result that says that it was not successful is an error. */
+  readonly refusesUnsuccessful?: boolean;
+  /** Inserts related rows before a statement. Absent: no plan does. */
+  readonly insertNested?: InsertNested;
+  /** The memory budget for the rows of each statement. */
+  readonly budgetOf?: () => ResponseBudget;
+  /** Called with the rows of each statement; may refuse or delay them. */
+  readonly admit?: (rows: StatementResult["rows"]) => Promise<void> | void;
+  readonly signal?: AbortLike;
+};
+
+/**
+ * The client through which a plan runs its SQL. The caller is fixed, so the settings that the plan passes are ignored: the engine sends
+ * the caller's with each statement, in one round trip and one transaction.
+ */
+export function makeWithPgClient(
+  database: CallerDatabase,
+  context: StatementContext,
+  options: PgClientOptions,
+): WithPgClient {
+  const client = new CallerClient(database, context, options);
+  return async (_settings, work) => work(client);
+}
+
+/** The part of the engine's database that plans use. */
+export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> & {
+  /** Sends several statements in one write and one transaction. */
+  runTogether(
+    context: StatementContext,
+    statements: readonly Statement[],
+    options?: SharedRunOptions,
+  ): Promise<StatementResult[]>;
+};
+
+/** Inserts the rows, and runs the statement that reads the row which contains the others. */
+export type InsertNested = (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
+
+/** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
+export async function checkSuccess(database: CallerDatabase, context: StatementContext, text: string): Promise<void> {
+  const { rows } = await database.run(context, { text, values: [] });
+  if (rows[0]) throw new UnsuccessfulResult(rows[0]);
+}
+
+class CallerClient implements PgClient {
+  readonly #database: CallerDatabase;
+  readonly #context: StatementContext;
+  readonly #options: PgClientOptions;
+  #batch: { readonly statement: Statement; readonly resolve: (result: Promise<StatementResult>) => void }[] = [];
+
+  constructor(database: CallerDatabase, context: StatementContext, options: PgClientOptions) {
+    this.#database = database;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
+    const mayShare = this.#options.readOnly && query.arrayMode;
+    const result = await (mayShare ? this.#readInBatch(toStatement(query)) : this.#runQuery(query));
+    const admitted = this.#options.admit?.(result.rows);
+    if (admitted) await admitted;
+    return toClientResult(result);
+  }
+
+  async #runQuery(query: PgClientQuery): Promise<StatementResult> {
+    const { readOnly, signal, budgetOf, insertNested, refusesUnsuccessful = false } = this.#options;
+    const nested = query.values?.find((value) => value instanceof RowInsertion);
+    if (nested && insertNested) return insertNested(nested.row, toStatement(query), { signal, budget: budgetOf?.() });
+    const call = query.values?.find((value) => value instanceof FunctionCall);
+    const before = call && toStatement(call);
+    const options = { readOnly, signal, before, fields: !query.arrayMode, budget: budgetOf?.() };
+    const result = await this.#database.run(this.#context, toStatement(query), options);
+    if (refusesUnsuccessful && call?.failureText) await checkSuccess(this.#database, this.#context, call.failureText);
+    return result;
+  }
+
+  /** Batches the reads of this turn of the event loop, such as a page and its total count. */
+  #readInBatch(statement: Statement): Promise<StatementResult> {
+    return new Promise((resolve) => {
+      if (this.#batch.push({ statement, resolve }) === 1) process.nextTick(this.#runBatch);
+    });
+  }
+
+  readonly #runBatch = (): void => {
+    const { signal, budgetOf } = this.#options;
+    const batch = this.#batch.splice(0);
+    const statements = batch.map(({ statement }) => statement);
+    const results = Promise.try(() =>
+      this.#database.runEach(this.#context, statements, { signal, budget: budgetOf?.() }),
+    );
+    for (const [index, { resolve }] of batch.entries()) resolve(results.then((each) => each[index]!));
+  };
+
+  async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
+    const { readOnly } = this.#options;
+    return this.#database.transaction(
+      this.#context,
+      (query) => work(new TransactionClient(query) as PgClient as this),
+      { readOnly },
+    );
+  }
+}
+
+/** A client within a transaction; nested transactions are savepoints. */
+class TransactionClient implements PgClient {
+  readonly #query: QueryInTransaction;
+  readonly #depth: number;
+
+  constructor(query: QueryInTransaction, depth = 0) {
+    this.#query = query;
+    this.#depth = depth;
+  }
+
+  async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
+    return toClientResult(await this.#query(toStatement(query), { fields: !query.arrayMode }));
+  }
+
+  async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
+    const savepoint = `inner_${this.#depth}`;
+    await this.#execute(`savepoint ${savepoint}`);
+    try {
+      const result = await work(new TransactionClient(this.#query, this.#depth + 1) as PgClient as this);
+      await this.#execute(`release savepoint ${savepoint}`);
+      return result;
+    } catch (error) {
+      await this.#execute(`rollback to savepoint ${savepoint}`);
+      throw error;
+    }
+  }
+
+  async #execute(text: string): Promise<void> {
+    await this.#query({ text, values: [] });
+  }
+}
+
+/** A quoted name or text, or a call of one of the functions of Postgres that core writes without their schema. */
+const CORE_FUNCTION =
+  /"[^"]*"|'[^']*'|(?<![\w.])(?:json_build_array|json_array_elements|row_number|to_json|array_agg|unnest|to_char|count|(?:low|upp)er(?:_inc)?)(?=\()/g;
+
+/** Otherwise Postgres would call a user's function of that name if it fits better. */
+function qualifyFunctions(text: string): string {
+  return text.replace(CORE_FUNCTION, (found) => (/^["']/.test(found) ? found : `pg_catalog.${found}`));
+}
+
+function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): Statement {
+  const isDoneBefore = (value: unknown) => value instanceof FunctionCall || value instanceof RowInsertion;
+  return {
+    text: qualifyFunctions(text),
+    values: values.map((value) => (isDoneBefore(value) ? value.result : toPgText(value))),
+  };
+}
+
+/** Rows are arrays, unless the query wants objects. */
+function toClientResult<Row>({ rows, rowCount, fields }: StatementResult): PgClientResult<Row> {
+  const named = fields && rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])));
+  return { rows: (named ?? rows) as readonly Row[], rowCount };
+}
+
+type PgServiceOptions = {
+  readonly database: Database;
+  readonly schemas: readonly string[];
+  /** The schema shows what this login role can access; introspection as the owner would show more. */
+  readonly loginRole: string;
+};
+
+/** The engine's database as a PostGraphile service, without a pool of its own. */
+export function makePgService({
+  database,
+  schemas,
+  loginRole,
+}: PgServiceOptions): GraphileConfig.PgServiceConfiguration {
+  // Unlimited: the introspection takes 10 kB per table.
+  const budgetOf = () => new ResponseBudget(Number.POSITIVE_INFINITY);
+  // Core's queries do not qualify the names of Postgres, which objects of users on the search path would shadow.
+  const context: StatementContext = { role: loginRole, settings: [["search_path", ""]] };
+  const introspect = makeWithPgClient(database, context, { readOnly: true, budgetOf });
+  return {
+    name: "main",
+    schemas: [...schemas],
+    adaptor: {
+      // The types require node-postgres's client, which has one more property that is never used.
+      createWithPgClient: () => introspect as WithPgClient<NodePostgresPgClient>,
+      makePgService: () => {
+        throw new TypeError("The service uses the engine's database");
+      },
+    },
+    pgSettingsKey: "pgSettings",
+    withPgClientKey: "withPgClient",
+  };
+}
+
+/** Converts a value to Postgres's text format, as node-postgres does. */
+export function toPgText(value: unknown): ParameterValue {
+  switch (typeof value) {
+    case "string":
+      return value;
+    case "number":
+    case "bigint":
+      return String(value);
+    case "boolean":
+      return value ? "true" : "false";
+    default:
+      return value === null || value === undefined ? null : objectToPgText(value as object);
+  }
+}
+
+function objectToPgText(value: object): ParameterValue {
+  if (Buffer.isBuffer(value)) return `\\x${value.toString("hex")}`;
+  if (value instanceof Date) return value.toISOString();
+  return Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(value);
+}
+
+/** `{1,"a \"quoted\" word",NULL,{2}}` */
+function arrayLiteral(items: readonly unknown[]): string {
+  return `{${items.map((item) => (Array.isArray(item) ? arrayLiteral(item) : arrayElement(toPgText(item))))}}`;
+}
+
+function arrayElement(text: ParameterValue): string {
+  return text === null ? "NULL" : `"${String(text).replace(/["\\]/g, "\\$&")}"`;
+}

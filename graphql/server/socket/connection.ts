@@ -1,0 +1,269 @@
+import type { IncomingHttpHeaders } from "node:http";
+import {
+  type DocumentNode,
+  type FormattedExecutionResult,
+  GraphQLError,
+  type GraphQLFormattedError,
+} from "grafast/graphql";
+import type { AuthenticationResult, Authenticator, Credentials } from "../../../accounts/identity/authenticator.ts";
+import { callerKey } from "../../../accounts/identity/caller.ts";
+import { hasExpired } from "../../../accounts/identity/claims.ts";
+import { parseJsonExactly } from "../../../runtime/json/json-values.ts";
+import {
+  type ByteQuota,
+  heapSize,
+  Reservation,
+  SharedBytes,
+  type Shortage,
+} from "../../../runtime/memory/byte-quota.ts";
+import type { SocketMemory } from "../../../http/socket-memory.ts";
+import { readSessionCookie } from "../../../http/credentials.ts";
+import type { CsrfProtection } from "../../../http/csrf-protection.ts";
+import { GraphqlRefusal } from "../documents.ts";
+import { type ExplainError, responseExtensions, toGraphQLError } from "../errors.ts";
+import type { OperationRequestInfo, PreparedOperation, PrepareOperation } from "../operation.ts";
+import { parseParameters, readConnectionCredentials, readCredentials } from "../parse-request.ts";
+import type { FindDocument } from "../persisted-operations.ts";
+import type { OperationResult } from "../run-compiled.ts";
+
+export type GraphqlSocketDependencies = {
+  readonly path: string;
+  readonly authenticator: () => Authenticator;
+  readonly csrf: CsrfProtection;
+  readonly findDocument: FindDocument;
+  readonly prepare: PrepareOperation;
+  readonly explain: ExplainError;
+  /** The maximum number of open operations per socket. */
+  readonly maxOperations: number;
+  readonly memory: SocketMemory;
+  /** The documents of open operations on all sockets. */
+  readonly openDocuments: SharedBytes<DocumentNode>;
+};
+
+/** The socket as a protocol uses it. */
+export type SocketChannel = {
+  /** Resolves when the message was sent, so that a slow reader slows down the sender. */
+  send(text: string): Promise<void>;
+  close(code: number, reason: string): void;
+  /** Stops reading until `resume`. */
+  pause(): void;
+  resume(): void;
+};
+
+/** The upgrade request. */
+export type SocketRequest = {
+  readonly id: string;
+  readonly rawQuery: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly address: string | null;
+};
+
+/** The memory of an operation besides its message. */
+const BASE_OPERATION_BYTES = 4_096;
+/** The maximum delay of a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The interval of checks for expired tokens, within the tolerance for clock differences. */
+const EXPIRY_CHECK_MS = 500;
+
+/** The memory that an open operation reserves. */
+type OpenOperation = {
+  readonly sent: Reservation;
+  /** Null until the document is parsed. */
+  document: { readonly node: DocumentNode; readonly bytes: number } | null;
+};
+
+/** The client of a socket with its open operations. */
+export class SocketConnection {
+  readonly #services: GraphqlSocketDependencies;
+  readonly #channel: SocketChannel;
+  readonly #request: SocketRequest;
+  readonly #left = new AbortController();
+  /** Queries and mutations; other operations are subscriptions. */
+  readonly #underway = new Map<string, PreparedOperation>();
+  readonly #open = new Map<string, OpenOperation>();
+  readonly #quota: ByteQuota;
+  readonly #documentQuota: ByteQuota;
+  readonly #documents: SharedBytes<DocumentNode>;
+  readonly #parameters: Reservation;
+  #credentials: Credentials = { authorization: null };
+  #asker: AuthenticationResult;
+  #count = 0;
+  #expiry: NodeJS.Timeout | undefined;
+  /** The text of the current message. */
+  message = "";
+  #isIdentified = false;
+  #isLeaving = false;
+
+  constructor(services: GraphqlSocketDependencies, channel: SocketChannel, request: SocketRequest) {
+    this.#services = services;
+    this.#channel = channel;
+    this.#request = request;
+    this.#quota = services.memory.retainedOfSocket();
+    this.#documentQuota = services.memory.documentsOfSocket();
+    this.#documents = new SharedBytes(this.#documentQuota, services.openDocuments);
+    this.#parameters = new Reservation(this.#quota);
+    this.#asker = { caller: services.authenticator().anonymous, rejection: null };
+  }
+
+  /** Whether the client is authenticated, possibly as anonymous. */
+  get isIdentified(): boolean {
+    return this.#isIdentified;
+  }
+
+  /** Identifies the caller: large messages of one caller are processed one at a time across sockets. */
+  get callerKey(): string {
+    return callerKey(this.#asker.caller.claims, () => this.#request.address);
+  }
+
+  get openOperations(): number {
+    return this.#open.size;
+  }
+
+  /** Authenticates by the token in `connection_init`, or else by the upgrade request. */
+  async identify(parameters: unknown): Promise<void> {
+    const shortage = this.#parameters.resize(heapSize(parameters));
+    if (shortage === "own") return this.#channel.close(4400, "The connection's parameters take too much memory");
+    if (shortage) return this.#channel.close(1013, "The service holds too much for its clients: try again later");
+    this.#credentials = readConnectionCredentials(parameters) ?? this.#shownAtFirst();
+    this.#asker = await this.#services.authenticator().authenticateOrAnonymous(this.#credentials);
+    this.#isIdentified = true;
+    const { expiresAt } = this.#asker.caller;
+    if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
+  }
+
+  /** Closes when the account behind the token was disabled or deleted, or has changed, since; or when the key was revoked. */
+  async recheckAccount(): Promise<void> {
+    if (await this.#isOver()) this.#channel.close(4403, "Token expired");
+  }
+
+  /** Throws if the operation is rejected. `message` is the text of the whole message. */
+  async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
+    const { findDocument, prepare, maxOperations } = this.#services;
+    if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
+    if (this.#open.size >= maxOperations) {
+      throw refusal(`This connection has ${maxOperations} operations open already.`, "RATE_LIMITED");
+    }
+    const open: OpenOperation = { sent: new Reservation(this.#quota), document: null };
+    this.#open.set(id, open);
+    try {
+      refuseShortage(open.sent.resize(BASE_OPERATION_BYTES + heapSize([id, payload])), this.#quota);
+      const sent = parseParameters(payload, () => (parseJsonExactly(message) as { readonly payload: unknown }).payload);
+      const operation = await prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
+      if (this.#open.get(id) === open) this.#holdDocument(open, operation);
+      if (operation.kind !== "subscription") this.#underway.set(id, operation);
+      return operation;
+    } catch (error) {
+      this.ended(id);
+      throw error;
+    }
+  }
+
+  /** Called when an operation has ended for any reason. */
+  ended(id: string): void {
+    const open = this.#open.get(id);
+    if (open) this.#release(open);
+    this.#open.delete(id);
+    this.#underway.get(id)?.release();
+    this.#underway.delete(id);
+    if (this.#isLeaving) this.#closeWhenIdle();
+  }
+
+  /** Converts errors to their format in responses. */
+  explainAll(errors: readonly unknown[]): GraphQLFormattedError[] {
+    const audience = { authentication: this.#asker, requestId: this.#request.id };
+    return errors
+      .flatMap((error) => (error instanceof GraphqlRefusal ? error.errors : [toGraphQLError(error)]))
+      .map((error) => this.#services.explain(error, audience));
+  }
+
+  toPayload({ data, errors }: OperationResult): FormattedExecutionResult {
+    const extensions = responseExtensions(this.#asker);
+    return {
+      ...(errors && { errors: this.explainAll(errors) }),
+      ...(data !== undefined && { data: data as Record<string, unknown> | null }),
+      ...(extensions && { extensions }),
+    };
+  }
+
+  /** Finishes open queries and mutations, then closes; clients resubscribe elsewhere. */
+  leave(): void {
+    this.#isLeaving = true;
+    this.#closeWhenIdle();
+  }
+
+  /** The socket has closed: releases everything. */
+  disconnected(): void {
+    clearTimeout(this.#expiry);
+    this.#left.abort();
+    this.#parameters.release();
+    for (const open of this.#open.values()) this.#release(open);
+    this.#open.clear();
+    for (const operation of this.#underway.values()) operation.release();
+    this.#underway.clear();
+  }
+
+  #holdDocument(open: OpenOperation, { document, documentBytes: bytes }: PreparedOperation): void {
+    refuseShortage(this.#documents.shortageOf(document, bytes), this.#documentQuota);
+    this.#documents.hold(document, bytes);
+    open.document = { node: document, bytes };
+  }
+
+  #release({ sent, document }: OpenOperation): void {
+    sent.release();
+    if (document) this.#documents.release(document.node, document.bytes);
+  }
+
+  async #isOver(): Promise<boolean> {
+    const { claims, kind } = this.#asker.caller;
+    const authenticator = this.#services.authenticator();
+    if (kind !== "key") return (await authenticator.validateClaims(claims)) !== null;
+    return (await authenticator.authenticateOrAnonymous(this.#credentials)).caller.kind !== "key";
+  }
+
+  /** The credentials of the upgrade request; a browser sends its cookie for any page. */
+  #shownAtFirst(): Credentials {
+    const { headers } = this.#request;
+    const session = this.#services.csrf.isAllowedOrigin(headers) ? readSessionCookie(headers) : null;
+    return { ...readCredentials(this.#request), session };
+  }
+
+  #circumstances(): OperationRequestInfo {
+    return {
+      authentication: this.#asker,
+      requestId: `${this.#request.id}/${++this.#count}`,
+      method: "GET",
+      path: this.#services.path,
+      headers: this.#request.headers,
+      address: () => this.#request.address,
+      signal: this.#left.signal,
+    };
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#underway.size === 0) this.#channel.close(1001, "Going away");
+  }
+
+  /** Closes the socket when the token expires. */
+  #closeAfter(expiresAt: number): void {
+    const rest = expiresAt * 1000 - Date.now();
+    const wait = Math.min(Math.max(rest, EXPIRY_CHECK_MS), MAX_TIMER_MS);
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(() => {
+      if (hasExpired(expiresAt)) this.#channel.close(4403, "Token expired");
+      else this.#closeAfter(expiresAt);
+    }, wait).unref();
+  }
+}
+
+function refuseShortage(shortage: Shortage | null, { limit }: ByteQuota): void {
+  if (shortage === "own") {
+    throw refusal(`The operations of a connection can take about ${limit} bytes: end others first.`, "RATE_LIMITED");
+  }
+  if (shortage === "shared") {
+    throw refusal("The service holds too much for its clients: try again later.", "SERVICE_UNAVAILABLE");
+  }
+}
+
+function refusal(message: string, code: string): GraphqlRefusal {
+  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
+}

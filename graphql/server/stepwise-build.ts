@@ -1,0 +1,282 @@
+import { setImmediate } from "node:timers/promises";
+import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchema } from "grafast/graphql";
+import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
+import type { Introspection } from "graphile-build-pg/pg-introspection";
+import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
+import { orderTypeOf } from "../../plugins/OrderByPlugin.ts";
+import { findFunctionsWithoutField, type OmittedObject } from "../../plugins/omitted-objects.ts";
+import { mutationsOfTable } from "../../plugins/TableMutationsPlugin.ts";
+import { collectTypesInOrder } from "../../plugins/TypesInOrderPlugin.ts";
+import {
+  type Codec,
+  type GraphqlTableNames,
+  isTable,
+  listGraphqlTableNames,
+  outputTypeOf,
+  type PgTable,
+} from "../../plugins/table.ts";
+import { whereTypeOf } from "../../plugins/WherePlugin.ts";
+
+/** A placeholder for core's check whether a type has fields. */
+const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };
+
+/** Pure inflectors, which a schema build calls with the same few words over and over. */
+const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
+
+type YieldToLoop = () => Promise<void>;
+
+export type ExecutableSchema = {
+  readonly schema: GraphQLSchema;
+  readonly resolvedPreset: GraphileConfig.ResolvedPreset;
+};
+
+export type BuiltSchema = ExecutableSchema & {
+  /** Objects that callers may use and the schema omits. */
+  readonly omitted: readonly OmittedObject[];
+  /** Computed on demand. */
+  readonly tableNames: () => readonly GraphqlTableNames[];
+};
+
+/** How long a build runs before it yields to requests. */
+const STEP_MS = 10;
+const TYPES_VALIDATED_AT_ONCE = 100;
+const ROOT_TYPES = ["Query", "Mutation", "Subscription"] as const;
+
+/** PostGraphile's makeSchema in steps: its own holds the event loop until it is done, for many seconds with thousands of tables. */
+export async function buildSchemaInSteps(preset: GraphileConfig.Preset, signal: AbortSignal): Promise<BuiltSchema> {
+  const yieldToLoop = makeYieldToLoop(signal);
+  const withoutFields = new Set<string>();
+  for (;;) {
+    const built = await attemptStepwiseBuild(preset, withoutFields, yieldToLoop);
+    if (built) return built;
+  }
+}
+
+/** Null when a type turned out to have no fields; `withoutFields` then has it. */
+async function attemptStepwiseBuild(
+  basePreset: GraphileConfig.Preset,
+  withoutFields: Set<string>,
+  yieldToLoop: YieldToLoop,
+): Promise<BuiltSchema | null> {
+  const introspections: Introspection[] = [];
+  const preset = {
+    extends: [basePreset],
+    plugins: [makeStepwisePlugin(yieldToLoop, introspections)],
+    gather: { yieldToLoop },
+  };
+  const { resolvedPreset } = getBuilder(preset);
+  const inflection = memoizeInflection(buildInflection(resolvedPreset));
+  const input = await gather(resolvedPreset, { inflection });
+  await yieldToLoop();
+  const builder = getBuilder(resolvedPreset, inflection);
+  const deferred = new DeferredFields(builder, withoutFields);
+  const build = builder.createBuild(input);
+  await initializeInSteps(builder, build, yieldToLoop);
+  if (!(await runSteps(makeTypes(build, deferred), yieldToLoop))) return null;
+  builder.createBuild = () => build;
+  const schema = builder.buildSchema(input);
+  await validateInSteps(schema, yieldToLoop);
+  for (const introspection of introspections) await clearIntrospection(introspection, yieldToLoop);
+  const omitted = [...(input.omittedFunctions ?? []), ...findFunctionsWithoutField(build, schema)];
+  return { schema, resolvedPreset, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
+}
+
+/** Yields to the event loop when a time slice is over. */
+function makeYieldToLoop(signal: AbortSignal): YieldToLoop {
+  let startedAt = performance.now();
+  return async () => {
+    signal.throwIfAborted();
+    if (performance.now() - startedAt < STEP_MS) return;
+    await setImmediate();
+    startedAt = performance.now();
+  };
+}
+
+async function runSteps<T>(steps: Stepwise<T>, yieldToLoop: YieldToLoop): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await yieldToLoop();
+  }
+}
+
+/** Yields where tables are processed one after the other: yielding within concurrent work would change the order of the schema. */
+function makeStepwisePlugin(yieldToLoop: YieldToLoop, introspections: Introspection[]): GraphileConfig.Plugin {
+  return {
+    name: "InTurnsPlugin",
+    schema: { hooks: { GraphQLSchema: (config) => ({ ...config, assumeValid: true }) } },
+    gather: {
+      hooks: {
+        pgIntrospection_introspection: (_info, { introspection }) => void introspections.push(introspection),
+        pgTables_PgResourceOptions_relations: yieldToLoop,
+        pgTables_PgResourceOptions_relations_post: yieldToLoop,
+      },
+    },
+  };
+}
+
+/** Core keeps the introspection with each codec and no longer uses it: half of a schema's memory. */
+async function clearIntrospection(introspection: Introspection, yieldToLoop: YieldToLoop): Promise<void> {
+  for (const entities of Object.values(introspection).filter(Array.isArray)) {
+    for (const entity of entities) {
+      for (const key of Object.keys(entity)) entity[key] = undefined;
+      await yieldToLoop();
+    }
+    entities.length = 0;
+  }
+  for (const key of Object.keys(introspection)) Reflect.set(introspection, key, undefined);
+}
+
+/** Runs the init hooks in steps, and keeps buildSchema from running them again. */
+async function initializeInSteps(
+  builder: SchemaBuilder,
+  build: GraphileBuild.Build,
+  yieldToLoop: YieldToLoop,
+): Promise<void> {
+  const hooks = builder.hooks.init.splice(0);
+  for (const hook of hooks) {
+    await yieldToLoop();
+    if (hook.displayName?.startsWith("TableMutationsPlugin/")) await findMutationsInSteps(build, yieldToLoop);
+    builder.hooks.init = [hook];
+    builder.applyHooks("init", {}, build, { scope: {}, type: "init" });
+  }
+  builder.hooks.init = [];
+  builder.initBuild(build);
+}
+
+/** Precomputes the mutations per table: checking the behavior of each column is the costly part of this hook. */
+async function findMutationsInSteps(build: GraphileBuild.Build, yieldToLoop: YieldToLoop): Promise<void> {
+  for (const table of tablesOf(build)) {
+    await yieldToLoop();
+    mutationsOfTable(table, build);
+  }
+}
+
+/** Returns false when a deferred type turned out to have no fields. Yields between the types. */
+function* makeTypes(build: GraphileBuild.Build, deferred: DeferredFields): Stepwise<boolean> {
+  for (const table of tablesOf(build)) {
+    if (!build.behavior.pgResourceMatches(table, "resource:select")) continue;
+    const isShown = outputTypeOf(build, table.codec) !== null;
+    if (!(yield* deferred.settle())) return false;
+    if (!isShown) continue;
+    for (const name of relatedTypeNames(table, build)) {
+      build.getTypeByName(name);
+      if (!(yield* deferred.settle())) return false;
+    }
+    if (!isCollection(table, build)) continue;
+    whereTypeOf(build, table);
+    yield;
+    orderTypeOf(build, table);
+    yield;
+  }
+  for (const root of ROOT_TYPES) {
+    build.getTypeByName(build.inflection.builtin(root));
+    if (!(yield* deferred.settle())) return false;
+  }
+  // Evaluates the fields of all types in steps, before the schema's constructor does at once.
+  const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)));
+  yield* collectTypesInOrder(roots.filter((type) => type != null));
+  return true;
+}
+
+/** Names of types that the root fields of the table refer to. */
+function relatedTypeNames(table: PgTable, build: GraphileBuild.Build): string[] {
+  const { behavior, inflection } = build;
+  const inputs = mutationsOfTable(table, build).filter(({ columns }) => columns.length > 0);
+  const isConnected = behavior.pgResourceMatches(table, "query:resource:connection");
+  return [
+    ...(isConnected ? [inflection.filterType(table), inflection.tableConnectionType(table.codec)] : []),
+    ...inputs.map((mutation) => inflection.tableMutationInput(mutation)),
+  ];
+}
+
+function isCollection(table: PgTable, { behavior }: GraphileBuild.Build): boolean {
+  return (["connection", "list"] as const).some((kind) => behavior.pgResourceMatches(table, `query:resource:${kind}`));
+}
+
+/** validateSchema in steps; `assumeValid` keeps core from calling it. */
+async function validateInSteps(schema: GraphQLSchema, yieldToLoop: YieldToLoop): Promise<void> {
+  const types = Object.entries(schema.getTypeMap());
+  const errors: GraphQLError[] = [];
+  for (let start = 0; start < types.length; start += TYPES_VALIDATED_AT_ONCE) {
+    await yieldToLoop();
+    const some = Object.fromEntries(types.slice(start, start + TYPES_VALIDATED_AT_ONCE));
+    const part: GraphQLSchema = Object.create(schema, {
+      getTypeMap: { value: () => some },
+      __validationErrors: { value: undefined, writable: true },
+    });
+    errors.push(...validateSchema(part));
+  }
+  if (errors.length > 0) throw new AggregateError(errors, `The schema is not valid: ${errors[0]!.message}`);
+}
+
+function tablesOf({ pgResources }: GraphileBuild.Build): PgTable[] {
+  return Object.values(pgResources).filter(isTable);
+}
+
+type TypeScope = { readonly pgCodec?: Codec };
+type ObjectFields = ReturnType<GraphQLObjectType["getFields"]>;
+
+/**
+ * Core evaluates the fields of each type as soon as it is made, which makes the types of these fields recursively, so a long path of
+ * foreign keys exceeds the stack. This defers the fields of row types; other types refer to few types that are not row types.
+ */
+class DeferredFields {
+  readonly #waiting: GraphQLObjectType[] = [];
+  /** Names of types that turned out to have no fields: these are not deferred, so that core omits them. */
+  readonly #withoutFields: Set<string>;
+
+  constructor(builder: SchemaBuilder, withoutFields: Set<string>) {
+    this.#withoutFields = withoutFields;
+    const { newWithHooks } = builder;
+    builder.newWithHooks = (build, Type, spec, scope) => {
+      const type = newWithHooks(build, Type, spec, scope);
+      if (type instanceof GraphQLObjectType && this.#isDeferrable(type, scope as TypeScope, build)) this.#defer(type);
+      return type;
+    };
+  }
+
+  /** Evaluates the deferred types; returns false at the first one without fields. Yields once per type. */
+  *settle(): Stepwise<boolean> {
+    for (let type = this.#waiting.pop(); type; type = this.#waiting.pop()) {
+      if (Object.keys(type.getFields()).length === 0) {
+        this.#withoutFields.add(type.name);
+        return false;
+      }
+      yield;
+    }
+    return true;
+  }
+
+  #isDeferrable({ name }: GraphQLObjectType, { pgCodec }: TypeScope, { behavior }: GraphileBuild.Build): boolean {
+    if (!pgCodec?.attributes || this.#withoutFields.has(name)) return false;
+    return Object.keys(pgCodec.attributes).some((column) =>
+      behavior.pgCodecAttributeMatches([pgCodec as never, column], "attribute:select"),
+    );
+  }
+
+  #defer(type: GraphQLObjectType): void {
+    // Core's first call after making a type only checks whether it has fields.
+    type.getFields = () => {
+      Reflect.deleteProperty(type, "getFields");
+      return PLACEHOLDER_FIELDS;
+    };
+    this.#waiting.push(type);
+  }
+}
+
+/** Memoizes the pure inflectors, in place. */
+function memoizeInflection(inflection: GraphileBuild.Inflection): GraphileBuild.Inflection {
+  for (const name of PURE_INFLECTORS) {
+    const inflect = inflection[name] as (text: string) => string;
+    const cache = new Map<string, string>();
+    inflection[name] = (text: string) => {
+      const cached = cache.get(text);
+      if (cached !== undefined) return cached;
+      const inflected = inflect(text);
+      cache.set(text, inflected);
+      return inflected;
+    };
+  }
+  return inflection;
+}

@@ -1,0 +1,231 @@
+import type { GrafastSubscriber } from "grafast";
+import { type ExecutionResult, GraphQLError } from "grafast/graphql";
+import pg from "pg";
+import { FifoQueue } from "../../runtime/concurrency/fifo-queue.ts";
+import { isSchemaOutdated } from "../../postgres/database/database-errors.ts";
+import type { RowEvent } from "../../plugins/row-events.ts";
+
+/** The queue of a subscription overflows after so many events; the client must then refetch. A queued event takes 8 bytes. */
+const MAX_QUEUED = 10_000;
+/** How many events may be in execution before their results are taken. Grafast would take all. */
+const MAX_IN_PLAN = 16;
+const END_OF_EVENTS: EventStep = { done: true, value: undefined };
+
+type ResultStep = IteratorResult<ExecutionResult, undefined>;
+/** The stream that Grafast returns. */
+export type GrafastResults = AsyncGenerator<ExecutionResult, void, void>;
+const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
+
+/**
+ * The results of a subscription as its subscriber receives them: without rows that it may not see, and with an error where events
+ * were lost. Grafast's own stream consumes events however slowly its results are read, and drops errors that occur while nobody waits;
+ * so flow control and loss reports are here.
+ */
+export class SubscriptionResults implements AsyncGenerator<ExecutionResult, undefined, undefined> {
+  readonly #results: GrafastResults;
+  readonly #queue: EventQueue;
+  /** A result of the stream that is not taken yet. */
+  #step: IteratorResult<ExecutionResult, void> | null = null;
+  #failure: { readonly error: unknown } | null = null;
+  #isRequesting = false;
+  #isOver = false;
+  #change = Promise.withResolvers<void>();
+
+  constructor(results: GrafastResults, queue: EventQueue) {
+    this.#results = results;
+    this.#queue = queue;
+    queue.onLoss = () => this.#wake();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<ResultStep> {
+    while (!this.#isOver) {
+      const loss = this.#queue.takeLoss();
+      if (loss) return this.#emitLoss(loss);
+      this.#requestNext();
+      if (!this.#step && !this.#failure) await this.#change.promise;
+      if (this.#failure) {
+        const { error } = this.#failure;
+        await this.return();
+        throw error;
+      }
+      const step = this.#step;
+      this.#step = null;
+      if (step?.done) await this.return();
+      else if (step) {
+        this.#queue.confirmDelivery();
+        // The schema is outdated: every further event would fail as well.
+        if (step.value.errors?.some(({ originalError }) => isSchemaOutdated(originalError))) await this.return();
+        if (!isInvisibleRow(step.value)) return { done: false, value: step.value };
+      }
+    }
+    return END_OF_RESULTS;
+  }
+
+  async return(): Promise<ResultStep> {
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#queue.close();
+      this.#wake();
+      await this.#results.return();
+    }
+    return END_OF_RESULTS;
+  }
+
+  async throw(error: unknown): Promise<ResultStep> {
+    await this.return();
+    throw error;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  #requestNext(): void {
+    if (this.#isRequesting || this.#step) return;
+    this.#isRequesting = true;
+    this.#results.next().then(
+      (step) => {
+        this.#isRequesting = false;
+        this.#step = step;
+        this.#wake();
+      },
+      (error: unknown) => {
+        this.#failure = { error };
+        this.#wake();
+      },
+    );
+  }
+
+  #wake(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+
+  async #emitLoss(loss: EventLoss): Promise<ResultStep> {
+    if (loss === "overflow") await this.return();
+    return { done: false, value: { errors: [lossError(loss)] } };
+  }
+}
+
+const LOSS_MESSAGES: Readonly<Record<EventLoss, string>> = {
+  gap: "Some events may have been missed: refetch your data. The subscription continues.",
+  overflow: "Events were dropped because the client reads too slowly: refetch your data and subscribe again.",
+};
+
+function lossError(loss: EventLoss): GraphQLError {
+  return new GraphQLError(LOSS_MESSAGES[loss], { extensions: { code: "EVENTS_MISSED" } });
+}
+
+/** Whether the row is hidden from the subscriber or deleted already: such events are not delivered. */
+function isInvisibleRow({ data, errors = [] }: ExecutionResult): boolean {
+  return Object.values(data ?? {}).every((value) => value === null) && errors.every(isInvisibilityError);
+}
+
+function isInvisibilityError({ path, message, originalError }: GraphQLError): boolean {
+  if (path?.length !== 1) return false;
+  if (originalError instanceof pg.DatabaseError) return originalError.code === "42501";
+  return /^Cannot return null for non-nullable field /.test(message);
+}
+
+type EventTopics = Record<string, RowEvent>;
+type EventStep = IteratorResult<RowEvent, undefined>;
+
+/** `gap`: notifications may have been lost. `overflow`: the subscriber reads too slowly, and further events are dropped. */
+type EventLoss = "gap" | "overflow";
+
+/** The events of one subscription that are not delivered yet. */
+export class EventQueue implements GrafastSubscriber<EventTopics> {
+  /** Called when there is a loss to report. */
+  onLoss: () => void = () => {};
+  readonly #join: (topic: string, queue: EventQueue) => void;
+  readonly #leave: (queue: EventQueue) => void;
+  readonly #waiting = new FifoQueue<RowEvent>();
+  #inPlan = 0;
+  #resolveNext: ((step: EventStep) => void) | null = null;
+  #loss: EventLoss | null = null;
+  #isOver = false;
+
+  constructor(join: (topic: string, queue: EventQueue) => void, leave: (queue: EventQueue) => void) {
+    this.#join = join;
+    this.#leave = leave;
+  }
+
+  subscribe<Topic extends keyof EventTopics>(topic: Topic): AsyncIterableIterator<RowEvent> {
+    this.#join(topic, this);
+    const events: AsyncIterableIterator<RowEvent> = {
+      [Symbol.asyncIterator]: () => events,
+      next: () => this.#next(),
+      return: async () => this.#end(),
+      throw: async () => this.#end(),
+    };
+    return events;
+  }
+
+  push(event: RowEvent): void {
+    if (this.#isOver || this.#loss === "overflow") return;
+    if (this.#waiting.length >= MAX_QUEUED) {
+      this.#waiting.takeAll();
+      this.reportLoss("overflow");
+      return;
+    }
+    this.#waiting.push(event);
+    this.#deliverNext();
+  }
+
+  reportLoss(loss: EventLoss): void {
+    if (this.#loss !== "overflow") this.#loss = loss;
+    this.onLoss();
+  }
+
+  takeLoss(): EventLoss | null {
+    const loss = this.#loss;
+    if (loss === "gap") this.#loss = null;
+    return loss;
+  }
+
+  /** Call when the result of an event was taken. */
+  confirmDelivery(): void {
+    this.#inPlan--;
+    this.#deliverNext();
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  #next(): Promise<EventStep> {
+    if (this.#isOver) return Promise.resolve(END_OF_EVENTS);
+    return new Promise((resolve) => {
+      this.#resolveNext = resolve;
+      this.#deliverNext();
+    });
+  }
+
+  #deliverNext(): void {
+    if (!this.#resolveNext || this.#inPlan >= MAX_IN_PLAN) return;
+    const event = this.#waiting.shift();
+    if (!event) return;
+    this.#inPlan++;
+    this.#resolve({ done: false, value: event });
+  }
+
+  #resolve(step: EventStep): void {
+    const resolveStep = this.#resolveNext;
+    this.#resolveNext = null;
+    resolveStep?.(step);
+  }
+
+  #end(): EventStep {
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#waiting.takeAll();
+      this.#leave(this);
+      this.#resolve(END_OF_EVENTS);
+    }
+    return END_OF_EVENTS;
+  }
+}

@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { LightAbortSignal } from "../runtime/concurrency/abort.ts";
+import type { Config } from "../config/config.ts";
+import type { RequestLimit } from "../postgres/database/rate-limits.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import { toHttpError } from "./http-error.ts";
+import { toErrorResponse } from "./errors.ts";
+import { makeAdmission } from "./limits.ts";
+import {
+  clientDisconnected,
+  type GatewayRequest,
+  makeClientConnectionReader,
+  makeStages,
+  NO_STAGES,
+  toGatewayRequest,
+} from "./request.ts";
+import { discardBody, RequestBodies } from "./request-body.ts";
+import {
+  abortConnection,
+  type BaseHeaders,
+  type GatewayResponse,
+  isBodyStream,
+  limitUnreadResponses,
+  type ResponseBody,
+  sendResponse,
+  sendResponseAndLinger,
+  sendStream,
+} from "./response.ts";
+import { sharedCacheHeaders } from "./shared-cache-headers.ts";
+
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
+
+type HandleRequest = (request: GatewayRequest) => Promise<GatewayResponse<ResponseBody>>;
+
+type NodeHandlerSettings = Pick<
+  Config,
+  | "serverTiming"
+  | "maxBodyBytes"
+  | "maxBodyMemory"
+  | "answerMemory"
+  | "errorBody"
+  | "tableErrorVerbosity"
+  | "trustProxy"
+>;
+
+/** The adapter from Node's requests and responses to handlers of plain values. */
+export function toNodeHandler(
+  handle: HandleRequest,
+  config: NodeHandlerSettings,
+  log: Logger,
+  limit: RequestLimit | null = null,
+): NodeHandler {
+  const { serverTiming, answerMemory } = config;
+  const readConnection = makeClientConnectionReader(config);
+  const bodies = new RequestBodies(config);
+  const trackUnread = limitUnreadResponses(answerMemory);
+  return async (request, response, base) => {
+    const id = String(request.headers["x-request-id"]);
+    const stages = serverTiming ? makeStages(request.url ?? "/") : NO_STAGES;
+    const clientAbort = new LightAbortSignal();
+    response.on("close", () => {
+      if (!response.writableEnded) clientAbort.abort(clientDisconnected());
+    });
+    const connection = () => readConnection(request);
+    const { admit, headers: rateLimitHeaders } = makeAdmission(request.url ?? "/", limit, connection);
+    const extraHeaders: Record<string, string> = { "X-Request-Id": id };
+    const addHeaders = (headers: Readonly<Record<string, string>>) => void Object.assign(extraHeaders, headers);
+    const gatewayRequest = toGatewayRequest(request, {
+      id,
+      stages,
+      signal: clientAbort,
+      connection,
+      admit,
+      addResponseHeaders: addHeaders,
+      whenSent: (callback) => void response.once("close", callback),
+      readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
+      holdMemory: (bytes) => bodies.hold(request, bytes),
+    });
+    const { status, headers: ownHeaders, body, reason } = await handle(gatewayRequest);
+    const unread = discardBody(request);
+    if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
+    const { Vary: addedVary } = extraHeaders;
+    // Express has the common headers on the response already.
+    const commonVary = base?.Vary ?? response.getHeader("Vary")?.toString();
+    const headers: GatewayResponse["headers"] = Object.assign(extraHeaders, rateLimitHeaders(), ownHeaders);
+    Object.assign(extraHeaders, sharedCacheHeaders(headers, addedVary, commonVary));
+    try {
+      if (isBodyStream(body)) await sendStream(response, { status, headers, flow: body }, base);
+      else if (unread && !response.shouldKeepAlive)
+        sendResponseAndLinger(response, { status, headers, body, reason }, { base, unread });
+      else sendResponse(response, { status, headers, body, reason }, base);
+      trackUnread(response);
+    } catch (fault) {
+      if (clientAbort.aborted) return;
+      const hasBegun = response.headersSent;
+      log.error({ request: id, err: fault }, hasBegun ? "an answer broke off" : "an answer could not be sent");
+      if (hasBegun) return abortConnection(response);
+      for (const name in ownHeaders) response.removeHeader(name);
+      const refusal = toErrorResponse(toHttpError(fault), gatewayRequest, config);
+      const caching = sharedCacheHeaders(refusal.headers, commonVary);
+      sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers, ...caching } }, base);
+    }
+  };
+}

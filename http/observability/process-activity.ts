@@ -1,0 +1,34 @@
+import type { RunningStatement } from "../../postgres/database/connection.ts";
+import type { ConnectionPoolState, PoolName } from "../../postgres/database/connection-pools.ts";
+import type { SlowStatement } from "../../postgres/database/observe-statements.ts";
+import type { ReplicaState } from "../../postgres/database/replicas.ts";
+import type { SentEmail } from "../../accounts/mail/mailer.ts";
+import type { RequestInterval } from "./request-history.ts";
+
+type PoolActivity = Pick<ConnectionPoolState, "connections" | "max" | "inFlight" | "waiting">;
+
+/** What one process of the service does, for an operator. */
+export type ProcessActivity = {
+  readonly pid: number;
+  readonly uptimeSeconds: number;
+  /** Processor time since the start. */
+  readonly processorSeconds: number;
+  readonly memoryBytes: number;
+  readonly heapBytes: number;
+  readonly requests: readonly RequestInterval[];
+  /** Error responses since the start, by code. */
+  readonly errors: Readonly<Record<string, number>>;
+  readonly pools: Readonly<Record<PoolName, PoolActivity>>;
+  readonly statements: readonly RunningStatement[];
+  readonly slowStatements: readonly SlowStatement[];
+  readonly replicas: readonly ReplicaState[];
+  readonly realtime: { readonly sockets: number; readonly channels: number; readonly subscriptions: number };
+  readonly graphql: { readonly sockets: number; readonly operations: number; readonly subscriptions: number };
+};
+
+/** What all processes of the service know together. */
+export type SharedActivity = {
+  activity(): Promise<readonly ProcessActivity[]>;
+  /** The newest e-mails of this process; empty where e-mails are not kept. */
+  recentEmails(): Promise<readonly SentEmail[]>;
+};

@@ -1,0 +1,272 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { paceReading } from "../runtime/concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../runtime/concurrency/stepwise.ts";
+import type { Config } from "../config/config.ts";
+import { ResponseBudget } from "../postgres/database/response-budget.ts";
+import { type ApiError, unavailable } from "../runtime/errors.ts";
+import type { BodyLimit } from "./body-limit.ts";
+import { HttpError } from "./http-error.ts";
+import { clientDisconnected } from "./request.ts";
+
+/** How many bytes of a discarded body are read per turn, and how many bodies per turn. */
+const DISCARDED_BYTES = 64 * 1024;
+const DISCARDED_AT_ONCE = 16;
+const DISCARD_PAUSE_MS = 20;
+/** A connection that is closed earlier may lose the response that its client has not read yet. */
+const LONGEST_DISCARD_MS = 10_000;
+const MAX_DISCARDED = 256;
+
+/** Oldest first. A paused connection does not notice that its client has disconnected, and keeps its memory. */
+const discardedBodies = new Set<DiscardedBody>();
+/** Bodies that wait for their turn, in that order. */
+const pausedBodies = new Set<DiscardedBody>();
+let discardTimer: NodeJS.Timeout | null = null;
+
+/** The longest pause while a body is being received. */
+const IDLE_MS = 15_000;
+/** A body of this size is accepted even if other bodies use all memory. */
+const SMALL_BYTES = 16 * 1024;
+/** The memory that a chunk takes besides its bytes. */
+const CHUNK_OVERHEAD_BYTES = 512;
+/** Enough for the largest body in chunks of 640 bytes. */
+const MAX_CHUNKS = 16_384;
+const NO_BYTES = Buffer.alloc(0);
+
+type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { readonly idleMs?: number };
+
+/**
+ * The bodies of all requests in flight: together they take at most `maxBodyMemory`, anonymous callers at most half of
+ * it. The memory of a request is released when its response is sent or its body is rejected.
+ */
+export class RequestBodies {
+  readonly #maxBytes: number;
+  readonly #memory: number;
+  readonly #idleMs: number;
+  readonly #all: ResponseBudget;
+  readonly #anonymous: ResponseBudget;
+  readonly #shares = new WeakMap<IncomingMessage, ResponseBudget>();
+
+  constructor({ maxBodyBytes, maxBodyMemory, idleMs = IDLE_MS }: RequestBodyOptions) {
+    // A single body of the largest size must fit twice: in chunks and joined.
+    const max = Math.max(maxBodyMemory, 2 * maxBodyBytes);
+    this.#memory = max;
+    this.#maxBytes = maxBodyBytes;
+    this.#idleMs = idleMs;
+    this.#all = new ResponseBudget(max);
+    this.#anonymous = new ResponseBudget(max / 2, this.#all, 0);
+  }
+
+  /**
+   * Call once per request. Rejects a body that is too large (413), too slow (408) or does not fit into memory (503).
+   */
+  async read(request: IncomingMessage, response: ServerResponse, limit: BodyLimit): Promise<Buffer> {
+    refuseEncoded(request);
+    const max = limit.bytes < this.#maxBytes ? limit : { ...limit, bytes: this.#maxBytes };
+    if (Number(request.headers["content-length"]) > max.bytes) throw bodyTooLarge(max);
+    if (request.readableEnded) return NO_BYTES;
+    if (request.destroyed) throw clientDisconnected(request.errored);
+    const [memory, all] = limit.isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
+    const share = new ResponseBudget(memory, all, SMALL_BYTES);
+    this.#shares.set(request, share);
+    response.once("close", () => share.giveAllBack());
+    return collectBody(request, { max, share, idleMs: this.#idleMs });
+  }
+
+  /** Counts memory for what is parsed from the body. Throws if it does not fit. */
+  hold(request: IncomingMessage, bytes: number): void {
+    const share = this.#shares.get(request);
+    if (share?.take(bytes) !== false) return;
+    throw share.isExceeded ? tooMuchMemory() : tooManyBodies();
+  }
+}
+
+type CollectOptions = { readonly max: BodyLimit; readonly share: ResponseBudget; readonly idleMs: number };
+
+/** Uses events: async iteration costs several times as much as a small body itself. */
+function collectBody(request: IncomingMessage, { max, share, idleMs }: CollectOptions): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let isRefused = false;
+    const source = {
+      pause: () => void request.pause(),
+      resume: () => {
+        if (!isRefused) request.resume();
+      },
+    };
+    const take = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > max.bytes) refuse(bodyTooLarge(max));
+      else if (chunks.push(chunk) > MAX_CHUNKS) refuse(tooManyChunks());
+      else if (!share.take(chunk.length + CHUNK_OVERHEAD_BYTES)) refuse(tooManyBodies());
+      else {
+        idle.refresh();
+        paceReading(source, chunk.length);
+      }
+    };
+    const refuse = (reason: ApiError) => {
+      isRefused = true;
+      request.off("data", take).pause();
+      clearTimeout(idle);
+      for (const chunk of chunks) releaseMemory(chunk);
+      chunks.length = 0;
+      share.giveAllBack();
+      reject(reason);
+    };
+    const idle = setTimeout(() => refuse(bodyTooSlow()), idleMs);
+    request.on("data", take);
+    request.on("end", () => {
+      clearTimeout(idle);
+      resolve(joinChunks(chunks, bytes));
+    });
+    request.on("error", (fault) => refuse(clientDisconnected(fault)));
+  });
+}
+
+function joinChunks(chunks: readonly Buffer[], bytes: number): Buffer {
+  if (chunks.length === 1) return chunks[0]!;
+  const body = Buffer.concat(chunks, bytes);
+  for (const chunk of chunks) releaseMemory(chunk);
+  return body;
+}
+
+/**
+ * Releases the memory at once: V8 collects garbage only on allocation, and none follows the end of a flood. The bytes
+ * must not be read afterwards.
+ */
+function releaseMemory({ buffer, length }: Buffer): void {
+  // Small Buffers are slices of a shared pool.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0);
+}
+
+function refuseEncoded({ headers }: IncomingMessage): void {
+  const encoding = headers["content-encoding"];
+  if (!encoding || encoding === "identity") return;
+  throw new HttpError(415, "UNSUPPORTED_MEDIA_TYPE", `The content encoding "${encoding}" is not supported.`, {
+    hint: "Send it without Content-Encoding.",
+    headers: { "Accept-Encoding": "identity" },
+  });
+}
+
+export function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
+    hint: ["Send it in several requests.", hint].join(" ").trimEnd(),
+  });
+}
+
+function tooManyBodies(): ApiError {
+  return unavailable("Too many request bodies are being received at once; try again shortly.");
+}
+
+/** It would not fit even as the only body. */
+function tooMuchMemory(): HttpError {
+  return new HttpError(
+    413,
+    "PAYLOAD_TOO_LARGE",
+    "Parsing the body takes more memory than is reserved for request bodies.",
+    {
+      hint: "Send it in several requests.",
+    },
+  );
+}
+
+/** The rest of the body is not read. */
+const CLOSE_CONNECTION = { Connection: "close" };
+
+function bodyTooSlow(): HttpError {
+  return new HttpError(408, "TIMEOUT", "The body did not arrive in time.", { headers: CLOSE_CONNECTION });
+}
+
+function tooManyChunks(): HttpError {
+  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MAX_CHUNKS} chunks.`, {
+    hint: "Send it in larger chunks.",
+    headers: CLOSE_CONNECTION,
+  });
+}
+
+/** A large body that is being discarded. */
+type DiscardedBody = { readonly request: IncomingMessage; readonly until: number };
+
+/**
+ * Reads the rest of a body whose response is sent, slowly if there are many. If the connection were closed instead,
+ * many clients would report that they cannot send and not read the response. Null if nothing is left; else resolves
+ * when the body ends or the connection closes.
+ */
+export function discardBody(request: IncomingMessage): Promise<void> | null {
+  if (request.complete || request.destroyed) return null;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // A small rest has arrived already.
+  if (Number(request.headers["content-length"]) <= DISCARDED_BYTES) {
+    request.once("end", resolve).once("close", resolve).resume();
+    return promise;
+  }
+  const entry: DiscardedBody = { request, until: performance.now() + LONGEST_DISCARD_MS };
+  const { socket } = request;
+  const finish = () => {
+    discardedBodies.delete(entry);
+    pausedBodies.delete(entry);
+    socket.off("close", finish);
+    resolve();
+  };
+  // After the response, Node emits no close event on the request.
+  socket.once("close", finish);
+  request.once("end", finish).once("close", finish);
+  let bytes = 0;
+  request.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    releaseMemory(piece);
+    if (bytes < DISCARDED_BYTES) return;
+    bytes = 0;
+    discardLater(entry);
+  });
+  discardedBodies.add(entry);
+  if (discardedBodies.size > MAX_DISCARDED) closeOldestDiscarded();
+  discardLater(entry);
+  return promise;
+}
+
+function discardLater(entry: DiscardedBody): void {
+  entry.request.pause();
+  pausedBodies.add(entry);
+  discardTimer ??= setInterval(resumeSome, DISCARD_PAUSE_MS).unref();
+}
+
+function resumeSome(): void {
+  const now = performance.now();
+  for (const entry of discardedBodies) {
+    if (entry.until > now) break;
+    closeDiscarded(entry);
+  }
+  let count = 0;
+  for (const entry of pausedBodies) {
+    if (count++ === DISCARDED_AT_ONCE) return;
+    pausedBodies.delete(entry);
+    entry.request.resume();
+  }
+  if (discardedBodies.size > 0) return;
+  clearInterval(discardTimer!);
+  discardTimer = null;
+}
+
+function closeOldestDiscarded(): void {
+  const [oldest] = discardedBodies;
+  closeDiscarded(oldest!);
+}
+
+function closeDiscarded(entry: DiscardedBody): void {
+  discardedBodies.delete(entry);
+  pausedBodies.delete(entry);
+  entry.request.socket.destroy();
+}
+
+/** Joins the pieces into one Buffer and releases their memory. */
+export function* concatenate(pieces: readonly Buffer[], bytes: number): Stepwise<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const piece of pieces) {
+    at += piece.copy(whole, at);
+    releaseMemory(piece);
+    yield;
+  }
+  return whole;
+}

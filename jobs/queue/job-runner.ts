@@ -1,0 +1,296 @@
+import { EventEmitter } from "node:events";
+import {
+  type CronItem,
+  type LogFunctionFactory,
+  parseCronItems,
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+  Logger as WorkerLogger,
+} from "graphile-worker";
+import pg from "pg";
+import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "../../runtime/concurrency/supervisor.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import { suspectsStandby } from "../../postgres/database/standby-check.ts";
+import type { Logger } from "../../runtime/log/log.ts";
+import { findServer } from "../../postgres/client/server-finder.ts";
+
+/** Jobs that wait for one another, but not for those of other lanes. */
+export type JobLane = {
+  /** For health and metrics. */
+  readonly name: string;
+  readonly tasks: TaskList;
+  /** The number of jobs to run at once; each holds one connection. */
+  readonly concurrency: number;
+  /** Tasks to queue at certain times, once for all processes. */
+  readonly crons?: readonly CronItem[];
+};
+
+type JobRunnerOptions = {
+  /** Connects as the owner, who creates the queue's schema if it does not exist. */
+  readonly url: string;
+  readonly lanes: readonly JobLane[];
+  /** Called regularly, to requeue abandoned tasks and delete old ones. */
+  readonly maintain: () => Promise<void>;
+  /** Cancels running jobs, so that another process retries them. */
+  readonly cancelRunning: () => Promise<void>;
+  readonly supervisor?: Supervisor;
+  readonly log: Logger;
+};
+
+/** New jobs arrive by NOTIFY; polling finds retries that are due and jobs whose notification was lost. */
+const POLL_INTERVAL_MS = 5_000;
+const MAINTENANCE_INTERVAL_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Without a sign of the workers for so long, they have ended, their connections are dead, or the tables of the queue are locked. */
+const STUCK_MS = 20_000;
+const STUCK_CHECK_MS = 5_000;
+
+/**
+ * Without batching, graphile-worker 0.18 does not await the query that completes a job: if the database is unavailable,
+ * the unhandled rejection ends the process. The result of a batch is awaited.
+ */
+const BATCHED_COMPLETION = { completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+
+/** Starts to run the jobs of graphile-worker's queue, which several processes share. */
+export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunner> {
+  const runner = new JobRunner(options);
+  try {
+    await runner.start();
+    return runner;
+  } catch (error) {
+    // Otherwise the workers would keep the process alive that failed to start.
+    await runner.close(0);
+    throw error;
+  }
+}
+
+export class JobRunner {
+  readonly #options: Required<JobRunnerOptions>;
+  #lanes: readonly KeptWork[] = [];
+  #maintenance: RepeatedWork | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: JobRunnerOptions) {
+    this.#options = { supervisor: new Supervisor(options), ...options };
+  }
+
+  /** One lane after the other: the first one creates the queue's schema. */
+  async start(): Promise<void> {
+    const { lanes, supervisor, maintain } = this.#options;
+    for (const lane of lanes)
+      this.#lanes = [...this.#lanes, await supervisor.keep(lane.name, () => startLane(lane, this.#options))];
+    await maintain();
+    const maintainAgain = async () => void (await maintain());
+    const pauses = { pauseMs: MAINTENANCE_INTERVAL_MS, firstPauseMs: MAINTENANCE_INTERVAL_MS };
+    this.#maintenance = supervisor.repeat("queue maintenance", maintainAgain, pauses);
+  }
+
+  /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
+  close(milliseconds: number): Promise<void> {
+    this.#closing ??= this.#close(milliseconds);
+    return this.#closing;
+  }
+
+  async #close(milliseconds: number): Promise<void> {
+    const maintained = this.#maintenance?.close();
+    const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
+    await Promise.all(this.#lanes.map((lane) => lane.close()));
+    clearTimeout(cancelTimer);
+    await maintained;
+  }
+}
+
+/** Each runner has a pool of its own: one that ends with an error may keep connections, which the next one would wait for. */
+async function startLane(lane: JobLane, options: Pick<JobRunnerOptions, "url" | "log">): Promise<StartedWork> {
+  const pool = makePool(options.url, lane.concurrency);
+  const events = new EventEmitter();
+  const watch = watchProgress(events, lane.concurrency);
+  let runner: Runner;
+  try {
+    runner = await runLane(lane, { pool, events, log: options.log });
+  } catch (error) {
+    watch.close();
+    // It waits for the connections that are in use.
+    pool.end().catch(() => {});
+    throw error;
+  }
+  return {
+    // Not only the promise, which waits for everything that the runner has opened.
+    ended: Promise.race([runner.promise, watch.ended]),
+    async stop() {
+      watch.close();
+      if (!watch.hasEnded()) await runner.stop().catch(() => {});
+      await pool.end();
+    },
+  };
+}
+
+function runLane(
+  { tasks, concurrency, crons = [] }: JobLane,
+  { pool, events, log }: { readonly pool: pg.Pool; readonly events: EventEmitter; readonly log: Logger },
+): Promise<Runner> {
+  return run({
+    pgPool: pool,
+    taskList: tasks,
+    concurrency,
+    pollInterval: POLL_INTERVAL_MS,
+    parsedCronItems: parseCronItems([...crons]),
+    noHandleSignals: true,
+    preset: { worker: BATCHED_COMPLETION },
+    logger: new WorkerLogger(workerLogFunction(log)),
+    events: events as WorkerEvents,
+  });
+}
+
+type ProgressWatch = {
+  readonly ended: Promise<never>;
+  /** Whether the runner has said that it ends: stopped again, it would release its connections twice. */
+  hasEnded(): boolean;
+  close(): void;
+};
+
+/** What graphile-worker says when workers end that it does not replace. */
+const END_EVENTS = [
+  "stop",
+  "pool:fatalError",
+  "pool:gracefulShutdown",
+  "pool:forcefulShutdown",
+  "pool:release",
+  "worker:fatalError",
+  "worker:stop",
+];
+
+/**
+ * Rejects when the runner has ended, although it may not say so: a worker that has nothing to do asks for a job every few seconds, and gets an
+ * answer, also that there is none.
+ */
+function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch {
+  const busy = new Set<unknown>();
+  const unanswered = new Map<unknown, number>();
+  const ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => {});
+  let hasEnded = false;
+  let lastAskedAt = performance.now();
+  events.on("worker:getJob:start", ({ worker }) => {
+    lastAskedAt = performance.now();
+    busy.delete(worker);
+    unanswered.set(worker, lastAskedAt);
+  });
+  for (const answer of ["worker:getJob:empty", "worker:getJob:error", "job:start"])
+    events.on(answer, ({ worker }) => unanswered.delete(worker));
+  events.on("job:start", ({ worker }) => busy.add(worker));
+  for (const end of END_EVENTS)
+    events.on(end, () => {
+      hasEnded = true;
+      ended.reject(new Error(`The runner has ended (${end})`));
+    });
+  const timer = setInterval(() => {
+    const oldest = Math.min(...unanswered.values(), busy.size < concurrency ? lastAskedAt : Number.POSITIVE_INFINITY);
+    if (performance.now() - oldest > STUCK_MS)
+      ended.reject(new Error("The workers do not ask for jobs, or get no answer"));
+  }, STUCK_CHECK_MS).unref();
+  return { ended: ended.promise, hasEnded: () => hasEnded, close: () => clearInterval(timer) };
+}
+
+/** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
+function makePool(url: string, concurrency: number): pg.Pool {
+  const pool = new pg.Pool({
+    Client: findServer(url).makePoolClient(CONNECT_TIMEOUT_MS),
+    fallback_application_name: "jobs",
+    max: concurrency + 1,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  });
+  const ignore = () => {};
+  return pool.on("error", ignore).on("connect", (client) => {
+    client.on("error", ignore);
+    // The next session is checked: it is one of a primary.
+    const { connection } = client as pg.PoolClient & { readonly connection: pg.Connection };
+    connection.on("errorMessage", (error) => {
+      if (suspectsStandby(error)) setImmediate(() => connection.stream.destroy());
+    });
+  });
+}
+
+/** Logs errors of graphile-worker as warnings, because it retries, and everything else for debugging only. */
+function workerLogFunction(log: Logger): LogFunctionFactory {
+  return () => (level, message) => {
+    if (level === "error" || level === "warning") log.warn(message);
+    else log.debug(message);
+  };
+}
+
+/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+const HAS_TASKS = `
+  select from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = 'private') and relname = 'tasks'
+    and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
+    and pg_catalog.has_database_privilege(pg_catalog.current_database(), 'create')`;
+
+/** Whether tasks can be queued: the table exists, and this login may write to it and create the queue's schema. */
+export async function hasTasks(asOwner: AsOwner): Promise<boolean> {
+  const { rowCount } = await asOwner((client) => client.query(HAS_TASKS));
+  return rowCount === 1;
+}
+
+const COUNT_TASKS = `
+  select pg_catalog.count(*) filter (where status = 'queued' and run_at <= pg_catalog.now())::int as queued,
+    pg_catalog.count(*) filter (where status = 'queued' and run_at > pg_catalog.now())::int as scheduled,
+    pg_catalog.count(*) filter (where status = 'running')::int as running,
+    (select pg_catalog.count(*)::int from private.tasks where status = 'failed') as failed
+  from private.tasks where finished_at is null`;
+
+/** Scheduled tasks are queued, but not due yet. Failed ones are kept for a day. */
+type TaskCounts = {
+  readonly queued: number;
+  readonly scheduled: number;
+  readonly running: number;
+  readonly failed: number;
+};
+
+/** Counts the tasks of all gateways, which share the queue. */
+export async function countTasks(asOwner: AsOwner): Promise<TaskCounts> {
+  const { rows } = await asOwner((client) => client.query<TaskCounts>(COUNT_TASKS));
+  return rows[0]!;
+}
+
+const READ_TASKS = `
+  select (select pg_catalog.count(*)::integer from private.tasks where status = 'queued' and finished_at is null) as queued,
+    (select pg_catalog.count(*)::integer from private.tasks where status = 'running' and finished_at is null) as running,
+    (select pg_catalog.count(*)::integer from private.tasks where status = 'failed') as failed,
+    (
+      select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(recent.*) order by recent.created_at desc), '[]')
+      from (
+        (
+          select id, work, owner, status, created_at, started_at, finished_at, null::jsonb as error from private.tasks
+          where finished_at is null order by created_at limit 20
+        ) union all (
+          select id, work, owner, status, created_at, started_at, finished_at, error from private.tasks
+          where status = 'failed' order by finished_at desc limit 20
+        )
+      ) as recent
+    ) as tasks`;
+
+type ListedTask = {
+  readonly id: string;
+  /** Method and path of the request, or the function. */
+  readonly work: string;
+  readonly owner: string;
+  readonly status: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly error: unknown;
+};
+
+/** The tasks of all gateways. Listed are those that wait or run, and the last ones that failed, which are kept for a day. */
+export type TaskActivity = Omit<TaskCounts, "scheduled"> & { readonly tasks: readonly ListedTask[] };
+
+/** Null if the database has no queue for tasks. */
+export async function readTaskActivity(asOwner: AsOwner): Promise<TaskActivity | null> {
+  if (!(await hasTasks(asOwner))) return null;
+  const { rows } = await asOwner((client) => client.query<TaskActivity>(READ_TASKS));
+  return rows[0]!;
+}

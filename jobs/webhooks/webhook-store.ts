@@ -1,0 +1,293 @@
+import { randomUUID } from "node:crypto";
+import type pg from "pg";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { Webhook } from "./delivery.ts";
+
+/** A webhook whose deliveries this process sends. */
+export type LeasedWebhook = Webhook & {
+  readonly schema: string;
+  readonly table: string;
+  readonly where: string | null;
+  readonly role: string;
+  /** JSON with the role, as in a token. */
+  readonly claimsText: string;
+};
+
+/** A change as it was recorded. */
+export type RecordedChange = {
+  /** The order of the changes of one row. */
+  readonly id: string;
+  readonly deliveryId: string;
+  readonly type: "INSERT" | "UPDATE" | "DELETE";
+  readonly key: string;
+  readonly movedTo: string | null;
+  readonly attempts: number;
+  readonly recordedAt: string;
+  /** JSON. */
+  readonly old: string | null;
+  readonly new: string | null;
+  /** The same, reduced to some columns. */
+  readonly sentOld: string | null;
+  readonly sentNew: string | null;
+};
+
+type PageRequest = {
+  /** Changes that are not read again. */
+  readonly loadedIds: readonly string[];
+  readonly blockedKeys: readonly string[];
+  /** Null: all. */
+  readonly columns: readonly string[] | null;
+  readonly limit: number;
+};
+
+export type FailedDelivery = {
+  readonly id: string;
+  readonly attempts: number;
+  /** Null: it is dead. */
+  readonly delayMs: number | null;
+  readonly reason: string;
+};
+
+/** What operators see of a webhook: no secret. */
+export type WebhookState = {
+  readonly name: string;
+  readonly table: string;
+  readonly events: readonly string[];
+  readonly url: string;
+  /** Changes for a stopped one are recorded. */
+  readonly state: "enabled" | "stopped" | "disabled";
+  readonly disabledBecause: string | null;
+  /** Changes that wait. */
+  readonly pending: number;
+  readonly oldestAt: Date | null;
+  readonly dead: number;
+  readonly deliveredAt: Date | null;
+  /** Of the newest change that waits or is dead. */
+  readonly lastError: string | null;
+};
+
+export type WebhookBacklog = { readonly pending: number; readonly dead: number; readonly oldestSeconds: number };
+
+type DeliveryResults = {
+  /** Delivered, or not to be sent. */
+  readonly doneIds: readonly string[];
+  /** Whether one of them was delivered. */
+  readonly hasDelivered: boolean;
+  readonly failed: readonly FailedDelivery[];
+};
+
+/** Milliseconds from the call until another process may take the webhooks over. */
+export const LEASE_MS = 15_000;
+const PAGE_BYTES = 4 * 2 ** 20;
+const MAX_REASON_LENGTH = 1_000;
+
+/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+const HAS_WEBHOOKS = `
+  select from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = 'api') and relname = 'webhooks'
+    and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'select, update')
+    and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('private')::oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('private.webhook_deliveries'), 'delete')`;
+
+const LEASE = `
+  with webhooks as materialized (
+    select * from api.webhooks where is_enabled and disabled_because is null
+  ), leased as (
+    insert into private.webhook_leases as lease (webhook_id, holder, expires_at)
+    select id, $1, pg_catalog.clock_timestamp() operator(pg_catalog.+) (${LEASE_MS} operator(pg_catalog.*) interval '1 millisecond') from webhooks order by id
+    on conflict (webhook_id) do update set holder = excluded.holder, expires_at = excluded.expires_at
+      where lease.holder = excluded.holder or lease.expires_at < pg_catalog.clock_timestamp()
+    returning webhook_id
+  )
+  select id, name, url, secret, "where", role, max_attempts as "maxAttempts",
+    (extract(epoch from timeout) operator(pg_catalog.*) 1000)::integer as "timeoutMs", (claims operator(pg_catalog.||) pg_catalog.jsonb_build_object('role', role))::text as "claimsText",
+    (pg_catalog.parse_ident(table_name))[1] as schema, (pg_catalog.parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
+  from webhooks left join leased on webhook_id = id`;
+
+const RELEASE = `
+  update private.webhook_leases set holder = null, expires_at = '-infinity'
+  where holder = $1 and (webhook_id = $2 or $2 is null)`;
+
+const READ_DELAYED = `
+  select key, moved_to as "movedTo", extract(epoch from due_at operator(pg_catalog.-) pg_catalog.clock_timestamp()) operator(pg_catalog.*) 1000 as "delayMs"
+  from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > pg_catalog.clock_timestamp()`;
+
+/**
+ * A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is
+ * that of its text, because the storage may be compressed to a hundredth.
+ */
+const READ_PAGE = `
+  with recursive blocked (key) as (
+    select pg_catalog.unnest($3::text[])
+    union
+    select case when delivery.key = blocked.key then delivery.moved_to else delivery.key end
+    from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
+    where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
+  ), page as (
+    select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::text), 0) operator(pg_catalog.+) coalesce(pg_catalog.octet_length(new::text), 0))
+      over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
+    from (
+      select * from private.webhook_deliveries
+      where webhook_id = $1 and state = 'pending' and id <> all ($2::bigint[])
+        and not key = any (array(select key from blocked)) and not coalesce(moved_to = any (array(select key from blocked)), false)
+      order by id limit $5
+    ) as page
+  )
+  select id, delivery_id as "deliveryId", type, key, moved_to as "movedTo", attempts, old::text, new::text,
+    pg_catalog.to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt",
+    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::text[] is not null then old end) as cell (name, value)
+      where name = any ($4))::text as "sentOld",
+    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::text[] is not null then new end) as cell (name, value)
+      where name = any ($4))::text as "sentNew"
+  from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
+
+/**
+ * A process that has lost its lease meanwhile changes nothing. The time of the last delivery is written rarely: versions of that row
+ * would pile up during a long transaction.
+ */
+const COMPLETE = `
+  with lease as materialized (
+    select from private.webhook_leases where webhook_id = $1 and holder = $2 for update
+  ), delivered as (
+    update private.webhook_leases set delivered_at = pg_catalog.clock_timestamp()
+    where webhook_id = $1 and $8 and exists (select from lease)
+      and coalesce(delivered_at < pg_catalog.clock_timestamp() operator(pg_catalog.-) interval '5 seconds', true)
+  ), done as (
+    delete from private.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
+  ), failed as (
+    update private.webhook_deliveries as delivery
+    set attempts = failure.attempts, last_error = failure.reason,
+      state = case when failure.delay is null then 'dead' else 'pending' end,
+      due_at = pg_catalog.clock_timestamp() operator(pg_catalog.+) (failure.delay operator(pg_catalog.*) interval '1 millisecond')
+    from unnest($4::bigint[], $5::integer[], $6::double precision[], $7::text[]) as failure (id, attempts, delay, reason)
+    where delivery.id = failure.id and exists (select from lease)
+  )
+  select from lease`;
+
+const READ_BACKLOG = `
+  select
+    (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
+    (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
+    coalesce(extract(epoch from pg_catalog.clock_timestamp() operator(pg_catalog.-) pg_catalog.min(recorded_at)), 0)::float8 as "oldestSeconds"
+  from api.webhooks left join lateral (
+    select recorded_at from private.webhook_deliveries
+    where webhook_id = webhooks.id and state = 'pending' order by id limit 1
+  ) as first on true`;
+
+const READ_STATES = `
+  select webhook.name, webhook.table_name as "table", webhook.events, webhook.url,
+    case when not webhook.is_enabled then 'disabled' when webhook.disabled_because is not null then 'stopped' else 'enabled' end
+      as state,
+    webhook.disabled_because as "disabledBecause", pending.count as pending, oldest.recorded_at as "oldestAt", dead.count as dead,
+    lease.delivered_at as "deliveredAt", failed.last_error as "lastError"
+  from api.webhooks as webhook
+    left join private.webhook_leases as lease on lease.webhook_id = webhook.id
+    cross join lateral (
+      select pg_catalog.count(*)::int from (
+        select from private.webhook_deliveries where webhook_id = webhook.id and state = 'pending' limit $1
+      ) as counted
+    ) as pending
+    cross join lateral (
+      select pg_catalog.count(*)::int from (
+        select from private.webhook_deliveries where webhook_id = webhook.id and state = 'dead' limit $1
+      ) as counted
+    ) as dead
+    left join lateral (
+      select recorded_at from private.webhook_deliveries
+      where webhook_id = webhook.id and state = 'pending' order by id limit 1
+    ) as oldest on true
+    left join lateral (
+      (
+        select id, last_error from private.webhook_deliveries
+        where webhook_id = webhook.id and due_at is not null order by due_at desc limit 1
+      ) union all (
+        select id, last_error from private.webhook_deliveries
+        where webhook_id = webhook.id and state = 'dead' order by recorded_at desc limit 1
+      ) order by id desc limit 1
+    ) as failed on true
+  order by webhook.name`;
+
+const DISABLE = `
+  update api.webhooks set disabled_because = $3, is_enabled = is_enabled and not $4
+  where id = $1 and exists (select from private.webhook_leases where webhook_id = $1 and holder = $2)`;
+
+export async function hasWebhooks(asOwner: AsOwner): Promise<boolean> {
+  const { rowCount } = await asOwner((client) => client.query(HAS_WEBHOOKS));
+  return rowCount === 1;
+}
+
+/** Of each webhook, at most `maxCounted` changes of each state are counted; null: all. */
+export async function readWebhookStates(
+  client: pg.ClientBase,
+  maxCounted: number | null,
+): Promise<readonly WebhookState[]> {
+  return (await client.query<WebhookState>(READ_STATES, [maxCounted])).rows;
+}
+
+/** The webhooks and their recorded changes in the database, for the process that has leased them. */
+export class WebhookStore {
+  readonly #asOwner: AsOwner;
+  readonly #holder = randomUUID();
+
+  constructor(asOwner: AsOwner) {
+    this.#asOwner = asOwner;
+  }
+
+  /** Leases the enabled webhooks that no other process has, or renews their leases. `enabled` counts those of all processes. */
+  async lease(): Promise<{ readonly enabled: number; readonly webhooks: readonly LeasedWebhook[] }> {
+    const { rows } = await this.#query<LeasedWebhook & { readonly isLeased: boolean }>(LEASE, [this.#holder]);
+    return { enabled: rows.length, webhooks: rows.filter(({ isLeased }) => isLeased) };
+  }
+
+  /** Lets another process take over at once: one webhook, or all. */
+  async release(webhookId: string | null): Promise<void> {
+    await this.#query(RELEASE, [this.#holder, webhookId]);
+    await this.#query("notify webhooks", []);
+  }
+
+  /** Of all webhooks; at most a million of each state are counted. */
+  async readBacklog(): Promise<WebhookBacklog> {
+    return (await this.#query<WebhookBacklog>(READ_BACKLOG, [])).rows[0]!;
+  }
+
+  /** Follows renamed tables, and creates missing triggers. */
+  async maintain(): Promise<void> {
+    await this.#query("select private.maintain_webhooks()", []);
+  }
+
+  async readDelayed(
+    webhookId: string,
+  ): Promise<readonly { readonly key: string; readonly movedTo: string | null; readonly delayMs: number }[]> {
+    const rows = await this.#query<{ key: string; movedTo: string | null; delayMs: string }>(READ_DELAYED, [webhookId]);
+    return rows.rows.map(({ delayMs, ...keys }) => ({ ...keys, delayMs: Number(delayMs) }));
+  }
+
+  async readPage(webhookId: string, page: PageRequest): Promise<readonly RecordedChange[]> {
+    const { loadedIds, blockedKeys, columns, limit } = page;
+    const values = [webhookId, loadedIds, blockedKeys, columns, limit];
+    return (await this.#query<RecordedChange>(READ_PAGE, values)).rows;
+  }
+
+  /** False: the lease is lost, and nothing was changed. */
+  async complete(webhookId: string, { doneIds, hasDelivered, failed }: DeliveryResults): Promise<boolean> {
+    const { rowCount } = await this.#query(COMPLETE, [
+      webhookId,
+      this.#holder,
+      doneIds,
+      failed.map(({ id }) => id),
+      failed.map(({ attempts }) => attempts),
+      failed.map(({ delayMs }) => delayMs),
+      failed.map(({ reason }) => reason.slice(0, MAX_REASON_LENGTH)),
+      hasDelivered,
+    ]);
+    return rowCount === 1;
+  }
+
+  /** Stops sending; with `ends`, recording too. */
+  async disable(webhookId: string, reason: string, { ends }: { readonly ends: boolean }): Promise<void> {
+    await this.#query(DISABLE, [webhookId, this.#holder, reason.slice(0, MAX_REASON_LENGTH), ends]);
+  }
+
+  #query<Row extends object = object>(text: string, values: unknown[]) {
+    return this.#asOwner((client) => client.query<Row>(text, values));
+  }
+}

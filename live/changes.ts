@@ -1,0 +1,156 @@
+import type { Supervisor } from "../runtime/concurrency/supervisor.ts";
+import type { Lsn } from "../postgres/database/lsn.ts";
+import type { AsOwner } from "../postgres/database/owner-pool.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import type { SlotRetention } from "./replication-slots.ts";
+import type { HistoryPosition, StreamHistory } from "./stream-history.ts";
+
+/** The changes that are committed to the database, in commit order: one stream for all followers in this process. */
+export type ReplicationStream = {
+  state(): ReplicationState;
+  /** Queries the database. */
+  statistics(): Promise<ReplicationStatistics>;
+  /**
+   * Follows from the next transaction or, with `since`, from the first one whose `commitLsn` is above it. The first
+   * follower opens the stream.
+   */
+  follow(follower: ChangeFollower, since?: HistoryPosition): ChangeSubscription;
+  /** Sends a message to the followers of this database in all processes; resolves when it is committed. */
+  emit(prefix: string, content: Uint8Array): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type ReplicationState = {
+  /** `away`: the connection is lost and being reopened. `refused`: the database gives no stream; `reason` says what to do. */
+  readonly status: "idle" | "opening" | "streaming" | "away" | "refused";
+  readonly reason: string | null;
+  /** Every transaction up to this `commitLsn` has been delivered. */
+  readonly position: Lsn | null;
+  /** That of the position. Null before anything was read. */
+  readonly history: StreamHistory | null;
+};
+
+export type ReplicationStatistics = {
+  readonly status: ReplicationState["status"];
+  /** Without those that still catch up. */
+  readonly followers: number;
+  /** Delivered since the start. */
+  readonly transactions: number;
+  readonly changes: number;
+  /** How often changes were missed. */
+  readonly gaps: number;
+  /** The lag of the stream; null if it is not running, or unknown. */
+  readonly lag: ReplicationLag | null;
+  /** The WAL that the slots of all processes for this database retain; null while it is unknown. */
+  readonly retainedBytes: number | null;
+};
+
+export type ReplicationLag = { readonly bytes: number; readonly seconds: number };
+
+/**
+ * Called in commit order, one transaction after another: `begin`, its changes and messages, `commit`. A returned promise
+ * is awaited before any follower is called again, and Postgres waits too: a follower that must not delay the others keeps
+ * a bounded buffer. A follower that throws gets a gap.
+ */
+export type ChangeFollower = {
+  /** Called once per relation and transaction. Changes of relations that no follower wants are not decoded. */
+  wants(relation: ReplicatedRelation): boolean;
+  /** Called before the first wanted change of a transaction. */
+  begin?(transaction: CommittedTransaction): void | Promise<void>;
+  change(change: RowChange, transaction: CommittedTransaction): void | Promise<void>;
+  /** The transaction is complete; it was committed before `begin`. */
+  commit?(transaction: CommittedTransaction): void | Promise<void>;
+  message?(message: LogicalMessage): void | Promise<void>;
+  /** Changes were missed. An open transaction is not completed; the next call is the begin of another one. */
+  gap(gap: ReplicationGap): void;
+  /**
+   * The stream continues on another timeline: whatever was delivered from `to` on does not exist there. Returns whether the follower could
+   * discard it. If not, or without this method, it gets a gap if there may be such changes.
+   */
+  rewind?(to: Lsn): boolean;
+};
+
+export type ChangeSubscription = {
+  /**
+   * The position from which nothing is missed. With `since` it resolves when the missed changes have been delivered,
+   * and live transactions follow. Rejects with an ApiError if the stream is refused, `since` is no longer retained, or it is on a timeline
+   * that was abandoned there.
+   */
+  readonly from: Promise<Lsn>;
+  close(): void;
+};
+
+/** It is in the WAL and will not be undone, but a snapshot taken immediately may not show it yet. */
+export type CommittedTransaction = {
+  readonly xid: number;
+  /** The order of transactions. To resume after this transaction, follow since it; within it, since one less. */
+  readonly commitLsn: Lsn;
+  readonly commitTime: Date;
+};
+
+export type RowChange = {
+  readonly kind: "INSERT" | "UPDATE" | "DELETE" | "TRUNCATE";
+  readonly relation: ReplicatedRelation;
+  /** Null for DELETE and TRUNCATE. */
+  readonly new: ReplicatedRow | null;
+  /** Null for INSERT and TRUNCATE, and for an UPDATE without an old row in the WAL; only partial unless the replica identity is full. */
+  readonly old: ReplicatedRow | null;
+  /** Its number in the transaction, which counts unwanted changes too: the same each time the transaction is read. */
+  readonly index: number;
+};
+
+/** Values in text format, in the order of the relation's columns. Undefined if not in the WAL. */
+export type ReplicatedRow = readonly (string | null | undefined)[];
+
+/** A new object after each change of the table's definition. */
+export type ReplicatedRelation = {
+  readonly oid: number;
+  readonly schema: string;
+  readonly name: string;
+  readonly replicaIdentity: "default" | "nothing" | "full" | "index";
+  readonly columns: readonly ReplicatedColumn[];
+};
+
+export type ReplicatedColumn = {
+  readonly name: string;
+  readonly typeOid: number;
+  /** As in `pg_type.typname`; for a domain, that of its base type. */
+  readonly typeName: string;
+  /** Whether it is in the replica identity: with `full` every column is. */
+  readonly isIdentity: boolean;
+};
+
+/** Written by `pg_logical_emit_message`. */
+export type LogicalMessage = {
+  readonly prefix: string;
+  readonly content: Buffer;
+  /** Null for a non-transactional message. */
+  readonly transaction: CommittedTransaction | null;
+  readonly lsn: Lsn;
+  /** As in RowChange. */
+  readonly index: number;
+};
+
+export type ReplicationGap = {
+  readonly reason: string;
+  /** The last position before the gap, and the one where the stream continues. */
+  readonly after: Lsn;
+  readonly until: Lsn;
+};
+
+export type ReplicationOptions = {
+  /** Connection string of the owner, who may replicate. */
+  readonly url: string;
+  readonly asOwner: AsOwner;
+  /** The publication whose tables are streamed. */
+  readonly publication: string;
+  /** Whether a slot retains the WAL for followers that resume. `auto`: if the server limits what a slot may retain. */
+  readonly keep?: SlotRetention;
+  /** For how long it is retained, and the stream continues without followers. */
+  readonly keptMs?: number;
+  /** The timeout for a follower to handle a delivery, and for Postgres to respond; then the connection is reopened. */
+  readonly patienceMs?: number;
+  readonly applicationName?: string;
+  readonly supervisor?: Supervisor;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+};

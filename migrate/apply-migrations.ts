@@ -1,0 +1,446 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, extname, join, relative } from "node:path";
+import type pg from "pg";
+import { commandLine } from "../runtime/command-line.ts";
+import { parseServers } from "../config/connection-string.ts";
+import { findServer } from "../postgres/client/server-finder.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+import {
+  type CommittedMigration,
+  committedMigrations,
+  displayPath,
+  listFiles,
+  type MigrateSettings,
+  type MigrationHistory,
+} from "./committed-migrations.ts";
+import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+
+/** The message to the child process. */
+export type RunnerJob = {
+  readonly url: string;
+  readonly rootUrl: string;
+  /** In the order in which they are applied; a history can occur several times, with more migrations each time. */
+  readonly histories: readonly MigrationHistory[];
+};
+
+/** The child process's message about an error of Postgres or graphile-migrate. */
+export type RunnerError = {
+  readonly history: MigrationHistory["name"];
+  /** The fields of the Postgres error. */
+  readonly error: { readonly message: string } & Record<string, unknown>;
+};
+
+/** Has the extension of this file: `.ts`, or `.js` in a build. */
+const RUNNER = join(import.meta.dirname, `runner${extname(import.meta.filename)}`);
+
+/** Applies the pending committed migrations, history by history. */
+export async function applyCommitted(
+  url: string,
+  rootUrl: string,
+  histories: readonly MigrationHistory[],
+): Promise<void> {
+  const applied = await withClient(url, async (client) => {
+    const state = await readMigrationState(client, histories);
+    if (state.kind === "diverged") throw new Error(explainDivergence(state));
+    await createRecord(client);
+    return countApplied(client);
+  });
+  const steps = orderSteps(await Promise.all(histories.map(readHistory)));
+  requireOrder(steps, applied);
+  const partial = await mkdtemp(join(tmpdir(), "migrations-"));
+  try {
+    const folders = await Promise.all(
+      steps
+        // graphile-migrate would create the folder of a history without migrations.
+        .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
+        .map((step, index) => (step.isLast ? step.history : copyStep(step, join(partial, String(index))))),
+    );
+    const fault = await runInChildProcess({ ...onOneServer(url, rootUrl), histories: folders });
+    if (fault) throw await toMigrationError(url, histories, fault);
+  } finally {
+    await rm(partial, { recursive: true });
+  }
+}
+
+type CommittedHistory = { readonly history: MigrationHistory; readonly migrations: readonly CommittedMigration[] };
+
+/** Applies the first migrations of a history. */
+type MigrationStep = CommittedHistory & {
+  readonly count: number;
+  readonly isLast: boolean;
+  /** The step that must not be exceeded when this one is still to be applied. */
+  readonly previous: MigrationStep | null;
+};
+
+/**
+ * A migration that changes what another history has built on comes after the migrations of that history that were written before it, also
+ * in an empty database: `--! after content/000009`. It has no effect where the other history is not applied.
+ */
+const AFTER = /^--! after (\w+)\/(\d+)$/m;
+
+async function readHistory(history: MigrationHistory): Promise<CommittedHistory> {
+  return { history, migrations: await committedMigrations(history) };
+}
+
+function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
+  return histories.flatMap((committed) => {
+    const steps = committed.migrations.flatMap(({ body }, index) => {
+      const [, name, number] = AFTER.exec(body) ?? [];
+      const other = histories.find(({ history }) => history.name === name);
+      if (!other) return [];
+      const count = other.migrations.filter(
+        (migration) => Number.parseInt(migration.name, 10) <= Number(number),
+      ).length;
+      const previous = { ...committed, count: index, isLast: false, previous: null };
+      return [previous, { ...other, count, isLast: false, previous }];
+    });
+    return [...steps, { ...committed, count: committed.migrations.length, isLast: true, previous: null }];
+  });
+}
+
+/** A history that is added later would meet what has been changed for it already. */
+function requireOrder(steps: readonly MigrationStep[], applied: ReadonlyMap<string, number>): void {
+  const countOf = ({ history }: MigrationStep) => applied.get(history.name) ?? 0;
+  const late = steps.find((step) => {
+    const { previous } = step;
+    return previous !== null && countOf(step) < step.count && countOf(previous) > previous.count;
+  });
+  if (!late) return;
+  throw new Error(
+    `The migrations of "${late.history.name}" cannot be added to this database, which has later ones of the platform. ` +
+      "Choose BASE_SCHEMA before the first start; nothing was changed.",
+  );
+}
+
+/** A folder with the migrations of the step alone: graphile-migrate applies all that it finds. */
+async function copyStep({ history, migrations, count }: MigrationStep, folder: string): Promise<MigrationHistory> {
+  const committed = join(folder, "committed");
+  await mkdir(committed, { recursive: true });
+  await Promise.all(migrations.slice(0, count).map(({ file }) => copyFile(file, join(committed, basename(file)))));
+  return { name: history.name, folder };
+}
+
+async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await client.query<{ history: string; count: number }>(
+    "select history, pg_catalog.count(*)::int as count from graphile_migrate.histories group by history",
+  );
+  return new Map(rows.map(({ history, count }) => [history, count]));
+}
+
+/** graphile-migrate does not support connection strings with several hosts. */
+function onOneServer(url: string, rootUrl: string): Pick<RunnerJob, "url" | "rootUrl"> {
+  const latest = findServer(url).latest?.name;
+  const pin = (each: string) => {
+    const { servers } = parseServers(each);
+    return (servers.find(({ name }) => name === latest) ?? servers[0]!).url;
+  };
+  return { url: pin(url), rootUrl: pin(rootUrl) };
+}
+
+/**
+ * Runs in a child process, because graphile-migrate exits the process when it loses an idle connection.
+ * Connection strings are sent by a message, so that process lists do not show them.
+ */
+async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
+  const child = fork(RUNNER, { execArgv: ["--disable-sigusr1"], stdio: ["ignore", "ignore", "pipe", "ipc"] });
+  let fault: RunnerError | null = null;
+  let output = "";
+  child.on("message", (message) => (fault = message as RunnerError));
+  child.stderr!.on("data", (chunk) => (output += chunk));
+  child.send(job);
+  const [code] = await once(child, "close");
+  if (code !== 0 && !fault) throw new Error(`The migrations could not be applied:\n${output.trim()}`);
+  return fault;
+}
+
+/** The failed migration is the first of its history that is not recorded as applied. */
+async function toMigrationError(
+  url: string,
+  histories: readonly MigrationHistory[],
+  { history, error }: RunnerError,
+): Promise<Error> {
+  const failed = Object.assign(new Error(error.message), error);
+  return withClient(url, async (client) => {
+    const committed = await committedMigrations(histories.find(({ name }) => name === history)!);
+    const migration = committed[(await countApplied(client)).get(history) ?? 0];
+    if (!migration) return failed;
+    const source = await readSource(migration);
+    const sql = await fillPlaceholders(client, source.sql);
+    return new MigrationError(failed, { ...source, sql }, await findErrorOffset(client, sql, failed));
+  });
+}
+
+/** The body, with the line numbers in the file. */
+async function readSource({ file, body }: CommittedMigration): Promise<MigrationSource> {
+  const text = await readFile(file, "utf8");
+  const sql = body.trim();
+  const first = text.slice(0, text.indexOf(sql)).split("\n").length;
+  const origins = sql.split("\n").map((_, index) => ({ file: displayPath(file), line: first + index }));
+  return { sql, origins };
+}
+
+/** Replaces the placeholders that graphile-migrate replaces in committed migrations. */
+async function fillPlaceholders(client: pg.ClientBase, sql: string): Promise<string> {
+  const { rows } = await client.query<{ database: string; owner: string }>(
+    "select pg_catalog.current_database() as database, session_user as owner",
+  );
+  const { database, owner } = rows[0]!;
+  return sql.replace(/:DATABASE_NAME\b/g, () => database).replace(/:DATABASE_OWNER\b/g, () => owner);
+}
+
+const FILE_NAME = /^(\d+)(?:-[-\w]*)?\.sql$/;
+export const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
+const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
+const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
+
+export type ReportLine = (line: string) => void;
+
+/**
+ * Applies the files in `current/` that have changed since they were last applied to this database, and all later files, each in
+ * its own transaction.
+ */
+export async function applyCurrent(
+  { url, histories }: Required<MigrateSettings>,
+  report: ReportLine,
+  files?: readonly CurrentFile[],
+): Promise<void> {
+  const current = files ?? (await readCurrentFiles(histories));
+  await withClient(url, async (client) => {
+    const applied = await appliedContents(client);
+    const first = current.findIndex(
+      (file) => statementsKey(applied.get(recordKeyOf(file))) !== statementsKey(file.sql),
+    );
+    const changed = first < 0 ? [] : current.slice(first);
+    const removed = [...applied.keys()].filter((key) => !current.some((file) => recordKeyOf(file) === key));
+    await client.query("delete from graphile_migrate.current where filename = any($1)", [
+      [...removed, ...changed.map(recordKeyOf)],
+    ]);
+    for (const file of changed) {
+      const begun = performance.now();
+      await applyFile(client, file);
+      report(`${displayPath(file.file)}: applied in ${Math.round(performance.now() - begun)} ms`);
+    }
+    if (changed.length > 0) report(`  When it is right: ${commandLine("migrate", 'commit "what it does"')}`);
+    else if (current.length > 0) report("The migration in current/ is applied; nothing has changed.");
+  });
+}
+
+async function applyFile(client: pg.ClientBase, file: CurrentFile): Promise<void> {
+  const sql = await fillPlaceholders(client, file.sql);
+  try {
+    if (file.transaction) await client.query("begin");
+    await client.query(sql);
+    await client.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
+      recordKeyOf(file),
+      file.sql,
+    ]);
+    if (file.transaction) await client.query("commit");
+  } catch (error) {
+    if (file.transaction) await client.query("rollback");
+    throw new MigrationError(error as Error, { ...file, sql }, await findErrorOffset(client, sql, error as Error));
+  }
+}
+
+export async function readCurrentFiles(histories: readonly MigrationHistory[]): Promise<CurrentFile[]> {
+  return (await Promise.all(histories.map(currentFiles))).flat();
+}
+
+export type CurrentState = {
+  /** As the database has applied them. */
+  readonly applied: readonly CurrentFile[];
+  /** Paths of the files that the database has not applied, or not as they are. */
+  readonly pending: readonly string[];
+};
+
+/** Compares the files of `current/` with those that the database has applied. */
+export async function readCurrentState({ url, histories }: Required<MigrateSettings>): Promise<CurrentState> {
+  const files = await readCurrentFiles(histories);
+  const contents = await withClient(url, appliedContents);
+  const appliedSql = (file: CurrentFile) => contents.get(recordKeyOf(file));
+  return {
+    applied: files.flatMap((file) => {
+      const sql = appliedSql(file);
+      return sql === undefined ? [] : [{ ...file, sql }];
+    }),
+    pending: files
+      .filter((file) => statementsKey(appliedSql(file)) !== statementsKey(file.sql))
+      .map(({ file }) => displayPath(file)),
+  };
+}
+
+async function appliedContents(client: pg.ClientBase): Promise<Map<string, string>> {
+  const { rows } = await client.query<{ filename: string; content: string }>(
+    "select filename, content from graphile_migrate.current",
+  );
+  return new Map(rows.map(({ filename, content }) => [filename, content]));
+}
+
+/** Ignores comments between statements, so that changing one does not apply the file again. */
+function statementsKey(sql: string | undefined): string | null {
+  return sql === undefined ? null : JSON.stringify(splitStatements(sql).map((statement) => statement.sql));
+}
+
+function recordKeyOf({ history, name }: CurrentFile): string {
+  return `${history}/${name}`;
+}
+
+/** A file in `current/`, with the files that it includes. */
+export type CurrentFile = MigrationSource & {
+  readonly history: MigrationHistory["name"];
+  /** `0010-tags.sql`. */
+  readonly name: string;
+  readonly file: string;
+  /** False if the file starts with `--! no-transaction`. */
+  readonly transaction: boolean;
+};
+
+type CurrentLine = SourceLine & { readonly text: string };
+
+/** The files of the current migration, ordered by number, without files that contain no statement. */
+export async function currentFiles(history: MigrationHistory): Promise<CurrentFile[]> {
+  const folder = join(history.folder, "current");
+  const names = (await listFiles(folder)).filter((name) => name.endsWith(".sql") && !name.startsWith("."));
+  const numbers = new Map<number, string>();
+  for (const name of names) {
+    const number = Number(FILE_NAME.exec(name)?.[1] ?? 0);
+    if (number === 0) {
+      throw new Error(`${displayPath(join(folder, name))}: name it like 0010-tags.sql, beginning with a number.`);
+    }
+    const duplicate = numbers.get(number);
+    if (duplicate) throw new Error(`${duplicate} and ${name} of ${displayPath(folder)} have the same number.`);
+    numbers.set(number, name);
+  }
+  const ordered = [...numbers].sort(([one], [other]) => one - other).map(([, name]) => name);
+  const files = await Promise.all(ordered.map((name) => readCurrentFile(history, name)));
+  return files.filter(({ sql }) => splitStatements(sql).length > 0);
+}
+
+async function readCurrentFile(history: MigrationHistory, name: string): Promise<CurrentFile> {
+  const file = join(history.folder, "current", name);
+  const lines = await expandIncludes(history, file, []);
+  const transaction = !NO_TRANSACTION.test(lines[0]?.text ?? "");
+  const sql = lines.map(({ text }) => text).join("\n");
+  if (!transaction && splitStatements(sql).length > 1) {
+    throw new Error(
+      `${displayPath(file)}: a migration with "--! no-transaction" has one statement, because Postgres runs several that are sent ` +
+        "together in one transaction. Put each into a file of its own.",
+    );
+  }
+  return { history: history.name, name, file, transaction, sql, origins: lines };
+}
+
+/** Replaces include lines with the included files, between the marker lines that graphile-migrate writes. */
+async function expandIncludes(
+  history: MigrationHistory,
+  file: string,
+  including: readonly string[],
+): Promise<CurrentLine[]> {
+  const path = displayPath(file);
+  const texts = (await readFile(file, "utf8")).trim().split("\n");
+  const expanded = await Promise.all(
+    texts.map(async (text, index): Promise<CurrentLine[]> => {
+      const origin = { file: path, line: index + 1 };
+      if (INCLUDED.test(text)) throw new Error(`${path}:${origin.line}: write "--! include <file>" instead.`);
+      const name = INCLUDE.exec(text)?.[1];
+      if (name === undefined) return [{ ...origin, text }];
+      const included = resolveInclude(history, name, origin);
+      if (including.includes(included)) throw new Error(`${path}:${origin.line}: ${name} includes itself.`);
+      const lines = await expandIncludes(history, included, [...including, file, included]).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+        throw new Error(`${path}:${origin.line}: there is no file ${displayPath(included)}.`);
+      });
+      const mark = (word: string): CurrentLine => ({ ...origin, text: `--! ${word} ${name}` });
+      return [mark("Included"), ...lines, mark("EndIncluded")];
+    }),
+  );
+  return expanded.flat();
+}
+
+function resolveInclude({ folder }: MigrationHistory, name: string, { file, line }: SourceLine): string {
+  const functions = join(folder, "functions");
+  const included = join(functions, name);
+  if (relative(functions, included).startsWith("..")) {
+    throw new Error(`${file}:${line}: only files of ${displayPath(functions)} can be included.`);
+  }
+  return included;
+}
+
+/** A line of a file, counted from 1. */
+type SourceLine = { readonly file: string; readonly line: number };
+
+/** SQL as it is sent to Postgres, with the file and line of each of its lines. */
+type MigrationSource = { readonly sql: string; readonly origins: readonly SourceLine[] };
+
+const CONTEXT_LINES = 2;
+
+/** A failed migration. The message has the file, line and an excerpt, like that of a compiler; the cause is the error of Postgres. */
+export class MigrationError extends Error {
+  /** Where the error is, counted from 1. */
+  readonly place: SourceLine & { readonly column: number };
+
+  constructor(error: Error, source: MigrationSource, offset: number) {
+    const place = findPlace(source, offset);
+    super(formatError(error, source, place), { cause: error });
+    this.place = place;
+  }
+}
+
+/**
+ * The offset of the error in the script. For run-time errors Postgres reports no position; then the statements are executed one
+ * by one until one fails, in a transaction that is rolled back.
+ */
+export async function findErrorOffset(client: pg.ClientBase, sql: string, error: Error): Promise<number> {
+  const position = Number((error as Partial<pg.DatabaseError>).position ?? 0);
+  if (position > 0) return toUtf16Offset(sql, position);
+  const statements = splitStatements(sql);
+  await client.query("begin");
+  try {
+    for (const { start, sql: statement } of statements) {
+      const failed = await client.query(statement).then(
+        () => false,
+        () => true,
+      );
+      if (failed) return start;
+    }
+  } finally {
+    await client.query("rollback");
+  }
+  return statements[0]?.start ?? 0;
+}
+
+/** The line of the file, and its index in the SQL, which has the lines of included files, too. */
+type ErrorPlace = MigrationError["place"] & { readonly index: number };
+
+function findPlace({ sql, origins }: MigrationSource, offset: number): ErrorPlace {
+  const before = sql.slice(0, offset).split("\n");
+  const index = before.length - 1;
+  return { ...(origins[index] ?? origins.at(-1)!), column: before[index]!.length + 1, index };
+}
+
+function formatError(
+  error: Error,
+  { sql, origins }: MigrationSource,
+  { file, line, column, index }: ErrorPlace,
+): string {
+  const lines = sql.split("\n");
+  const excerpt: string[] = [];
+  const width = String(line + CONTEXT_LINES).length;
+  for (let at = Math.max(0, index - CONTEXT_LINES); at <= index + CONTEXT_LINES; at++) {
+    const origin = origins[at];
+    if (origin?.file !== file || lines[at] === undefined) continue;
+    excerpt.push(`${at === index ? ">" : " "} ${String(origin.line).padStart(width)} | ${lines[at]}`);
+    if (at === index) excerpt.push(`  ${" ".repeat(width)} | ${" ".repeat(column - 1)}^`);
+  }
+  const { code, detail, hint, where } = error as Partial<pg.DatabaseError>;
+  const notes = [
+    ...(detail ? [`Detail: ${detail}`] : []),
+    ...(hint ? [`Hint: ${hint}`] : []),
+    ...(where ? [`Where: ${where}`] : []),
+  ];
+  const reason = `${file}:${line}:${column}: ${error.message}${code ? ` (${code})` : ""}`;
+  return [reason, ...excerpt, ...notes].join("\n");
+}

@@ -1,0 +1,214 @@
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { withClient } from "../postgres/client/with-client.ts";
+import { dumpSchema } from "./dump-schema.ts";
+import { applyCommitted, type CurrentFile, currentFiles } from "./apply-migrations.ts";
+import {
+  type CommittedMigration,
+  committedMigrations,
+  displayPath,
+  type MigrateSettings,
+  type MigrationHistory,
+  writeMigration,
+} from "./committed-migrations.ts";
+import { withScratchDatabase } from "./scratch-database.ts";
+
+type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;
+
+const NO_TRANSACTION = "--! no-transaction";
+const MAX_NAME_LENGTH = 60;
+
+/**
+ * Turns the files in `current/` into the next migration of the history, or into several if some run without a transaction,
+ * each of which is its own migration. If they cannot be applied to an empty database and to this one, everything is reverted.
+ */
+export async function commitCurrent(
+  history: MigrationHistory,
+  message: string,
+  settings: CommitSettings,
+): Promise<string[]> {
+  if (/\p{Cc}/u.test(message) || message.length > 200)
+    throw new Error("The message is one line of at most 200 characters.");
+  const files = await currentFiles(history);
+  if (files.length === 0) throw new Error(`${displayPath(join(history.folder, "current"))} has nothing to commit.`);
+  const written = await writeMigrations(history, message, files);
+  const changed = written.map(({ file }) => displayPath(file));
+  try {
+    const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name));
+    await applyCommitted(settings.url, settings.rootUrl, settings.histories);
+    changed.push(...(await writeSchemaFiles(schemas)));
+  } catch (error) {
+    await removeMigrations(history, written, settings.url);
+    throw error;
+  }
+  // Done last, so that the SQL is always in at least one of the two folders.
+  await clearCurrentRecord(history, settings.url);
+  for (const { file } of files) await rm(file);
+  return changed;
+}
+
+type CommitSettings = Required<MigrateSettings>;
+
+/** Turns the last migration of the history back into files in `current/`. */
+export async function uncommitLast(history: MigrationHistory, settings: CommitSettings): Promise<string[]> {
+  const current = join(history.folder, "current");
+  const last = (await committedMigrations(history)).at(-1);
+  if (!last) throw new Error(`History "${history.name}" has no migration to take back.`);
+  if ((await currentFiles(history)).length > 0) {
+    throw new Error(`${displayPath(current)} has a migration already. Commit it, or move it away first.`);
+  }
+  await mkdir(current, { recursive: true });
+  const files: string[] = [];
+  for (const { name, text } of toCurrentFiles(last)) {
+    await writeFile(join(current, name), text);
+    files.push(displayPath(join(current, name)));
+  }
+  await removeMigrations(history, [last], settings.url);
+  const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(last.history));
+  return [...files, ...(await writeSchemaFiles(schemas))];
+}
+
+async function writeMigrations(
+  history: MigrationHistory,
+  message: string,
+  files: readonly CurrentFile[],
+): Promise<WrittenMigration[]> {
+  const committed = await committedMigrations(history);
+  const folder = join(history.folder, "committed");
+  await mkdir(folder, { recursive: true });
+  let previous = committed.at(-1)?.hash ?? null;
+  let number = Number.parseInt(committed.at(-1)?.name ?? "0", 10);
+  const written: WrittenMigration[] = [];
+  for (const group of groupIntoMigrations(files)) {
+    const { hash, text } = writeMigration({ previous, message, body: bodyOf(group) });
+    const file = join(folder, `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`);
+    await writeFile(file, text);
+    written.push({ file, hash });
+    previous = hash;
+  }
+  return written;
+}
+
+/** Files without a transaction are migrations of their own; the files between them are grouped. */
+function groupIntoMigrations(files: readonly CurrentFile[]): CurrentFile[][] {
+  const migrations: CurrentFile[][] = [];
+  let group: CurrentFile[] | null = null;
+  for (const file of files) {
+    if (group && file.transaction) {
+      group.push(file);
+      continue;
+    }
+    const migration = [file];
+    migrations.push(migration);
+    group = file.transaction ? migration : null;
+  }
+  return migrations;
+}
+
+function bodyOf(files: readonly CurrentFile[]): string {
+  const [first] = files;
+  // graphile-migrate expects the marker in the first line.
+  if (!first!.transaction)
+    return `${NO_TRANSACTION}\n${splitMark(first!)}${first!.sql.slice(NO_TRANSACTION.length).trim()}`;
+  if (files.length === 1) return first!.sql;
+  return files.map((file) => `${splitMark(file)}${file.sql}\n`).join("\n");
+}
+
+/** graphile-migrate's marker for the start of a file of `current/`. */
+function splitMark({ name }: CurrentFile): string {
+  return `--! split: ${name}\n`;
+}
+
+function toCurrentFiles({ name, body }: CommittedMigration): { readonly name: string; readonly text: string }[] {
+  const included = /^--! Included (\S+)\n[\s\S]*?^--! EndIncluded \1$/gm;
+  const text = body.replace(included, (_, included: string) => `--! include ${included}`).trim();
+  const isWithout = text.startsWith(NO_TRANSACTION);
+  const [before = "", ...parts] = text.split(/^--! split: (\S+)\n/m);
+  if (parts.length === 0)
+    return [{ name: `0010-${name.replace(/^\d+-?/, "") || "migration.sql"}`, text: `${before}\n` }];
+  return Array.from({ length: parts.length / 2 }, (_, index) => ({
+    name: parts[2 * index]!,
+    text: `${isWithout ? `${NO_TRANSACTION}\n` : ""}${parts[2 * index + 1]!.trim()}\n`,
+  }));
+}
+
+async function removeMigrations(
+  { name }: MigrationHistory,
+  migrations: readonly WrittenMigration[],
+  url: string,
+): Promise<void> {
+  for (const { file } of migrations) await rm(file, { force: true });
+  await withClient(url, (client) =>
+    client.query("delete from graphile_migrate.histories where history = $1 and hash = any($2)", [
+      name,
+      migrations.map(({ hash }) => hash),
+    ]),
+  );
+}
+
+/** Deletes the record of files that `npm run dev` has applied. */
+async function clearCurrentRecord({ name }: MigrationHistory, url: string): Promise<void> {
+  await withClient(url, (client) =>
+    client.query("delete from graphile_migrate.current where filename like $1", [`${name}/%`]),
+  );
+}
+
+/** Part of a file name. */
+export function slugOf(message: string): string {
+  const slug = message
+    .toLowerCase()
+    .replace(/[^a-z0-9_]+/g, "-")
+    .slice(0, MAX_NAME_LENGTH);
+  return slug.replace(/^-+|-+$/g, "") || "migration";
+}
+
+type ScratchDatabases = { readonly shadowUrl: string; readonly rootUrl: string };
+
+/** The `schema.sql` of a history: one for the release's histories, and one with everything for the project's. */
+export function schemaFileOf({ name, folder }: MigrationHistory): string {
+  return join(name === "project" ? folder : dirname(folder), "schema.sql");
+}
+
+/** Whose `schema.sql` is written. */
+export type SchemaScope = "project" | "all";
+
+/** A project's migration does not change the release's schema. */
+function schemaScopeOf(name: MigrationHistory["name"]): SchemaScope {
+  return name === "project" ? "project" : "all";
+}
+
+/** By file; null if there are no migrations. */
+type SchemaTexts = ReadonlyMap<string, string | null>;
+
+/** The schema after all committed migrations are applied to an empty database. */
+export async function makeSchemaTexts(
+  { shadowUrl, rootUrl }: ScratchDatabases,
+  histories: readonly MigrationHistory[],
+  scope: SchemaScope,
+): Promise<SchemaTexts> {
+  const schemas = new Map<string, string | null>();
+  await withScratchDatabase(shadowUrl, rootUrl, async () => {
+    const applied: MigrationHistory[] = [];
+    for (const [file, added] of Map.groupBy(histories, schemaFileOf)) {
+      applied.push(...added);
+      if (scope === "project" && added.every(({ name }) => name !== "project")) continue;
+      const committed = (await Promise.all(added.map(committedMigrations))).flat();
+      if (committed.length > 0) await applyCommitted(shadowUrl, rootUrl, applied);
+      schemas.set(file, committed.length > 0 ? await withClient(shadowUrl, dumpSchema) : null);
+    }
+  });
+  return schemas;
+}
+
+/** Writes the `schema.sql` files. Returns those that have changed. */
+export async function writeSchemaFiles(schemas: SchemaTexts): Promise<string[]> {
+  const changed: string[] = [];
+  for (const [file, schema] of schemas) {
+    if (schema === null) await rm(file, { force: true });
+    else if (schema !== (await readFile(file, "utf8").catch(() => ""))) {
+      await writeFile(file, schema);
+      changed.push(displayPath(file));
+    }
+  }
+  return changed;
+}

@@ -1,0 +1,179 @@
+import type pg from "pg";
+import { commandLine } from "../runtime/command-line.ts";
+import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
+
+/** The first and the last migration of the single history, and the last commit of this repository that has it. */
+export const SINGLE_HISTORY = {
+  first: "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1",
+  last: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4",
+  commit: "c4ab2c85",
+} as const;
+
+/** What to do first with a database that does not have all migrations of the single history. */
+export function adviseLastOfSingleHistory(): string {
+  return (
+    `Update it first to commit ${SINGLE_HISTORY.commit}, the last version with that history: git checkout ${SINGLE_HISTORY.commit}, ` +
+    `npm ci, ${commandLine("migrate")}. If that refuses a migration of your own, see "A database of an earlier version" in db/README.md.`
+  );
+}
+
+export function singleHistoryError({ isComplete }: { readonly isComplete: boolean }): Error {
+  const history = "The database was made by a version before 22 November 2026, which had one history of migrations.";
+  const move =
+    `Back it up with this version (${commandLine("backup")}), start on a new DATA_DIR or an empty database, ` +
+    `and restore the backup there (${commandLine("restore")}).`;
+  return new Error(isComplete ? `${history} ${move}` : `${history} ${adviseLastOfSingleHistory()} Then: ${move}`);
+}
+
+/** The setting that selects the history whose migrations graphile-migrate sees. */
+export const HISTORY_SETTING = "content_service.history";
+
+/**
+ * graphile-migrate uses one table of migrations. Here it is a view of the history that the connection selects, so that
+ * each history is applied and recorded separately.
+ */
+const CREATE_RECORD = `
+  create schema if not exists graphile_migrate;
+  create table graphile_migrate.histories (
+    history       text not null default pg_catalog.current_setting('${HISTORY_SETTING}'),
+    hash          text not null,
+    previous_hash text,
+    filename      text not null,
+    date          timestamptz not null default pg_catalog.now(),
+    primary key (history, filename),
+    unique (history, hash)
+  );
+  create view graphile_migrate.migrations as
+    select hash, previous_hash, filename, date from graphile_migrate.histories
+    where history = pg_catalog.current_setting('${HISTORY_SETTING}');
+  create table if not exists graphile_migrate.current (
+    filename text primary key default 'current.sql',
+    content  text not null,
+    date     timestamptz not null default pg_catalog.now()
+  )`;
+
+/** The state of a database relative to the migrations of the release and the project. Names are like `content/000007-tags.sql`. */
+export type MigrationState =
+  /** No migration is applied: not a database of the service. */
+  | { readonly kind: "foreign" }
+  /** Migrated by an early version that had a single history. */
+  | { readonly kind: "single history"; readonly isComplete: boolean }
+  | { readonly kind: "current"; readonly applied: number }
+  | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
+  /** All known migrations and others: a newer release has migrated it. */
+  | { readonly kind: "ahead"; readonly unknown: readonly string[] }
+  /** A different migration was applied in place of a known one. */
+  | { readonly kind: "diverged"; readonly applied: string; readonly committed: string };
+
+export async function readMigrationState(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<MigrationState> {
+  const all = await Promise.all(histories.map(committedMigrations));
+  const applied = await appliedMigrations(client);
+  if (applied.length === 0) return { kind: "foreign" };
+  if (applied.some(({ history }) => history === null)) {
+    return { kind: "single history", isComplete: applied.some(({ hash }) => hash === SINGLE_HISTORY.last) };
+  }
+
+  const missing: CommittedMigration[] = [];
+  const recognized = new Set<AppliedMigration>();
+  for (const [index, { name: history }] of histories.entries()) {
+    const committed = all[index]!;
+    const recorded = applied.filter((migration) => migration.history === history).sort(compareNames);
+    for (const [position, migration] of committed.entries()) {
+      const other = recorded[position];
+      if (!other) missing.push(migration);
+      else if (other.hash === migration.hash) recognized.add(other);
+      else return { kind: "diverged", applied: nameOf(other), committed: nameOf(migration) };
+    }
+  }
+  if (missing.length > 0) return { kind: "behind", applied: recognized.size, missing: missing.map(nameOf) };
+  const unknown = applied.filter((migration) => !recognized.has(migration));
+  if (unknown.length > 0) return { kind: "ahead", unknown: unknown.map(nameOf) };
+  return { kind: "current", applied: recognized.size };
+}
+
+/** Explains what to do about a diverged database. */
+export function explainDivergence({
+  applied,
+  committed,
+}: {
+  readonly applied: string;
+  readonly committed: string;
+}): string {
+  return (
+    `The database has ${applied} where ${committed} is here: it was committed again, or renumbered, after it was applied. ` +
+    "Restore the file as the database has it, and write the change as a new migration."
+  );
+}
+
+function nameOf({ history, name }: Pick<CommittedMigration, "history" | "name"> | AppliedMigration): string {
+  return `${history}/${name}`;
+}
+
+function compareNames(one: AppliedMigration, other: AppliedMigration): number {
+  return one.name < other.name ? -1 : 1;
+}
+
+/** A migration that is recorded as applied. */
+type AppliedMigration = {
+  /** Null in a database with a single history. */
+  readonly history: string | null;
+  /** `000007.sql`. */
+  readonly name: string;
+  readonly hash: string;
+};
+
+/** Creates the record of migrations if it does not exist, in one transaction. */
+export async function createRecord(client: pg.ClientBase): Promise<void> {
+  const { histories, migrations } = await findRecordTables(client);
+  if (histories) return;
+  if (migrations) {
+    if (await hasMigration(client, SINGLE_HISTORY.first)) {
+      throw singleHistoryError({ isComplete: await hasMigration(client, SINGLE_HISTORY.last) });
+    }
+    throw new Error(
+      "graphile_migrate.migrations belongs to another application that migrates this database. Nothing was changed. " +
+        "Use another database, or serve this one as it is, without migrating it.",
+    );
+  }
+  await client.query(CREATE_RECORD);
+}
+
+/** The applied migrations, in the order in which they were applied. */
+export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedMigration[]> {
+  try {
+    const { histories, migrations } = await findRecordTables(client);
+    if (histories) {
+      const { rows } = await client.query<AppliedMigration>(
+        "select history, filename as name, hash from graphile_migrate.histories order by date, filename",
+      );
+      return rows;
+    }
+    if (!migrations || !(await hasMigration(client, SINGLE_HISTORY.first))) return [];
+    const { rows } = await client.query<AppliedMigration>(
+      "select null as history, filename as name, hash from graphile_migrate.migrations order by filename",
+    );
+    return rows;
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== "42501") throw error;
+    throw new Error(
+      "The login of DATABASE_URL may not see which migrations are applied. Set OWNER_DATABASE_URL to the same database as its owner.",
+    );
+  }
+}
+
+/** Fails if the login role has no `usage` on the schema. */
+async function findRecordTables(client: pg.ClientBase): Promise<{ histories: boolean; migrations: boolean }> {
+  const { rows } = await client.query<{ histories: boolean; migrations: boolean }>(
+    `select pg_catalog.to_regclass('graphile_migrate.histories') is not null as histories,
+      pg_catalog.to_regclass('graphile_migrate.migrations') is not null as migrations`,
+  );
+  return rows[0]!;
+}
+
+async function hasMigration(client: pg.ClientBase, hash: string): Promise<boolean> {
+  const { rowCount } = await client.query("select from graphile_migrate.migrations where hash = $1", [hash]);
+  return rowCount === 1;
+}

@@ -1,0 +1,159 @@
+import { join } from "node:path";
+import { commandLine } from "../runtime/command-line.ts";
+import { ApiError } from "../runtime/errors.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+import { MigrationError, readCurrentFiles } from "./apply-migrations.ts";
+import { committedMigrations, displayPath, listFiles, type MigrateSettings } from "./committed-migrations.ts";
+import { type DryRun, dryRun, type RowCountRequest } from "./dry-run.ts";
+import { appliedMigrations } from "./migration-state.ts";
+import { runSql, SqlScriptError } from "./sql-transaction.ts";
+import type { MigrationWatch } from "./watch-migrations.ts";
+
+/** How SQL that changes the schema is applied: as a file of the current migration, at once, or not at all. */
+export type SchemaChangeMode = "current" | "run" | "off";
+
+export type SchemaChangeState = {
+  readonly mode: SchemaChangeMode;
+  /** Why, in a sentence. */
+  readonly reason: string;
+  /** What makes changes possible; null where they are. */
+  readonly how: string | null;
+  /** The folder of the current migration. */
+  readonly folder: string;
+  /** Its files, of all histories. */
+  readonly files: readonly string[];
+  /** Committed migrations of this project, and those of them that the database does not have. */
+  readonly committed: readonly string[];
+  readonly pending: readonly string[];
+};
+
+/** How the schema was changed: the file that was written, or null. */
+export type AppliedChange = { readonly mode: SchemaChangeMode; readonly file: string | null };
+
+export type SchemaChanges = {
+  /** `off` too if the migrations cannot be read, of which `state` says why. */
+  mode(): Promise<SchemaChangeMode>;
+  state(): Promise<SchemaChangeState>;
+  /** Changes nothing. Throws a SchemaChangeError if the SQL fails. */
+  dryRun(sql: string, counted?: RowCountRequest): Promise<DryRun>;
+  /** Resolves when the SQL is applied. Throws a SchemaChangeError if it fails. The subject names the file. */
+  apply(sql: string, subject: string): Promise<AppliedChange>;
+};
+
+type SchemaChangeOptions = {
+  readonly settings: Required<MigrateSettings>;
+  /** Null unless the files in `current/` are applied on every save. */
+  readonly watch: () => MigrationWatch | null;
+  /** Whether the SQL of administrators is run at all. */
+  readonly isEnabled: boolean;
+  /** Resolves when the service knows the changed schema. */
+  readonly reloadCatalog: () => Promise<void>;
+};
+
+/** Changes the schema as the owner, never past migrations. */
+export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
+  const { settings, watch, isEnabled, reloadCatalog } = options;
+  const { url } = settings;
+  const requireEnabled = () => {
+    if (isEnabled) return;
+    throw new ApiError("forbidden", "PERMISSION_DENIED", DISABLED.reason, { hint: DISABLED.how });
+  };
+  const state = async () => {
+    const found = await readMigrations(settings);
+    return { ...(isEnabled ? chooseMode(found, watch() !== null) : DISABLED), ...found.files };
+  };
+  return {
+    state,
+    mode: () =>
+      state().then(
+        ({ mode }) => mode,
+        () => "off",
+      ),
+    async dryRun(sql, counted) {
+      requireEnabled();
+      return withClient(url, (client) => dryRun(client, sql, counted)).catch(rethrowWithPlace);
+    },
+    async apply(sql, subject) {
+      requireEnabled();
+      const watched = watch();
+      const { mode, reason, how } = chooseMode(await readMigrations(settings), watched !== null);
+      if (mode === "off") throw new ApiError("conflict", "MIGRATIONS_REQUIRED", reason, { hint: how });
+      const file = watched ? await watched.add(sql, subject).catch(rethrowWithPlace) : null;
+      if (!watched) await withClient(url, (client) => runSql(client, sql)).catch(rethrowWithPlace);
+      await reloadCatalog();
+      return { mode, file };
+    },
+  };
+}
+
+type Migrations = {
+  readonly files: Pick<SchemaChangeState, "folder" | "files" | "committed" | "pending">;
+  /** The folder of the project's migrations, if there are any in it. */
+  readonly found: string | null;
+  /** Whether the database has migrations of a project. */
+  readonly isMigrated: boolean;
+};
+
+async function readMigrations({ url, histories }: Required<MigrateSettings>): Promise<Migrations> {
+  const project = histories.at(-1)!;
+  const current = join(project.folder, "current");
+  const names = await committedMigrations(project).then((all) => all.map(({ name }) => name), rethrowAsConflict);
+  const files = await readCurrentFiles(histories).catch(rethrowAsConflict);
+  const applied = (await withClient(url, appliedMigrations)).filter(({ history }) => history === project.name);
+  const hasMigrations = names.length > 0 || (await listFiles(current)).some((name) => name.endsWith(".sql"));
+  return {
+    files: {
+      folder: displayPath(current),
+      files: files.map(({ file }) => displayPath(file)),
+      committed: names,
+      pending: names.filter((name) => !applied.some((migration) => migration.name === name)),
+    },
+    found: hasMigrations ? displayPath(project.folder) : null,
+    isMigrated: applied.length > 0,
+  };
+}
+
+type ModeChoice = Pick<SchemaChangeState, "mode" | "reason" | "how">;
+
+const DISABLED = {
+  mode: "off",
+  reason: "The SQL of administrators is not run here.",
+  how: "Set STUDIO_SQL=on.",
+} as const satisfies ModeChoice;
+
+function chooseMode({ files, found, isMigrated }: Migrations, isWatched: boolean): ModeChoice {
+  if (isWatched) {
+    return { mode: "current", reason: `Changes are files in ${files.folder}, applied on every save.`, how: null };
+  }
+  if (found === null && !isMigrated) {
+    return { mode: "run", reason: "This project has no migrations, so changes are run at once.", how: null };
+  }
+  return {
+    mode: "off",
+    reason:
+      found === null
+        ? "The database has migrations of a project that is not here, and a change without a migration would be lost."
+        : `The schema has migrations in ${found}, and a change without one would be missing in other databases.`,
+    how: `Run the service with ${commandLine("dev")}, or copy the SQL into a migration.`,
+  };
+}
+
+/** A file that has the wrong name, or was changed after it was committed. */
+function rethrowAsConflict(error: Error): never {
+  throw new ApiError("conflict", "MIGRATIONS_REQUIRED", error.message, { cause: error });
+}
+
+/** The SQL failed; nothing was changed. The cause is the error of Postgres. */
+export class SchemaChangeError extends Error {
+  /** In the SQL, or in the file that is named: an earlier one of the current migration. */
+  readonly place: { readonly file: string | null; readonly line: number; readonly column: number };
+
+  constructor({ cause, place }: SqlScriptError | MigrationError) {
+    super((cause as Error).message, { cause });
+    this.place = { file: null, ...place };
+  }
+}
+
+function rethrowWithPlace(error: unknown): never {
+  throw error instanceof SqlScriptError || error instanceof MigrationError ? new SchemaChangeError(error) : error;
+}

@@ -1,0 +1,239 @@
+import { applicablePolicies } from "../../catalog/access.ts";
+import { type Catalog, exposedTables } from "../../catalog/catalog.ts";
+import type { CatalogTable, Policy } from "../../catalog/tables.ts";
+import type { StatementContext } from "../../postgres/database/statement.ts";
+import { type Claims, parseClaims } from "../../accounts/identity/claims.ts";
+import { describePolicy } from "../inspect/describe-policy.ts";
+import { findMissingTableGrants, withInspectionClients } from "../inspect/explain.ts";
+import { listRequestRoles, type PolicyMatrixRow, readTableMatrix } from "../inspect/policy-matrix.ts";
+import { isJsonObject } from "../../runtime/json/json-values.ts";
+import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "../../rest-gateway/sign-in/read-body.ts";
+import { collectFindings } from "../doctor/collect-findings.ts";
+import { clientDisconnected, type GatewayRequest } from "../../http/request.ts";
+import { jsonResponse } from "../../http/response.ts";
+import { makeAssumedContexts } from "../../rest-gateway/statement-context.ts";
+import { explainRead, explainRefusal, parseReadAddress, type ReadExplanation } from "../explain-read.ts";
+import { invalidRequest } from "./admin-errors.ts";
+import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
+import { requireRole, tokenAsUser } from "./issued-tokens.ts";
+
+/** Of each statement, and of each command of the matrix for all callers together. */
+const TIMEOUT_MS = 10_000;
+/** Rows that `why` compares. */
+const MAX_ROWS = 10_000;
+const TABLES_PER_PAGE = 10;
+const MAX_CALLERS = 20;
+/** Each has two connections of its own. */
+const MAX_RUNNING = 4;
+
+type TriedCaller = { readonly role: string; readonly user: string | null; readonly claims: Claims };
+
+const JSON_OBJECT: BodyField<Readonly<Record<string, unknown>>> = {
+  isRequired: true,
+  accepts: isJsonObject,
+  message: 'Send {"role": …, "claims": …} or {"user": …}.',
+};
+
+/** Who may do what, and why: `npm run why`, `npm run policies` and `npm run doctor` for administrators. */
+export function accessRoutes(services: AdminServices): AdminRoutes {
+  const limited = limitRunning(MAX_RUNNING, "explanations of policies");
+  return {
+    "POST /why": async (admin) => {
+      const { path, schema, as } = await readFields(admin.request, {
+        path: TEXT,
+        schema: OPTIONAL_TEXT,
+        as: JSON_OBJECT,
+      });
+      const caller = await readCaller(as, admin, services);
+      return jsonResponse(200, await limited(() => explain({ path, schema }, caller, admin.request, services)));
+    },
+    "GET /policies": async (admin) => {
+      const callers = await readCallers(admin, services);
+      return jsonResponse(200, await limited(() => readMatrixPage(callers, admin.request, services)));
+    },
+    "GET /doctor": async ({ request }) => {
+      const findings = await collectFindings({
+        ...services,
+        catalog: services.catalog(),
+        findOmitted: services.omittedFromGraphql,
+        comparesMigrations: request.query.get("migrations") === "true",
+      });
+      return jsonResponse(200, {
+        findings: findings.map((finding) => ({ ...finding, sql: findMigrationSql(finding.fix) })),
+      });
+    },
+  };
+}
+
+/** `{"role": "authenticated", "claims": {"sub": "7"}}`, or `{"user": "7"}` with the claims that the user has. */
+async function readCaller(
+  { role, claims = {}, user }: Readonly<Record<string, unknown>>,
+  { caller }: Pick<AdminRequest, "caller">,
+  services: AdminServices,
+): Promise<TriedCaller> {
+  if (typeof user === "string") {
+    const token = await tokenAsUser(user, caller.claims, services);
+    return { role: String(token.claims.role), user, claims: token.claims };
+  }
+  if (typeof role !== "string" || !isJsonObject(claims)) throw invalidRequest(JSON_OBJECT.message);
+  requireRole(role, services);
+  return { role, user: null, claims };
+}
+
+type ExplainedPath = {
+  readonly path: string;
+  /** Of a path below /rest/v1; null: the first exposed one. */
+  readonly schema: string | null;
+};
+
+async function explain(
+  { path, schema }: ExplainedPath,
+  caller: TriedCaller,
+  request: GatewayRequest,
+  services: AdminServices,
+) {
+  const { config, postgres } = services;
+  const catalog = services.catalog();
+  const { role } = caller;
+  const addressed = parseReadAddress(path, schema);
+  const context = withTimeout(makeAssumedContexts(catalog, config)(caller, addressed));
+  const about = { role, user: caller.user, interface: addressed.interfaceName };
+  try {
+    const rows = addressed.rows({ catalog, config, role });
+    const explanation = await withInspectionClients(
+      postgres,
+      { timeoutMs: TIMEOUT_MS, signal: request.signal },
+      (clients) => explainRead(rows, { ...clients, catalog, context, maxRows: MAX_ROWS }),
+    );
+    return { ...about, refusal: null, ...toJson(explanation, role, catalog) };
+  } catch (error) {
+    if (request.signal.aborted) throw clientDisconnected(error);
+    const { missingGrants, ...refusal } = explainRefusal(error, { catalog, config, role });
+    return { ...about, refusal, missing_grants: missingGrants };
+  }
+}
+
+/** The role's own timeout may be longer. */
+function withTimeout({ role, settings }: StatementContext): StatementContext {
+  return { role, settings: [...settings, ["statement_timeout", String(TIMEOUT_MS)]] };
+}
+
+function toJson(explanation: ReadExplanation, role: string, catalog: Catalog): object {
+  const { table, visible, total, isPartial, hidden, policies, unreadableColumns, plan } = explanation;
+  const bypasses = applicablePolicies(catalog, table, role, "select") === null;
+  return {
+    table: { schema: table.schema, name: table.name, row_security: table.rowSecurity, bypasses_policies: bypasses },
+    visible,
+    total,
+    is_partial: isPartial,
+    hidden: hidden.map(({ key, verdicts }) => ({
+      key: Object.fromEntries(table.primaryKey.map((column, index) => [column, key[index]])),
+      policies: verdicts.map(({ policy, passes }) => ({ name: policy.name, passes })),
+    })),
+    policies: policies.map(policyToJson),
+    unreadable_columns: unreadableColumns,
+    missing_grants: [],
+    plan,
+  };
+}
+
+function policyToJson(policy: Policy): object {
+  const { name, command, permissive, roles, using, check, comment } = policy;
+  return { name, command, permissive, roles, using, check, comment, words: describePolicy(policy) };
+}
+
+/** `?role=anon&role=authenticated&claims={"sub":"7"}&user=9`; without a role, all that requests may take. */
+async function readCallers(admin: AdminRequest, services: AdminServices): Promise<TriedCaller[]> {
+  const { query } = admin.request;
+  const claims = parseClaims(query.get("claims") ?? "{}");
+  if (!claims) throw invalidRequest("claims must be a JSON object.");
+  const { config, catalog, postgres } = services;
+  const { anonRole } = config;
+  const users = query.getAll("user");
+  const named = query.getAll("role");
+  const all = listRequestRoles(catalog(), { anonRole, loginRole: postgres.loginRole });
+  const roles = named.length > 0 ? named : all.filter((role) => catalog().roles.has(role)).slice(0, MAX_CALLERS);
+  if (roles.length + users.length > MAX_CALLERS) {
+    throw invalidRequest(`At most ${MAX_CALLERS} roles and users can be tried at once.`);
+  }
+  return Promise.all([
+    ...roles.map((role) => readCaller({ role, claims: role === anonRole ? {} : claims }, admin, services)),
+    ...users.map((user) => readCaller({ user }, admin, services)),
+  ]);
+}
+
+/** `?table=public.films` for one table; else a page of tables, and the name that continues it: `?after=public.films`. */
+async function readMatrixPage(
+  callers: readonly TriedCaller[],
+  { query, signal }: AdminRequest["request"],
+  services: AdminServices,
+) {
+  const { config, postgres } = services;
+  const catalog = services.catalog();
+  const tables = exposedTables(catalog);
+  const start = tables.findIndex((table) => nameOf(table) === query.get("after")) + 1;
+  const one = query.get("table");
+  const page =
+    one === null ? tables.slice(start, start + TABLES_PER_PAGE) : tables.filter((table) => nameOf(table) === one);
+  const contextOf = makeAssumedContexts(catalog, config);
+  const contexts = callers.map((caller) => contextOf(caller, { interfaceName: "table", path: "/" }));
+  try {
+    const rows = await withInspectionClients(postgres, { timeoutMs: TIMEOUT_MS, signal }, async (clients) => {
+      const found: object[] = [];
+      for (const table of page) {
+        const matrix = await readTableMatrix(table, { ...clients, catalog, contexts, timeoutMs: TIMEOUT_MS });
+        found.push(matrixToJson(table, matrix, callers, catalog));
+      }
+      return found;
+    });
+    const isLast = one !== null || start + TABLES_PER_PAGE >= tables.length;
+    return {
+      callers: callers.map(({ role, user, claims }) => ({ role, user, name: claims.email ?? claims.name ?? null })),
+      tables: rows,
+      table_count: tables.length,
+      next: isLast ? null : nameOf(page.at(-1)!),
+    };
+  } catch (error) {
+    throw signal.aborted ? clientDisconnected(error) : error;
+  }
+}
+
+function nameOf({ schema, name }: CatalogTable): string {
+  return `${schema}.${name}`;
+}
+
+function matrixToJson(
+  table: CatalogTable,
+  matrix: readonly PolicyMatrixRow[],
+  callers: readonly TriedCaller[],
+  catalog: Catalog,
+): object {
+  const { schema, name, kind, rowSecurity, policies } = table;
+  return {
+    ...{ schema, name, kind, row_security: rowSecurity },
+    total: matrix[0]!.total,
+    policies: policies.map(policyToJson),
+    commands: matrix.map(({ verb, outcomes }) => ({
+      command: verb,
+      results: outcomes.map((outcome, index) => {
+        const { role } = callers[index]!;
+        return {
+          ...outcome,
+          /** Null: the role bypasses row-level security. */
+          policies: applicablePolicies(catalog, table, role, verb)?.map((policy) => policy.name) ?? null,
+          missing_grants: findMissingTableGrants({ role, verb, table }, catalog),
+        };
+      }),
+    })),
+  };
+}
+
+const CHANGES_SCHEMA =
+  /^(?:alter (?!system\b)|create (?:or replace (?:function|procedure)|policy|index|role)\b|comment on\b|grant\b|revoke\b|drop policy\b)/i;
+
+/** The fix as SQL for a migration: null if it is a setting, advice, or a command that runs outside of transactions. */
+function findMigrationSql(fix: string): string | null {
+  if (!CHANGES_SCHEMA.test(fix) || fix.includes("…") || /\bto current_user\b/.test(fix)) return null;
+  // A migration runs in a transaction.
+  return fix.replace(/^create index concurrently /i, "create index ");
+}

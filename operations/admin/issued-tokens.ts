@@ -1,0 +1,44 @@
+import { type IssuedToken, makeAdministratorTokens } from "../../accounts/administrator-tokens.ts";
+import { isUuid } from "../../accounts/random-secrets.ts";
+import { readUserId } from "../../accounts/validate-claims.ts";
+import type { Claims } from "../../accounts/identity/claims.ts";
+import { OPERATOR } from "../../accounts/identity/client-info.ts";
+import { canIssueTokens } from "../../accounts/identity/token-keys.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
+import type { AdminServices } from "./admin-request.ts";
+
+/** A token with the claims that the user would have after signing in now. */
+export async function tokenAsUser(user: string, actor: Claims, services: AdminServices): Promise<IssuedToken> {
+  const { accounts, authenticator } = services;
+  const tokens = requireTokens(services);
+  const administration = accounts?.administrationBy(OPERATOR);
+  const userId = isUuid(user) ? await administration?.findUser(user) : /^[1-9]\d{0,17}$/.test(user) ? user : null;
+  const token = accounts && userId ? await tokens.asUser(userId, actor) : null;
+  if (!token) throw resourceNotFound("User not found.");
+  const rejection = await authenticator.validateClaims(token.claims);
+  if (rejection) throw invalidRequest(`This user cannot sign in: ${rejection.message}`);
+  return token;
+}
+
+export function requireRole(name: string, { catalog }: Pick<AdminServices, "catalog">): void {
+  if (!catalog().roles.has(name)) throw invalidRequest(`Requests cannot use the role "${name}".`);
+}
+
+export function requireTokens({ asOwner, keys, config }: AdminServices) {
+  if (canIssueTokens(keys)) return makeAdministratorTokens({ asOwner, keys, config });
+  const message =
+    "The settings have only keys that verify tokens: set JWT_PRIVATE_KEY, or send a token of an administrator.";
+  throw new HttpError(503, "SERVICE_UNAVAILABLE", message);
+}
+
+/** As the response of `/session` and `/view-as` has it. */
+export function issuedToken({ accessToken, claims }: IssuedToken) {
+  return { access_token: accessToken, expires_at: Number(claims.exp), user: userOf(claims) };
+}
+
+/** Null: the claims name no account. */
+export function userOf(claims: Claims): object | null {
+  const id = readUserId(claims);
+  return id === null ? null : { id, email: claims.email ?? null, name: claims.name ?? null };
+}

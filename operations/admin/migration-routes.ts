@@ -1,0 +1,54 @@
+import type pg from "pg";
+import { isJsonObject } from "../../runtime/json/json-values.ts";
+import type { RowCountRequest } from "../../migrate/dry-run.ts";
+import { SchemaChangeError, type SchemaChanges } from "../../migrate/schema-changes.ts";
+import { toLoggedSql } from "../script/without-secrets.ts";
+import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../../rest-gateway/sign-in/read-body.ts";
+import { jsonResponse } from "../../http/response.ts";
+import { type AdminRoutes, limitRunning } from "./admin-request.ts";
+
+const isCount = (value: unknown): value is RowCountRequest => {
+  if (!isJsonObject(value) || !isJsonObject(value.table)) return false;
+  const { schema, name } = value.table;
+  return Array.isArray(value.roles) && [schema, name, ...value.roles].every(TEXT.accepts);
+};
+const OPTIONAL_COUNT: BodyField<RowCountRequest | null> = {
+  isRequired: false,
+  accepts: isCount,
+  message: 'Send {"table": {"schema": …, "name": …}, "roles": […]}.',
+};
+const CHANGE = { sql: TEXT, name: OPTIONAL_TEXT, dry_run: OPTIONAL_BOOLEAN, count_rows: OPTIONAL_COUNT };
+
+/** What the audit log keeps of the SQL. */
+const LOGGED_LENGTH = 10_000;
+const DEFAULT_NAME = "change the schema";
+/** Each has a connection of its own. */
+const MAX_RUNNING = 4;
+
+/** `/migration`: changes of the schema, as a file of the current migration or at once. */
+export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: SchemaChanges }): AdminRoutes {
+  const limited = limitRunning(MAX_RUNNING, "changes of the schema");
+  return {
+    "GET /migration": async () => jsonResponse(200, await schemaChanges.state()),
+    "POST /migration": async ({ request, logEvent }) => {
+      const { sql: sent, name, dry_run: isDryRun, count_rows: counted } = await readFields(request, CHANGE);
+      const sql = sent.trim();
+      const logged = { sql: toLoggedSql(sql, LOGGED_LENGTH) };
+      await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
+      try {
+        const done = isDryRun
+          ? await limited(() => schemaChanges.dryRun(sql, counted ?? undefined))
+          : { ...(await schemaChanges.apply(sql, name ?? DEFAULT_NAME)), applied: true };
+        return jsonResponse(200, { ...done, error: null });
+      } catch (error) {
+        if (!(error instanceof SchemaChangeError)) throw error;
+        return jsonResponse(200, { ...(isDryRun ? { tried: true } : { applied: false }), error: toJson(error) });
+      }
+    },
+  };
+}
+
+function toJson({ message, place, cause }: SchemaChangeError): object {
+  const { code = null, detail = null, hint = null } = cause as Partial<pg.DatabaseError>;
+  return { message, sqlstate: code, detail, hint, ...place };
+}

@@ -1,0 +1,128 @@
+import type { Administration } from "../../accounts/administration.ts";
+import { type AuditLogFilter, readAuditLog } from "../../accounts/audit-log.ts";
+import { makeProviders } from "../../accounts/federation/providers.ts";
+import { isUuid } from "../../accounts/random-secrets.ts";
+import { keepsEmails } from "../../accounts/mail/mailer.ts";
+import type { HttpError } from "../../http/http-error.ts";
+import { clientInfoOf } from "../../http/request.ts";
+import { type GatewayResponse, jsonResponse } from "../../http/response.ts";
+import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
+import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
+
+const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: null };
+const PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 500;
+const EVENT_PATTERN = /^[\w.-]{1,100}$/;
+
+/** Sessions, the audit log, e-mails of development, and identity providers. */
+export function peopleRoutes(services: AdminServices): AdminRoutes {
+  return { ...sessionRoutes(services), ...recordRoutes(services) };
+}
+
+function sessionRoutes(services: AdminServices): AdminRoutes {
+  return {
+    "GET /sessions": async ({ request, userId }) => {
+      const administration = administrationBy(services, { request, userId });
+      const user = request.query.get("user");
+      const sessions = await administration.listSessions(user === null ? null : await findUser(administration, user));
+      return jsonResponse(200, { sessions });
+    },
+    "DELETE /sessions": async ({ request, userId, logEvent }) => {
+      const administration = administrationBy(services, { request, userId });
+      const user = request.query.get("user") ?? "";
+      const affected = await findUser(administration, user);
+      await logEvent("studio.sessions_ended", { user });
+      await administration.endSessions(affected);
+      return NO_CONTENT;
+    },
+    "DELETE /sessions/{session}": async ({ request, userId, logEvent }) => {
+      const administration = administrationBy(services, { request, userId });
+      const { session = "" } = request.parameters;
+      const affected = await administration.findSessionUser(session);
+      if (affected === null) throw resourceNotFound("There is no such session, or it has ended.");
+      await logEvent("studio.session_ended", { session });
+      await administration.endSession(affected, session);
+      return NO_CONTENT;
+    },
+  };
+}
+
+function recordRoutes(services: AdminServices): AdminRoutes {
+  const { asOwner, config, everywhere } = services;
+  const keys = () => Promise.reject(new Error("The list of providers needs no secret"));
+  const providers = makeProviders(asOwner, keys);
+  return {
+    "GET /audit-log": async ({ request, userId }) => {
+      const filter = await readFilter(services, { request, userId });
+      // One more than is sent tells whether there are others.
+      const entries = await readAuditLog(asOwner, { ...filter, limit: filter.limit + 1 });
+      if (!entries) throw resourceNotFound("This database has no audit log.");
+      const page = entries.slice(0, filter.limit);
+      return jsonResponse(200, { entries: page, next: entries.length > page.length ? page.at(-1)!.id : null });
+    },
+    "GET /mails": async () => {
+      const mails = [...(await everywhere.recentEmails())].sort((a, b) => b.at.localeCompare(a.at));
+      return jsonResponse(200, { kept: keepsEmails(config), mails });
+    },
+    "GET /providers": async () => {
+      const listed = services.accounts ? await providers.list() : [];
+      return jsonResponse(200, {
+        providers: listed.map(({ clientId, signUps, ...provider }) => ({
+          ...provider,
+          client_id: clientId,
+          sign_ups: signUps,
+        })),
+      });
+    },
+  };
+}
+
+function administrationBy(
+  { accounts }: Pick<AdminServices, "accounts">,
+  { request, userId }: Pick<AdminRequest, "request" | "userId">,
+): Administration {
+  if (!accounts) throw resourceNotFound("This database has no accounts.");
+  return accounts.administrationBy({ ...clientInfoOf(request), actor: userId });
+}
+
+async function findUser(administration: Administration, user: string): Promise<string> {
+  const userId = isUuid(user) ? await administration.findUser(user) : null;
+  if (userId === null) throw resourceNotFound("User not found.");
+  return userId;
+}
+
+async function readFilter(
+  services: AdminServices,
+  { request, userId }: Pick<AdminRequest, "request" | "userId">,
+): Promise<AuditLogFilter> {
+  const { query } = request;
+  const user = query.get("user") || null;
+  const event = query.get("event") || null;
+  if (event !== null && !EVENT_PATTERN.test(event)) throw invalidParameter("event", "the name of an event");
+  return {
+    userId: user && (await findUser(administrationBy(services, { request, userId }), user)),
+    event,
+    from: readTime(query, "from"),
+    to: readTime(query, "to"),
+    before: readNumber(query, "before"),
+    limit: Math.min(Number(readNumber(query, "limit") ?? PAGE_SIZE), MAX_PAGE_SIZE),
+  };
+}
+
+function readNumber(query: URLSearchParams, name: string): string | null {
+  const text = query.get(name) || null;
+  if (text === null || /^[1-9]\d{0,17}$/.test(text)) return text;
+  throw invalidParameter(name, "a whole number above 0");
+}
+
+function readTime(query: URLSearchParams, name: string): Date | null {
+  const text = query.get(name) || null;
+  if (text === null) return null;
+  const time = new Date(text);
+  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(time.getTime())) return time;
+  throw invalidParameter(name, "a time such as 2027-12-31T00:00:00Z");
+}
+
+function invalidParameter(name: string, expected: string): HttpError {
+  return invalidRequest(`The parameter ${name} must be ${expected}.`);
+}

@@ -1,0 +1,211 @@
+import type { RunningStatement } from "../../postgres/database/connection.ts";
+import type { SlowStatement } from "../../postgres/database/observe-statements.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import {
+  cancelStatement,
+  type DatabaseActivity,
+  type DatabaseSession,
+  readDatabaseActivity,
+  readStatementStatistics,
+} from "../inspect/database-activity.ts";
+import type { ProcessActivity } from "../../http/observability/process-activity.ts";
+import { addUp, INTERVAL_SECONDS, summarizeIntervals } from "../../http/observability/request-history.ts";
+import { withoutSecrets } from "../script/without-secrets.ts";
+import { readTaskActivity } from "../../jobs/queue/job-runner.ts";
+import { readScheduleActivity } from "../../jobs/queue/schedules.ts";
+import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "../../rest-gateway/sign-in/read-body.ts";
+import { jsonResponse } from "../../http/response.ts";
+import { hasWebhooks, readWebhookStates } from "../../jobs/webhooks/webhook-store.ts";
+import { invalidRequest } from "./admin-errors.ts";
+import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+
+/** Statistics of statements, tasks, schedules and webhooks are read at most so often, however many pages show them. */
+const STATISTICS_MS = 5_000;
+const MAX_LISTED = 200;
+/** Counting more changes of a webhook would take long. */
+const MAX_COUNTED_CHANGES = 100_000;
+
+const isStartTime = (value: unknown): value is string =>
+  OPTIONAL_TEXT.accepts(value) && !Number.isNaN(new Date(String(value)).getTime());
+const CANCEL_FIELDS = {
+  pid: INTEGER,
+  started_at: {
+    isRequired: false,
+    accepts: isStartTime,
+    message: "Send the started_at of the statement.",
+  } satisfies BodyField<string | null>,
+};
+
+/** What all processes of the service and the database do now, and in the last minutes. */
+export function runningRoutes(services: AdminServices): AdminRoutes {
+  const { asOwner, everywhere, config } = services;
+  const readStatistics = cacheFor(STATISTICS_MS, async () => {
+    const [statements, tasks, schedules, webhooks] = await Promise.all([
+      readStatementStatistics(asOwner),
+      readTaskActivity(asOwner),
+      readScheduleActivity(asOwner, MAX_LISTED),
+      readWebhooks(asOwner),
+    ]);
+    return { statements, tasks, schedules, webhooks };
+  });
+  return {
+    "GET /running": async ({ request }) => {
+      const since = readSince(request.query);
+      const [processes, database, { statements, tasks, schedules, webhooks }] = await Promise.all([
+        everywhere.activity(),
+        readDatabaseActivity(asOwner),
+        readStatistics(),
+      ]);
+      const own = new Map(processes.flatMap((each) => each.statements).map((statement) => [statement.pid, statement]));
+      return jsonResponse(200, {
+        at: new Date().toISOString(),
+        ...describeProcesses(processes, since),
+        database: { ...database, sessions: describeSessions(database, own) },
+        slow_statements: statements
+          ? { source: "pg_stat_statements", statements: statements.map(hideSecrets) }
+          : {
+              source: "service",
+              least_ms: config.slowQueryMs,
+              statements: mergeSlowStatements(processes.flatMap(({ slowStatements }) => slowStatements)),
+            },
+        tasks,
+        schedules,
+        webhooks,
+      });
+    },
+    "POST /running/cancel": async ({ request, logEvent }) => {
+      const { pid, started_at: startedAt } = await readFields(request, CANCEL_FIELDS);
+      const statement = await cancelStatement(asOwner, { pid, startedAt }, ({ application, role, milliseconds }) =>
+        logEvent("studio.statement_cancelled", { pid, application, role, milliseconds: milliseconds ?? 0 }),
+      );
+      return jsonResponse(200, { ...hideSecrets(statement), message: "Postgres was asked to cancel the statement." });
+    },
+  };
+}
+
+/** Null if the database has no webhooks that this login may process. */
+async function readWebhooks(asOwner: AsOwner): Promise<readonly object[] | null> {
+  if (!(await hasWebhooks(asOwner))) return null;
+  const states = await asOwner((client) => readWebhookStates(client, MAX_COUNTED_CHANGES));
+  return states.slice(0, MAX_LISTED).map(({ url, disabledBecause, oldestAt, deliveredAt, lastError, ...state }) => ({
+    ...state,
+    origin: originOf(url),
+    disabled_because: disabledBecause,
+    oldest_at: oldestAt,
+    delivered_at: deliveredAt,
+    last_error: lastError,
+  }));
+}
+
+/** Paths and queries of webhooks often contain secrets. */
+function originOf(url: string): string {
+  return url.replace(/^(https?:\/\/[^/?]*).*$/i, "$1");
+}
+
+function describeProcesses(processes: readonly ProcessActivity[], since: number) {
+  const sumOf = (numberOf: (each: ProcessActivity) => number) =>
+    processes.reduce((sum, each) => sum + numberOf(each), 0);
+  return {
+    processes: processes.map((each) => ({
+      pid: each.pid,
+      uptime_seconds: each.uptimeSeconds,
+      processor_seconds: each.processorSeconds,
+      memory_bytes: each.memoryBytes,
+      heap_bytes: each.heapBytes,
+    })),
+    requests: {
+      interval_seconds: INTERVAL_SECONDS,
+      intervals: summarizeIntervals(
+        processes.flatMap(({ requests }) => requests),
+        since,
+      ),
+    },
+    errors: addUp(processes.map(({ errors }) => errors)),
+    pools: sumPools(processes),
+    replicas: (processes[0]?.replicas ?? []).map(({ status, lagSeconds }) => ({ status, lag_seconds: lagSeconds })),
+    realtime: {
+      sockets: sumOf(({ realtime }) => realtime.sockets),
+      channels: sumOf(({ realtime }) => realtime.channels),
+      subscriptions: sumOf(({ realtime }) => realtime.subscriptions),
+    },
+    graphql: {
+      sockets: sumOf(({ graphql }) => graphql.sockets),
+      operations: sumOf(({ graphql }) => graphql.operations),
+      subscriptions: sumOf(({ graphql }) => graphql.subscriptions),
+    },
+  };
+}
+
+function sumPools(processes: readonly ProcessActivity[]) {
+  const names = Object.keys(processes[0]?.pools ?? {}) as (keyof ProcessActivity["pools"])[];
+  return names.map((name) => {
+    const { inFlight, ...sums } = addUp(processes.map(({ pools }) => pools[name]));
+    return { name, ...sums, in_flight: inFlight };
+  });
+}
+
+/**
+ * With the requests that the statements of the service belong to. Where the owner may not read the sessions of the login for
+ * requests, the service knows its own.
+ */
+function describeSessions(
+  { sessions, sees_all: seesAll }: DatabaseActivity,
+  own: ReadonlyMap<number, RunningStatement>,
+): readonly object[] {
+  const seen = new Set(sessions.map(({ pid }) => pid));
+  const unseen = seesAll ? [] : [...own.values()].filter(({ pid }) => !seen.has(pid));
+  return [
+    ...sessions.map((session) => ({ ...hideSecrets(session), request: requestOf(own.get(session.pid)) })),
+    ...unseen.map((running) => ({ ...toSession(running), request: requestOf(running) })),
+  ];
+}
+
+/** Administrators may see what others run, without the passwords that others set. */
+function hideSecrets<T extends { readonly statement: string | null }>(running: T): T {
+  return { ...running, statement: running.statement === null ? null : withoutSecrets(running.statement) };
+}
+
+function requestOf(running: RunningStatement | undefined) {
+  return running ? { id: running.request, interface: running.interface, role: running.role } : null;
+}
+
+function toSession({ pid, milliseconds, statement }: RunningStatement): DatabaseSession {
+  const unknown = { role: null, wait: null, started_at: null, transaction_ms: null, waits_for: [], lock: null };
+  return { ...unknown, pid, application: "content-service", state: "active", milliseconds, statement };
+}
+
+function mergeSlowStatements(statements: readonly SlowStatement[]) {
+  const byText = Map.groupBy(statements, ({ statement }) => statement);
+  const merged = [...byText].map(([statement, same]) => {
+    const last = same.reduce((latest, each) => (each.at > latest.at ? each : latest));
+    const sumOf = (key: "calls" | "totalMs") => same.reduce((sum, each) => sum + each[key], 0);
+    const [calls, total] = [sumOf("calls"), sumOf("totalMs")];
+    const max = Math.max(...same.map(({ maxMs }) => maxMs));
+    const { at, role, interface: name } = last;
+    return { statement, role, interface: name, at, calls, total_ms: total, mean_ms: total / calls, max_ms: max };
+  });
+  return merged.sort((a, b) => b.total_ms - a.total_ms);
+}
+
+/** The end of the last interval that the client has, in milliseconds since 1970. */
+function readSince(query: URLSearchParams): number {
+  const text = query.get("since") || null;
+  if (text === null) return 0;
+  const time = new Date(text).getTime();
+  if (!Number.isNaN(time)) return time;
+  throw invalidRequest("The parameter since must be the at of an interval.");
+}
+
+function cacheFor<T>(milliseconds: number, read: () => Promise<T>): () => Promise<T> {
+  let cached: { readonly value: Promise<T>; readonly until: number } | null = null;
+  return () => {
+    if (!cached || performance.now() > cached.until) {
+      const value = read();
+      value.catch(() => {
+        cached = null;
+      });
+      cached = { value, until: performance.now() + milliseconds };
+    }
+    return cached.value;
+  };
+}

@@ -1,0 +1,113 @@
+import { readUserId, SESSION_CLAIM } from "../../accounts/validate-claims.ts";
+import { bypassesPolicies } from "../../catalog/access.ts";
+import { type Config, isLoopbackHost } from "../../config/config.ts";
+import { CREDENTIALS_REQUIRED } from "../../runtime/errors.ts";
+import { type Caller, isActedAs, isAdministrator } from "../../accounts/identity/caller.ts";
+import { HttpError } from "../../http/http-error.ts";
+import { authenticateCaller, LOOPBACK_ADDRESS } from "../../rest-gateway/authenticate.ts";
+import { OPTIONAL_TEXT, readFields } from "../../rest-gateway/sign-in/read-body.ts";
+import type { GatewayRequest } from "../../http/request.ts";
+import { jsonResponse } from "../../http/response.ts";
+import type { PatternRoutes } from "../../http/route-patterns.ts";
+import { invalidRequest, permissionDenied } from "./admin-errors.ts";
+import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+import { makeEventLog } from "./event-log.ts";
+import { issuedToken, requireRole, requireTokens, tokenAsUser, userOf } from "./issued-tokens.ts";
+
+const ADMINISTRATOR = "admin";
+/** Headers of requests that come from another machine, however near the proxy is that sent them. */
+const FORWARDING_HEADER = /^(?:x-forwarded|forwarded$|via$|x-real-ip$|(?:x|true)-client-ip$|cf-|x-cluster)/;
+
+/** `POST /session`: a token for Studio, which keeps it in memory and sends it with every other request. */
+export function sessionRoutes(services: AdminServices): PatternRoutes {
+  const { config } = services;
+  const makeLogEvent = makeEventLog(services);
+  return {
+    "POST /session": async (request) => {
+      const caller = await authenticateCaller(request, services);
+      const isOwn = isAdministrator(caller) && !isActedAs(caller);
+      const isLocal = !isOwn && config.studio === "open" && isFromThisMachine(request);
+      if (!isOwn && !isLocal) throw caller.kind === "anonymous" ? signInRequired(config) : administratorRequired();
+      const token = isLocal
+        ? issuedToken(requireTokens(services).forRole(ADMINISTRATOR))
+        : await tokenOfAdministrator(request, caller, services);
+      const logEvent = makeLogEvent({ request, userId: isLocal ? null : readUserId(caller.claims) });
+      await logEvent("studio.opened", { credential: isLocal ? "none" : caller.kind });
+      return jsonResponse(200, { ...token, role: ADMINISTRATOR, studio: await studioState(services) });
+    },
+  };
+}
+
+/** `POST /view-as`: a token of a role or of a user, to see what they see. */
+export function viewAsRoutes(services: AdminServices): AdminRoutes {
+  return {
+    "POST /view-as": async ({ request, caller, logEvent }) => {
+      const { role, user } = await readFields(request, { role: OPTIONAL_TEXT, user: OPTIONAL_TEXT });
+      if ((role === null) === (user === null)) throw invalidRequest("Send either a role or a user.");
+      const tokens = requireTokens(services);
+      const token =
+        role === null ? await tokenAsUser(user!, caller.claims, services) : tokens.asRole(role, caller.claims);
+      const viewed = { role: String(token.claims.role), user: readUserId(token.claims) };
+      requireRole(viewed.role, services);
+      refuseBypass(viewed.role, services);
+      await logEvent("studio.viewed_as", viewed);
+      const { access_token, expires_at } = issuedToken(token);
+      return jsonResponse(200, { access_token, expires_at, role: viewed.role, claims: token.claims });
+    },
+  };
+}
+
+/** A bearer token is the administrator's own, and not made to last longer; for a session a token is made that ends with it. */
+async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, services: AdminServices) {
+  const bearer = /^\s*bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? "")?.[1];
+  if (bearer !== undefined) {
+    return { access_token: bearer, expires_at: caller.expiresAt, user: userOf(caller.claims) };
+  }
+  const userId = readUserId(caller.claims);
+  if (caller.kind !== "session" || userId === null) {
+    throw permissionDenied("Studio needs the session of an administrator, or a token as Authorization: Bearer.");
+  }
+  const token = await requireTokens(services).forUser(userId, caller.claims[SESSION_CLAIM]);
+  if (!token || token.claims.role !== ADMINISTRATOR) throw administratorRequired();
+  return issuedToken(token);
+}
+
+/** A role that no policy restricts has the power of SQL as the owner, and needs its setting. */
+function refuseBypass(name: string, { catalog, config }: AdminServices): void {
+  if (config.studioSql || !bypassesPolicies(catalog(), name)) return;
+  throw permissionDenied(`The role "${name}" is not bound by policies: to view rows as it, set STUDIO_SQL=on.`);
+}
+
+/** Neither another machine nor another page: also none whose name was made to resolve to this machine (DNS rebinding). */
+function isFromThisMachine({ headers, connection }: GatewayRequest): boolean {
+  const { host = "", origin } = headers;
+  return (
+    LOOPBACK_ADDRESS.test(connection().address ?? "") &&
+    !Object.keys(headers).some((name) => FORWARDING_HEADER.test(name)) &&
+    isLoopbackHost(URL.parse(`http://${host}`)?.hostname ?? "") &&
+    headers["sec-fetch-site"] === "same-origin" &&
+    typeof origin === "string" &&
+    URL.parse(origin)?.host === host
+  );
+}
+
+async function studioState({ config, schemaChanges }: AdminServices): Promise<object> {
+  const { studio, studioSql, nodeEnv } = config;
+  return {
+    mode: studio,
+    sql: studioSql,
+    migrations: await schemaChanges.mode(),
+    development: nodeEnv !== "production",
+  };
+}
+
+function signInRequired({ studio }: Config): HttpError {
+  const advice = studio === "open" ? ", or use Studio in a browser on the machine of the service" : "";
+  return new HttpError(401, "AUTH_REQUIRED", `Sign in as an administrator first${advice}.`, {
+    challenge: CREDENTIALS_REQUIRED,
+  });
+}
+
+function administratorRequired(): HttpError {
+  return permissionDenied("Studio is only for administrators: sign in as one, or send a token of one.");
+}

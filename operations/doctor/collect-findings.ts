@@ -1,0 +1,131 @@
+import pg from "pg";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../../catalog/catalog-watch.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import type { Config } from "../../config/config.ts";
+import { runChecks, sortBySeverity } from "./doctor.ts";
+import { driftFindings, readDrift } from "./drift-checks.ts";
+import {
+  type DoctorFinding,
+  readHostFacts,
+  readLoginFacts,
+  readReplicaFacts,
+  readReplicationFacts,
+  readServerFacts,
+} from "./facts.ts";
+import { readRowFunctionFindings } from "./row-function-checks.ts";
+import { readScheduleFindings } from "./schedule-checks.ts";
+import { readWebhookFindings } from "./webhook-checks.ts";
+import { toPgConnectionString } from "../../config/connection-string.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import type { PostgresUrls } from "../../cluster/served-postgres.ts";
+import { REALTIME_PUBLICATION } from "../../live/replication-slots.ts";
+import { collectionsOf, displacedTables } from "../../rest-gateway/resource/collections.ts";
+
+const SIGNED_IN = "authenticated";
+
+export type DoctorSubject = {
+  readonly catalog: Catalog;
+  readonly config: Config;
+  readonly postgres: Pick<PostgresUrls, "requestUrl" | "directUrl" | "migrate">;
+  /** Objects that are missing in the GraphQL schema. */
+  readonly findOmitted: () => Promise<readonly OmittedFromGraphql[]> | readonly OmittedFromGraphql[];
+  /** Whether to compare the database with its migrations, in a database that is created for that. */
+  readonly comparesMigrations: boolean;
+};
+
+export type OmittedFromGraphql = { readonly object: string; readonly reason: string; readonly fix: string };
+
+/** All problems, the most severe first: what `npm run doctor` prints. */
+export async function collectFindings(subject: DoctorSubject): Promise<DoctorFinding[]> {
+  const { catalog, config, postgres } = subject;
+  const { requestUrl, directUrl } = postgres;
+  const login = await readLoginFacts(requestUrl, { catalog, config });
+  const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
+  const [replication, server, schedules, webhooks, rowFunctions, hasTrigger] = await withClient(
+    directUrl,
+    async (client) => [
+      await readReplicationFacts(client, REALTIME_PUBLICATION),
+      await readServerFacts(client, {
+        catalog,
+        clients,
+        searched: config.extraSearchPath,
+        claimsHook: config.claimsHook,
+        login: login.name,
+      }),
+      await readScheduleFindings(client),
+      await readWebhookFindings(client),
+      await readRowFunctionFindings(client),
+      !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
+    ],
+  );
+  const missingTriggerSql = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
+  const replicas = await Promise.all(
+    (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
+  );
+  const hosts = await Promise.all(databaseUrls(config).map(([setting, url]) => readHostFacts(setting, url)));
+  const version = 1;
+  const servesUsers = collectionsOf(catalog, { role: config.anonRole, version }).findAtRoot("users") !== undefined;
+  const checked = runChecks({
+    catalog,
+    config,
+    clients,
+    servesUsers,
+    login,
+    replication,
+    server,
+    missingTriggerSql,
+    replicas,
+    hosts: hosts.flat(),
+  });
+  const omitted = await subject.findOmitted();
+  const drift = subject.comparesMigrations ? driftFindings(await readDrift(postgres)) : [];
+  return sortBySeverity([
+    ...checked,
+    ...schedules,
+    ...webhooks,
+    ...rowFunctions,
+    ...addressFindings(catalog),
+    ...graphqlFindings(omitted),
+    ...drift,
+  ]);
+}
+
+function databaseUrls({ databaseUrl, ownerDatabaseUrl, directDatabaseUrl }: Config): (readonly [string, string])[] {
+  const urls = {
+    DATABASE_URL: databaseUrl,
+    OWNER_DATABASE_URL: ownerDatabaseUrl,
+    DIRECT_DATABASE_URL: directDatabaseUrl,
+  };
+  return Object.entries(urls).flatMap(([setting, url]) => (url === null ? [] : [[setting, url] as const]));
+}
+
+/** Tables whose path differs from their name. */
+function addressFindings(catalog: Catalog): DoctorFinding[] {
+  return displacedTables(catalog).map(({ table, address, holder }) => ({
+    kind: "advice",
+    problem: `${qualifiedNameOf(table)} is served at /api/v1/${address}, because ${qualifiedNameOf(holder)} has the path of that name.`,
+    fix: `comment on ${commentTarget(table)} ${qualifiedNameOf(table)} is ${commentWithAddress(table)};  -- or rename it`,
+  }));
+}
+
+function commentTarget({ kind }: CatalogTable): string {
+  return kind === "partitioned table" ? "table" : kind;
+}
+
+/** The table's comment with an address tag. */
+function commentWithAddress({ comment }: CatalogTable): string {
+  return pg.escapeLiteral(["@address another-name", ...(comment === null ? [] : [comment])].join("\n"));
+}
+
+function qualifiedNameOf({ schema, name }: CatalogTable): string {
+  return quotedName(schema, name);
+}
+
+/** Objects that are missing in the GraphQL schema. */
+function graphqlFindings(omitted: readonly OmittedFromGraphql[]): DoctorFinding[] {
+  return omitted.map(({ object, reason, fix }) => {
+    return { kind: "advice", problem: `GraphQL is served without ${object}: ${reason}.`, fix };
+  });
+}

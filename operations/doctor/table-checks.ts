@@ -1,0 +1,189 @@
+import { applicablePolicies } from "../../catalog/access.ts";
+import { exposedTables } from "../../catalog/catalog.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
+import { baseTypeOf, type DataType } from "../../catalog/types.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { DoctorFacts, DoctorFinding } from "./facts.ts";
+
+/** A call that is evaluated once per row unless it is in a sub-select. */
+const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
+
+const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
+const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
+/** True for the rows of this very transaction: an index could find no others. */
+const TRANSACTION_TIME = /= (?:now\(\)|CURRENT_TIMESTAMP)|(?:now\(\)|CURRENT_TIMESTAMP) = /g;
+/** A length with an upper limit, as Postgres prints it; group 1 is the measured expression. */
+const LIMITED_LENGTH =
+  /\b(?:length|char_length|character_length|octet_length|bit_length|pg_column_size)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\) <=? /g;
+
+/** Foreign keys and columns in policies that have no index. */
+export function indexFindings({ catalog }: DoctorFacts): DoctorFinding[] {
+  return exposedTables(catalog)
+    .filter(({ kind }) => kind === "table" || kind === "partitioned table")
+    .flatMap((table) => [...foreignKeyFindings(table), ...policyIndexFindings(table)]);
+}
+
+function foreignKeyFindings(table: CatalogTable): DoctorFinding[] {
+  return table.foreignKeys
+    .filter(({ columns }) => !isIndexed(table, columns))
+    .map(({ name, columns }) => ({
+      kind: "slow",
+      problem: `Embedding by ${name} and deleting referenced rows scan all of ${qualifiedNameOf(table)}.`,
+      fix: createIndex(table, columns),
+    }));
+}
+
+function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
+  const expressions = table.policies.flatMap(({ using }) => using?.replaceAll(TRANSACTION_TIME, "") ?? []);
+  const compared = [...table.columns.keys()].filter((column) => expressions.some((text) => isComparedBy(column, text)));
+  const keys = new Set(table.foreignKeys.flatMap(({ columns }) => (columns.length === 1 ? columns : [])));
+  return compared
+    .filter((column) => !keys.has(column) && !isIndexed(table, [column]))
+    .map((column) => ({
+      kind: "slow",
+      problem: `A policy of ${qualifiedNameOf(table)} filters rows by ${quotedName(column)}, which has no index.`,
+      fix: createIndex(table, [column]),
+    }));
+}
+
+/** As Postgres prints it: `(author_id = …)`, `(… = author_id)`. */
+function isComparedBy(column: string, expression: string): boolean {
+  const printed = /^[a-z_][a-z0-9_]*$/.test(column) ? column : quotedName(column);
+  const escaped = printed.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(String.raw`(?<![\w."])${escaped} = |= ${escaped}(?![\w"(])`).test(expression);
+}
+
+/** Whether an index starts with these columns, in any order. */
+function isIndexed({ indexes }: CatalogTable, columns: readonly string[]): boolean {
+  return indexes.some(({ columns: indexed, predicate }) => {
+    const leading = new Set(indexed.slice(0, columns.length));
+    return predicate === null && columns.every((column) => leading.has(column));
+  });
+}
+
+function createIndex(table: CatalogTable, columns: readonly string[]): string {
+  return `create index concurrently on ${qualifiedNameOf(table)} (${columns.map((column) => quotedName(column)).join(", ")});`;
+}
+
+function qualifiedNameOf({ schema, name }: CatalogTable): string {
+  return quotedName(schema, name);
+}
+
+/** Policies that evaluate who the caller is once per row. */
+export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
+  return exposedTables(catalog).flatMap((table) =>
+    table.policies
+      .filter(({ using, check }) => isEvaluatedPerRow(using) || isEvaluatedPerRow(check))
+      .map(({ name }) => ({
+        kind: "slow",
+        problem: `The policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} evaluates who the caller is once per row.`,
+        fix: "-- Write (select auth.uid()) instead of auth.uid(): it is evaluated once per statement.",
+      })),
+  );
+}
+
+function isEvaluatedPerRow(expression: string | null): boolean {
+  if (expression === null) return false;
+  return [...expression.matchAll(CALLER_FUNCTIONS)].some(({ index }) => !isInSelect(expression.slice(0, index)));
+}
+
+/** Whether the end of the text is inside a sub-select. */
+function isInSelect(before: string): boolean {
+  const begun: boolean[] = [];
+  for (const [sign] of before.matchAll(/\(\s*SELECT\b|\(|\)/g)) {
+    if (sign === ")") begun.pop();
+    else begun.push(sign !== "(");
+  }
+  return begun.includes(true);
+}
+
+/** Text columns without a maximum length that anonymous or signed-in callers may write. Long values make every response with the row large. */
+export function textBoundFindings(facts: DoctorFacts): DoctorFinding[] {
+  return exposedTables(facts.catalog)
+    .filter(({ kind }) => kind === "table" || kind === "partitioned table")
+    .flatMap((table) => {
+      const unbounded = [...table.columns.values()].filter(
+        (column) => isWritableByClients(table, column, facts) && isText(column.type) && !isBounded(table, column),
+      );
+      return unbounded.length > 0 ? [describeUnbounded(table, unbounded)] : [];
+    });
+}
+
+function describeUnbounded(table: CatalogTable, columns: readonly CatalogColumn[]): DoctorFinding {
+  const name = quotedName(table.schema, table.name);
+  const constraints = columns.map((column) => {
+    const constraint = quotedName(`${table.name}_${column.name}_max_length`);
+    return `add constraint ${constraint} check (${lengthOf(column)} <= 1000) not valid`;
+  });
+  return {
+    kind: "advice",
+    problem: `Clients may write text of any length into ${name}: ${columns.map((column) => quotedName(column.name)).join(", ")}.`,
+    fix: `alter table ${name} ${constraints.join(", ")};  -- adapt the length`,
+  };
+}
+
+function lengthOf({ name, type }: CatalogColumn): string {
+  const base = baseTypeOf(type);
+  const isPlain = base.kind === "base" && !STRUCTURED_TYPES.has(base.name);
+  return isPlain ? `pg_catalog.length(${quotedName(name)})` : `pg_catalog.octet_length(${quotedName(name)}::text)`;
+}
+
+function isWritableByClients(
+  table: CatalogTable,
+  { name, generated }: CatalogColumn,
+  { catalog, clients }: DoctorFacts,
+): boolean {
+  if (generated !== null) return false;
+  return clients.some((role) =>
+    (["insert", "update"] as const).some(
+      (verb) =>
+        catalog.hasPrivilege(role, verb, table, name) &&
+        applicablePolicies(catalog, table, role, verb)?.some(({ permissive }) => permissive) !== false,
+    ),
+  );
+}
+
+function isText(type: DataType): boolean {
+  const base = baseTypeOf(type);
+  return base.kind === "array" ? isText(base.element) : base.kind === "base" && TEXT_TYPES.has(base.name);
+}
+
+/** Whether the type, a check or a foreign key limits its length. */
+function isBounded({ checks, foreignKeys }: CatalogTable, { name, type, maxLength }: CatalogColumn): boolean {
+  if (maxLength !== null || domainChecks(type).some((expression) => limitsLength(expression, "VALUE"))) return true;
+  return (
+    foreignKeys.some(({ columns }) => columns.includes(name)) ||
+    checks.some(({ columns, expression }) => columns.includes(name) && limitsLength(expression ?? "", name))
+  );
+}
+
+function domainChecks(type: DataType): string[] {
+  if (type.kind === "array") return domainChecks(type.element);
+  if (type.kind !== "domain") return [];
+  return [...type.checks.map(({ expression }) => expression), ...domainChecks(type.over)];
+}
+
+/** Whether a check expression, as Postgres prints it, limits the length of the value. */
+function limitsLength(expression: string, value: string): boolean {
+  // Postgres quotes names that are key words, too.
+  const names = [value, quotedName(value)].map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const name = String.raw`(?<![\w."])(?:${names.join("|")})(?![\w"])`;
+  const isMeasured = [...expression.matchAll(LIMITED_LENGTH)].some(([, measured]) => new RegExp(name).test(measured!));
+  const compared = String.raw`${name}\)?(?:::[a-z ]+)?\)*`;
+  const patterns = expression.matchAll(new RegExp(String.raw`${compared} ~\*? '((?:[^']|'')*)'`, "g"));
+  return (
+    isMeasured ||
+    new RegExp(String.raw`${compared} = (?:ANY \(+ARRAY\[|')`).test(expression) ||
+    [...patterns].some(([, pattern]) => matchesBoundedLength(pattern!))
+  );
+}
+
+/** Whether the regular expression is anchored at both ends and has no unlimited repetition. */
+function matchesBoundedLength(pattern: string): boolean {
+  let bare = pattern.replace(/\\./g, "x").replace(/\[\^?\]?[^\]]*\]/g, "x");
+  for (let before = ""; before !== bare; ) {
+    before = bare;
+    bare = bare.replace(/\((?:\?:)?([^()]*)\)/, (_, group: string) => group.replaceAll("|", ""));
+  }
+  return bare.startsWith("^") && bare.endsWith("$") && !/[*+|]|\{\d+,\}/.test(bare);
+}

@@ -1,0 +1,126 @@
+import type pg from "pg";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { TablePrivilege } from "../../catalog/roles.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import type { AbortLike } from "../../runtime/concurrency/abort.ts";
+import type { Statement, StatementContext } from "../../postgres/database/statement.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import type { PostgresUrls } from "../../cluster/served-postgres.ts";
+
+/** `permission denied for materialized view sales` */
+const PERMISSION_DENIED =
+  /^permission denied for (?<kind>table|view|materialized view|foreign table|schema|function) (?<name>.+)$/;
+
+type InspectionOptions = {
+  readonly timeoutMs: number;
+  /** Aborted when nobody waits for the result. */
+  readonly signal: AbortLike;
+};
+
+/** Makes Postgres notice a closed connection during a statement. Not every system can. */
+const NOTICE_CLOSED_CONNECTIONS = "set client_connection_check_interval = '1s'";
+
+/** Work on connections of its own, as the login of requests and as the owner. Its statements end with the timeout, or when it is aborted. */
+export async function withInspectionClients<T>(
+  { requestUrl, directUrl }: Pick<PostgresUrls, "requestUrl" | "directUrl">,
+  { timeoutMs, signal }: InspectionOptions,
+  work: (clients: { readonly login: pg.Client; readonly owner: pg.Client }) => Promise<T>,
+): Promise<T> {
+  const bounded = async (client: pg.Client): Promise<pg.Client> => {
+    await client.query(`set statement_timeout = ${timeoutMs}`);
+    await client.query(NOTICE_CLOSED_CONNECTIONS).catch(() => {});
+    return client;
+  };
+  return withClient(requestUrl, (loginClient) =>
+    withClient(directUrl, async (ownerClient) => {
+      const clients = [loginClient, ownerClient];
+      const close = () => {
+        for (const { connection } of clients as (pg.Client & { connection: pg.Connection })[])
+          connection.stream.destroy();
+      };
+      signal.addEventListener("abort", close);
+      try {
+        return await work({ login: await bounded(loginClient), owner: await bounded(ownerClient) });
+      } finally {
+        signal.removeEventListener("abort", close);
+      }
+    }),
+  );
+}
+
+/** Work in a transaction that changes nothing, with the caller's settings. The owner keeps its role. */
+export async function inRolledBackTransaction<T>(
+  client: pg.ClientBase,
+  { role, settings }: StatementContext,
+  { asRole }: { asRole: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query("begin read only");
+  try {
+    for (const [name, value] of settings)
+      await client.query("select pg_catalog.set_config($1, $2, true)", [name, value]);
+    if (asRole) await client.query(`set local role ${quotedName(role)}`);
+    return await work();
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+/** Its plan, with the time that it took. */
+export async function explainStatement(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
+  const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, [...values]);
+  return rows.map((row) => row["QUERY PLAN"]).join("\n");
+}
+
+/** The grants without which Postgres refused the role, as SQL; the refusal names no schema, so there may be several. */
+export function findMissingGrants(message: string, role: string, catalog: Catalog): string[] {
+  const { kind, name } = PERMISSION_DENIED.exec(message)?.groups ?? {};
+  if (kind === undefined || name === undefined) return [];
+  const to = `to ${quotedName(role)};`;
+  const schemas = [...catalog.schemas.values()];
+  switch (kind) {
+    case "schema":
+      return [`grant usage on schema ${quotedName(name)} ${to}`];
+    case "function":
+      return schemas
+        .flatMap(({ routines }) => routines.get(name) ?? [])
+        .filter((routine) => !catalog.hasPrivilege(role, "execute", routine))
+        .map(({ schema, arguments: all }) => {
+          return `grant execute on function ${quotedName(schema, name)}(${all.map(({ type }) => type.sqlName).join(", ")}) ${to}`;
+        });
+    default:
+      return schemas
+        .flatMap(({ tables }) => tables.get(name) ?? [])
+        .flatMap((table) => {
+          const privilege = findUnreadableColumns(table, role, catalog);
+          return privilege === null ? [] : [`grant ${privilege} on ${quotedName(table.schema, name)} ${to}`];
+        });
+  }
+}
+
+/** Null: the role may read all of it. */
+function findUnreadableColumns(table: CatalogTable, role: string, catalog: Catalog): string | null {
+  const unreadable = [...table.columns.keys()].filter((column) => !catalog.hasPrivilege(role, "select", table, column));
+  if (unreadable.length === 0) return null;
+  const isWholeTable = unreadable.length === table.columns.size;
+  return isWholeTable ? "select" : `select (${unreadable.map((column) => quotedName(column)).join(", ")})`;
+}
+
+/** The grants that a role lacks for a command on a table, as SQL. */
+export function findMissingTableGrants(
+  { role, verb, table }: { readonly role: string; readonly verb: TablePrivilege; readonly table: CatalogTable },
+  catalog: Catalog,
+): string[] {
+  const schema = catalog.schemas.get(table.schema);
+  const isGranted =
+    catalog.hasPrivilege(role, verb, table) ||
+    [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, verb, table, column));
+  const to = `to ${quotedName(role)};`;
+  return [
+    ...(schema && !catalog.hasPrivilege(role, "usage", schema)
+      ? [`grant usage on schema ${quotedName(table.schema)} ${to}`]
+      : []),
+    ...(isGranted ? [] : [`grant ${verb} on ${quotedName(table.schema, table.name)} ${to}`]),
+  ];
+}

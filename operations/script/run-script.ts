@@ -1,0 +1,279 @@
+import pg from "pg";
+import type { AbortLike } from "../../runtime/concurrency/abort.ts";
+import { makeOpeningSteps } from "../../postgres/database/batch-steps.ts";
+import { connectionLost, databaseUnreachable, outcomeUnknown } from "../../postgres/database/database-errors.ts";
+import { ResponseBudget, UNLIMITED } from "../../postgres/database/response-budget.ts";
+import type { ResultRow, Statement, StatementContext } from "../../postgres/database/statement.ts";
+import { type SqlStatement, splitStatements, toUtf16Offset } from "../../migrate/split-statements.ts";
+import { hintOf } from "../../postgres/client/row-type-refusal.ts";
+import { type LimitedResult, MAX_NOTICES, type ResultLimits, ScriptSession } from "./script-session.ts";
+
+/** SQLSTATE feature_not_supported. */
+const NOT_SUPPORTED = "0A000";
+
+const REFUSED_COMMANDS: readonly (readonly [pattern: RegExp, message: string, hint: string])[] = [
+  [
+    /^(begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!(\s+(work|transaction))?\s+to\b))\b/i,
+    "Transactions cannot be begun or ended here",
+    "All statements of a request are one transaction, which is rolled back after an error. Savepoints can be used.",
+  ],
+  [
+    /^copy\b/i,
+    "COPY cannot be run here: there is no file to read or write",
+    "Use psql, or the import and export of the table.",
+  ],
+  [/^(un)?listen\b/i, "LISTEN has no effect here: the session ends with the request", "Subscribe with Realtime."],
+];
+
+const EXPLAINED = /^(\(|(select|insert|update|delete|merge|values|with|table)\b)/i;
+const ALL_ROWS: ResultLimits = { rows: Number.MAX_SAFE_INTEGER, memory: UNLIMITED, columns: UNLIMITED };
+const COLUMN_TYPES = `select pg_catalog.format_type(t.oid, t.modifier),
+    (select p.typcategory from pg_catalog.pg_type p where p.oid operator(pg_catalog.=) t.oid)
+  from unnest($1::pg_catalog.oid[], $2::pg_catalog.int4[]) with ordinality as t (oid, modifier, place)
+  order by t.place`;
+
+export type ScriptRequest = {
+  readonly text: string;
+  /** The login that `url` names runs the statements as itself: it is the owner. */
+  readonly url: string;
+  /** The role and settings of the transaction; null: the login's own. */
+  readonly context: StatementContext | null;
+  readonly readOnly: boolean;
+  /** Plans instead of results, and nothing is changed. */
+  readonly explain: { readonly analyze: boolean } | null;
+  /** The number of rows of each statement. */
+  readonly maxRows: number;
+  /** Of all rows together, and of the names and types of all columns. */
+  readonly maxBytes: number;
+  /** In milliseconds; 0 is no limit. */
+  readonly statementTimeout: number;
+  readonly lockTimeout: number;
+  readonly connectTimeout: number;
+  readonly signal: AbortLike;
+};
+
+export type ScriptColumn = {
+  readonly name: string;
+  /** As Postgres writes it: `character varying(20)`. */
+  readonly type: string;
+  /** `pg_type.typcategory`: N for numbers, D for dates and times, B for boolean, … */
+  readonly category: string;
+};
+
+export type ScriptResult = Pick<LimitedResult, "rows" | "tag" | "cut"> & {
+  readonly statement: SqlStatement;
+  /** Null if the statement returns no rows. */
+  readonly columns: readonly ScriptColumn[] | null;
+  readonly isPlan: boolean;
+  readonly milliseconds: number;
+};
+
+/** An error or a notice of Postgres. */
+export type ScriptMessage = {
+  /** The index of its statement; null: the transaction could not begin or end. */
+  readonly statement: number | null;
+  readonly severity: string;
+  readonly sqlstate: string;
+  readonly message: string;
+  readonly detail: string | null;
+  readonly hint: string | null;
+  /** The functions that were running. */
+  readonly where: string | null;
+  readonly constraint: string | null;
+  /** The offset in the text, in UTF-16 code units; null if Postgres reports none. */
+  readonly offset: number | null;
+};
+
+export type ScriptOutcome = {
+  readonly results: readonly ScriptResult[];
+  readonly notices: readonly ScriptMessage[];
+  readonly droppedNotices: number;
+  readonly error: ScriptMessage | null;
+  readonly transaction: "committed" | "rolled back";
+};
+
+/** Runs the statements of a text in one transaction, on a session of their own. Rejects if none can be opened. */
+export async function runScript(request: ScriptRequest): Promise<ScriptOutcome> {
+  const script = new Script(request, splitStatements(request.text));
+  const refusal = script.findRefusal();
+  if (refusal) return script.outcome(refusal, false);
+  request.signal.addEventListener("abort", script.abandon);
+  try {
+    return await script.run();
+  } finally {
+    request.signal.removeEventListener("abort", script.abandon);
+  }
+}
+
+class Script {
+  readonly #request: ScriptRequest;
+  readonly #statements: readonly SqlStatement[];
+  readonly #limits: ResultLimits;
+  readonly #results: ScriptResult[] = [];
+  readonly #notices: ScriptMessage[] = [];
+  #session: ScriptSession | null = null;
+  #droppedNotices = 0;
+  /** The index of the running statement. */
+  #current: number | null = null;
+  /** Whether a lost connection leaves open what was committed. */
+  #mayBeDone = false;
+
+  constructor(request: ScriptRequest, statements: readonly SqlStatement[]) {
+    this.#request = request;
+    this.#statements = statements;
+    const { maxRows, maxBytes } = request;
+    this.#limits = { rows: maxRows, memory: new ResponseBudget(maxBytes), columns: new ResponseBudget(maxBytes) };
+  }
+
+  readonly abandon = (): void => {
+    this.#session?.abandon().catch(() => {});
+  };
+
+  /** The first statement that cannot be run here. */
+  findRefusal(): ScriptMessage | null {
+    for (const [index, { start, sql }] of this.#statements.entries()) {
+      const refused = REFUSED_COMMANDS.find(([pattern]) => pattern.test(sql));
+      if (!refused) continue;
+      const [, message, hint] = refused;
+      const severity = { severity: "ERROR", sqlstate: NOT_SUPPORTED };
+      return {
+        ...severity,
+        statement: index,
+        message,
+        detail: null,
+        hint,
+        where: null,
+        constraint: null,
+        offset: start,
+      };
+    }
+    return null;
+  }
+
+  async run(): Promise<ScriptOutcome> {
+    const { url, connectTimeout, signal } = this.#request;
+    const session = await ScriptSession.open(url, connectTimeout).catch((error) => {
+      throw databaseUnreachable(error);
+    });
+    this.#session = session;
+    try {
+      if (signal.aborted) throw signal.reason;
+      const isCommitted = await this.#runAll(session);
+      return this.outcome(null, isCommitted);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (!(error instanceof pg.DatabaseError)) throw this.#mayBeDone ? outcomeUnknown(error) : connectionLost(error);
+      this.#collectNotices();
+      return this.outcome(this.#toMessage(error), false);
+    } finally {
+      // Rolls back what was not committed.
+      await session.close();
+    }
+  }
+
+  outcome(error: ScriptMessage | null, isCommitted: boolean): ScriptOutcome {
+    return {
+      results: this.#results,
+      notices: this.#notices,
+      droppedNotices: this.#droppedNotices,
+      error,
+      transaction: isCommitted ? "committed" : "rolled back",
+    };
+  }
+
+  /** Returns whether it was committed. */
+  async #runAll(session: ScriptSession): Promise<boolean> {
+    const isAlone = this.#isAlone();
+    for (const step of this.#opening(isAlone)) await this.#runOwn(step);
+    this.#mayBeDone = isAlone;
+    for (const [index, statement] of this.#statements.entries()) {
+      this.#current = index;
+      this.#results.push(await this.#runStatement(session, statement));
+      this.#collectNotices();
+    }
+    this.#current = null;
+    if (isAlone) return true;
+    this.#mayBeDone = true;
+    await this.#runOwn({ text: this.#request.explain ? "rollback" : "commit", values: [] });
+    this.#collectNotices();
+    return this.#request.explain === null;
+  }
+
+  /** One statement as the owner is no transaction block, which VACUUM, CREATE INDEX CONCURRENTLY and procedures that commit require. */
+  #isAlone(): boolean {
+    const { context, readOnly, explain } = this.#request;
+    return this.#statements.length === 1 && context === null && !readOnly && explain === null;
+  }
+
+  #opening(isAlone: boolean): Statement[] {
+    const { context, readOnly, statementTimeout, lockTimeout } = this.#request;
+    const limits = { readOnly, statementTimeout, lockTimeout, timeoutMs: undefined };
+    if (context) {
+      return makeOpeningSteps(context, limits, undefined).map(({ shape, values }) => ({ text: shape.text, values }));
+    }
+    const setLimits = {
+      text: "select pg_catalog.set_config('statement_timeout', $1, $3), pg_catalog.set_config('lock_timeout', $2, $3)",
+      values: [String(statementTimeout), String(lockTimeout), String(!isAlone)],
+    };
+    return isAlone ? [setLimits] : [{ text: readOnly ? "begin read only" : "begin", values: [] }, setLimits];
+  }
+
+  async #runOwn(statement: Statement): Promise<readonly ResultRow[]> {
+    return (await this.#session!.run(statement, ALL_ROWS)).rows;
+  }
+
+  async #runStatement(session: ScriptSession, statement: SqlStatement): Promise<ScriptResult> {
+    const prefix = this.#explainPrefix(statement);
+    const before = performance.now();
+    const result = await session.run({ text: `${prefix}${statement.sql}`, values: [] }, this.#limits);
+    const milliseconds = performance.now() - before;
+    const columns = result.fields && (await this.#nameTypes(result.fields));
+    const { rows, tag, cut } = result;
+    return { statement, rows, tag, cut, columns, isPlan: prefix !== "", milliseconds };
+  }
+
+  #explainPrefix({ sql }: SqlStatement): string {
+    const { explain } = this.#request;
+    if (!explain || !EXPLAINED.test(sql)) return "";
+    return `explain (format json, verbose, settings${explain.analyze ? ", analyze, buffers" : ""}) `;
+  }
+
+  async #nameTypes(fields: NonNullable<LimitedResult["fields"]>): Promise<ScriptColumn[]> {
+    const listOf = (numbers: readonly number[]) => `{${numbers}}`;
+    const values = [listOf(fields.map(({ type }) => type)), listOf(fields.map(({ modifier }) => modifier))];
+    const types = await this.#runOwn({ text: COLUMN_TYPES, values });
+    return fields.map(({ name }, index) => {
+      const [type, category] = types[index]!;
+      return { name, type: type!, category: category! };
+    });
+  }
+
+  #collectNotices(): void {
+    const { notices, dropped } = this.#session!.takeNotices();
+    const kept = notices.slice(0, MAX_NOTICES - this.#notices.length);
+    this.#notices.push(...kept.map((notice) => this.#toMessage(notice)));
+    this.#droppedNotices += dropped + notices.length - kept.length;
+  }
+
+  #toMessage(error: pg.DatabaseError): ScriptMessage {
+    const { severity = "ERROR", code = "XX000", message, detail, where, constraint } = error;
+    return {
+      statement: this.#current,
+      severity,
+      sqlstate: code,
+      message,
+      detail: detail ?? null,
+      hint: hintOf(error) ?? null,
+      where: where ?? null,
+      constraint: constraint ?? null,
+      offset: this.#offsetOf(Number(error.position ?? 0)),
+    };
+  }
+
+  #offsetOf(position: number): number | null {
+    const statement = this.#current === null ? undefined : this.#statements[this.#current];
+    if (!statement || position === 0) return null;
+    const prefix = this.#explainPrefix(statement);
+    return statement.start + toUtf16Offset(statement.sql, Math.max(1, position - prefix.length));
+  }
+}

@@ -1,0 +1,261 @@
+import type { DirectRelationship, Relationship } from "../catalog/relationships.ts";
+import type { JsonObject } from "../runtime/json/json-values.ts";
+
+/**
+ * What a client requests, regardless of the interface. Names are as the client wrote them; they have not been looked
+ * up, and values have not been parsed.
+ */
+export type Intent = ReadIntent | InsertIntent | UpdateIntent | DeleteIntent | CallIntent;
+
+/** `data->a->0->>b` */
+export type FieldReference = { readonly name: string; readonly path: readonly JsonPathStep[] };
+/** All columns: no column has an empty name. */
+export const ALL_COLUMNS: FieldReference = { name: "", path: [] };
+export type JsonPathStep = { readonly arrow: "->" | "->>"; readonly key: string | number };
+
+export type AggregateName = "count" | "sum" | "avg" | "min" | "max";
+
+export type SelectItem = SelectedColumn | SelectedRelation;
+export type SelectedColumn = {
+  readonly kind: "column";
+  /** `ALL_COLUMNS` selects all; count() without a column has no field. */
+  readonly field: FieldReference | null;
+  readonly alias: string | null;
+  readonly cast: string | null;
+  readonly aggregate: { readonly name: AggregateName; readonly cast: string | null } | null;
+};
+export type SelectedRelation = {
+  readonly kind: "relation";
+  readonly name: string;
+  readonly alias: string | null;
+  /** The constraint, column or table that disambiguates relations. */
+  readonly hint: string | null;
+  /** The relation, if the interface has already looked it up, in any schema. */
+  readonly relationship?: DirectRelationship;
+  readonly join: "inner" | "left" | null;
+  /** Spread: the relation's columns become columns of the parent row. */
+  readonly spread: boolean;
+  readonly select: readonly SelectItem[];
+};
+
+export type RowCondition =
+  | {
+      readonly kind: "filter";
+      readonly field: FieldReference;
+      readonly negated: boolean;
+      readonly operation: FilterOperation;
+    }
+  /** A row of the relation, by its name in the select or its own name, meets the condition. */
+  | {
+      readonly kind: "related";
+      readonly relation: string;
+      /** As in a selected relation. */
+      readonly found?: DirectRelationship;
+      readonly negated: boolean;
+      readonly condition: RowCondition;
+    }
+  | { readonly kind: "row"; readonly negated: boolean; readonly operation: RowOperation }
+  | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly RowCondition[] };
+
+export type FilterOperation =
+  | {
+      readonly kind: "compare";
+      readonly operator: ComparisonName;
+      readonly quantifier: OperatorQuantifier | null;
+      /** Patterns are in Postgres's syntax: other wildcards have been converted to `%`. */
+      readonly value: string;
+    }
+  | { readonly kind: "in"; readonly values: readonly string[] }
+  | { readonly kind: "is"; readonly value: "null" | "not_null" | "true" | "false" | "unknown" }
+  | { readonly kind: "isdistinct"; readonly value: string }
+  | {
+      readonly kind: "search";
+      readonly operator: SearchOperator;
+      readonly language: string | null;
+      readonly value: string;
+    };
+
+/** A condition on a whole row. */
+export type RowOperation =
+  /** The SHA-256 digest of the selected columns as JSON is one of these, in hexadecimal. */
+  | { readonly kind: "digest"; readonly values: readonly string[] }
+  /** The row is among the rows that the function returns for the value. */
+  | { readonly kind: "found"; readonly by: IntentTarget; readonly value: string }
+  /** The policies permit the caller this command on the row. */
+  | { readonly kind: "permitted"; readonly command: "update" | "delete" };
+
+export type ComparisonName =
+  | "eq"
+  | "neq"
+  | "gt"
+  | "gte"
+  | "lt"
+  | "lte"
+  | "like"
+  | "ilike"
+  | "match"
+  | "imatch"
+  | "cs"
+  | "cd"
+  | "ov"
+  | "sl"
+  | "sr"
+  | "nxr"
+  | "nxl"
+  | "adj";
+export type OperatorQuantifier = "any" | "all";
+export type SearchOperator = "fts" | "plfts" | "phfts" | "wfts";
+
+export type OrderTerm = {
+  readonly field: FieldReference;
+  /** The to-one relation of the column, by alias or name. */
+  readonly relation: string | null;
+  readonly direction: "asc" | "desc" | null;
+  readonly nulls: "first" | "last" | null;
+};
+
+export type RowRange = { readonly offset: number; readonly limit: number | null };
+
+/** A part of the request for the top-level row (empty path) or for an embedded relation, by alias or name. */
+export type WithEmbedPath<T> = { readonly path: readonly string[]; readonly value: T };
+
+/** The rows to return, and their columns. */
+export type RowSelection = {
+  readonly select: readonly SelectItem[];
+  readonly conditions: readonly WithEmbedPath<RowCondition>[];
+  readonly orders: readonly WithEmbedPath<readonly OrderTerm[]>[];
+  readonly ranges: readonly WithEmbedPath<RowRange>[];
+};
+
+export type CountMethod = "exact" | "planned" | "estimated";
+
+/** A page by its position in the order instead of by offset: concurrent inserts and deletes do not shift it. */
+export type CursorPage =
+  | { readonly kind: "first" }
+  | { readonly kind: "after"; readonly position: CursorPosition }
+  /** The cursor cannot be decoded. If a function has a parameter of that name, it need not be a cursor. */
+  | { readonly kind: "unreadable" };
+
+/** The end of a page: the order values of its last row, as text. */
+export type CursorPosition = {
+  /** Identifies the rows and the order for which the position is valid. */
+  readonly order: string;
+  readonly values: readonly (string | null)[];
+};
+
+type IntentTarget = { readonly schema: string; readonly name: string };
+
+export type ReadIntent = {
+  readonly kind: "read";
+  readonly target: IntentTarget;
+  readonly selection: RowSelection;
+  readonly count: CountMethod | null;
+  readonly page: CursorPage | null;
+};
+
+/** Rows to write. The JSON text is passed to Postgres unchanged. */
+export type RowPayload = {
+  /** JSON text: an array of objects, or one object. */
+  readonly json: Buffer;
+  /** The columns of the payload: the keys of its first object, or the parameter `columns`. */
+  readonly columns: readonly string[];
+  readonly isArray: boolean;
+  /** If present, every row has all columns. */
+  readonly valueSpans?: JsonValueSpans;
+};
+
+/** Positions of the values in a JSON text whose rows all have the same keys in the same order. */
+export type JsonValueSpans = {
+  readonly keys: readonly string[];
+  /** Start and end offsets in turn, row by row, in the order of the keys. */
+  readonly spans: Uint32Array;
+};
+
+export type ReturnedContent = "nothing" | "headers" | "rows";
+
+type WriteIntentBase = {
+  readonly target: IntentTarget;
+  /** Selects from the written rows; conditions with an empty path choose the rows of update and delete. */
+  readonly selection: RowSelection;
+  readonly returned: ReturnedContent;
+  readonly count: CountMethod | null;
+};
+
+export type InsertIntent = WriteIntentBase & {
+  readonly kind: "insert";
+  readonly payload: RowPayload;
+  /** Columns missing in a row get their default instead of null. */
+  readonly missingAsDefault: boolean;
+  readonly upsert: { readonly resolution: "merge" | "ignore"; readonly onConflict: readonly string[] | null } | null;
+  /** For PUT: writes the one row that the conditions identify by key. */
+  readonly single: boolean;
+  /** Inserts these rows, with the rows of other tables in them, instead of those of the payload. */
+  readonly nested?: NestedRows | undefined;
+};
+
+/** Rows with rows of related tables in them, at any depth: keys that are no columns name relations. */
+export type NestedRows = {
+  readonly rows: readonly JsonObject[];
+  /** Whether the rows are the elements of a list, so that paths begin with a position. */
+  readonly isList: boolean;
+  /** The keys of the top-level rows to use; null: all. */
+  readonly columns: readonly string[] | null;
+  /** The relations of keys that the interface has already looked up, by key. */
+  readonly relations?: ReadonlyMap<string, Relationship>;
+};
+
+export type UpdateIntent = WriteIntentBase & {
+  readonly kind: "update";
+  readonly payload: RowPayload;
+  readonly missingAsDefault: boolean;
+  /** A payload without columns changes nothing; with this it returns the rows that the caller may update, otherwise none. */
+  readonly returnsUnchangedRows?: true;
+};
+
+export type DeleteIntent = WriteIntentBase & { readonly kind: "delete" };
+
+export type CallIntent = {
+  readonly kind: "call";
+  readonly target: IntentTarget;
+  readonly argument: CallArgument;
+  readonly selection: RowSelection;
+  readonly count: CountMethod | null;
+  readonly page: CursorPage | null;
+  readonly readOnly: boolean;
+  /** The row that is passed as first argument; if absent, none is. */
+  readonly row?: { readonly of: IntentTarget; readonly conditions: readonly RowCondition[] };
+};
+
+export type CallArgument =
+  /** `?a=1&b=2`: a name may be repeated for a variadic parameter. */
+  | { readonly kind: "query"; readonly values: readonly (readonly [name: string, value: string])[] }
+  /** A JSON object of named arguments, or the body for a function with one unnamed json parameter, unless it was CSV. */
+  | { readonly kind: "json"; readonly body: Buffer; readonly names: readonly string[] | null; readonly isCsv?: true }
+  /** The unchanged body for a function with one unnamed parameter of the type. */
+  | { readonly kind: "raw"; readonly body: Buffer; readonly type: "text" | "xml" | "bytea" };
+
+/** Options of the response that apply to any intent. */
+export type ResponseOptions = {
+  /** The formats that the client accepts, by preference; the first possible one is used. */
+  readonly formats: readonly ResponseFormat[];
+  /** False for HEAD: only counts are returned. */
+  readonly includesBody: boolean;
+  /** The maximum number of rows that may be changed, or returned by a function. */
+  readonly maxAffected: number | null;
+};
+
+/** `type` is the media type in lower case, as in Content-Type and error messages. */
+export type ResponseFormat =
+  | { readonly kind: "media"; readonly type: string }
+  /** Exactly one row, as a JSON object. */
+  | { readonly kind: "object"; readonly type: string; readonly nulls: "kept" | "stripped" }
+  | { readonly kind: "array"; readonly type: string; readonly nulls: "stripped" }
+  /** Returns Postgres's execution plan for the response in another format. */
+  | {
+      readonly kind: "plan";
+      readonly type: string;
+      readonly of: ResponseFormat;
+      readonly as: "text" | "json";
+      readonly options: readonly ExplainOption[];
+    };
+export type ExplainOption = "analyze" | "verbose" | "settings" | "buffers" | "wal";

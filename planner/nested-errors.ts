@@ -1,0 +1,159 @@
+import pg from "pg";
+import type { CatalogTable } from "../catalog/tables.ts";
+import { PrecedingStatementError } from "../postgres/database/database-errors.ts";
+import { ApiError } from "../runtime/errors.ts";
+import { joinPath } from "./plan/nested-rows.ts";
+import type { NestedInsert } from "./plan/plan-nested.ts";
+import { NESTED_GUARD } from "./query/build-nested.ts";
+
+/** `Key (id, code)=(1, a) already exists.`, `Failing row contains (id, code) = (1, a).`, in any language. */
+const NAMED_VALUES = /\((?<names>.+)\) ?= ?\((?<values>.*)\)/s;
+/** `Failing row contains (1, a).` */
+const ALL_VALUES = /\((?<values>.*)\)/s;
+/** `invalid input syntax for type integer: "a"` */
+const QUOTED_VALUE = /"(?<value>[^"]*)"[^"]*$/s;
+/** Classes of SQLSTATE: the value itself was rejected, or a constraint was violated. */
+const DATA_EXCEPTION = /^22/;
+/** `value too long for type character varying(5)` */
+const LENGTH_LIMIT = /character(?: varying)?\((\d+)\)/;
+const NOT_NULL_VIOLATION = "23502";
+const FOREIGN_KEY_VIOLATION = "23503";
+const UNKNOWN = "*";
+
+const paths = new WeakMap<Error, string>();
+
+/** Where in the payload of a nested insert an error of Postgres occurred; null for other errors. */
+export function nestedPathOf(error: unknown): string | null {
+  return error instanceof Error ? (paths.get(error) ?? null) : null;
+}
+
+/** The error of a nested insert, of which the statement with the index `failed` (null: the commit) has failed. `nestedPathOf` returns the path of an error of Postgres. */
+export function explainNestedError(error: unknown, inserts: readonly NestedInsert[], failed: number | null): unknown {
+  if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
+  // A deferred constraint.
+  const ofTable = inserts.filter(({ table }) => table.schema === error.schema && table.name === error.table);
+  const insert = failed === null ? (ofTable.length === 1 ? ofTable[0] : undefined) : inserts[failed];
+  if (!insert) return error;
+  const guard = NESTED_GUARD.exec(error.message)?.groups;
+  if (error.code === "42704" && guard) return guardError(guard, insert);
+  const found = findFailed(error, insert);
+  paths.set(error, pathOf(found.rows.length > 0 ? found.rows : insert.rows, found.column));
+  return error;
+}
+
+function guardError({ problem, row, column }: Readonly<Record<string, string>>, insert: NestedInsert): ApiError {
+  const { table, rows, plan } = insert;
+  switch (problem) {
+    case "dropped":
+      return new ApiError(
+        "conflict",
+        "PGRST194",
+        `Only ${row} of ${rows.length} rows of '${table.name}' were inserted`,
+        {
+          details: { path: pathOf(rows, null) },
+          hint: "A trigger or a rule of the table has dropped the others. Nothing was changed.",
+        },
+      );
+    case "null": {
+      const { name } = plan.saved.columns[Number(column)]!;
+      return new ApiError("conflict", "PGRST195", `An inserted row of '${table.name}' has no '${name}'`, {
+        details: { path: pathOf(rows, name) },
+        hint: "Other rows refer to this column, or the response is read by it. Nothing was changed.",
+      });
+    }
+    default: {
+      const { name } = plan.columns[Number(column)]!;
+      return new ApiError("invalid", "PGRST196", `The value of '${name}' is not that of the related row`, {
+        details: { path: pathOf([rows[Number(row) - 1]!], name) },
+        hint: "Leave it out: it is taken from the related row.",
+      });
+    }
+  }
+}
+
+type Row = NestedInsert["rows"][number];
+type Failed = { readonly rows: readonly Row[]; readonly column: string | null };
+
+/** The rows that the error may concern, by the values in it, and the column. */
+function findFailed(error: pg.DatabaseError, insert: NestedInsert): Failed {
+  const { rows, table } = insert;
+  if (DATA_EXCEPTION.test(error.code ?? "")) return findRejectedValue(error, insert);
+  // Of another table, which a trigger writes.
+  if (error.where !== undefined && error.table !== table.name) return { rows, column: null };
+  const detail = error.detail ?? "";
+  const named = NAMED_VALUES.exec(detail)?.groups;
+  if (named) {
+    const names = named.names!.split(", ").map((name) => name.replace(/^"(.*)"$/, "$1"));
+    return { rows: rowsWith(rows, names, named.values!), column: error.column ?? onlyColumn(names, table) };
+  }
+  // Of tables with policies Postgres does not show values.
+  const column = error.column ?? onlyColumn(constrainedColumns(error, table), table);
+  if (error.code === NOT_NULL_VIOLATION && column !== null) {
+    return { rows: rows.filter(({ values }) => (values.get(column) ?? null) === null), column };
+  }
+  if (error.code === FOREIGN_KEY_VIOLATION && column !== null) {
+    return { rows: rows.filter(({ values }) => values.get(column) !== null), column };
+  }
+  const all = ALL_VALUES.exec(detail)?.groups;
+  return { rows: all ? rowsWith(rows, [...table.columns.keys()], all.values!) : rows, column };
+}
+
+function onlyColumn(names: readonly string[], { columns }: CatalogTable): string | null {
+  return names.length === 1 && columns.has(names[0]!) ? names[0]! : null;
+}
+
+function constrainedColumns(error: pg.DatabaseError, table: CatalogTable): readonly string[] {
+  const { constraint, dataType } = error;
+  // A domain's constraint.
+  if (dataType) return [...table.columns].flatMap(([name, { type }]) => (type.name === dataType ? [name] : []));
+  const known = [...table.foreignKeys, ...table.uniqueKeys, ...table.checks].find(({ name }) => name === constraint);
+  return known?.columns ?? [];
+}
+
+/** Values that contain commas cannot be separated: then all rows are possible. */
+function rowsWith(rows: readonly Row[], names: readonly string[], list: string): readonly Row[] {
+  const values = names.length === 1 ? [list] : list.split(", ");
+  if (values.length !== names.length) return rows;
+  return rows.filter((row) =>
+    names.every((name, index) => {
+      const text = textOf(row.values.get(name));
+      return text === null || text === values[index] || isCut(values[index]!, text);
+    }),
+  );
+}
+
+/** Postgres shortens long values. */
+function isCut(shown: string, text: string): boolean {
+  return shown.endsWith("...") && text.startsWith(shown.slice(0, -3));
+}
+
+/** `"many"` is in the message; of a value that is too long only the type is. */
+function findRejectedValue(error: pg.DatabaseError, { rows, table }: NestedInsert): Failed {
+  const quoted = QUOTED_VALUE.exec(error.message)?.groups?.value;
+  const [type, length] = LENGTH_LIMIT.exec(error.message) ?? [];
+  const isRejected = (column: string, given: unknown) => {
+    if (quoted !== undefined) return textOf(given) === quoted;
+    if (type === undefined || table.columns.get(column)?.sqlType !== type) return false;
+    return [...(textOf(given) ?? "")].length > Number(length);
+  };
+  const found = rows.flatMap((row) =>
+    [...row.values].flatMap(([column, given]) => (isRejected(column, given) ? [{ row, column }] : [])),
+  );
+  const columns = new Set(found.map(({ column }) => column));
+  return { rows: found.map(({ row }) => row), column: columns.size === 1 ? [...columns][0]! : null };
+}
+
+/** The text of a value as Postgres writes it in errors; null where that depends on its type. */
+function textOf(value: unknown): string | null {
+  if (value === null) return "null";
+  if (typeof value === "string" || typeof value === "number") return String(value);
+  return typeof value === "boolean" ? (value ? "t" : "f") : null;
+}
+
+/** The common path of the rows: `lines/2/sku`, or `lines/*` followed by `/sku` where it is not known which row. */
+function pathOf(rows: readonly Row[], column: string | null): string {
+  const common = rows
+    .map(({ path }) => path.split("/"))
+    .reduce((one, other) => one.map((part, index) => (part === other[index] ? part : UNKNOWN)));
+  return column === null ? common.join("/") : joinPath(common.join("/"), column);
+}

@@ -1,0 +1,222 @@
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Relationship } from "../../catalog/relationships.ts";
+import type { CatalogTable } from "../../catalog/tables.ts";
+import { ApiError } from "../../runtime/errors.ts";
+import { isJsonObject, type JsonObject } from "../../runtime/json/json-values.ts";
+import type { NestedRows } from "../intent.ts";
+import { mayNameTable } from "./find-target.ts";
+import { columnNotFound, findJsonReader } from "./plan-write.ts";
+import { findRelationship, isToOne } from "./relationship.ts";
+
+/** A payload within the body limit could still need very many statements, and all their rows are kept in memory. */
+const MAX_LEVELS = 8;
+const MAX_TABLES = 64;
+const MAX_ROWS = 10_000;
+
+/** The rows of one relation, of all rows above: one statement inserts them. */
+export type NestedTable = {
+  readonly table: CatalogTable;
+  readonly rows: NestedRow[];
+  /** By key. */
+  readonly relations: Map<string, NestedRelation>;
+  /** The columns that the rows have values for. */
+  readonly columns: Set<string>;
+};
+
+type InsertableRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
+export type NestedRelation = { readonly relationship: InsertableRelationship; readonly rows: NestedTable };
+
+export type NestedRow = {
+  /** `lines/2`: keys and positions from the top of the payload. */
+  readonly path: string;
+  readonly values: ReadonlyMap<string, unknown>;
+  /** The position of the row that it is in among the rows of its table. */
+  readonly parent: number | null;
+  /** The positions of rows in it that it refers to. */
+  readonly references: Map<NestedRelation, number>;
+  /** The columns of foreign keys whose related row is null. */
+  readonly nulls: Set<string>;
+};
+
+type NestedRowsContext = {
+  readonly catalog: Catalog;
+  readonly role: string;
+  readonly schema: string;
+  readonly missingAsDefault: boolean;
+};
+
+/** Sorts the rows of a nested insert by the relation that they are in, at each level. */
+export function readNestedRows(nested: NestedRows, table: CatalogTable, context: NestedRowsContext): NestedTable {
+  const reader = new NestedRowReader(nested, context);
+  const root = reader.addTable(table);
+  for (const name of nested.columns ?? []) reader.addColumn(root, name);
+  nested.rows.forEach((row, index) => {
+    reader.addRow(root, row, { path: nested.isList ? String(index) : "", parent: null, level: 1 });
+  });
+  return root;
+}
+
+/** Whether the row that contains the other refers to it, so that the other is inserted first. */
+export function isReferenced(relationship: InsertableRelationship): boolean {
+  return relationship.kind !== "many-to-many" && relationship.keyAt === "source";
+}
+
+export function joinPath(path: string, key: string | number): string {
+  return path === "" ? String(key) : `${path}/${key}`;
+}
+
+type RowPlace = { readonly path: string; readonly parent: number | null; readonly level: number };
+
+class NestedRowReader {
+  readonly #nested: NestedRows;
+  readonly #context: NestedRowsContext;
+  #tables = 0;
+  #rows = 0;
+
+  constructor(nested: NestedRows, context: NestedRowsContext) {
+    this.#nested = nested;
+    this.#context = context;
+  }
+
+  addTable(table: CatalogTable): NestedTable {
+    this.#tables += 1;
+    if (this.#tables > MAX_TABLES) throw tooLarge(`A nested insert may have at most ${MAX_TABLES} relations`);
+    return { table, rows: [], relations: new Map(), columns: new Set() };
+  }
+
+  /** For `columns=`: names of relations are known only with a value. */
+  addColumn(into: NestedTable, name: string): void {
+    if (into.table.columns.has(name)) into.columns.add(name);
+    else this.#findRelationship(into.table, name, name);
+  }
+
+  addRow(into: NestedTable, record: JsonObject, { path, parent, level }: RowPlace): number {
+    this.#rows += 1;
+    if (this.#rows > MAX_ROWS) throw tooLarge(`A nested insert may have at most ${MAX_ROWS} rows`);
+    if (level > MAX_LEVELS) throw tooLarge(`A nested insert may have at most ${MAX_LEVELS} levels`, path);
+    const values = new Map<string, unknown>();
+    const row: NestedRow = { path, values, parent, references: new Map(), nulls: new Set() };
+    const index = into.rows.push(row) - 1;
+    const names = level === 1 ? this.#nested.columns : null;
+    for (const [key, value] of Object.entries(record)) {
+      if (names && !names.includes(key)) continue;
+      if (this.#isColumn(into.table, key, value)) values.set(key, value);
+      else this.#addRelated(into, row, index, { key, value, level });
+    }
+    if (!names) this.#addColumns(into, this.#columnKeys(into.table, record), path);
+    return index;
+  }
+
+  /** With those whose value is the related row instead. */
+  #columnKeys({ columns }: CatalogTable, record: JsonObject): string[] {
+    return Object.keys(record).filter((key) => columns.has(key) && !this.#nested.relations?.has(key));
+  }
+
+  /** Without defaults for missing values, rows with other keys than the first would get nulls. */
+  #addColumns({ columns, rows }: NestedTable, keys: readonly string[], path: string): void {
+    const isFirst = rows.length === 1;
+    const isAlike = keys.length === columns.size && keys.every((name) => columns.has(name));
+    if (!isFirst && !isAlike && !this.#context.missingAsDefault) throw keysMustMatch(path);
+    for (const name of keys) columns.add(name);
+  }
+
+  #addRelated(
+    into: NestedTable,
+    row: NestedRow,
+    index: number,
+    { key, value, level }: { readonly key: string; readonly value: unknown; readonly level: number },
+  ): void {
+    const path = joinPath(row.path, key);
+    const relationship = into.relations.get(key)?.relationship ?? this.#findRelationship(into.table, key, path);
+    const records = relatedRecords(relationship, value, path);
+    if (isReferenced(relationship) && records.length === 0) this.#addNulls(into, row, relationship);
+    if (records.length === 0) return;
+    const relation = this.#relation(into, key, relationship);
+    records.forEach((record, position) => {
+      if (!isJsonObject(record)) throw notAnObject(joinPath(path, position));
+      const place = { path: isToOne(relationship) ? path : joinPath(path, position), level: level + 1 };
+      if (!isReferenced(relationship)) this.addRow(relation.rows, record, { ...place, parent: index });
+      else row.references.set(relation, this.addRow(relation.rows, record, { ...place, parent: null }));
+    });
+  }
+
+  #addNulls({ table }: NestedTable, { nulls }: NestedRow, relationship: InsertableRelationship): void {
+    if (relationship.kind === "many-to-many") return;
+    for (const { source } of relationship.columns) if (table.columns.get(source)!.nullable) nulls.add(source);
+  }
+
+  #relation(into: NestedTable, key: string, relationship: InsertableRelationship): NestedRelation {
+    const known = into.relations.get(key);
+    if (known) return known;
+    const table = this.#context.catalog.findTable(relationship.target)!;
+    const relation = { relationship, rows: this.addTable(table) };
+    into.relations.set(key, relation);
+    return relation;
+  }
+
+  /** A foreign key's column also names its relation: then an object is the related row. */
+  #isColumn(table: CatalogTable, key: string, value: unknown): boolean {
+    if (this.#nested.relations?.has(key)) return false;
+    const column = table.columns.get(key);
+    if (!column || !isJsonObject(value)) return column !== undefined;
+    const { catalog, role } = this.#context;
+    const { kind, name } = column.baseType;
+    const takesObjects = kind === "composite" || name === "json" || name === "jsonb";
+    if (takesObjects || findJsonReader(column, catalog)) return true;
+    // Errors name the table of the relation, so one that the role may not see is not looked up by a column.
+    return !catalog
+      .referencesFrom(table)
+      .some(
+        ({ columns, target }) =>
+          columns.length === 1 && columns[0]!.source === key && mayNameTable(catalog, role, catalog.findTable(target)!),
+      );
+  }
+
+  #findRelationship(table: CatalogTable, key: string, path: string): InsertableRelationship {
+    const found = this.#nested.relations?.get(key) ?? this.#findByName(table, key, path);
+    if (found.kind !== "computed") return found;
+    throw new ApiError("invalid", "PGRST204", `Rows cannot be inserted by the function '${found.routine.name}'`, {
+      details: { path },
+    });
+  }
+
+  /** `lines`, `lines!constraint` */
+  #findByName(table: CatalogTable, key: string, path: string): Relationship {
+    const [target = "", hint = null] = key.split("!", 2);
+    const { catalog, role, schema } = this.#context;
+    const name = { source: table, sourceName: table.name, schema, target, hint };
+    try {
+      return findRelationship(name, catalog, role);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code === "PGRST200") throw columnNotFound(key, table, { details: { path }, hint: error.hint });
+      const { kind, code, message, hint: advice, details } = error;
+      throw new ApiError(kind, code, message, { details: { path, relationships: details }, hint: advice });
+    }
+  }
+}
+
+function relatedRecords(relationship: InsertableRelationship, value: unknown, path: string): readonly unknown[] {
+  if (value === null) return [];
+  if (isToOne(relationship)) {
+    if (!isJsonObject(value)) throw notAnObject(path);
+    return [value];
+  }
+  if (Array.isArray(value)) return value;
+  throw new ApiError("invalid", "PGRST102", `The value of '${path}' must be a list of objects`, { details: { path } });
+}
+
+function notAnObject(path: string): ApiError {
+  return new ApiError("invalid", "PGRST102", `The value of '${path}' must be an object`, { details: { path } });
+}
+
+function keysMustMatch(path: string): ApiError {
+  return new ApiError("invalid", "PGRST102", "All object keys must match", {
+    details: { path },
+    hint: "With 'Prefer: missing=default' a column that a row does not have gets its default.",
+  });
+}
+
+function tooLarge(message: string, path?: string): ApiError {
+  return new ApiError("invalid", "PGRST102", message, path === undefined ? {} : { details: { path } });
+}

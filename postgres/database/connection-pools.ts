@@ -1,0 +1,488 @@
+import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import pg from "pg";
+import { awaitedRetryDelay, retryDelay } from "../../runtime/concurrency/retry-delay.ts";
+import type { ApiError } from "../../runtime/errors.ts";
+import { findServer, NoServerError, type ServerFinder } from "../client/server-finder.ts";
+import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
+import { ConnectionPool } from "./connection-pool.ts";
+import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
+import { type ShareLimits, sharesForReads, sharesForStreams, sharesForWrites } from "./fair-sharing.ts";
+import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
+import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
+import { findSessionTraits, type SessionSettings, type SessionTraits } from "./session-traits.ts";
+import { isOnStandby } from "./standby-check.ts";
+
+const SWEEP_INTERVAL_MS = 250;
+/** How often a session behind a router is asked whether it is on a standby. Without a router, a demotion ends the session. */
+const PRIMARY_CHECK_INTERVAL_MS = 2_000;
+const SIZE_QUERY_INTERVAL_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** The number of connections until the server has reported how many it can spare. */
+const INITIAL_CONNECTIONS = 8;
+const MAX_PREPARED_STATEMENTS = 250;
+
+/** How often long reads are looked for while statements run. */
+const TICK_INTERVAL_MS = 25;
+
+type PoolTerms = {
+  /** How many milliseconds a read may run before it counts as long, or is interrupted. */
+  readonly slice?: number;
+  readonly limitsFor?: (connections: number, processors: number) => ShareLimits;
+};
+
+/** Only the read pool pipelines: its statements are known to be fast. In the other pools each statement has a connection to itself. */
+const TERMS_BY_POOL: Readonly<Record<PoolName, PoolTerms>> = {
+  read: { slice: 50 },
+  write: { limitsFor: sharesForWrites },
+  slow: { slice: 200, limitsFor: sharesForReads },
+  stream: { limitsFor: sharesForStreams },
+};
+
+export type ConnectionPoolsOptions = SessionSettings & {
+  readonly url: string;
+  readonly applicationName: string;
+  readonly log: DatabaseLog;
+  readonly onState: (condition: DatabaseAvailability) => void;
+  readonly size: number;
+  /** The maximum number of reads in flight per connection. */
+  readonly pipelineDepth: number;
+  /** The processors that Postgres shares with the service, as far as this process may use them; infinite if it has others. */
+  readonly sharedProcessors: number;
+};
+
+type OpenSession = { readonly socket: PostgresSocket; readonly traits: SessionTraits };
+
+export type ConnectionPoolState = {
+  readonly connections: number;
+  readonly max: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly preparedStatements: number;
+  readonly counters: Readonly<ConnectionCounters>;
+};
+
+export type ConnectionPoolsState = DatabaseAvailability & {
+  /** Null until the first connection. */
+  readonly traits: SessionTraits | null;
+  readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
+};
+
+/** The connection pools for requests: as many connections as the server can spare; lost connections are reopened. */
+export class ConnectionPools {
+  readonly pools: Readonly<Record<PoolName, ConnectionPool>>;
+  readonly #options: ConnectionPoolsOptions;
+  readonly #availability: AvailabilityMonitor;
+  readonly #connector: ConnectionOpener<OpenSession>;
+  readonly #sweeper: NodeJS.Timeout;
+  #ticker: NodeJS.Timeout | null = null;
+  #traits: SessionTraits | null = null;
+  #probing: Promise<SessionTraits> | null = null;
+  #sizesAskedAt = Number.NEGATIVE_INFINITY;
+  #areSizesKnown = false;
+  readonly #finder: ServerFinder;
+  #primaryAskedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ConnectionPoolsOptions) {
+    const { log, onState } = options;
+    this.#options = options;
+    this.#finder = findServer(options.url);
+    this.#availability = new AvailabilityMonitor(log, onState);
+    this.#connector = new ConnectionOpener({
+      connect: () => this.#connect(),
+      onFailure: (error) => this.#onConnectFailure(error),
+      isAwaited: () => this.#allPools.some((pool) => pool.waiting > 0),
+    });
+    this.pools = {
+      read: this.#makePool("read"),
+      write: this.#makePool("write"),
+      slow: this.#makePool("slow"),
+      stream: this.#makePool("stream"),
+    };
+    this.#resize(INITIAL_CONNECTIONS);
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_INTERVAL_MS);
+  }
+
+  get state(): ConnectionPoolsState {
+    const { read, write, slow, stream } = this.pools;
+    const pools = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
+    return { ...this.#availability.current, traits: this.#traits, pools };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#allPools.map((pool) => pool.drain()));
+    clearInterval(this.#sweeper);
+    clearTimeout(this.#ticker ?? undefined);
+    this.#connector.close();
+  }
+
+  /** Refuses all requests that wait for a connection. */
+  refuseWaiting(): void {
+    for (const pool of this.#allPools) pool.refuseWaiting();
+  }
+
+  runningStatements(): RunningStatement[] {
+    const now = performance.now();
+    return this.#allPools.flatMap(({ connections }) =>
+      connections.flatMap((connection) => connection.runningStatements(now)),
+    );
+  }
+
+  forgetStatements(): void {
+    for (const pool of this.#allPools) pool.forgetStatements();
+  }
+
+  get #allPools(): readonly ConnectionPool[] {
+    return Object.values(this.pools);
+  }
+
+  get #connectionCount(): number {
+    return this.#usableConnections().length;
+  }
+
+  #usableConnections(): PostgresConnection[] {
+    return this.#allPools.flatMap(({ connections }) => connections.filter(({ retiring }) => !retiring));
+  }
+
+  #makePool(name: PoolName): ConnectionPool {
+    const { pipelineDepth, sharedProcessors } = this.#options;
+    const depth = name === "read" ? pipelineDepth : 1;
+    const { slice, limitsFor } = TERMS_BY_POOL[name];
+    const counters = makeConnectionCounters();
+    return new ConnectionPool({
+      ...(slice !== undefined && { slice }),
+      ...(limitsFor && { limitsFor: (connections) => limitsFor(connections, sharedProcessors) }),
+      depth,
+      counters,
+      // One connection stays open, so that the availability of the database is known.
+      least: name === "read" ? 1 : 0,
+      open: (events, isWanted) => this.#openConnection({ depth, counters }, events, isWanted),
+      ...(this.#finder.requiresPrimary && { leaveStandby: (connection) => this.#leaveStandby(connection) }),
+      refusal: () => this.#refusal(),
+      onStart: this.#keepTicking,
+    });
+  }
+
+  readonly #keepTicking = (): void => {
+    // Responses that have arrived are processed first, so that our own delay is not counted as the server's.
+    this.#ticker ??= setTimeout(() => setImmediate(this.#tick), TICK_INTERVAL_MS);
+  };
+
+  readonly #tick = (): void => {
+    this.#ticker = null;
+    const now = performance.now();
+    for (const pool of this.#allPools) pool.interruptLongReads(now);
+    if (this.#allPools.some(({ inFlight }) => inFlight > 0)) this.#keepTicking();
+  };
+
+  #refusal(): ApiError {
+    const { status, reason, lacksPrimary } = this.#availability.current;
+    if (status === "up") return acquireTimeout();
+    return lacksPrimary ? noPrimary(reason) : databaseUnreachable(reason);
+  }
+
+  /** A primary became a standby: behind a router its sessions stay open. */
+  async #leaveStandby(asked: PostgresConnection): Promise<boolean> {
+    const { serverName } = asked;
+    const askedAt = performance.now();
+    if (!(await isOnStandby(asked))) return false;
+    this.#finder.noteStandby(serverName);
+    const isAffected = (connection: PostgresConnection) =>
+      connection.serverName === serverName && connection.openedAt <= askedAt;
+    for (const pool of this.#allPools) pool.retire(isAffected);
+    return true;
+  }
+
+  /** While there are only reads, nothing else shows that the router leads to a standby. */
+  #checkPrimary(now: number): void {
+    if (!this.#traits?.isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
+    const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
+    if (!connection) return;
+    this.#primaryAskedAt = now;
+    if (this.#finder.requiresPrimary) void this.#leaveStandby(connection);
+  }
+
+  async #openConnection(
+    { depth, counters }: { readonly depth: number; readonly counters: ConnectionCounters },
+    events: ConnectionEvents,
+    isWanted: () => boolean,
+  ): Promise<PostgresConnection | null> {
+    const session = await this.#connector.open(isWanted);
+    if (!session) return null;
+    const { socket, traits } = session;
+    this.#availability.up();
+    void this.#adaptSizes();
+    const maxPrepared = traits.preparesStatements ? MAX_PREPARED_STATEMENTS : 0;
+    return new PostgresConnection(socket, events, { depth, counters, maxPrepared, transactions: traits });
+  }
+
+  async #connect(): Promise<OpenSession> {
+    const { url, applicationName } = this.#options;
+    const open = () => openPostgresSocket({ url, applicationName, connectTimeout: CONNECT_TIMEOUT_MS });
+    const socket = await open();
+    try {
+      return { socket, traits: await this.#traitsOf(socket, open) };
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  /** Found out whenever no connection is open: another server or router may answer now. */
+  async #traitsOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<SessionTraits> {
+    if (this.#traits && this.#connectionCount > 0) return this.#traits;
+    this.#probing ??= findSessionTraits(socket, this.#options, open).finally(() => {
+      this.#probing = null;
+    });
+    const traits = await this.#probing;
+    if (traits.isRouted && !isDeepStrictEqual(traits, this.#traits)) {
+      this.#options.log.info(traits, "the database is behind a router");
+    }
+    this.#traits = traits;
+    return traits;
+  }
+
+  #onConnectFailure(error: Error): void {
+    if (this.#connectionCount > 0) this.#availability.exhausted(error);
+    else {
+      this.#areSizesKnown = false;
+      this.#sizesAskedAt = Number.NEGATIVE_INFINITY;
+      this.#availability.down(error);
+    }
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const pool of this.#allPools) pool.sweep(now);
+    if (this.#availability.current.status !== "up") return;
+    void this.#adaptSizes();
+    this.#checkPrimary(now);
+  }
+
+  /** Sizes the pools to the connections the server can spare, each time the server becomes available. */
+  async #adaptSizes(): Promise<void> {
+    const now = performance.now();
+    if (this.#areSizesKnown || now - this.#sizesAskedAt < SIZE_QUERY_INTERVAL_MS) return;
+    this.#sizesAskedAt = now;
+    try {
+      const available = (await countFreeConnections(this.#options.url)) + this.#connectionCount;
+      this.#resize(available / 2);
+      this.#areSizesKnown = true;
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "could not ask the database how many connections it has to spare");
+    }
+  }
+
+  #resize(connections: number): void {
+    const sizes = divideConnections(Math.min(this.#options.size, connections), idealSizes(availableParallelism()));
+    for (const name of Object.keys(sizes) as PoolName[]) this.pools[name].resize(sizes[name]);
+  }
+}
+
+function stateOf(pool: ConnectionPool): ConnectionPoolState {
+  const { connections, maxConnections: max, inFlight, waiting, counters } = pool;
+  const preparedStatements = connections.reduce((sum, connection) => sum + connection.preparedStatements, 0);
+  return { connections: connections.length, max, inFlight, waiting, preparedStatements, counters };
+}
+
+type ConnectionOpenerOptions<Connection> = {
+  readonly connect: () => Promise<Connection>;
+  readonly onFailure: (error: Error) => void;
+  /** Whether a request waits for a connection: then it retries sooner. */
+  readonly isAwaited: () => boolean;
+};
+
+/** Opens connections. While attempts fail, one caller retries and the others wait for its result. */
+export class ConnectionOpener<Connection> {
+  readonly #options: ConnectionOpenerOptions<Connection>;
+  #failures = 0;
+  #retry: Promise<void> | null = null;
+  readonly #closed = new AbortController();
+
+  constructor(options: ConnectionOpenerOptions<Connection>) {
+    this.#options = options;
+  }
+
+  /** Never rejects: resolves with null when the connection is no longer wanted. */
+  async open(isWanted: () => boolean): Promise<Connection | null> {
+    for (;;) {
+      while (this.#retry) await this.#retry;
+      if (this.#closed.signal.aborted) return null;
+      if (this.#failures > 0 && !isWanted()) return null;
+      if (this.#failures === 0) {
+        const connection = await this.#attempt();
+        if (connection) return connection;
+      } else {
+        const retry = Promise.withResolvers<void>();
+        this.#retry = retry.promise;
+        await this.#pause();
+        const connection = await this.#attempt();
+        this.#retry = null;
+        retry.resolve();
+        if (connection) return connection;
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #attempt(): Promise<Connection | null> {
+    // Concurrent failures count as one.
+    const failures = this.#failures + 1;
+    try {
+      const connection = await this.#options.connect();
+      this.#failures = 0;
+      return connection;
+    } catch (error) {
+      this.#failures = failures;
+      this.#options.onFailure(error as Error);
+      return null;
+    }
+  }
+
+  /** Sleeps in steps, as a request may start to wait meanwhile. */
+  async #pause(): Promise<void> {
+    const { signal } = this.#closed;
+    const end = performance.now() + retryDelay(this.#failures);
+    for (let left = end - performance.now(); left > 0 && !signal.aborted; left = end - performance.now()) {
+      await sleep(Math.min(left, awaitedRetryDelay(this.#failures)), undefined, { signal }).catch(() => {});
+      if (this.#options.isAwaited()) return;
+    }
+  }
+}
+
+export type DatabaseLog = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+};
+
+export type DatabaseAvailability = {
+  readonly status: "connecting" | "up" | "down";
+  readonly since: Date;
+  /** The error message of the latest failed attempt. */
+  readonly reason: string | null;
+  /** Whether servers answer, and none of them is a primary. */
+  readonly lacksPrimary: boolean;
+};
+
+/** Tracks and logs whether the database can be reached. Reports each change once, however many requests fail. */
+export class AvailabilityMonitor {
+  #current: DatabaseAvailability = {
+    status: "connecting",
+    since: new Date(),
+    reason: null,
+    lacksPrimary: false,
+  };
+  #isExhausted = false;
+  readonly #log: DatabaseLog;
+  readonly #onChange: (availability: DatabaseAvailability) => void;
+
+  constructor(log: DatabaseLog, onChange: (availability: DatabaseAvailability) => void) {
+    this.#log = log;
+    this.#onChange = onChange;
+  }
+
+  get current(): DatabaseAvailability {
+    return this.#current;
+  }
+
+  /** A connection was opened. */
+  up(): void {
+    this.#isExhausted = false;
+    const { status, since } = this.#current;
+    if (status === "up") return;
+    if (status === "down") this.#log.info({ awayMs: Date.now() - since.getTime() }, "the database is back");
+    this.#change({ status: "up", since: new Date(), reason: null, lacksPrimary: false });
+  }
+
+  /** The server refused another connection while others are open. */
+  exhausted(error: Error): void {
+    if (this.#isExhausted) return;
+    this.#isExhausted = true;
+    this.#log.warn({ err: error }, "cannot open another database connection; going on with those that are open");
+  }
+
+  /** No connection is open and none could be opened. */
+  down(error: Error): void {
+    const reason = error.message;
+    const lacksPrimary = error instanceof NoServerError && error.isAnswered;
+    if (this.#current.status === "down") this.#current = { ...this.#current, reason, lacksPrimary };
+    else {
+      this.#log.warn({ err: error }, "the database is away; trying to reach it until it answers");
+      this.#change({ status: "down", since: new Date(), reason, lacksPrimary });
+    }
+  }
+
+  #change(availability: DatabaseAvailability): void {
+    this.#current = availability;
+    this.#onChange(availability);
+  }
+}
+
+export type PoolName = "read" | "write" | "slow" | "stream";
+
+type PoolSizes = Readonly<Record<PoolName, number>>;
+
+/** The number of connections that this role can still open to this database, without the reserved ones. */
+const FREE_CONNECTIONS = `
+  select least(
+    pg_catalog.current_setting('max_connections')::int
+      - pg_catalog.current_setting('superuser_reserved_connections')::int
+      - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
+      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_stat_database),
+    (select nullif(datconnlimit, -1) - numbackends
+       from pg_database join pg_stat_database on datid = pg_database.oid
+      where pg_database.datname = pg_catalog.current_database()),
+    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_stat_activity where usename = current_user)
+       from pg_roles
+      where rolname = current_user)
+  )::int as free`;
+
+export async function countFreeConnections(url: string): Promise<number> {
+  const { client } = await findServer(url).connect(
+    (server) => new pg.Client(server).on("error", () => {}),
+    CONNECT_TIMEOUT_MS,
+  );
+  try {
+    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
+    return rows[0]!.free;
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which commits
+ * many at once, so they get many.
+ */
+export function idealSizes(processors: number): PoolSizes {
+  return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
+}
+
+/** From this total on the slow pool has two connections, so that one long statement leaves one free. */
+const MIN_FOR_TWO_SLOW = 6;
+/** From this total on one long response leaves a connection to others. */
+const MIN_FOR_TWO_STREAMS = 12;
+
+/** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
+export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
+  const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
+  // A larger total is meant for writers.
+  if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
+  const minimum = {
+    read: 1,
+    write: 1,
+    slow: total < MIN_FOR_TWO_SLOW ? 1 : 2,
+    stream: total < MIN_FOR_TWO_STREAMS ? 1 : 2,
+  };
+  const names = Object.keys(ideal) as PoolName[];
+  const shares = names.map((name) => ({ name, exact: (ideal[name] * total) / wanted }));
+  const sizes = { ...minimum };
+  for (const { name, exact } of shares) sizes[name] = Math.max(minimum[name], Math.floor(exact));
+  let remaining = Math.floor(total) - names.reduce((sum, name) => sum + sizes[name], 0);
+  for (const { name } of shares.toSorted((a, b) => (b.exact % 1) - (a.exact % 1))) if (remaining-- > 0) sizes[name]++;
+  return sizes;
+}

@@ -1,0 +1,269 @@
+import pg, { DatabaseError } from "pg";
+import { ApiError, unavailable } from "../../runtime/errors.ts";
+import { quotedName } from "../client/quoted-name.ts";
+import type { ResultRow, Statement } from "./statement.ts";
+
+/** SQLSTATE undefined_column, undefined_table and invalid_schema_name. */
+const UNDEFINED_OBJECT_CODES: ReadonlySet<string | undefined> = new Set(["42703", "42P01", "3F000"]);
+
+export const SCHEMA_CHANGED_MESSAGE = "The database has just been changed; try again in a moment.";
+
+const RETRY_AFTER_SECONDS = 1;
+const REDUCE_RESPONSE_HINT = "Ask for fewer rows, fewer columns or fewer nested lists.";
+
+/** Postgres rejected the role or a setting, before the statement ran. */
+export class ContextError extends pg.DatabaseError {}
+
+/** Postgres rejected the statement that was to run before the request's own. */
+export class PrecedingStatementError extends pg.DatabaseError {}
+
+/** By the error. */
+const failedStatements = new WeakMap<Error, number>();
+
+export function rememberFailedStatement(error: Error, index: number): void {
+  failedStatements.set(error, index);
+}
+
+/** The index of the statement of a group that failed; null if it was not one of them, for example a deferred constraint. */
+export function failedStatementOf(error: unknown): number | null {
+  return error instanceof Error ? (failedStatements.get(error) ?? null) : null;
+}
+
+/** Schemas of the service, whose tables hold secrets and personal data, and its table with secrets in a schema that projects use, too. */
+const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["auth", "private"]);
+const isServiceTable = ({ schema, table }: DatabaseError): boolean =>
+  SERVICE_SCHEMAS.has(schema) || (schema === "api" && table === "webhooks");
+
+/** SQLSTATE not_null_violation and check_violation, whose detail is the whole row: `Failing row contains (…).` */
+const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "23514"]);
+
+/**
+ * The detail of an error that a client may read. Postgres prints the refused row to callers whom no policy binds, including defaults that
+ * they do not know, such as the secret of a webhook.
+ */
+export function clientDetailOf(error: DatabaseError): string | null {
+  return ROW_VALUE_CODES.has(error.code) && isServiceTable(error) ? null : (error.detail ?? null);
+}
+
+/** Whether the role does not exist, or the login is not a member of it. */
+export function isRoleRefused({ message }: ContextError): boolean {
+  return /^(?:role .* does not exist|permission denied to set role .*)$/s.test(message);
+}
+
+/** The message for anonymous callers when no anonymous role is configured. */
+export const ANONYMOUS_NOT_SERVED = "Sign in first: callers without credentials are not served here.";
+
+/** PostgREST's code and message for a database that cannot be reached. */
+export function databaseUnreachable(cause: unknown): ApiError {
+  return new ApiError("unavailable", "PGRST000", "Database connection error. Retrying the connection.", {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    cause,
+  });
+}
+
+/** Servers answer, and all of them are standbys, as during a failover. */
+export function noPrimary(cause: unknown): ApiError {
+  const message = "There is no primary database server at the moment; retrying.";
+  return new ApiError("unavailable", "PGRST000", message, { retryAfterSeconds: RETRY_AFTER_SECONDS, cause });
+}
+
+const ACQUIRE_TIMEOUT_CODE = "PGRST003";
+
+function isAcquireTimeout(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === ACQUIRE_TIMEOUT_CODE;
+}
+
+/** All connections were busy for longer than the acquire timeout. */
+export function acquireTimeout(): ApiError {
+  return new ApiError("timeout", ACQUIRE_TIMEOUT_CODE, "Timed out acquiring connection from connection pool.", {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
+
+export function shuttingDown(): ApiError {
+  return unavailable("The service is shutting down.");
+}
+
+const UNANSWERED_CODES: ReadonlySet<string> = new Set(["PGRST000", "PGRST001", "PGRST003"]);
+
+/**
+ * Whether the error is about the database's availability and not about the statement: unreachable, overloaded, or the
+ * connection was lost.
+ */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof ApiError && UNANSWERED_CODES.has(error.code);
+}
+
+/** Nothing was changed, so a retry is safe. */
+export function connectionLost(cause: unknown): ApiError {
+  return unavailable("The database connection was lost. Nothing was changed; try again.", cause);
+}
+
+/** SQLSTATE transaction_resolution_unknown. */
+const OUTCOME_UNKNOWN = "08007";
+
+export function outcomeUnknown(cause: unknown): ApiError {
+  const message = "The database connection was lost, and the change may have been made. Look before you try again.";
+  return new ApiError("unavailable", OUTCOME_UNKNOWN, message, {
+    hint: "With an Idempotency-Key from the beginning it is made once, however often it is tried.",
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    cause,
+  });
+}
+
+export function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof ApiError && error.code === OUTCOME_UNKNOWN;
+}
+
+/** SQLSTATE query_canceled: by statement_timeout or by a cancel request. */
+export function isQueryCanceled(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === "57014";
+}
+
+/** For reads and rolled-back statements: nothing was committed. */
+export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): ApiError {
+  return new ApiError("invalid", "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {
+    details: "Nothing was changed.",
+    hint,
+  });
+}
+
+/** The change was committed before its response was received. */
+export function changedButResponseTooLarge(): ApiError {
+  return new ApiError("invalid", "ANSWER_TOO_LARGE", "The change was made, but its response is too large to be sent.", {
+    hint: "Do not repeat it: read what you need of it.",
+  });
+}
+
+export function isResponseTooLarge(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "ANSWER_TOO_LARGE";
+}
+
+/** Each response is within its limit, but their sum exceeds the total limit. */
+export function tooManyLargeResponses(): ApiError {
+  return unavailable("Too many large answers are being made at once; try again shortly.");
+}
+
+/** SQLSTATE class 25 is invalid_transaction_state. What the session runs next would run in the wrong transaction. */
+export function unexpectedTransactionState(): ApiError {
+  return new ApiError(
+    "internal",
+    "25000",
+    "A statement may not begin or end a transaction; its connection was closed.",
+  );
+}
+
+/** A client that does not read occupies a connection and prevents vacuum from removing old rows. */
+export function readerStalled(): ApiError {
+  return new ApiError("timeout", "57014", "The rows were not read for too long; the query was cancelled.");
+}
+
+/** SQLSTATE 25P02 is in_failed_sql_transaction. */
+export function transactionFailed(): ApiError {
+  return new ApiError("internal", "25P02", "The transaction had failed and was rolled back.");
+}
+
+/**
+ * Whether a statement refers to an object that no longer exists: it was built from an outdated catalogue. Errors inside
+ * functions have a `where`, and a value that is cast to a name has no position, so neither counts.
+ */
+export function isSchemaOutdated(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError) || error.where || error.position === undefined) return false;
+  const isFunctionGone = error.code === "42883" && error.routine === "ParseFuncOrColumn";
+  return isFunctionGone || UNDEFINED_OBJECT_CODES.has(error.code);
+}
+
+/** Longer than DB_LOCK_TIMEOUT_SECONDS usually is, within which a statement that waits for the lock itself renews the entry. */
+const LOCK_MEMORY_MS = 10_000;
+const MAX_LOCKS = 1_000;
+
+/** Lock modes that conflict with reads. */
+const LOCKS_AGAINST_READS = ["AccessExclusiveLock"];
+/** Lock modes that conflict with writes. */
+const LOCKS_AGAINST_WRITES = [...LOCKS_AGAINST_READS, "ExclusiveLock", "ShareRowExclusiveLock", "ShareLock"];
+
+/** Considers only relations that the statement names and the caller may access: policies may read others. */
+const FIND_BLOCKING_LOCK = `
+  select namespace.nspname, class.relname, lock.mode, lock.granted
+    from pg_catalog.json_array_elements_text($1) as named(relation)
+    join pg_catalog.pg_class as class on class.oid = pg_catalog.to_regclass(named.relation)
+    join pg_catalog.pg_namespace as namespace on namespace.oid = class.relnamespace
+    join pg_catalog.pg_locks as lock on lock.locktype = 'relation' and lock.relation = class.oid
+    join pg_catalog.pg_database as database on database.oid = lock.database
+   where database.datname = pg_catalog.current_database()
+     and lock.mode in (select pg_catalog.json_array_elements_text($2))
+     and lock.pid <> pg_catalog.pg_backend_pid()
+     and (pg_catalog.has_any_column_privilege(class.oid, 'select, insert, update, references')
+          or pg_catalog.has_table_privilege(class.oid, 'delete'))
+   order by lock.granted desc
+   limit 1`;
+
+/** SQLSTATE lock_not_available. */
+export function isLockTimeout(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && error.code === "55P03";
+}
+
+export type BlockedStatement = { readonly relations: readonly string[]; readonly readOnly: boolean };
+
+/** Runs as the caller, so that it reveals no relation without privileges. */
+export function findBlockingLock({ relations, readOnly }: BlockedStatement): Statement {
+  const modes = readOnly ? LOCKS_AGAINST_READS : LOCKS_AGAINST_WRITES;
+  return { text: FIND_BLOCKING_LOCK, values: [JSON.stringify(relations), JSON.stringify(modes)] };
+}
+
+/** Adds the relation and the mode to a lock timeout, which Postgres does not report. */
+export function describeLock(error: DatabaseError, [found]: readonly ResultRow[]): void {
+  if (!found) return;
+  const [schema, table, mode, granted] = found as readonly string[];
+  error.schema = schema;
+  error.table = table;
+  const does = granted === "t" ? "has locked" : "waits to lock";
+  error.detail ??= `Another transaction ${does} relation "${table}" (${mode}).`;
+  error.hint ??= "Try again when it has ended.";
+}
+
+type LockDescription = {
+  readonly table: string;
+  readonly detail: string;
+  readonly hint: string;
+  readonly until: number;
+};
+
+/** Locks that recent statements timed out on, to explain the timeouts of statements that wait for a connection behind them. */
+export class RecentLockTimeouts {
+  /** By role, since privileges differ, and by relation. */
+  readonly #known = new Map<string, LockDescription>();
+
+  remember(role: string, { schema, table, detail, hint }: DatabaseError): void {
+    if (!schema || !table || !detail || !hint) return;
+    if (this.#known.size >= MAX_LOCKS) this.#known.clear();
+    this.#known.set(lockKey(role, quotedName(schema, table)), {
+      table,
+      detail,
+      hint,
+      until: performance.now() + LOCK_MEMORY_MS,
+    });
+  }
+
+  /** Adds the lock to the error of a statement that got no connection, if its relation is known to be locked. */
+  explain(error: unknown, role: string, relations: readonly string[]): unknown {
+    if (this.#known.size === 0 || !isAcquireTimeout(error)) return error;
+    const lock = relations.map((relation) => this.#find(lockKey(role, relation))).find((found) => found !== null);
+    if (!lock) return error;
+    const { kind, code, message: tableMessage, retryAfterSeconds } = error;
+    const message = `"${lock.table}" is locked by another transaction; try again.`;
+    const { detail: details, hint } = lock;
+    return new ApiError(kind, code, message, { tableMessage, details, hint, retryAfterSeconds });
+  }
+
+  #find(key: string): LockDescription | null {
+    const lock = this.#known.get(key);
+    if (lock && lock.until > performance.now()) return lock;
+    this.#known.delete(key);
+    return null;
+  }
+}
+
+function lockKey(role: string, relation: string): string {
+  return `${role} ${relation}`;
+}

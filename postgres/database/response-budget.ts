@@ -1,0 +1,67 @@
+import type { ApiError } from "../../runtime/errors.ts";
+import { responseTooLarge, tooManyLargeResponses } from "./database-errors.ts";
+
+/** A response up to this size is never refused because of others. */
+const SMALL_BYTES = 256 * 1024;
+
+/** Limits the memory of a response. */
+export type MemoryAllowance = {
+  /** Returns false if the limit is exceeded. Refused bytes count too, until they are given back. */
+  take(bytes: number): boolean;
+  giveBack(bytes: number): void;
+  /** The error for the latest refusal. */
+  refusal(): ApiError;
+};
+
+/** A limit for bytes held together: one response, the statements of one operation, a request body, or the total of these. */
+export class ResponseBudget implements MemoryAllowance {
+  readonly #maxBytes: number;
+  readonly #total: ResponseBudget | null;
+  readonly #smallBytes: number;
+  #taken = 0;
+
+  constructor(max: number, total: ResponseBudget | null = null, smallBytes = SMALL_BYTES) {
+    this.#maxBytes = max;
+    this.#total = total;
+    this.#smallBytes = smallBytes;
+  }
+
+  take(bytes: number): boolean {
+    this.#taken += bytes;
+    const isTotalKept = this.#total === null || this.#total.take(bytes) || this.isSmall;
+    return isTotalKept && this.#taken <= this.#maxBytes;
+  }
+
+  giveBack(bytes: number): void {
+    this.#taken -= bytes;
+    this.#total?.giveBack(bytes);
+  }
+
+  get isSmall(): boolean {
+    return this.#taken <= this.#smallBytes;
+  }
+
+  /** Releases everything; returns the number of bytes. */
+  giveAllBack(): number {
+    const taken = this.#taken;
+    this.giveBack(taken);
+    return taken;
+  }
+
+  /** Whether it exceeds its own limit, regardless of the total. */
+  get isExceeded(): boolean {
+    return this.#taken > this.#maxBytes;
+  }
+
+  refusal(): ApiError {
+    return this.isExceeded ? responseTooLarge(this.#maxBytes) : tooManyLargeResponses();
+  }
+}
+
+/** For streamed rows: limits each row by itself. */
+export function allowRowsOf(max: number): MemoryAllowance {
+  return { take: (bytes) => bytes <= max, giveBack: () => {}, refusal: () => responseTooLarge(max) };
+}
+
+/** For writes: they are committed before the response arrives. */
+export const UNLIMITED = allowRowsOf(Number.POSITIVE_INFINITY);

@@ -1,0 +1,33 @@
+import type { ResultField } from "../client/server-messages.ts";
+import type { ReadYourWrites } from "./lsn.ts";
+
+/** A parameter in text format. A Buffer is text already encoded as UTF-8, such as a raw JSON body. */
+export type ParameterValue = string | Buffer | null;
+
+/** The text identifies the statement: values that differ between requests must be parameters. */
+export type Statement = { readonly text: string; readonly values: readonly ParameterValue[] };
+
+/** The caller's role and settings. Every setting that a policy may read belongs here, in every request, anonymous ones included. */
+export type StatementContext = {
+  readonly role: string;
+  readonly settings: readonly (readonly [name: string, value: string])[];
+  /** If absent, only the primary is used. */
+  readonly readYourWrites?: ReadYourWrites;
+  /** Identifies the caller for the shares of the pools. If absent, all callers of the role are one. */
+  readonly callerKey?: () => string;
+};
+
+export type ResultRow<Cell = string | null> = readonly Cell[];
+
+export type StatementResult<Cell = string | null> = {
+  /** Each value in Postgres's text format. */
+  readonly rows: readonly ResultRow<Cell>[];
+  readonly rowCount: number;
+  /** Null unless requested. */
+  readonly fields: readonly ResultField[] | null;
+};
+
+/** With the values that were returned as Buffers decoded. */
+export function withTextCells({ rows, ...result }: StatementResult<string | Buffer | null>): StatementResult {
+  return { ...result, rows: rows.map((row) => row.map((cell) => (Buffer.isBuffer(cell) ? cell.toString() : cell))) };
+}

@@ -1,0 +1,151 @@
+import type { Accounts } from "../accounts/accounts.ts";
+import type { LiveSession, Sessions } from "../accounts/sessions.ts";
+import { userIdOf } from "../accounts/validate-claims.ts";
+import { ApiError, CREDENTIALS_REQUIRED } from "../runtime/errors.ts";
+import type { Authenticator, Credentials, PasswordCredentials } from "../accounts/identity/authenticator.ts";
+import { type Caller, isActedAs } from "../accounts/identity/caller.ts";
+import { readSessionCookie, setSessionCookie } from "../http/credentials.ts";
+import type { CsrfProtection } from "../http/csrf-protection.ts";
+import { HttpError, toHttpError } from "../http/http-error.ts";
+import type { LimitExpensiveRequest } from "../http/limits.ts";
+import { clientInfoOf, type GatewayRequest } from "../http/request.ts";
+
+const BASIC_CHALLENGE = { "WWW-Authenticate": 'Basic realm="content-service", charset="UTF-8"' };
+export const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;
+
+type AuthenticationDependencies = { readonly authenticator: Authenticator; readonly csrf: CsrfProtection };
+
+type AuthenticatedUser = { readonly userId: string; readonly caller: Caller };
+
+/**
+ * Identifies the caller by any credential of the resource interface. Browsers send cookies and Basic credentials
+ * automatically, so requests with these are checked for CSRF.
+ */
+export function authenticateCaller(
+  request: GatewayRequest,
+  { authenticator, csrf }: AuthenticationDependencies,
+): Caller | Promise<Caller> {
+  const credentials = readCredentials(request);
+  const { login = null, session = null } = credentials;
+  const admitCaller = (caller: Caller): Caller => {
+    request.admit(caller);
+    if (login) csrf.checkRequest(request, null);
+    if (caller.kind === "session") {
+      csrf.checkRequest(request, session);
+      request.addResponseHeaders(setSessionCookie(session!));
+    }
+    return caller;
+  };
+  const caller = login ? authenticateByPassword(authenticator, credentials) : authenticator.authenticate(credentials);
+  return caller instanceof Promise ? caller.then(admitCaller) : admitCaller(caller);
+}
+
+async function authenticateByPassword(authenticator: Authenticator, credentials: Credentials): Promise<Caller> {
+  try {
+    return await authenticator.authenticate(credentials);
+  } catch (error) {
+    throw withBasicChallenge(error);
+  }
+}
+
+/** Requires a signed-in user; API keys, and tokens of administrators who act as the user, are refused. */
+export async function authenticateUser(
+  request: GatewayRequest,
+  services: AuthenticationDependencies,
+): Promise<AuthenticatedUser> {
+  const caller = await authenticatePerson(request, services);
+  return { userId: userIdOf(caller.claims), caller };
+}
+
+/** The same, but the token need not name a user. */
+export async function authenticatePerson(
+  request: GatewayRequest,
+  services: AuthenticationDependencies,
+): Promise<Caller> {
+  const caller = await authenticateCaller(request, services);
+  if (caller.kind === "anonymous") throw authRequired();
+  if (caller.kind === "key") {
+    throw new HttpError(403, "PERMISSION_DENIED", "This operation is not allowed with an API key; sign in.");
+  }
+  if (isActedAs(caller)) throw new HttpError(403, "PERMISSION_DENIED", "Only the user may manage the account.");
+  return caller;
+}
+
+export function authRequired(): HttpError {
+  return new HttpError(401, "AUTH_REQUIRED", "Sign in first.", { challenge: CREDENTIALS_REQUIRED });
+}
+
+const API_KEY_PARAMETER = "api_key";
+
+/** Removes the API key from the query string. */
+export function queryWithoutApiKey(rawQuery: string): string {
+  if (!rawQuery.includes(`${API_KEY_PARAMETER}=`)) return rawQuery;
+  return rawQuery
+    .split("&")
+    .filter((part) => !new URLSearchParams(part).has(API_KEY_PARAMETER))
+    .join("&");
+}
+
+/** `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`, in this order of precedence. */
+function readCredentials(request: GatewayRequest): Credentials {
+  const { headers, rawQuery } = request;
+  const login = readBasicCredentials(request);
+  if (login) return { authorization: null, login };
+  const { authorization = null, "x-api-key": inHeader } = headers;
+  const inQuery = rawQuery.includes(`${API_KEY_PARAMETER}=`)
+    ? new URLSearchParams(rawQuery).get(API_KEY_PARAMETER)
+    : null;
+  const apiKey = typeof inHeader === "string" && inHeader !== "" ? inHeader : inQuery;
+  return { authorization, apiKey, session: readSessionCookie(headers) };
+}
+
+/** `Basic base64(name:password)` (RFC 7617); null for another scheme. Requires HTTPS, because it sends the password. */
+function readBasicCredentials(request: GatewayRequest): PasswordCredentials | null {
+  const { authorization = "" } = request.headers;
+  if (!/^\s*basic(\s|$)/i.test(authorization)) return null;
+  const [, encoded = ""] = authorization.trim().split(/\s+/);
+  const { address, isSecure } = request.connection();
+  if (!isSecure && !LOOPBACK_ADDRESS.test(address ?? "")) {
+    throw new HttpError(403, "PERMISSION_DENIED", "Basic authentication requires HTTPS.");
+  }
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  if (colon < 1 || text.includes("\0")) throw malformedCredentials();
+  return { username: text.slice(0, colon), password: text.slice(colon + 1), clientInfo: clientInfoOf(request) };
+}
+
+/** Adds the Basic challenge to a 401 error. */
+function withBasicChallenge(error: unknown): unknown {
+  return error instanceof ApiError && error.kind === "unauthenticated"
+    ? toHttpError(error).withHeaders(BASIC_CHALLENGE)
+    : error;
+}
+
+function malformedCredentials(): HttpError {
+  const message = "The Basic credentials are malformed.";
+  return new HttpError(401, "INVALID_CREDENTIALS", message, { headers: BASIC_CHALLENGE });
+}
+
+export type RequestSession = LiveSession & { readonly id: string };
+
+/** The session of the request's cookie, which is renewed; null if there is none. */
+export async function findSession(
+  request: GatewayRequest,
+  sessions: Pick<Sessions, "use">,
+): Promise<RequestSession | null> {
+  const id = readSessionCookie(request.headers);
+  const session = id === null ? null : await sessions.use(id);
+  if (!session) return null;
+  request.addResponseHeaders(setSessionCookie(id!));
+  return { ...session, id: id! };
+}
+
+/** The dependencies of the sign-in routes. */
+export type AuthDependencies = {
+  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
+  readonly csrf: CsrfProtection;
+};
+
+/** With the limit for routes that create accounts or send e-mails. */
+export type LimitedAuthDependencies = AuthDependencies & { readonly limitExpensive: LimitExpensiveRequest };

@@ -1,0 +1,79 @@
+import type { Accounts } from "../../accounts/accounts.ts";
+import type { Federation } from "../../accounts/federation/federation.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { Config } from "../../config/config.ts";
+import type { Authenticator } from "../../accounts/identity/authenticator.ts";
+import { makeCsrfProtection } from "../../http/csrf-protection.ts";
+import type { LimitExpensiveRequest } from "../../http/limits.ts";
+import type { GatewayHandler } from "../../http/request.ts";
+import type { GatewayRoutes } from "../../http/router.ts";
+import { withoutCaching } from "../../http/without-caching.ts";
+import { makeRenderPage, type RenderPage } from "../pages/page.ts";
+import { authPages } from "./account-pages.ts";
+import { emailRoutes, factorRoutes } from "./account-routes.ts";
+import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
+import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
+import { federationHandlers, makeStartLink } from "./provider-routes.ts";
+import { readPageRedirect } from "./sign-in-pages.ts";
+
+type AuthRouteOptions = {
+  readonly accounts: Accounts;
+  readonly federation: Federation;
+  readonly authenticator: Authenticator;
+  readonly catalog: () => Catalog;
+  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql">;
+  /** The public URL of the service. */
+  readonly siteUrl: () => string;
+};
+
+/** Routes for sign-in and accounts. They parse requests and format responses; `accounts` has the rules. */
+export function authRoutes({
+  accounts,
+  federation,
+  authenticator,
+  config,
+  siteUrl,
+  limitExpensive,
+}: AuthRouteOptions & { readonly limitExpensive: LimitExpensiveRequest }): GatewayRoutes {
+  const services = { accounts, authenticator, csrf: makeCsrfProtection(config), limitExpensive };
+  return withoutCaching({
+    ...tokenRoutes(services),
+    ...sessionRoutes(services),
+    ...factorRoutes(services),
+    ...emailRoutes(services),
+    ...authPages({
+      ...services,
+      passwordPolicy: config.passwordPolicy,
+      providers: federation.list,
+      startLink: makeStartLink(federation),
+      readTarget: (text) => readPageRedirect(text, siteUrl(), config.signInRedirects),
+      render: makePageRenderer(config),
+    }),
+  });
+}
+
+/** Handlers for path prefixes: identity providers and API keys. */
+export function authPathPrefixes({
+  accounts,
+  federation,
+  authenticator,
+  catalog,
+  config,
+  siteUrl,
+}: AuthRouteOptions): Readonly<Record<string, GatewayHandler>> {
+  const services = { accounts, authenticator, csrf: makeCsrfProtection(config) };
+  return {
+    ...federationHandlers({ ...services, federation, render: makePageRenderer(config), siteUrl }),
+    [API_KEYS_PATH]: apiKeyRoutes({ ...services, catalog, config }),
+  };
+}
+
+function makePageRenderer({ signInRedirects }: Pick<Config, "signInRedirects">): RenderPage {
+  return makeRenderPage({ formTargets: signInRedirects.map(formActionSource) });
+}
+
+/** A custom scheme of a mobile app has no origin, so the scheme itself is allowed. */
+function formActionSource(address: string): string {
+  const { origin, protocol } = new URL(address);
+  return origin === "null" ? protocol : origin;
+}

@@ -1,0 +1,146 @@
+import type { Accounts } from "../../../accounts/accounts.ts";
+import type { Federation } from "../../../accounts/federation/federation.ts";
+import { userIdOf } from "../../../accounts/validate-claims.ts";
+import type { Config } from "../../../config/config.ts";
+import type { Authenticator } from "../../../accounts/identity/authenticator.ts";
+import { type Caller, isActedAs } from "../../../accounts/identity/caller.ts";
+import { CredentialError } from "../../../accounts/identity/credential-error.ts";
+import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
+import { findUnstorable, findUnstorableInJson } from "../../../runtime/json/storable-text.ts";
+import type { BodyLimit } from "../../../http/body-limit.ts";
+import type { LimitExpensiveRequest } from "../../../http/limits.ts";
+import type { MatchedRequest, MatchedRequestHandler, PatternRoutes } from "../../../http/route-patterns.ts";
+import type { GatewayRoutes } from "../../../http/router.ts";
+import { authError, credentialRejected, validationFailed } from "./errors.ts";
+
+/** A request of this interface, whose API key is verified. */
+export type AuthRequest = MatchedRequest;
+export type AuthRouteHandler = MatchedRequestHandler;
+export type AuthV1Routes = PatternRoutes;
+
+/** What the routes use. */
+export type AuthV1Services = {
+  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
+  readonly federation: Federation;
+  /** Publishes the keys that verify our tokens. */
+  readonly keySet: GatewayRoutes;
+  readonly config: Config;
+  /** For requests that create an account or send an e-mail. */
+  readonly limitExpensive: LimitExpensiveRequest;
+  /** The public URL of the service. */
+  readonly siteUrl: () => string;
+};
+
+export type SignedInUser = {
+  readonly userId: string;
+  /** The sign-in that the access token belongs to; null for a token of the documented routes. */
+  readonly sessionId: string | null;
+  readonly caller: Caller;
+};
+
+/** The caller of the bearer token, which is required. */
+export async function authenticateBearer(
+  request: AuthRequest,
+  { authenticator }: Pick<AuthV1Services, "authenticator">,
+): Promise<Caller> {
+  const { authorization } = request.headers;
+  if (!/^bearer\s+\S/i.test(authorization ?? "")) {
+    throw authError(401, "no_authorization", "This endpoint requires a valid Bearer token");
+  }
+  const caller = await authenticate(authenticator, authorization!);
+  request.admit(caller);
+  return caller;
+}
+
+async function authenticate(authenticator: Authenticator, authorization: string): Promise<Caller> {
+  try {
+    return await authenticator.authenticate({ authorization, mayLackFactor: true });
+  } catch (error) {
+    throw error instanceof CredentialError ? credentialRejected(error.reason, error.message) : error;
+  }
+}
+
+/** Requires the access token of a user. */
+export async function authenticateUser(
+  request: AuthRequest,
+  services: Pick<AuthV1Services, "authenticator" | "accounts">,
+): Promise<SignedInUser> {
+  const caller = await authenticateBearer(request, services);
+  const { sub, session_id: claim } = caller.claims;
+  if (sub === undefined) throw authError(403, "bad_jwt", "invalid claim: missing sub claim");
+  if (isActedAs(caller)) throw authError(403, "bad_jwt", "invalid claim: only the user may manage the account");
+  const userId = userIdOf(caller.claims);
+  const sessionId = typeof claim === "string" ? claim : null;
+  if (sessionId !== null) await requireLiveSession(services, userId, sessionId);
+  return { userId, sessionId, caller };
+}
+
+/** A session that has just ended may still be accepted for a few seconds, but not here. */
+async function requireLiveSession(
+  { accounts }: Pick<AuthV1Services, "accounts">,
+  userId: string,
+  sessionId: string,
+): Promise<void> {
+  const state = await accounts.own.tokenSessionState(userId, sessionId);
+  if (state === "disabled") throw credentialRejected("accountDisabled");
+  if (state === "ended") throw credentialRejected("sessionEnded");
+}
+
+/** Refuses a sign-in that has not proved the second factor of its account: it may be one of somebody who knows the password alone. */
+export function requireSecondFactor({ caller }: SignedInUser, status: 401 | 403, message: string): void {
+  if (caller.claims.required_aal !== undefined) throw authError(status, "insufficient_aal", message);
+}
+
+/** Enough for user metadata. The caller may not be authenticated yet. */
+const BODY_LIMIT: BodyLimit = { bytes: 256 * 1024, isAnonymous: true };
+
+export type JsonBody = Readonly<Record<string, unknown>>;
+
+/** The JSON object of the body, whatever its content type; an empty body counts as an empty object. */
+export async function readJsonBody(request: AuthRequest): Promise<JsonBody> {
+  const bytes = await request.readBody(BODY_LIMIT);
+  if (bytes.length === 0) return {};
+  const body = parseJson(bytes);
+  if (isJsonObject(body)) return body;
+  throw authError(400, "bad_json", "Could not parse request body as JSON: the body must be an object");
+}
+
+/** The parser's message is omitted, because it quotes the body, which may contain a password. */
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return parseJsonExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw authError(400, "bad_json", "Could not parse request body as JSON");
+  }
+}
+
+/** The text of a field; "" if it is missing. */
+export function readText(body: JsonBody, name: string): string {
+  const value = body[name] ?? "";
+  if (typeof value !== "string") throw validationFailed(`${name} must be a text`);
+  refuseUnstorable(name, findUnstorable(value));
+  return value;
+}
+
+/** The object of a field, such as metadata; null if it is missing. */
+export function readObject(body: JsonBody, name: string): JsonBody | null {
+  const value = body[name] ?? null;
+  if (value === null) return null;
+  if (!isJsonObject(value)) throw validationFailed(`${name} must be an object`);
+  refuseUnstorable(name, findUnstorableInJson(writeJson(name, value)));
+  return value;
+}
+
+function refuseUnstorable(name: string, found: ReturnType<typeof findUnstorable>): void {
+  if (found !== null) throw validationFailed(`${name} must not contain ${found}`);
+}
+
+/** JSON is parsed at any depth, but not written. */
+function writeJson(name: string, value: JsonBody): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw error instanceof RangeError ? validationFailed(`${name} is nested too deeply`) : error;
+  }
+}

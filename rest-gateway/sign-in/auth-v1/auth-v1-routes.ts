@@ -1,0 +1,66 @@
+import type { Authenticator } from "../../../accounts/identity/authenticator.ts";
+import { toHttpError } from "../../../http/http-error.ts";
+import type { GatewayHandler, GatewayRequest } from "../../../http/request.ts";
+import { makeRouteFinder } from "../../../http/route-patterns.ts";
+import { authenticateTableCaller } from "../../table/authenticate.ts";
+import { accountRoutes } from "./account-routes.ts";
+import { adminRoutes } from "./admin-routes.ts";
+import type { AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
+import { authError, COMMON_HEADERS } from "./errors.ts";
+import { factorRoutes } from "./factor-routes.ts";
+import { mailRoutes } from "./mail-routes.ts";
+import { passkeyRoutes } from "./passkey-routes.ts";
+import { providerRoutes } from "./provider-routes.ts";
+import { settingsRoutes } from "./settings-routes.ts";
+import { tokenRoutes } from "./token-routes.ts";
+
+export const AUTH_V1_PREFIX = "/auth/v1";
+
+/** Paths for requests without headers: of links and redirects, of verifiers of tokens, and of health checks. */
+const OPEN_PATHS: ReadonlySet<string> = new Set([
+  "/authorize",
+  "/callback",
+  "/verify",
+  "/.well-known/jwks.json",
+  "/health",
+]);
+
+/** The interface of Supabase Auth (GoTrue), over the accounts of `/auth`: parses requests, and formats responses. */
+export function authV1Handler(services: AuthV1Services): GatewayHandler {
+  const findRoute = makeRouteFinder(authV1Routes(services));
+  const { requireApiKey } = services.config;
+  return async (request) => {
+    const path = request.path.slice(AUTH_V1_PREFIX.length);
+    const { handle, parameters } = findRoute(request.method, path);
+    if (!OPEN_PATHS.has(path)) await checkApiKey(request, services.authenticator, requireApiKey);
+    const query = new URLSearchParams(request.rawQuery);
+    const response = await handle({ ...request, parameters, query });
+    return { ...response, headers: { ...COMMON_HEADERS, ...response.headers } };
+  };
+}
+
+export function authV1Routes(services: AuthV1Services): AuthV1Routes {
+  return {
+    ...settingsRoutes(services),
+    ...tokenRoutes(services),
+    ...mailRoutes(services),
+    ...accountRoutes(services),
+    ...adminRoutes(services),
+    ...providerRoutes(services),
+    ...factorRoutes(services),
+    ...passkeyRoutes(services),
+  };
+}
+
+/** The key identifies the deployment's client, as at /rest/v1. The bearer token is read by the routes that require one. */
+async function checkApiKey(request: GatewayRequest, authenticator: Authenticator, isRequired: boolean): Promise<void> {
+  const { authorization: _authorization, ...headers } = request.headers;
+  const { rawQuery } = request;
+  try {
+    await authenticateTableCaller({ headers, rawQuery }, authenticator, isRequired);
+  } catch (error) {
+    const { status, message, hint } = toHttpError(error);
+    if (status !== 401) throw error;
+    throw authError(401, "no_authorization", message, { hint });
+  }
+}

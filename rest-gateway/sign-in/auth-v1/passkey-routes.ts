@@ -1,0 +1,83 @@
+import type { PasskeyChallenge } from "../../../accounts/passkeys.ts";
+import type { Passkey } from "../../../accounts/webauthn.ts";
+import { clientInfoOf } from "../../../http/request.ts";
+import { jsonResponse } from "../../../http/response.ts";
+import {
+  type AuthRequest,
+  type AuthV1Routes,
+  type AuthV1Services,
+  authenticateUser,
+  type JsonBody,
+  readJsonBody,
+  readText,
+  requireSecondFactor,
+  type SignedInUser,
+} from "./auth-v1-request.ts";
+import { readShortText } from "./factor-routes.ts";
+import { makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+
+/** Passkeys, which users sign in with. */
+export function passkeyRoutes(services: AuthV1Services): AuthV1Routes {
+  const { passkeys } = services.accounts;
+  const openSession = makeOpenAuthSession(services.accounts);
+  return {
+    "POST /passkeys/registration/options": async (request) => {
+      const { userId } = await authenticateFully(request, services);
+      return jsonResponse(200, toChallengeJson(await passkeys.beginRegistration(userId)));
+    },
+    "POST /passkeys/registration/verify": async (request) => {
+      const { userId } = await authenticateFully(request, services);
+      const response = readResponse(await readJsonBody(request));
+      const passkey = await passkeys.finishRegistration(userId, response, clientInfoOf(request));
+      const { isBackupEligible: backup_eligible, isBackedUp: backed_up, transports } = passkey;
+      return jsonResponse(200, { ...toPasskeyJson(passkey), backup_eligible, backed_up, transports });
+    },
+    "POST /passkeys/authentication/options": async () =>
+      jsonResponse(200, toChallengeJson(await passkeys.beginSignIn())),
+    "POST /passkeys/authentication/verify": async (request) => {
+      const response = readResponse(await readJsonBody(request));
+      return jsonResponse(
+        200,
+        toSessionJson(await passkeys.finishSignIn(response, clientInfoOf(request), openSession)),
+      );
+    },
+    "GET /passkeys": async (request) => {
+      const { userId } = await authenticateUser(request, services);
+      return jsonResponse(200, (await passkeys.list(userId)).map(toPasskeyJson));
+    },
+    "PATCH /passkeys/{passkey}": async (request) => {
+      const { userId } = await authenticateFully(request, services);
+      const name = readShortText(await readJsonBody(request), "friendly_name");
+      return jsonResponse(200, toPasskeyJson(await passkeys.rename(userId, request.parameters.passkey!, name)));
+    },
+    "DELETE /passkeys/{passkey}": async (request) => {
+      const { userId } = await authenticateFully(request, services);
+      await passkeys.remove(userId, request.parameters.passkey!, clientInfoOf(request));
+      return { status: 204, headers: {}, body: null };
+    },
+  };
+}
+
+/** A passkey stands for both factors, so that who knows the password alone may not add one. */
+async function authenticateFully(request: AuthRequest, services: AuthV1Services): Promise<SignedInUser> {
+  const user = await authenticateUser(request, services);
+  requireSecondFactor(user, 403, "AAL2 required to change passkeys");
+  return user;
+}
+
+function readResponse(body: JsonBody): { challengeId: string; credential: unknown } {
+  return { challengeId: readText(body, "challenge_id"), credential: body.credential };
+}
+
+function toChallengeJson({ challengeId, options, expiresAt }: PasskeyChallenge<object>): object {
+  return { challenge_id: challengeId, options, expires_at: Math.floor(expiresAt.getTime() / 1000) };
+}
+
+export function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey): object {
+  return {
+    id,
+    friendly_name: friendlyName,
+    created_at: createdAt,
+    ...(lastUsedAt && { last_used_at: lastUsedAt }),
+  };
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto";
+import type { CodeRequest } from "../../../accounts/code-emails.ts";
+import type { OpenSignIn } from "../../../accounts/login.ts";
+import { readUserJson } from "../../../accounts/own-account.ts";
+import type { NewAccount, Registration } from "../../../accounts/registration.ts";
+import { clientInfoOf } from "../../../http/request.ts";
+import { type GatewayResponse, jsonResponse } from "../../../http/response.ts";
+import {
+  type AuthRequest,
+  type AuthRouteHandler,
+  type AuthV1Services,
+  type JsonBody,
+  readJsonBody,
+  readObject,
+  readText,
+} from "./auth-v1-request.ts";
+import { readCodeRequest, readPhone, requireCodeEmails, requirePhones } from "./code-request.ts";
+import { authError, validationFailed } from "./errors.ts";
+import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+
+/** Creates accounts: with an e-mail address and a password, or anonymous ones without both. */
+export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
+  const { config, limitExpensive } = services;
+  const signUpAnonymously = anonymousSignUp(services);
+  const signUpByEmail = emailSignUp(services);
+  const signUpByPhone = phoneSignUp(services);
+  return async (request) => {
+    const body = await readJsonBody(request);
+    const [email, phone, password] = [readText(body, "email"), readText(body, "phone"), readText(body, "password")];
+    if (!config.signUps) throw authError(422, "signup_disabled", "Signups not allowed for this instance");
+    const data = readObject(body, "data") ?? {};
+    if (email === "" && phone === "" && password === "") {
+      if (!config.anonymousSignIns) {
+        throw authError(422, "anonymous_provider_disabled", "Anonymous sign-ins are disabled");
+      }
+      await limitExpensive(request);
+      return signUpAnonymously(request, data);
+    }
+    if (password === "") throw validationFailed("Signup requires a valid password");
+    if (email !== "" && phone !== "") {
+      throw validationFailed("Only an email address or phone number should be provided on signup.");
+    }
+    if (phone !== "")
+      return signUpByPhone(request, { phone: readPhone(body), channel: readText(body, "channel"), password, data });
+    if (email === "") throw validationFailed("To signup, please provide your email");
+    await limitExpensive(request);
+    return signUpByEmail(request, {
+      email: email.toLowerCase(),
+      password,
+      data,
+      codeRequest: readCodeRequest(services, request, body),
+    });
+  };
+}
+
+/** A domain without mail (RFC 6761): each row of a table of users has an address, also that of an anonymous account. */
+const ANONYMOUS_DOMAIN = "anonymous.invalid";
+
+function anonymousSignUp({ accounts }: AuthV1Services) {
+  const openSession = makeOpenAuthSession(accounts);
+  const open: OpenSignIn<AuthSession> = (client, userId, clientInfo) =>
+    openSession(client, userId, clientInfo, { methods: ["anonymous"], aal: 1 });
+  return async (request: AuthRequest, data: JsonBody): Promise<GatewayResponse> => {
+    const email = `${randomUUID()}@${ANONYMOUS_DOMAIN}`;
+    const account = { name: "Anonymous", email, password: null, metadata: data, isAnonymous: true };
+    const { opened } = await accounts.createAccount(account, clientInfoOf(request), open);
+    return jsonResponse(200, toSessionJson(opened));
+  };
+}
+
+type EmailSignUp = {
+  readonly email: string;
+  readonly password: string;
+  readonly data: JsonBody;
+  readonly codeRequest: CodeRequest;
+};
+
+function emailSignUp(services: AuthV1Services) {
+  const { accounts, config } = services;
+  const openSession = makeOpenAuthSession(accounts);
+
+  return async (request: AuthRequest, signUp: EmailSignUp): Promise<GatewayResponse> => {
+    const { email, data, codeRequest } = signUp;
+    const account = await chooseName(accounts.findRegistrationFaults, signUp);
+    if (config.autoConfirm) {
+      const { registered } = await accounts.signUp(account, clientInfoOf(request), openSession);
+      if (!registered) throw authError(422, "user_already_exists", "User already registered");
+      return jsonResponse(200, toSessionJson(registered.opened));
+    }
+    const codeEmails = requireCodeEmails(accounts);
+    const { signUp: proved, registered } = await accounts.signUp(account, clientInfoOf(request), readUserJson);
+    await codeEmails.requestConfirmation(email, codeRequest, proved);
+    return jsonResponse(200, {
+      ...(registered?.opened ?? (await accounts.own.imaginaryJson({ email, phone: "" }, data))),
+      confirmation_sent_at: new Date().toISOString(),
+    });
+  };
+}
+
+type PhoneSignUp = {
+  readonly phone: string;
+  readonly channel: string;
+  readonly password: string;
+  readonly data: JsonBody;
+};
+
+function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
+  const openSession = makeOpenAuthSession(accounts);
+  return async (request: AuthRequest, { phone, channel, password, data }: PhoneSignUp): Promise<GatewayResponse> => {
+    const phones = requirePhones(accounts, channel);
+    await limitExpensive(request);
+    const account = { phone, password, metadata: data, isConfirmed: config.autoConfirm };
+    if (config.autoConfirm) {
+      const { opened } = await phones.create(account, clientInfoOf(request), openSession);
+      if (!opened) throw authError(422, "user_already_exists", "User already registered");
+      return jsonResponse(200, toSessionJson(opened));
+    }
+    const { signUp, opened } = await phones.create(account, clientInfoOf(request), readUserJson);
+    await phones.requestConfirmation(phone, signUp);
+    return jsonResponse(200, opened ?? (await accounts.own.imaginaryJson({ email: "", phone }, data)));
+  };
+}
+
+const MAX_NAME_LENGTH = 200;
+
+/** The name is the one of the metadata, if it is acceptable, or else the part of the address before the @. */
+async function chooseName(
+  findFaults: Registration["findRegistrationFaults"],
+  { email, password, data }: EmailSignUp,
+): Promise<NewAccount> {
+  const [localPart = email] = email.split("@");
+  const chosen = [data.name, data.full_name].find((name) => typeof name === "string" && name.trim() !== "");
+  const account = { name: String(chosen ?? localPart).slice(0, MAX_NAME_LENGTH), email, password, metadata: data };
+  const faults = await findFaults({ name: account.name, email });
+  if (faults.some(({ field }) => field === "email")) {
+    throw validationFailed("Unable to validate email address: invalid format");
+  }
+  return faults.length === 0 ? account : { ...account, name: localPart };
+}

@@ -1,0 +1,121 @@
+import { type ApiKey, parseExpiryDate } from "../../accounts/api-keys.ts";
+import { userIdOf } from "../../accounts/validate-claims.ts";
+import { bypassesPolicies } from "../../catalog/access.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { commandLine } from "../../runtime/command-line.ts";
+import type { Config } from "../../config/config.ts";
+import { isAdministrator } from "../../accounts/identity/caller.ts";
+import type { TokenKeys } from "../../accounts/identity/token-keys.ts";
+import { HttpError, notFound } from "../../http/http-error.ts";
+import { clientInfoOf, type GatewayHandler, type GatewayRequest } from "../../http/request.ts";
+import { jsonResponse } from "../../http/response.ts";
+import { dispatchMethod, type GatewayRoutes } from "../../http/router.ts";
+import { withoutCaching } from "../../http/without-caching.ts";
+import { type AuthDependencies, authenticatePerson } from "../authenticate.ts";
+import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
+
+const CACHE_FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
+
+export const API_KEYS_PATH = "/auth/keys";
+
+const isTimestamp = (value: unknown): value is string => typeof value === "string" && parseExpiryDate(value) !== null;
+const OPTIONAL_TIMESTAMP: BodyField<string | null> = {
+  isRequired: false,
+  accepts: isTimestamp,
+  message: "Send a timestamp such as 2027-12-31T00:00:00Z.",
+};
+const NEW_KEY_FIELDS = {
+  role: TEXT,
+  name: OPTIONAL_TEXT,
+  owner: OPTIONAL_WHOLE_NUMBER,
+  expires: OPTIONAL_TIMESTAMP,
+};
+
+type ApiKeyDependencies = AuthDependencies & {
+  readonly catalog: () => Catalog;
+  readonly config: Pick<Config, "studioSql">;
+};
+
+/** Handles /auth/keys and /auth/keys/{id}: API keys, for signed-in administrators. */
+export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
+  const { accounts, catalog, config } = services;
+  const { apiKeys } = accounts;
+
+  /** The acting user; null for a token that names nobody, as the one of an open Studio. */
+  const authenticateAdmin = async (request: GatewayRequest): Promise<string | null> => {
+    const caller = await authenticatePerson(request, services);
+    const isUnnamed = isAdministrator(caller) && caller.claims.sub === undefined;
+    const userId = isUnnamed ? null : userIdOf(caller.claims);
+    if (isAdministrator(caller)) return userId;
+    throw new HttpError(403, "PERMISSION_DENIED", "Only an administrator may do this.");
+  };
+
+  const { collection, member } = withoutCaching({
+    collection: {
+      GET: async (request) => {
+        await authenticateAdmin(request);
+        return jsonResponse(200, { keys: (await apiKeys.list()).map(toKeyJson) });
+      },
+      POST: async (request) => {
+        const actor = await authenticateAdmin(request);
+        const { role, name, owner, expires } = await readFields(request, NEW_KEY_FIELDS);
+        if (!config.studioSql && bypassesPolicies(catalog(), role)) throw bypassingKeyRefused(role);
+        const { id, key } = await apiKeys.create(
+          {
+            role,
+            name: name ?? "",
+            ownerId: owner === null ? null : String(owner),
+            expiresAt: expires === null ? null : parseExpiryDate(expires),
+          },
+          { ...clientInfoOf(request), actor },
+        );
+        const message = "Store the key now: it is not shown again.";
+        return jsonResponse(201, { id: Number(id), key, message }, { Location: `${API_KEYS_PATH}/${id}` });
+      },
+    },
+    member: {
+      DELETE: async (request) => {
+        const actor = await authenticateAdmin(request);
+        await apiKeys.revoke(readKeyId(request), { clientInfo: { ...clientInfoOf(request), actor } });
+        return { status: 204, headers: {}, body: null };
+      },
+    },
+  });
+
+  const [collectionMethods, memberMethods] = [collection!, member!].map((methods) => new Map(Object.entries(methods)));
+  return (request) => dispatchMethod(request.path === API_KEYS_PATH ? collectionMethods! : memberMethods!, request);
+}
+
+/** Such a key has the power of SQL as the owner. */
+function bypassingKeyRefused(role: string): HttpError {
+  return new HttpError(403, "PERMISSION_DENIED", `Policies do not bind the role "${role}".`, {
+    hint: `Set STUDIO_SQL=on to let administrators make such keys, or use: ${commandLine("keys", `create --role ${role}`)}`,
+  });
+}
+
+function readKeyId({ path }: GatewayRequest): string {
+  const id = path.slice(API_KEYS_PATH.length + 1);
+  if (id.includes("/")) throw notFound();
+  if (/^[1-9]\d{0,17}$/.test(id)) return id;
+  throw new HttpError(400, "INVALID_ID", "The id of a key must be a whole number.");
+}
+
+/** Returns only the beginning of the key, because the key itself is not stored. */
+function toKeyJson({ id, ownerId, prefix, expiresAt, isLive: _isLive, ...key }: ApiKey) {
+  return {
+    id: Number(id),
+    begins: prefix,
+    owner: ownerId === null ? null : Number(ownerId),
+    expires: expiresAt,
+    ...key,
+  };
+}
+
+/** Publishes the public keys that verify our tokens (RFC 7517): neither secrets nor the keys of other issuers. */
+export function keySetRoutes({ verifying }: TokenKeys): GatewayRoutes {
+  const published = verifying.filter(({ key, isForeign }) => key.type === "public" && !isForeign);
+  const keys = published.map(({ id, key, algorithms: [alg] }) => {
+    return { ...key.export({ format: "jwk" }), kid: id, alg, use: "sig" };
+  });
+  return { "/.well-known/jwks.json": { GET: () => jsonResponse(200, { keys }, CACHE_FIVE_MINUTES) } };
+}

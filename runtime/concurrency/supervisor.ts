@@ -1,0 +1,261 @@
+import type { Logger } from "../log/log.ts";
+import { retryDelay } from "./retry-delay.ts";
+
+/** What runs and can end by itself. */
+export type StartedWork = {
+  /** Settles when it has ended, for whatever reason. */
+  readonly ended: Promise<unknown>;
+  stop(): Promise<unknown>;
+};
+
+type RepetitionOptions = {
+  /** From the end of one run to the next. The work may resolve with another pause. */
+  readonly pauseMs: number;
+  /** Before the first run; 0 unless given. */
+  readonly firstPauseMs?: number;
+  /** A run that takes longer counts as failed; the next one does not wait for it. */
+  readonly timeoutMs?: number;
+};
+
+/** Work that ran for so long starts again soon, whatever happened before. */
+const STEADY_MS = 10_000;
+const TIMEOUT_MS = 30_000;
+
+/**
+ * Everything that a process does in the background: `/health` names the work that does not run, and a metric counts how often each was started
+ * again. What can end is started with `keep`, what is done at intervals with `repeat`; what reconnects by itself reports with `report`.
+ */
+export class Supervisor {
+  readonly #log: Pick<Logger, "info" | "warn">;
+  readonly #reports = new Set<WorkReport>();
+  /** Of work that was closed. */
+  readonly #earlierRestarts = new Map<string, number>();
+
+  constructor({ log }: { readonly log: Pick<Logger, "info" | "warn"> }) {
+    this.#log = log;
+  }
+
+  /** The names of all work. */
+  names(): readonly string[] {
+    return namesOf([...this.#reports]);
+  }
+
+  /** The names of the work that does not run and is being started again. */
+  stopped(): readonly string[] {
+    return namesOf([...this.#reports].filter(({ isRunning }) => !isRunning));
+  }
+
+  /** How often each work was started again. */
+  restarts(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = Object.fromEntries(this.#earlierRestarts);
+    for (const { name, restarts } of this.#reports) counts[name] = (counts[name] ?? 0) + restarts;
+    return counts;
+  }
+
+  /** For work that starts again by itself. The name is public. */
+  report(name: string): WorkReport {
+    const report = new WorkReport(name, this.#log, () => this.#remove(report));
+    this.#reports.add(report);
+    return report;
+  }
+
+  /** Starts work, and starts it again when it ends. Rejects if the first start fails. */
+  async keep(name: string, start: () => Promise<StartedWork>): Promise<KeptWork> {
+    const first = await start();
+    return new KeptWork(this.report(name), start, first);
+  }
+
+  /** Does work at intervals, at once or after a first pause. */
+  repeat(name: string, work: () => Promise<number | undefined>, options: RepetitionOptions): RepeatedWork {
+    return new RepeatedWork(this.report(name), work, options);
+  }
+
+  #remove(report: WorkReport): void {
+    if (!this.#reports.delete(report)) return;
+    const { name, restarts } = report;
+    this.#earlierRestarts.set(name, (this.#earlierRestarts.get(name) ?? 0) + restarts);
+  }
+}
+
+function namesOf(reports: readonly WorkReport[]): readonly string[] {
+  return [...new Set(reports.map(({ name }) => name))].toSorted();
+}
+
+export class WorkReport {
+  readonly name: string;
+  readonly #log: Pick<Logger, "info" | "warn">;
+  readonly #remove: () => void;
+  #isRunning = true;
+  #runningSince = performance.now();
+  #restarts = 0;
+  #failures = 0;
+
+  constructor(name: string, log: Pick<Logger, "info" | "warn">, remove: () => void) {
+    this.name = name;
+    this.#log = log;
+    this.#remove = remove;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  runs(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#runningSince = performance.now();
+    this.#restarts++;
+    this.#log.info({ work: this.name, attempts: this.#failures }, "background work runs again");
+  }
+
+  /** Returns the time until the next attempt, in milliseconds. */
+  fails(error: unknown): number {
+    if (this.#isRunning && performance.now() - this.#runningSince > STEADY_MS) this.#failures = 0;
+    this.#isRunning = false;
+    this.#failures++;
+    if (this.#failures === 1)
+      this.#log.warn({ err: error, work: this.name }, "background work does not run; trying again");
+    return this.retryMs;
+  }
+
+  /** Does the work and reports how it ends. Work that takes longer counts as failed, and is not waited for. */
+  async watch<Result>(work: () => Promise<Result>, timeoutMs = TIMEOUT_MS): Promise<Result> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => late.reject(new Error(`It makes no progress for ${timeoutMs} ms`)),
+      timeoutMs,
+    ).unref();
+    try {
+      const result = await Promise.race([work(), late.promise]);
+      this.runs();
+      return result;
+    } catch (error) {
+      this.fails(error);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The time until the next attempt after the last failure, in milliseconds. */
+  get retryMs(): number {
+    return retryDelay(this.#failures);
+  }
+
+  close(): void {
+    this.#remove();
+  }
+}
+
+export class KeptWork {
+  readonly #report: WorkReport;
+  readonly #start: () => Promise<StartedWork>;
+  #current: StartedWork | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #starting: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(report: WorkReport, start: () => Promise<StartedWork>, first: StartedWork) {
+    this.#report = report;
+    this.#start = start;
+    this.#follow(first);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#starting;
+    await this.#current?.stop();
+    this.#report.close();
+  }
+
+  #follow(work: StartedWork): void {
+    this.#current = work;
+    const onEnd = (error: unknown) => {
+      if (this.#isClosed) return;
+      this.#current = null;
+      void work.stop().catch(() => {});
+      this.#startLater(error);
+    };
+    work.ended.then(() => onEnd(new Error("It has ended")), onEnd);
+  }
+
+  #startLater(error: unknown): void {
+    if (this.#isClosed) return;
+    const delay = this.#report.fails(error);
+    this.#timer = setTimeout(() => {
+      this.#starting = this.#startAgain();
+    }, delay).unref();
+  }
+
+  async #startAgain(): Promise<void> {
+    try {
+      this.#follow(await this.#start());
+      this.#report.runs();
+    } catch (error) {
+      this.#startLater(error);
+    }
+  }
+}
+
+export class RepeatedWork {
+  readonly #report: WorkReport;
+  readonly #work: () => Promise<number | undefined>;
+  readonly #options: Required<RepetitionOptions>;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | null = null;
+  #isRequested = false;
+  #isClosed = false;
+
+  constructor(report: WorkReport, work: () => Promise<number | undefined>, options: RepetitionOptions) {
+    this.#report = report;
+    this.#work = work;
+    this.#options = { timeoutMs: TIMEOUT_MS, firstPauseMs: 0, ...options };
+    if (this.#options.firstPauseMs === 0) this.soon();
+    else this.#runAfter(this.#options.firstPauseMs);
+  }
+
+  /** Runs now, or again after the current run. */
+  soon(): void {
+    this.#isRequested = true;
+    if (this.#running || this.#isClosed) return;
+    clearTimeout(this.#timer);
+    this.#running = this.#run();
+  }
+
+  /** Resolves when the current run has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+    this.#report.close();
+  }
+
+  async #run(): Promise<void> {
+    let pause: number;
+    do {
+      this.#isRequested = false;
+      pause = await this.#runOnce();
+    } while (this.#isRequested && !this.#isClosed && this.#report.isRunning);
+    this.#running = null;
+    if (!this.#isClosed) this.#runAfter(pause);
+  }
+
+  #runAfter(pause: number): void {
+    this.#timer = setTimeout(() => this.soon(), pause).unref();
+  }
+
+  /** Resolves with the pause after it. */
+  async #runOnce(): Promise<number> {
+    const { pauseMs, timeoutMs } = this.#options;
+    try {
+      return (await this.#report.watch(this.#work, timeoutMs)) ?? pauseMs;
+    } catch {
+      return this.#report.retryMs;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { execFileSync } from "node:child_process";
+import { constants } from "node:fs";
+import { copyFile, cp, mkdir, readdir, rm } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+
+// Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules.
+
+const ROOT = join(import.meta.dirname, "../..");
+const DIST = join(ROOT, "dist");
+const SOURCES = ["engine", "http", "plugins", "processes", "realtime", "rest-gateway", "studio"];
+
+await rm(DIST, { recursive: true, force: true });
+for (const project of ["tsconfig.build.json", "studio/tsconfig.build.json"]) {
+  execFileSync("tsc", ["-p", project], { cwd: ROOT, stdio: "inherit" });
+}
+for (const folder of SOURCES) await copyAssets(folder);
+// The error reference is generated from it. The guide reads the other pages at the root of the package.
+await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
+await cp(join(ROOT, "templates"), join(DIST, "templates"), { recursive: true });
+// Without the project's own migrations, which are not part of the package.
+for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
+  await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
+}
+
+/** Copies the files that the code reads: word lists, pages, styles, scripts for browsers. */
+async function copyAssets(folder: string): Promise<void> {
+  for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.endsWith(".ts") || entry.name.startsWith("tsconfig.")) continue;
+    const source = join(entry.parentPath, entry.name);
+    const target = join(DIST, relative(ROOT, source));
+    await mkdir(dirname(target), { recursive: true });
+    // A script for browsers must not replace what was built from a source of the same name.
+    await copyFile(source, target, entry.name.endsWith(".js") ? constants.COPYFILE_EXCL : 0);
+  }
+}

@@ -1,0 +1,128 @@
+import { parseArgs } from "node:util";
+import { commandLine } from "../../runtime/command-line.ts";
+import { type Config, ConfigError, readConfig } from "../../config/config.ts";
+
+/** A usage error: printed as a message, without a stack. */
+export class UsageError extends Error {
+  override name = "UsageError";
+}
+
+/** The exit codes of commands. */
+export const EXIT_FAILURE = 1;
+export const EXIT_USAGE = 2;
+const EXIT_CODES = `Exit codes: 0 success, ${EXIT_FAILURE} failure, ${EXIT_USAGE} usage error.`;
+
+type CommandDefinition = {
+  /** The forms of the command, what they do, and examples. */
+  readonly usage: string;
+  readonly options?: NonNullable<Parameters<typeof parseArgs>[0]>["options"];
+  /** Passes all arguments to another program, except a single --help. */
+  readonly passThrough?: boolean;
+  run(config: Config, args: readonly string[], options: Readonly<Record<string, unknown>>): Promise<void>;
+};
+
+/** Runs a command: handles `--help`, reads the settings, prints errors and sets the exit code. */
+export async function runCommand({ usage, options = {}, passThrough = false, run }: CommandDefinition): Promise<void> {
+  try {
+    const { values, positionals } = passThrough ? passArguments() : parseCommandLine(options);
+    if (values.help) {
+      console.log(`${usage}\n\n${EXIT_CODES}`);
+      return;
+    }
+    const { config, warnings } = readConfig(process.env);
+    for (const warning of warnings) console.error(`warning: ${warning}`);
+    await run(config, positionals, values);
+  } catch (error) {
+    console.error(isExpectedError(error) ? messageOf(error) : error);
+    const isUsageError = error instanceof UsageError;
+    if (isUsageError) console.error(`\n${usage}`);
+    process.exitCode = isUsageError ? EXIT_USAGE : EXIT_FAILURE;
+  }
+}
+
+/** The action that the first argument names. */
+export function findAction<Action>(actions: Readonly<Record<string, Action>>, command: string, word: string): Action {
+  if (word === "") throw new UsageError(`Specify an action: ${Object.keys(actions).join(", ")}.`);
+  const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
+  if (!action) throw new UsageError(`${commandLine(command)} has no action "${word}".`);
+  return action;
+}
+
+function parseCommandLine(options: NonNullable<CommandDefinition["options"]>) {
+  try {
+    return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } }, allowPositionals: true });
+  } catch (error) {
+    throw isOptionError(error) ? new UsageError(optionErrorMessage(error)) : error;
+  }
+}
+
+/** The error message of parseArgs, without its advice on arguments that start with a dash. */
+function optionErrorMessage({ message }: Error): string {
+  const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
+  return unknown ? `Unknown option ${unknown}.` : message.split("\n", 1)[0]!;
+}
+
+function passArguments(): { values: Record<string, unknown>; positionals: string[] } {
+  const positionals = process.argv.slice(2);
+  return { values: { help: positionals.length === 1 && positionals[0] === "--help" }, positionals };
+}
+
+/** Node names the system call and its error code, which are for programmers. */
+function messageOf(error: NodeJS.ErrnoException): string {
+  const { code, syscall, path } = error;
+  if (!["open", "access"].includes(syscall ?? "") || path === undefined) return error.message;
+  return code === "ENOENT" ? `File not found: ${path}.` : `${path} cannot be read: ${code}.`;
+}
+
+/** Errors with a message for users; others are defects, and printed with their stack. */
+function isExpectedError(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  return [Error, ConfigError, UsageError].some((plain) => error.constructor === plain);
+}
+
+function isOptionError(error: unknown): error is Error {
+  return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS");
+}
+
+/** Whether the service should start: `--dev` is the only argument. For others, prints the usage or an error. */
+export function acceptsStartArguments(args: readonly string[]): boolean {
+  const [arg] = args.filter((each) => each !== "--dev");
+  if (arg === undefined) return true;
+  const command = commandLine(args.includes("--dev") ? "dev" : "start");
+  const usage = `${command} takes no arguments. Settings are environment variables, such as PORT=8080; ${commandLine("config")} shows all of them.`;
+  if (arg === "--help" || arg === "-h") {
+    console.log(usage);
+    return false;
+  }
+  console.error(arg.startsWith("-") ? `Unknown option ${arg}.` : `Unexpected argument "${arg}".`);
+  console.error(`\n${usage}`);
+  process.exitCode = EXIT_USAGE;
+  return false;
+}
+
+/** A table with the records' field names as header. */
+export function formatRecords(records: readonly Readonly<Record<string, unknown>>[]): string {
+  return formatColumns([
+    Object.keys(records[0] ?? {}),
+    ...records.map((record) => Object.values(record).map(formatCell)),
+  ]);
+}
+
+function formatCell(value: unknown): string {
+  if (value === null) return "";
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Aligns cells in columns. */
+export function formatColumns(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  return lines.map((line) => padCells(line, widths)).join("\n");
+}
+
+function padCells(line: readonly string[], widths: readonly number[]): string {
+  return line
+    .map((cell, column) => cell.padEnd(widths[column]!))
+    .join("   ")
+    .trimEnd();
+}

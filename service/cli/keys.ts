@@ -1,0 +1,89 @@
+import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "../../accounts/api-keys.ts";
+import { commandLine } from "../../runtime/command-line.ts";
+import { type Config, withDatabaseSettings } from "../../config/config.ts";
+import { loadDeploymentKeys, requireIssuingKeys } from "../../accounts/identity/token-keys.ts";
+import { makeRoleKey } from "../../accounts/identity/tokens.ts";
+import { readSecrets } from "../../runtime/secrets.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
+import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
+
+type KeysOptions = Readonly<Record<string, unknown>>;
+type KeysAction = (keys: ApiKeys, args: readonly string[], options: KeysOptions) => Promise<void>;
+
+const ACTIONS: Readonly<Record<string, KeysAction>> = {
+  async create(keys, args, { role, owner, expires, name }) {
+    if (args.length > 0 || typeof role !== "string") throw new UsageError("--role is required.");
+    const { id, key } = await keys.create({
+      role,
+      ownerId: owner === undefined ? null : parseKeyId(String(owner)),
+      expiresAt: expires === undefined ? null : parseExpiry(String(expires)),
+      name: typeof name === "string" ? name : "",
+    });
+    console.log(`Key ${id} (it is not shown again):\n${key}`);
+  },
+  async list(keys, [word]) {
+    if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
+    const all = await keys.list();
+    if (all.length > 0) console.log(formatRecords(all.map(toKeyRecord)));
+    else console.log("No keys found.");
+  },
+  async revoke(keys, [id, ...others]) {
+    if (!id || others.length > 0) throw new UsageError("Specify the id of a key, as printed by list.");
+    await keys.revoke(parseKeyId(id));
+    console.log(`Key ${id} is revoked; gateways reject it within five seconds.`);
+  },
+};
+
+async function printDeploymentKeys(baseConfig: Config): Promise<void> {
+  const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
+  const keys = requireIssuingKeys(await loadDeploymentKeys(config, readSecrets));
+  const keyOf = (role: string) => makeRoleKey(role, keys, config);
+  console.log(`anon key (public, restricted by row-level security):
+${keyOf(config.anonRole)}
+
+service_role key (secret, bypasses row-level security; for servers only):
+${keyOf("service_role")}`);
+}
+
+function toKeyRecord({ id, prefix, role, ownerId, name, expiresAt, revokedAt, lastUsedAt }: ApiKey) {
+  const state = revokedAt ? "revoked" : expiresAt && expiresAt <= new Date() ? "expired" : "good";
+  return { id, begins: prefix, role, owner: ownerId, name, state, expires: expiresAt, lastUsed: lastUsedAt };
+}
+
+function parseKeyId(text: string): string {
+  if (/^[1-9]\d{0,17}$/.test(text)) return text;
+  throw new UsageError(`"${text}" is not an id.`);
+}
+
+/** `2027-12-31`, or with a time of day. */
+function parseExpiry(text: string): Date {
+  const date = parseExpiryDate(text);
+  if (date) return date;
+  throw new UsageError(`"${text}" is not a date such as 2027-12-31.`);
+}
+
+await runCommand({
+  usage: `${commandLine("keys")}
+  Prints the deployment's anon and service_role keys.
+${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
+  Creates an API key and prints it, once.
+${commandLine("keys", "list")}
+  Lists the API keys.
+${commandLine("keys", "revoke ID")}
+  Revokes an API key.
+
+Examples:
+  ANON_KEY=$(${commandLine("keys", "", { silent: true })} | sed -n 2p)
+  ${commandLine("keys", "create --role service_role --name backup --expires 2027-12-31")}`,
+  options: {
+    role: { type: "string" },
+    owner: { type: "string" },
+    expires: { type: "string" },
+    name: { type: "string" },
+  },
+  async run(config, [action, ...args], options) {
+    if (action === undefined) return printDeploymentKeys(config);
+    const act = findAction(ACTIONS, "keys", action);
+    await withOwner(config, (asOwner) => act(makeApiKeys(asOwner), args, options));
+  },
+});

@@ -1,0 +1,185 @@
+import { extname } from "node:path";
+import type pg from "pg";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../../catalog/catalog-watch.ts";
+import { commandLine } from "../../runtime/command-line.ts";
+import { type Config, isEmbedded } from "../../config/config.ts";
+import { driftFindings, readDrift } from "../../operations/doctor/drift-checks.ts";
+import type { MigrationHistory } from "../../migrate/committed-migrations.ts";
+import { runMigrations } from "../../migrate/migrate.ts";
+import { explainDivergence, readMigrationState, singleHistoryError } from "../../migrate/migration-state.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { joinPostgres, type PostgresUrls, reachPostgres } from "../../cluster/served-postgres.ts";
+import { findAction, runCommand, UsageError } from "./command.ts";
+
+/** The package contains built files, and migrations that the next release replaces. */
+const isClone = extname(import.meta.filename) === ".ts";
+
+type MigrateOptions = { readonly message: string; readonly history: MigrationHistory["name"] };
+type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
+
+/** Insufficient privilege. */
+const INSUFFICIENT_PRIVILEGE = "42501";
+const HISTORIES: readonly string[] = ["project", "content", "platform"] satisfies MigrationHistory["name"][];
+
+const ACTIONS: Readonly<Record<string, MigrateAction>> = {
+  async migrate(postgres) {
+    // Fails with advice if the login role may not read the record of migrations.
+    await withClient(postgres.directUrl, (client) => readMigrationState(client, postgres.migrate.histories));
+    await runMigrations({ name: "migrate" }, postgres.migrate);
+    await printStatus(postgres);
+  },
+  async status(postgres) {
+    await printStatus(postgres);
+    for (const { problem, fix } of driftFindings(await readDrift(postgres)))
+      console.log(`\n${problem}\n        ${fix}`);
+  },
+  async commit({ migrate }, { message, history }) {
+    if (!message) {
+      throw new UsageError(`commit requires a message: ${commandLine("migrate", 'commit "add tags"')}`);
+    }
+    printFiles(await runMigrations({ name: "commit", message, history }, migrate));
+  },
+  async uncommit({ migrate }, { history }) {
+    printFiles(await runMigrations({ name: "uncommit", history }, migrate));
+  },
+  async seed({ migrate }) {
+    await runMigrations({ name: "seed" }, migrate);
+    console.log("The rows of seed.sql are inserted.");
+  },
+  async reset(postgres) {
+    await runMigrations({ name: "reset" }, postgres.migrate);
+    await printStatus(postgres);
+  },
+  async dump({ migrate }) {
+    const files = await runMigrations({ name: "dump" }, migrate);
+    if (files.length === 0) console.log("schema.sql is up to date.");
+    printFiles(files);
+  },
+};
+
+/** Creates only the event trigger, for a database that is served as it is. */
+async function createTrigger({ directUrl }: PostgresUrls, { channel }: Config): Promise<void> {
+  await withClient(directUrl, async (client) => {
+    if (await hasSchemaChangeTrigger(client, channel)) {
+      console.log("There is an event trigger for schema changes already. Nothing was changed.");
+      return;
+    }
+    const sql = await schemaChangeTriggerSql(channel);
+    await client.query(sql).catch((error: pg.DatabaseError) => {
+      if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
+      throw new Error(`${error.message}. Run this as a superuser, or set OWNER_DATABASE_URL to one:\n\n${sql}`);
+    });
+    console.log("Created an event trigger in schema content_service: schema changes are detected at once.");
+  });
+}
+
+function printFiles(files: readonly string[]): void {
+  for (const file of files) console.log(`wrote ${file}`);
+}
+
+async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> {
+  const state = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
+  switch (state.kind) {
+    case "foreign":
+      console.log("None of the service's migrations is applied to this database.");
+      break;
+    case "single history":
+      throw singleHistoryError(state);
+    case "diverged":
+      throw new Error(explainDivergence(state));
+    case "current":
+      console.log(`All ${state.applied} migrations are applied.`);
+      for (const advice of await withClient(directUrl, findMissingPrivileges)) console.log(advice);
+      break;
+    case "behind":
+      console.log(`${state.missing.length} migrations are pending:\n  ${state.missing.join("\n  ")}`);
+      break;
+    case "ahead":
+      console.log(`The database has migrations that are not in this release:\n  ${state.unknown.join("\n  ")}`);
+      break;
+  }
+}
+
+/** Advice about what migrations left out because the owner lacked privileges. */
+async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ bypasses: boolean; hasTrigger: boolean }>(
+    `select (select rolbypassrls from pg_roles where rolname = 'service_role') as bypasses,
+      exists (select from pg_event_trigger where evtname = 'schema_changed') as "hasTrigger"`,
+  );
+  const { bypasses, hasTrigger } = rows[0]!;
+  return [
+    ...(bypasses
+      ? []
+      : ["service_role does not bypass row-level security. As a superuser, run: alter role service_role bypassrls"]),
+    ...(hasTrigger
+      ? []
+      : [
+          "Schema changes are detected by polling every few seconds. As a superuser, run: " +
+            commandLine("migrate", "--watch-only"),
+        ]),
+  ];
+}
+
+function parseHistory(historyOption: unknown): MigrationHistory["name"] {
+  if (historyOption === undefined) return "project";
+  if (!HISTORIES.includes(String(historyOption)))
+    throw new UsageError(`--history must be one of ${HISTORIES.join(", ")}.`);
+  const refusal = historyOption === "project" ? null : refuseOutsideClone(`--history ${historyOption}`);
+  if (refusal !== null) throw new Error(refusal);
+  return historyOption as MigrationHistory["name"];
+}
+
+await runCommand({
+  usage: `${commandLine("migrate")}
+  Applies the committed migrations: those of the release, then the project's.
+${commandLine("migrate", "status")}
+  Prints applied and pending migrations, and how the schema differs from them.
+${commandLine("migrate", "commit MESSAGE [--history NAME]")}
+  Turns the files in current/ into a committed migration and updates schema.sql.
+${commandLine("migrate", "uncommit [--history NAME]")}
+  Turns the last committed migration back into files in current/.
+${commandLine("migrate", "seed")}
+  Runs db/seed.sql, beside the folder of the project's migrations.
+${commandLine("migrate", "reset --erase")}
+  Drops the database with ALL ITS DATA and creates it again.
+${commandLine("migrate", "dump")}
+  Updates schema.sql.
+${commandLine("migrate", "--watch-only")}
+  Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.
+  --history   project (default; the folder MIGRATIONS_DIR), content or platform (both part of the release)
+
+Example:
+  ${commandLine("migrate", 'commit "add tags"')}`,
+  options: { erase: { type: "boolean" }, history: { type: "string" }, "watch-only": { type: "boolean" } },
+  async run(config, positionals, { erase, history: historyOption, "watch-only": isWatchOnly }) {
+    const [action = "migrate", ...args] = positionals;
+    if (isWatchOnly && positionals.length > 0)
+      throw new UsageError(`--watch-only cannot be combined with "${action}".`);
+    const act = findAction(ACTIONS, "migrate", action);
+    if (args.length > 0 && action !== "commit") throw new UsageError(`Unexpected argument "${args[0]}".`);
+    const history = parseHistory(historyOption);
+    if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
+      throw new UsageError("--history is only allowed with commit and uncommit.");
+    }
+    if (action === "reset") {
+      if (!erase) throw new UsageError("reset drops the database with all its data; confirm it with --erase.");
+      if (isEmbedded(config) && (await joinPostgres(config))) {
+        throw new Error("The service is running on this database. Stop it before you reset it.");
+      }
+    }
+    const mayCreate = action === "migrate" && !isWatchOnly;
+    const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
+    try {
+      if (isWatchOnly) await createTrigger(postgres, config);
+      else await act(postgres, { message: args.join(" "), history });
+    } finally {
+      await postgres.close();
+    }
+  },
+});
+
+/** Why the release's histories cannot be changed here; null in a clone. */
+export function refuseOutsideClone(option: string): string | null {
+  if (isClone) return null;
+  return `${option} works only in a clone of the repository. Omit --history to write migrations of your project.`;
+}

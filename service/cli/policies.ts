@@ -1,0 +1,128 @@
+import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
+import { commandLine } from "../../runtime/command-line.ts";
+import type { Config } from "../../config/config.ts";
+import type { StatementContext } from "../../postgres/database/statement.ts";
+import { INTERFACE_NAMES, type InterfaceName } from "../../accounts/identity/caller-settings.ts";
+import type { Claims } from "../../accounts/identity/claims.ts";
+import {
+  type AttemptOutcome,
+  listRequestRoles,
+  type PolicyMatrixRow,
+  readPolicyMatrix,
+} from "../../operations/inspect/policy-matrix.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { loginRoleOf } from "../../cluster/served-postgres.ts";
+import { formatColumns, runCommand, UsageError } from "./command.ts";
+import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
+
+const PROGRESS_MS = 1_000;
+
+type MatrixRequest = {
+  readonly loginRole: string;
+  readonly named: readonly string[];
+  readonly claims: Claims;
+  readonly interfaceName: InterfaceName;
+};
+
+function printMatrix(
+  rows: readonly PolicyMatrixRow[],
+  contexts: readonly StatementContext[],
+  schemas: readonly string[],
+): void {
+  if (rows.length === 0) {
+    console.log(`No tables in the exposed schemas: ${schemas.join(", ")}.`);
+    return;
+  }
+  const head = ["", "", ...contexts.map(({ role }) => role)];
+  const body = rows.map(({ table, verb, total, outcomes }) => {
+    const isEmpty = table.kind === "materialized view" && total === null;
+    return [
+      verb === "select" ? table.name : "",
+      verb,
+      ...outcomes.map((outcome) => (isEmpty && isUnpopulated(outcome) ? "no data yet" : formatOutcome(outcome, total))),
+    ];
+  });
+  console.log(formatColumns([head, ...body]));
+}
+
+/** The materialized view is not populated. */
+function isUnpopulated(outcome: AttemptOutcome): boolean {
+  return outcome.kind === "failed" && outcome.code === "55000";
+}
+
+function formatOutcome(outcome: AttemptOutcome, total: number | null): string {
+  switch (outcome.kind) {
+    case "rows":
+      if (total === 0) return "no rows";
+      if (total === null) return String(outcome.count);
+      return outcome.count === total ? `all ${total}` : `${outcome.count} of ${total}`;
+    case "allowed":
+      return "yes";
+    case "denied":
+      return "-";
+    case "failed":
+      return `error ${outcome.code}`;
+  }
+}
+
+/** Prints the progress once a second. */
+function makeProgress() {
+  let saidAt = performance.now();
+  return (done: number, of: number) => {
+    if (performance.now() - saidAt < PROGRESS_MS) return;
+    saidAt = performance.now();
+    console.error(`${done} of ${of} tables`);
+  };
+}
+
+/** The role and settings of each caller's requests. */
+function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest): StatementContext[] {
+  const { claims, interfaceName, loginRole, named } = request;
+  const contextOf = makeCallerContexts(catalog, config);
+  const roles = named.length > 0 ? named : listRequestRoles(catalog, { anonRole: config.anonRole, loginRole });
+  return roles.map((role) =>
+    contextOf({ role, claims: role === config.anonRole ? {} : claims }, { interfaceName, path: "/" }),
+  );
+}
+
+await runCommand({
+  usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface NAME]")}
+  Runs each command on each exposed table as each role (or as those given), rolls it back, and prints
+  the number of rows, "yes" for an insert that privileges and policies allow, or "-" if permission is denied.
+  --interface   of the requests: ${INTERFACE_NAMES.join(", ")} (default: table)
+
+Examples:
+  ${commandLine("policies", "--sub 7")}
+  ${commandLine("policies", `--role anon --role authenticated --claims '{"sub": "7", "tenant": "acme"}'`)}`,
+  options: {
+    sub: { type: "string" },
+    claims: { type: "string" },
+    role: { type: "string", multiple: true },
+    interface: { type: "string" },
+  },
+  async run(baseConfig, args, options) {
+    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
+    const interfaceName = INTERFACE_NAMES.find((name) => name === (options.interface ?? "table"));
+    if (!interfaceName) throw new UsageError(`--interface must be one of ${INTERFACE_NAMES.join(", ")}.`);
+    const claims = parseClaimOptions(options);
+    await withCatalog(baseConfig, async ({ catalog, config, postgres: { requestUrl, directUrl } }) => {
+      const named = Array.isArray(options.role) ? options.role.map(String) : [];
+      const contexts = makeContexts(catalog, config, {
+        loginRole: await loginRoleOf(requestUrl),
+        named,
+        claims,
+        interfaceName,
+      });
+      const rows = await withClient(requestUrl, (login) =>
+        withClient(directUrl, (owner) =>
+          readPolicyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() }),
+        ),
+      );
+      printMatrix(
+        rows,
+        contexts,
+        exposedSchemas(catalog).map(({ name }) => name),
+      );
+    });
+  },
+});

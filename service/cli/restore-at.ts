@@ -1,0 +1,158 @@
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { commandLine } from "../../runtime/command-line.ts";
+import { type Config, isEmbedded } from "../../config/config.ts";
+import { findClaimant } from "../../cluster/embedded/cluster-folders.ts";
+import { displayPath } from "../../migrate/committed-migrations.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { EMBEDDED_DATABASE } from "../../cluster/served-postgres.ts";
+import {
+  type ArchiveContent,
+  listArchives,
+  readArchiveFolder,
+  recoverableRange,
+  WRITER_FILE,
+  walFolder,
+} from "../../cluster/wal-archive/archive-folder.ts";
+import { checkRecovery } from "../../cluster/wal-archive/check-wal-archive.ts";
+import { planRecovery, type RecoveryPlan } from "../../cluster/wal-archive/choose-archive.ts";
+import { readPointer } from "../../cluster/wal-archive/open-archive.ts";
+import { copySecrets, recoverCluster } from "../../cluster/wal-archive/recover-cluster.ts";
+import { parseRecoveryTarget, type RecoveryTarget } from "../../cluster/wal-archive/recovery-time.ts";
+import { UsageError } from "./command.ts";
+
+/** A running service archives within seconds what was committed a moment ago. */
+const ARCHIVE_WAIT_MS = 15_000;
+const POLL_MS = 250;
+
+type TimeOptions = {
+  readonly at: string;
+  /** The folder of an archive; null: found by the time. */
+  readonly from: string | null;
+};
+
+const report = (step: string) => console.error(step);
+
+/** Restores the cluster as of a time into a new data folder. */
+export async function restoreAt(
+  config: Config,
+  { at, from, into }: TimeOptions & { readonly into: string | null },
+): Promise<void> {
+  const plan = await planFor(config, { at, from });
+  const folder = into ?? `${config.dataDir}-${folderSuffix(plan)}`;
+  const tables = await recoverCluster({ plan, into: folder, report }, countTables);
+  const hasSecrets = await copySecrets(config.dataDir, folder);
+  const shown = displayPath(resolve(folder));
+  console.log(
+    `The database ${describeTime(plan)} is restored in ${shown}, with ${tables} tables. ${config.dataDir} is unchanged.`,
+  );
+  if (!hasSecrets) {
+    console.log(
+      `${config.dataDir} has no secrets.json. Put the one of the archived service into ${shown}, or set its JWT_SECRET: ` +
+        "otherwise all users must sign in again, and encrypted secrets of identity providers cannot be read.",
+    );
+  }
+  console.log(`Look at it, without running its schedules and webhooks:
+  DATA_DIR=${shown} PORT=0 SCHEDULES=false WEBHOOKS=false BACKUP_WAL=false ${commandLine("start")}
+To use it instead of the present one, stop the service and start it with:
+  DATA_DIR=${shown} ${commandLine("start")}`);
+}
+
+/** Restores into a temporary folder, and reads all of it. */
+export async function checkAt(config: Config, options: TimeOptions): Promise<void> {
+  const plan = await planFor(config, options);
+  const { tables, indexes, databases } = await checkRecovery(plan, report);
+  console.log(
+    `The WAL archive can be restored ${describeTime(plan)}: ${tables} tables and ${indexes} indexes of ${databases} databases are undamaged.`,
+  );
+}
+
+/** Prints the times that can be restored. */
+export async function listTimes(config: Config): Promise<void> {
+  refuseExternal(config);
+  const archives = await listArchives(walFolder(config.backupDir));
+  const ranges = archives.map((archive) => ({ archive, range: recoverableRange(archive) }));
+  const current = await readPointer(config.dataDir);
+  for (const { archive, range } of ranges) {
+    const times = range ? `${range.from.toISOString()} to ${range.to.toISOString()}` : "no complete base backup yet";
+    const note = archive.folder.endsWith(`/${current}`) ? `, of ${config.dataDir}` : "";
+    console.log(`${times} (${archive.bases.length} base backups, ${archive.folder}${note})`);
+  }
+  if (archives.length === 0)
+    console.log(`There is no WAL archive in ${walFolder(config.backupDir)}. BACKUP_WAL=on makes one.`);
+}
+
+/** Which base backup and WAL to restore. */
+export async function planFor(config: Config, { at, from }: TimeOptions): Promise<RecoveryPlan> {
+  refuseExternal(config);
+  const target = parseTarget(at);
+  const current = await readPointer(config.dataDir);
+  const giveUpAt = performance.now() + ARCHIVE_WAIT_MS;
+  for (;;) {
+    const archives = await findArchives(config, from);
+    try {
+      return planRecovery(archives, { target, current, now: new Date() });
+    } catch (error) {
+      if (performance.now() > giveUpAt || !(await isBehind(archives, target))) throw error;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+function parseTarget(at: string): RecoveryTarget {
+  try {
+    return parseRecoveryTarget(at);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+async function findArchives({ backupDir }: Config, from: string | null): Promise<ArchiveContent[]> {
+  if (from === null) return listArchives(walFolder(backupDir));
+  const archive = await readArchiveFolder(resolve(from));
+  if (!archive)
+    throw new Error(`${from} is not the folder of a WAL archive, such as ${join(walFolder(backupDir), "2026-…")}.`);
+  return [archive];
+}
+
+/** Whether a running service still archives what was committed until then. */
+async function isBehind(archives: readonly ArchiveContent[], target: RecoveryTarget): Promise<boolean> {
+  if (target === "latest" || target.at > new Date()) return false;
+  for (const archive of archives) {
+    const range = recoverableRange(archive);
+    const isLater = range !== null && target.at > range.to && Date.now() - target.at.getTime() < ARCHIVE_WAIT_MS;
+    if (isLater && (await findClaimant(join(archive.folder, WRITER_FILE))) !== null) return true;
+  }
+  return false;
+}
+
+function refuseExternal(config: Config): void {
+  if (isEmbedded(config)) return;
+  throw new Error(
+    "Only the embedded Postgres is restored to a time here. For the server of DATABASE_URL use the tool that archives its WAL: " +
+      "pgBackRest, WAL-G, Barman, or the provider's point-in-time recovery.",
+  );
+}
+
+function describeTime({ until, archive }: RecoveryPlan): string {
+  if (until) return `as of ${until.toISOString()}`;
+  const end = recoverableRange(archive)?.to.toISOString();
+  return `as of the end of the archive (${end} or later)`;
+}
+
+function folderSuffix({ until }: RecoveryPlan): string {
+  return (until ?? new Date()).toISOString().slice(0, 19).replaceAll(":", "-");
+}
+
+/** The recovered server answers, accepts writes, and has the database of the service. */
+function countTables(urlOf: (role: string, database: string) => string): Promise<number> {
+  return withClient(urlOf("postgres", EMBEDDED_DATABASE), async (client) => {
+    const { rows } = await client.query<{ tables: number; recovering: boolean }>(
+      `select (select count(*)::int from pg_catalog.pg_class join pg_catalog.pg_namespace n on n.oid = relnamespace
+                where relkind = 'r' and nspname !~ '^pg_' and nspname <> 'information_schema') as tables,
+              pg_catalog.pg_is_in_recovery() as recovering`,
+    );
+    if (rows[0]!.recovering) throw new Error("The restored server is still in recovery.");
+    return rows[0]!.tables;
+  });
+}

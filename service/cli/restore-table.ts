@@ -1,0 +1,88 @@
+import { access } from "node:fs/promises";
+import type { Config } from "../../config/config.ts";
+import { EMBEDDED_DATABASE, reachPostgres } from "../../cluster/served-postgres.ts";
+import {
+  type RestoredTable,
+  type RestoreTablesOptions,
+  restoreTables,
+} from "../../archive/table-restore/restore-tables.ts";
+import { openArchiveSource, openDatabaseSource, type TableSource } from "../../archive/table-restore/table-source.ts";
+import { withRecovered } from "../../cluster/wal-archive/check-wal-archive.ts";
+import { UsageError } from "./command.ts";
+import { planFor } from "./restore-at.ts";
+
+export type TableOptions = Pick<RestoreTablesOptions, "tables" | "where" | "mode"> & {
+  /** A backup file; with `at`, the folder of a WAL archive, or null. */
+  readonly from: string | null;
+  readonly at: string | null;
+};
+
+/** Compares the rows of tables with those of a backup or of an earlier time, and restores them on wish. */
+export async function restoreRowsOfTables(config: Config, { from, at, ...options }: TableOptions): Promise<void> {
+  if (at === null) {
+    if (from === null) throw new UsageError("Specify a backup by --from FILE, or a time by --at.");
+    await access(from);
+    return restore(config, await openArchiveSource(from), options);
+  }
+  const plan = await planFor(config, { at, from });
+  const madeAt = plan.until?.toISOString() ?? "the end of the WAL archive";
+  await withRecovered(plan, report, (urlOf) =>
+    restore(config, openDatabaseSource(urlOf("postgres", EMBEDDED_DATABASE), madeAt), options),
+  );
+}
+
+const report = (step: string) => console.error(step);
+
+async function restore(
+  config: Config,
+  source: TableSource,
+  options: Pick<RestoreTablesOptions, "tables" | "where" | "mode">,
+): Promise<void> {
+  const postgres = await reachPostgres(config, report);
+  try {
+    const restored = await restoreTables({ ...options, url: postgres.directUrl, source });
+    for (const table of restored) console.log(describe(table, source.madeAt));
+    console.log(describeOutcome(restored, options.mode));
+  } finally {
+    await postgres.close();
+  }
+}
+
+function describe({ comparison, applied, dependents }: RestoredTable, madeAt: string): string {
+  const { target, missing, different, onlyHere, gone, added, archived } = comparison;
+  const key = target.key
+    ? `compared by ${target.key.columns.map(({ name }) => name).join(", ")}`
+    : "compared as whole rows, because it has no key that the backup has too";
+  const here = onlyHere === null ? "" : `, ${onlyHere} only here (they stay)`;
+  const lines = [
+    `${target.table}, ${archived} rows as of ${madeAt}, ${key}:`,
+    `  ${missing} missing here, ${different} different${here}`,
+    ...examples("missing", comparison.missingExamples, missing),
+    ...examples("different [here, then]", comparison.differentExamples, different),
+    ...(gone.length > 0 ? [`  not restored, because the table does not have them any more: ${gone.join(", ")}`] : []),
+    ...(added.length > 0 ? [`  added since, with their defaults in inserted rows: ${added.join(", ")}`] : []),
+    ...(applied && applied.skippedTriggers.length > 0
+      ? [`  triggers that were not run, because the rows have passed them: ${applied.skippedTriggers.join(", ")}`]
+      : []),
+    ...(missing > 0 && dependents.length > 0
+      ? [`  deleting these rows has deleted or changed rows of: ${dependents.join(", ")}`]
+      : []),
+  ];
+  return lines.join("\n");
+}
+
+function examples(title: string, rows: readonly string[], total: number): string[] {
+  if (rows.length === 0) return [];
+  const rest = total > rows.length ? [`    … and ${total - rows.length} more`] : [];
+  return [`  ${title}:`, ...rows.map((row) => `    ${row}`), ...rest];
+}
+
+function describeOutcome(restored: readonly RestoredTable[], mode: RestoreTablesOptions["mode"]): string {
+  if (mode === "preview") {
+    return "Nothing was changed. --apply inserts the missing rows; with --overwrite also, the different ones become as they were.";
+  }
+  const [inserted, updated] = (["inserted", "updated"] as const).map((what) =>
+    restored.reduce((sum, { applied }) => sum + (applied?.[what] ?? 0), 0),
+  );
+  return `${inserted} rows are inserted and ${updated} overwritten.`;
+}

@@ -1,0 +1,130 @@
+import { access, chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkInScratch } from "../../archive/check-in-scratch.ts";
+import { checkArchive, type RestoreResult, restoreArchive } from "../../archive/restore-archive.ts";
+import { commandLine } from "../../runtime/command-line.ts";
+import { type Config, isEmbedded } from "../../config/config.ts";
+import { reachPostgres } from "../../cluster/served-postgres.ts";
+import { runCommand, UsageError } from "./command.ts";
+import { checkAt, listTimes, restoreAt } from "./restore-at.ts";
+import { restoreRowsOfTables } from "./restore-table.ts";
+
+await runCommand({
+  usage: `${commandLine("restore", "[--check] FILE")}
+${commandLine("restore", "[--check] --at TIME [--into FOLDER] [--from ARCHIVE]")}
+${commandLine("restore", "--table NAME (--from FILE | --at TIME) [--where SQL] [--apply [--overwrite]]")}
+${commandLine("restore", "--list")}
+  Restores a backup into the empty database of DATA_DIR or DATABASE_URL. A database with tables is refused.
+  With --at, restores the embedded Postgres as of a time from the WAL archive of BACKUP_WAL, into a new data folder.
+  With --table, compares the rows of a table with those of a backup or a time, and prints what is missing or different.
+  --at         a time such as '2026-11-22 10:15' (of this machine) or '2026-11-22T10:15:30+01:00', or latest
+  --into       the new data folder; without it, one beside DATA_DIR with the time in its name
+  --from       with --at, the folder of a WAL archive, if several have the time; with --table, a backup
+  --check      restores into a temporary place instead, checks the result, and deletes it
+  --list       prints the times that can be restored
+  --table      a table, such as public.notes; several are restored in their order, in one transaction
+  --where      a condition in SQL on the rows of the backup
+  --apply      inserts the missing rows; rows are never deleted
+  --overwrite  with --apply: gives the different rows the values that they had
+
+Examples:
+  DATA_DIR=.restored ${commandLine("restore", "content.backup.gz")}
+  ${commandLine("restore", "--check content.backup.gz")}
+  ${commandLine("restore", "--at '2026-11-22 10:15' --into .restored")}
+  ${commandLine("restore", "--check --at latest")}
+  ${commandLine("restore", "--table public.notes --at '2026-11-22 10:15' --where 'id = 42' --apply")}`,
+  options: {
+    check: { type: "boolean" },
+    list: { type: "boolean" },
+    at: { type: "string" },
+    into: { type: "string" },
+    from: { type: "string" },
+    table: { type: "string", multiple: true },
+    where: { type: "string" },
+    apply: { type: "boolean" },
+    overwrite: { type: "boolean" },
+  },
+  async run(config, args, options) {
+    refuseMixed(args, options);
+    const { check, list, at, into, from, where, apply, overwrite } = options as RestoreOptions;
+    const tables = options.table as string[] | undefined;
+    const [file] = args;
+    if (list) return listTimes(config);
+    if (tables) {
+      const mode = overwrite ? "overwrite" : apply ? "insert" : "preview";
+      const source = { from: from ?? file ?? null, at: at ?? null };
+      return restoreRowsOfTables(config, { ...source, tables, where: where ?? null, mode });
+    }
+    if (at !== undefined) {
+      const time = { at, from: from ?? null };
+      return check ? checkAt(config, time) : restoreAt(config, { ...time, into: into ?? null });
+    }
+    if (!file) throw new UsageError("Specify a file, or a time by --at.");
+    await restoreFrom(file, config, Boolean(check));
+  },
+});
+
+type RestoreOptions = {
+  readonly [flag in "check" | "list" | "apply" | "overwrite"]?: boolean;
+} & { readonly [value in "at" | "into" | "from" | "where"]?: string };
+
+/** Which options belong together. */
+function refuseMixed(args: readonly string[], options: Readonly<Record<string, unknown>>): void {
+  const has = (...names: readonly string[]) => names.some((name) => options[name] !== undefined);
+  if (args.length > 1) throw new UsageError("Specify one file.");
+  if (has("list") && (args.length > 0 || Object.keys(options).length > 1)) throw new UsageError("--list stands alone.");
+  if (has("at") && args.length > 0) throw new UsageError("Specify a file or --at, not both.");
+  if (has("table")) {
+    if (has("check", "into")) throw new UsageError("--check and --into do not belong to --table.");
+    if (has("from") && args.length > 0) throw new UsageError("Specify one file.");
+    if (has("overwrite") && !has("apply")) throw new UsageError("--overwrite belongs to --apply.");
+    return;
+  }
+  if (has("where", "apply", "overwrite")) throw new UsageError("--where, --apply and --overwrite belong to --table.");
+  if (has("into", "from") && !has("at")) throw new UsageError("--into and --from belong to --at.");
+  if (has("into") && has("check")) throw new UsageError("--check uses a temporary folder, not --into.");
+}
+
+async function restoreFrom(file: string, config: Config, check: boolean): Promise<void> {
+  // Before a cluster is created for it.
+  await access(file);
+  const { rows, tables, header, warnings } = await (check ? checkFile(file, config) : restoreFile(file, config));
+  for (const warning of warnings) console.error(`warning: ${warning}`);
+  const verb = check ? "can be restored" : "are restored";
+  console.log(`${rows} rows of ${tables.length} tables ${verb}, as of ${header.madeAt}.`);
+}
+
+function report(step: string): void {
+  console.error(step);
+}
+
+async function restoreFile(file: string, config: Config): Promise<RestoreResult> {
+  const postgres = await reachPostgres(config, report, { mayCreate: true });
+  try {
+    return await restoreArchive(file, postgres.migrate);
+  } finally {
+    await postgres.close();
+  }
+}
+
+/** Uses the scratch database of DATABASE_URL's server, or an embedded Postgres of its own. */
+async function checkFile(file: string, config: Config): Promise<RestoreResult> {
+  if (!isEmbedded(config)) {
+    const { migrate } = await reachPostgres(config, report);
+    return checkInScratch(file, migrate);
+  }
+  const dataDir = await mkdtemp(join(tmpdir(), "restore-check-"));
+  // The embedded Postgres may run as another user.
+  await chmod(dataDir, 0o755);
+  try {
+    const postgres = await reachPostgres({ ...config, dataDir, embeddedPort: null }, report, { mayCreate: true });
+    try {
+      return await checkArchive(file, postgres.migrate);
+    } finally {
+      await postgres.close();
+    }
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,154 @@
+import type pg from "pg";
+import { policyCondition } from "../../catalog/access.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogTable, Policy } from "../../catalog/tables.ts";
+import { commandLine } from "../../runtime/command-line.ts";
+import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { REALTIME_PUBLICATION } from "../../live/replication-slots.ts";
+import { type FilterCondition, parseFilter } from "../../realtime/changes/row-filter.ts";
+import {
+  type ExplainableRequest,
+  explainRead,
+  explainRefusal,
+  parseReadAddress,
+  type ReadExplanation,
+  readPoliciesOf,
+} from "../../operations/explain-read.ts";
+import { runCommand, UsageError } from "./command.ts";
+import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
+import type { ExplainedStatement } from "./explain-query.ts";
+
+const REALTIME_PREFIX = "/realtime/v1";
+
+const GRAPHQL_QUERY = /^\s*(?:\{|query\b)/;
+const GRAPHQL_REQUEST = { interfaceName: "graphql", path: "/graphql" } as const;
+
+function printExplainedRead(
+  { table, visible, total, hidden, policies, unreadableColumns, plan }: ReadExplanation,
+  role: string,
+): void {
+  console.log(`${role} sees ${visible} of ${total} rows.`);
+  if (unreadableColumns.length > 0)
+    console.log(`Columns that ${role} may not select: ${unreadableColumns.join(", ")}.`);
+  printPolicies(table, policies, role);
+  for (const { key, verdicts } of hidden) {
+    const results = verdicts.map(
+      ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
+    );
+    console.log(
+      `\nhidden ${table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ")}\n  ${results.join(", ") || "no policy allows it"}`,
+    );
+  }
+  console.log(`\n${plan}`);
+}
+
+function printPolicies(table: CatalogTable, policies: readonly Policy[], role: string): void {
+  if (table.rowSecurity === "off")
+    console.log(`Row-level security is disabled: every row of ${table.name} is accessible.`);
+  else if (policies.length === 0) console.log(`No policy of ${table.name} applies to ${role}.`);
+  for (const policy of policies) {
+    const { name, permissive } = policy;
+    console.log(`\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}\n  ${policyCondition(policy)}`);
+  }
+}
+
+function printStatement({ tables, seen, all, plan }: ExplainedStatement, role: string, catalog: Catalog): void {
+  const of = tables.map(({ name }) => name).join(", ");
+  const isSingle = seen.length === 1 && all.length === 1;
+  const [mine, whole] = [seen, all].map(([row]) => JSON.stringify(row));
+  if (!isSingle) console.log(`${role} sees ${seen.length} of ${all.length} rows of ${of}.`);
+  else if (mine === whole) console.log(`${role} gets the same from ${of} as a role that bypasses row-level security.`);
+  else console.log(`${role} gets ${mine} from ${of}; a role that bypasses row-level security gets ${whole}.`);
+  for (const table of tables) printPolicies(table, readPoliciesOf(table, role, catalog), role);
+  console.log(`\n${plan}\n`);
+}
+
+/** Warns if the table is not published, since its changes are then not sent to anybody. */
+async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogTable): Promise<void> {
+  const { rowCount } = await owner.query(
+    "select from pg_publication_tables where pubname = $1 and schemaname = $2 and tablename = $3",
+    [REALTIME_PUBLICATION, schema, name],
+  );
+  if (rowCount) return;
+  const fix = `alter publication ${REALTIME_PUBLICATION} add table ${quotedName(schema, name)};`;
+  console.log(`Changes of ${name} are not sent, because it is not published: ${fix}`);
+}
+
+await runCommand({
+  usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
+  Explains which rows of a request a caller sees, which policies hide the others, and the execution plan. Changes nothing.
+  REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
+  or a GraphQL query, of which each statement is explained.
+
+Examples:
+  ${commandLine("why", "things")}
+  ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}
+  ${commandLine("why", '"/api/v1/things?done=false"')}
+  ${commandLine("why", '"/realtime/v1?schema=public&table=things&filter=done=is.false"')}
+  ${commandLine("why", "'{ things(first: 5) { edges { node { id } } } }'")}`,
+  options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
+  async run(baseConfig, [address, ...others], options) {
+    if (address === undefined || others.length > 0) throw new UsageError("Specify one request, in quotes.");
+    const claims = parseClaimOptions(options);
+    const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
+    await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
+      const { requestUrl, directUrl } = postgres;
+      const role = typeof options.role === "string" ? options.role : config.anonRole;
+      const { interfaceName, path } = addressed ?? GRAPHQL_REQUEST;
+      const context = makeCallerContexts(catalog, config)({ role, claims }, { interfaceName, path });
+      const printAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
+        const dependencies = { catalog, context, login, owner };
+        if (!addressed) {
+          // Imported here, because loading PostGraphile is slow, and after withCatalog has set GRAPHILE_ENV.
+          const { buildGraphQL, explainQuery } = await import("./explain-query.ts");
+          const built = await buildGraphQL(catalog, config, postgres);
+          for (const each of await explainQuery(address, { ...dependencies, built }))
+            printStatement(each, role, catalog);
+          return;
+        }
+        const requested = addressed.rows({ catalog, config, role });
+        if (interfaceName === "realtime") await printPublication(owner, requested.table);
+        printExplainedRead(await explainRead(requested, dependencies), role);
+      };
+      await withClient(requestUrl, (login) => withClient(directUrl, (owner) => printAll(login, owner))).catch(
+        (error) => {
+          const refusal = explainRefusal(error, { role, catalog, config });
+          const answer = `${role} gets ${refusal.status} ${refusal.code}: ${refusal.message}`;
+          const grants = refusal.missingGrants.map((grant) => `\nMissing: ${grant}`);
+          const more = refusal.cause === null ? "" : `\n${refusal.cause}`;
+          throw new Error(`${answer}${more}${grants.join("")}`, { cause: error });
+        },
+      );
+    });
+  },
+});
+
+/** An address that `parseReadAddress` reads, or `/realtime/v1?table=things&filter=id=eq.7`. */
+export function parseAddress(address: string): ExplainableRequest {
+  const { pathname, searchParams } = new URL(address, "http://localhost");
+  if (pathname !== REALTIME_PREFIX && !pathname.startsWith(`${REALTIME_PREFIX}/`)) return parseReadAddress(address);
+  const [schema, request] = toTableRequest(searchParams);
+  return { ...parseReadAddress(request, schema), interfaceName: "realtime", path: pathname };
+}
+
+/** A subscription to changes, as a /rest/v1 request for the same rows. */
+function toTableRequest(parameters: URLSearchParams): [schema: string, request: string] {
+  const table = parameters.get("table");
+  const filter = parameters.get("filter") ?? "";
+  const conditions = parseFilter(filter);
+  if (!table) throw new UsageError(`Specify a table: ${REALTIME_PREFIX}?table=things&filter=id=eq.7`);
+  if (!conditions) throw new UsageError(`Invalid filter: ${filter}`);
+  const query = new URLSearchParams();
+  for (const { column, ...condition } of conditions) query.append(quoteValue(column), formatCondition(condition));
+  return [parameters.get("schema") ?? "public", `${encodeURIComponent(table)}?${query}`];
+}
+
+function formatCondition({ negated, operator, values }: Omit<FilterCondition, "column">): string {
+  const value = operator === "in" ? `(${values.map(quoteValue).join(",")})` : values[0]!;
+  return `${negated ? "not." : ""}${operator}.${value}`;
+}
+
+function quoteValue(text: string): string {
+  return `"${text.replace(/[\\"]/g, "\\$&")}"`;
+}

@@ -1,0 +1,471 @@
+import cluster, { type Worker } from "node:cluster";
+import { once } from "node:events";
+import { extname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { packageProgram } from "../../runtime/command-line.ts";
+import type { PeerTopic } from "../../runtime/concurrency/peer-workers.ts";
+import { retryDelay } from "../../runtime/concurrency/retry-delay.ts";
+import { type Config, isEmbedded, MIN_POOL_SIZE } from "../../config/config.ts";
+import { bringUpToDate } from "../../migrate/migrate.ts";
+import { type ProcessMetrics, sumCounters } from "../../http/observability/metrics.ts";
+import type { SharedActivity } from "../../http/observability/process-activity.ts";
+import type { Logger } from "../../runtime/log/log.ts";
+import { openWalArchive } from "../../cluster/embedded-wal-archive.ts";
+import { type ServedPostgres, startPostgres } from "../../cluster/served-postgres.ts";
+import type { WalArchiveState } from "../../cluster/wal-archive/wal-archiver.ts";
+import type { ServiceOperations } from "../../http/admin.ts";
+import type { DrainMode } from "../../http/drain.ts";
+import { checkListenAddress } from "../../http/server.ts";
+import type { RunningService, ServiceOptions } from "../service.ts";
+import type { WorkersState } from "../service-operations.ts";
+import { rescueConnections } from "./passed-connections.ts";
+import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
+
+const MIN_RESTART_DELAY_MS = 250;
+const MAX_RESTART_DELAY_MS = 30_000;
+/** A replacement takes over only when its GraphQL schema is built, which takes long for thousands of tables. */
+const REPLACEMENT_OPTIONS: Pick<WorkerOptions, "schemaPatienceMs"> = { schemaPatienceMs: 600_000 };
+/** When a worker exits after having served this long, the restart delay starts at its minimum again. */
+const STABLE_AFTER_MS = 60_000;
+
+/**
+ * Runs the service in several processes at one address. The primary starts Postgres, migrates it and supervises the
+ * workers, but serves no requests. Shared state is in Postgres, or passed between the workers.
+ */
+export async function startWorkerCluster(
+  config: Config,
+  { log, report, onFatalError }: ServiceOptions,
+): Promise<RunningService> {
+  await checkListenAddress(config);
+  await using resources = new AsyncDisposableStack();
+  let closePostgres = async () => {};
+  resources.defer(() => closePostgres());
+  report(`starting ${config.workers} processes`);
+  const setupSteps = new Set<string>();
+  // Workers find the same database as the primary.
+  const reportOnce = (step: string) => {
+    if (!setupSteps.has(step)) report(step);
+    setupSteps.add(step);
+  };
+  const cluster = new WorkerCluster({ config, log, report: reportOnce });
+  resources.defer(() => cluster.stop());
+  const { close: stopPostgres, ...postgres } = await startPostgres(config, report, onFatalError);
+  closePostgres = stopPostgres;
+  await bringUpToDate({
+    settings: postgres.migrate,
+    requestUrl: postgres.requestUrl,
+    isOwnDatabase: isEmbedded(config),
+    report: reportOnce,
+  });
+  const onChange = (state: WalArchiveState) => cluster.reportWalArchive(state);
+  const walArchive = await openWalArchive({ config, postgres, log, onChange });
+  const close = async () => (walArchive ? walArchive.closeWith(stopPostgres) : stopPostgres());
+  closePostgres = close;
+  const url = await cluster.start(postgres);
+
+  const started = resources.move();
+  return {
+    url,
+    postgres: { ...postgres, close },
+    operations: {
+      isReady: async () => (await cluster.query("isReady")).includes(true),
+      measure: () => cluster.measure(),
+      underWay: async () => (await cluster.query("underWay")).flat(),
+      activity: async () => (await cluster.query("activity")).flat(),
+      recentEmails: async () => (await cluster.query("recentEmails")).flat(),
+    },
+    reload: () => cluster.replaceAll(),
+    stop: () => started.disposeAsync(),
+  };
+}
+
+/** The memory of all WebSockets of a worker is at least this multiple of what one of them may use. */
+const MIN_FULL_SOCKETS = 4;
+
+/** The settings of one worker: its part of what the service may use as a whole, and at least enough for one request. */
+export function divideAmongWorkers(config: Config): Config {
+  const { workers, poolSize, maxBodyBytes, maxBodyMemory, maxAnswerBytes, answerMemory, taskConcurrency } = config;
+  const { webSocketBytes, webSocketTotalBytes } = config;
+  const part = (total: number, least: number) => Math.max(least, Math.floor(total / workers));
+  return {
+    ...config,
+    workerShare: 1 / workers,
+    poolSize: part(poolSize, MIN_POOL_SIZE),
+    maxBodyMemory: part(maxBodyMemory, 2 * maxBodyBytes),
+    answerMemory: part(answerMemory, 2 * maxAnswerBytes),
+    webSocketTotalBytes: part(webSocketTotalBytes, MIN_FULL_SOCKETS * webSocketBytes),
+    taskConcurrency: part(taskConcurrency, 1),
+  };
+}
+
+export type WorkerClusterOptions = {
+  /** The settings of a worker. */
+  readonly config: Config;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  /** Prints the progress of the start. */
+  readonly report: (step: string) => void;
+};
+
+/** A fixed number of workers. Restarts workers that exit unexpectedly, and can replace all of them one by one. */
+export class WorkerCluster {
+  readonly #options: WorkerClusterOptions;
+  readonly #size: number;
+  readonly #workers = new Set<ManagedWorker>();
+  /** Processes that have not been told to serve. They load the program while Postgres starts. */
+  readonly #waiting: ManagedWorker[];
+  /** Workers that start for the first time and are not missing yet. */
+  readonly #initial = new Set<ManagedWorker>();
+  readonly #stopping = new AbortController();
+  /** The counters of workers that have exited. */
+  #endedCounters: ProcessMetrics = [];
+  #postgres: PostgresAccess | null = null;
+  #replacement: Promise<void> | null = null;
+  #walArchive: WalArchiveState | null = null;
+  #consecutiveFailures = 0;
+  /** How many workers in a row exited before they were serving. */
+  #failedStarts = 0;
+
+  constructor(options: WorkerClusterOptions) {
+    this.#options = options;
+    this.#size = options.config.workers;
+    this.#waiting = Array.from({ length: this.#size }, () => this.#fork());
+  }
+
+  /**
+   * Resolves with the address when the first worker serves, which does the one-time setup and reports errors once. The
+   * others follow.
+   */
+  async start(postgres: PostgresAccess): Promise<string> {
+    this.#postgres = postgres;
+    const first = this.#startWorker();
+    this.#initial.add(first);
+    const url = await first.serving;
+    for (let worker = 1; worker < this.#size; worker++) this.#initial.add(this.#startWorker());
+    return url;
+  }
+
+  /** Stops each worker when its replacement serves. If a replacement cannot start, the remaining workers stay. */
+  replaceAll(): Promise<void> {
+    this.#replacement ??= this.#replaceEach().finally(() => {
+      this.#replacement = null;
+    });
+    return this.#replacement;
+  }
+
+  /** The answers of all serving workers. */
+  async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>>[]> {
+    const answers = await Promise.all(this.#servingWorkers.map((worker) => worker.query(name)));
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  /** The metrics of all workers, and the counters of those that have exited. */
+  async measure(): Promise<readonly ProcessMetrics[]> {
+    await Promise.all([...this.#workers].map((worker) => worker.measure()));
+    return [this.#endedCounters, ...[...this.#workers].map(({ metrics }) => metrics)];
+  }
+
+  /** The primary archives the WAL, and the workers answer for it. */
+  reportWalArchive(state: WalArchiveState): void {
+    this.#walArchive = state;
+    for (const worker of this.#workers) worker.send({ kind: "wal archive", state });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#waiting, ...this.#workers].map((worker) => worker.stop({})));
+    await this.#replacement?.catch(() => {});
+  }
+
+  #fork(): ManagedWorker {
+    return new ManagedWorker(this.#options.config.drainTimeout, {
+      onStep: (step) => this.#options.report(step),
+      publish: (message) => this.#publish(message),
+      queryAll: async (name) => (await this.query(name)).flat(),
+    });
+  }
+
+  #startWorker(options: Pick<WorkerOptions, "schemaPatienceMs"> = {}): ManagedWorker {
+    const worker = this.#waiting.shift() ?? this.#fork();
+    this.#workers.add(worker);
+    const { config } = this.#options;
+    const walArchive = this.#walArchive;
+    worker.serve({ config, postgres: this.#postgres!, packageProgram: packageProgram(), walArchive, ...options });
+    worker.serving
+      .then(() => {
+        this.#failedStarts = 0;
+        this.#initial.delete(worker);
+        this.#reportState();
+      })
+      .catch(() => {});
+    void worker.ended.then((reason) => this.#onEnd(worker, reason));
+    return worker;
+  }
+
+  async #replaceEach(): Promise<void> {
+    const { log } = this.#options;
+    await Promise.allSettled([...this.#initial].map(({ serving }) => serving));
+    for (const worker of this.#servingWorkers) {
+      if (this.#stopping.signal.aborted) return;
+      const successor = this.#startWorker(REPLACEMENT_OPTIONS);
+      await successor.serving;
+      log.info({ worker: successor.id, instead: worker.id }, "a worker was replaced");
+      await worker.stop({ othersStay: true });
+      this.#reportState();
+    }
+  }
+
+  async #onEnd(worker: ManagedWorker, reason: string): Promise<void> {
+    this.#workers.delete(worker);
+    this.#initial.delete(worker);
+    this.#endedCounters = sumCounters([this.#endedCounters, worker.metrics]);
+    for (const other of this.#workers) other.send({ kind: "peer exit", worker: worker.id });
+    if (worker.isStopping || this.#stopping.signal.aborted) return;
+    const delay = this.#restartDelay(worker);
+    this.#options.log.error({ worker: worker.id, reason, replacedInMs: delay }, "a worker process exited unexpectedly");
+    this.#reportState();
+    await sleep(delay, undefined, { signal: this.#stopping.signal }).catch(() => {});
+    // A replacement of all workers also replaces this one.
+    await this.#replacement?.catch(() => {});
+    if (!this.#stopping.signal.aborted && this.#liveCount < this.#size) this.#startWorker();
+  }
+
+  #restartDelay({ startedAt, isServing }: ManagedWorker): number {
+    if (performance.now() - startedAt > STABLE_AFTER_MS) this.#consecutiveFailures = 0;
+    const delay = Math.min(MAX_RESTART_DELAY_MS, MIN_RESTART_DELAY_MS * 2 ** this.#consecutiveFailures++);
+    if (!isServing) this.#failedStarts++;
+    // Other workers are serving or starting.
+    if (this.#liveCount > 0) return delay;
+    return this.#failedStarts === 0 ? 0 : Math.round(retryDelay(this.#failedStarts));
+  }
+
+  async #publish({ sender, topic, content }: PeerMessage): Promise<void> {
+    const others = [...this.#workers].filter(({ id }) => id !== sender);
+    const deliveries = others.map((worker) => {
+      const delivery = worker.deliver({ sender, topic, content });
+      return worker.isServing ? delivery : null;
+    });
+    await Promise.all(deliveries);
+  }
+
+  get #servingWorkers(): ManagedWorker[] {
+    return [...this.#workers].filter(({ isServing, isStopping }) => isServing && !isStopping);
+  }
+
+  /** Workers that are stopping are not counted, because their replacements are. */
+  get #liveCount(): number {
+    return [...this.#workers].filter(({ isStopping }) => !isStopping).length;
+  }
+
+  #reportState(): void {
+    // During a replacement there is one more.
+    const serving = Math.min(this.#servingWorkers.length, this.#size);
+    const isShort = serving + this.#initial.size + this.#waiting.length < this.#size;
+    const fault = isShort ? `${serving} of ${this.#size} workers are serving.` : null;
+    for (const worker of this.#workers) worker.send({ kind: "workers", state: { serving, fault } });
+  }
+}
+
+/** With this file's extension: .ts in the source tree, .js in the package. */
+const WORKER_PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)}`);
+/** A worker that has not exited this long after its own time limit is killed. */
+const KILL_GRACE_MS = 1_000;
+/** A query that is not answered within this time is answered with undefined. */
+const REPLY_TIMEOUT_MS = 5_000;
+/** The same for messages between workers, which the sender may wait for. */
+const DELIVERY_TIMEOUT_MS = 250;
+
+type WorkerEvents = {
+  /** A step of the worker's start, for the operator. */
+  readonly onStep: (step: string) => void;
+  /** Resolves when the other workers have handled the message. */
+  readonly publish: (message: PeerMessage) => Promise<void>;
+  /** The answers of all workers. */
+  readonly queryAll: (name: keyof SharedActivity) => Promise<readonly unknown[]>;
+};
+
+/** A worker process, from the primary's point of view. */
+export class ManagedWorker {
+  readonly startedAt = performance.now();
+  /** Resolves with the worker's address when it serves; rejects if it exits before. */
+  readonly serving: Promise<string>;
+  /** Resolves with the exit code or signal. */
+  readonly ended: Promise<string>;
+  /** As it has reported them last. */
+  metrics: ProcessMetrics = [];
+  isServing = false;
+  isStopping = false;
+  readonly #worker: Worker;
+  readonly #events: WorkerEvents;
+  readonly #whenServing = Promise.withResolvers<string>();
+  readonly #pendingReplies = new Map<number, (answer: unknown) => void>();
+  #nextRequestId = 0;
+  readonly #stopTimeoutMs: number;
+
+  constructor(drainTimeout: number, events: WorkerEvents) {
+    // SIGUSR1 is handled by this process; in a worker it would open Node's inspector while the modules load.
+    const execArgv = [...process.execArgv, "--disable-sigusr1"];
+    cluster.setupPrimary({ exec: WORKER_PROGRAM, execArgv, args: [], serialization: "advanced" });
+    this.#worker = cluster.fork();
+    rescueConnections(this.#worker);
+    this.#events = events;
+    this.#stopTimeoutMs = drainTimeout * 1000 + CLOSE_TIMEOUT_MS + KILL_GRACE_MS;
+    this.#worker.on("message", (message: unknown) => {
+      // Other libraries use the same channel.
+      if (isReport(message)) this.#handle(message);
+    });
+    this.ended = once(this.#worker, "exit").then(([code, signal]) =>
+      signal ? `signal ${signal}` : `exit code ${code}`,
+    );
+    this.serving = Promise.race([this.#whenServing.promise, this.ended.then(throwEndedEarly)]);
+    this.serving.catch(() => {});
+  }
+
+  get id(): number {
+    return this.#worker.id;
+  }
+
+  serve(options: WorkerOptions): void {
+    this.send({ kind: "serve", worker: this.id, ...options });
+  }
+
+  /** An error is ignored: the worker has exited, and `ended` says so. */
+  send(message: WorkerMessage): void {
+    this.#worker.send(message, () => {});
+  }
+
+  /** Asks the worker for its state; undefined if it does not answer in time. */
+  query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined> {
+    const answer = this.#request((id) => ({ kind: "query", id, name }), REPLY_TIMEOUT_MS);
+    return answer as Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined>;
+  }
+
+  /** Resolves when the worker has handled another one's message. */
+  async deliver(message: PeerMessage): Promise<void> {
+    await this.#request((id) => ({ kind: "peer", id, ...message }), DELIVERY_TIMEOUT_MS);
+  }
+
+  /** A worker that does not answer keeps its last metrics, so that no counter falls. */
+  async measure(): Promise<void> {
+    if (this.isServing) this.metrics = (await this.query("measure"))?.flat() ?? this.metrics;
+  }
+
+  /** Resolves when the worker has exited; kills it if it hangs. */
+  async stop(departure: DrainMode): Promise<void> {
+    this.isStopping = true;
+    this.send({ kind: "stop", departure });
+    const killTimer = setTimeout(() => this.#worker.process.kill("SIGKILL"), this.#stopTimeoutMs);
+    await this.ended;
+    clearTimeout(killTimer);
+  }
+
+  async #request(toMessage: (id: number) => WorkerMessage, timeoutMs: number): Promise<unknown> {
+    const id = this.#nextRequestId++;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    this.#pendingReplies.set(id, resolve);
+    const timer = setTimeout(() => resolve(undefined), timeoutMs);
+    this.send(toMessage(id));
+    const answer = await promise;
+    clearTimeout(timer);
+    this.#pendingReplies.delete(id);
+    return answer;
+  }
+
+  #handle(message: WorkerReport): void {
+    switch (message.kind) {
+      case "serving":
+        this.isServing = true;
+        this.#whenServing.resolve(message.url);
+        break;
+      case "step":
+        this.#events.onStep(message.step);
+        break;
+      case "reply":
+        this.#pendingReplies.get(message.id)?.(message.answer);
+        break;
+      case "publish":
+        void this.#publish(message);
+        break;
+      case "query all":
+        void this.#queryAll(message);
+        break;
+      case "last metrics":
+        this.metrics = message.metrics;
+    }
+  }
+
+  async #queryAll({ id, name }: WorkerReport & { kind: "query all" }): Promise<void> {
+    this.send({ kind: "answers", id, answers: await this.#events.queryAll(name) });
+  }
+
+  async #publish({ id, topic, content }: WorkerReport & { kind: "publish" }): Promise<void> {
+    await this.#events.publish({ sender: this.id, topic, content });
+    this.send({ kind: "published", id });
+  }
+}
+
+function throwEndedEarly(reason: string): never {
+  throw new Error(`A worker exited before it was serving (${reason}); see its output above.`);
+}
+
+/** A message from one worker to the others. */
+type PeerMessage = { readonly sender: number; readonly topic: PeerTopic; readonly content: unknown };
+
+/** A message from the primary to a worker. */
+export type WorkerMessage =
+  | ({ readonly kind: "serve"; readonly worker: number } & WorkerOptions)
+  | { readonly kind: "workers"; readonly state: WorkersState }
+  | { readonly kind: "wal archive"; readonly state: WalArchiveState }
+  /** Asks for the worker's state, for an operator. */
+  | { readonly kind: "query"; readonly id: number; readonly name: WorkerQuery }
+  | ({ readonly kind: "peer"; readonly id: number } & PeerMessage)
+  | { readonly kind: "peer exit"; readonly worker: number }
+  /** The other workers have handled the message. */
+  | { readonly kind: "published"; readonly id: number }
+  /** The answers of all workers to a query of this one. */
+  | { readonly kind: "answers"; readonly id: number; readonly answers: readonly unknown[] }
+  | { readonly kind: "stop"; readonly departure: DrainMode };
+
+/** How a worker is started. */
+export type WorkerOptions = {
+  readonly config: Config;
+  readonly postgres: PostgresAccess;
+  /** How the primary was called. */
+  readonly packageProgram: string | null;
+  /** Null if the WAL is not archived. */
+  readonly walArchive: WalArchiveState | null;
+  /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
+  readonly schemaPatienceMs?: number;
+};
+
+export type WorkerQuery = keyof ServiceOperations;
+
+/** A message from a worker to the primary. */
+export type WorkerReport =
+  /** The worker serves at this address. */
+  | { readonly kind: "serving"; readonly url: string }
+  /** A step of its start. */
+  | { readonly kind: "step"; readonly step: string }
+  /** The answer to a query; undefined if it failed. */
+  | { readonly kind: "reply"; readonly id: number; readonly answer: unknown }
+  /** A message to the other workers. */
+  | ({ readonly kind: "publish"; readonly id: number } & Omit<PeerMessage, "sender">)
+  /** A query to all workers. */
+  | { readonly kind: "query all"; readonly id: number; readonly name: keyof SharedActivity }
+  /** The metrics of a worker that exits. */
+  | { readonly kind: "last metrics"; readonly metrics: ProcessMetrics };
+
+const REPORT_KINDS: readonly unknown[] = [
+  "serving",
+  "step",
+  "reply",
+  "publish",
+  "query all",
+  "last metrics",
+] satisfies WorkerReport["kind"][];
+
+/** How to reach Postgres, without the right to stop it. */
+export type PostgresAccess = Omit<ServedPostgres, "close">;
+
+function isReport(message: unknown): message is WorkerReport {
+  return REPORT_KINDS.includes((message as Partial<WorkerReport> | null)?.kind);
+}

@@ -1,0 +1,139 @@
+import { setPackageProgram } from "../../runtime/command-line.ts";
+import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
+import type { SharedActivity } from "../../http/observability/process-activity.ts";
+import { makeLogger } from "../../runtime/log/log.ts";
+import type { WalArchiveState } from "../../cluster/wal-archive/wal-archiver.ts";
+import type { DrainMode } from "../../http/drain.ts";
+import { type Service, startService } from "../service.ts";
+import type { WorkersState } from "../service-operations.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
+import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
+
+keepYoungGenerationMemory();
+let service: Service | null = null;
+let drainTimeout = 0;
+let isStopping = false;
+let workers: WorkersState = { serving: 1, fault: null };
+let walArchive: WalArchiveState | null = null;
+
+/** Messages to and from the other workers, through the primary. */
+const peerHandlers = new Map<PeerTopic, HandlePeerMessage>();
+const exitHandlers: ((worker: number) => void)[] = [];
+const unpublished = new Map<number, () => void>();
+let nextMessageId = 0;
+const peers: PeerWorkers = {
+  publish(topic, content) {
+    const id = nextMessageId++;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    unpublished.set(id, resolve);
+    report({ kind: "publish", id, topic, content });
+    return promise;
+  },
+  subscribe: (topic, handle) => void peerHandlers.set(topic, handle),
+  onExit: (handle) => void exitHandlers.push(handle),
+};
+
+/** What all workers know, through the primary. */
+const unanswered = new Map<number, (answers: readonly never[]) => void>();
+const queryAll =
+  (name: keyof SharedActivity) =>
+  <T>(): Promise<readonly T[]> => {
+    const id = nextMessageId++;
+    report({ kind: "query all", id, name });
+    return new Promise((resolve) => unanswered.set(id, resolve));
+  };
+const everywhere: SharedActivity = { activity: queryAll("activity"), recentEmails: queryAll("recentEmails") };
+
+process.on("message", (message: WorkerMessage) => {
+  switch (message.kind) {
+    case "serve":
+      void serve(message);
+      break;
+    case "workers":
+      workers = message.state;
+      break;
+    case "wal archive":
+      walArchive = message.state;
+      break;
+    case "query":
+      void answerQuery(message);
+      break;
+    case "peer":
+      peerHandlers.get(message.topic)?.(message.content, message.sender);
+      report({ kind: "reply", id: message.id, answer: true });
+      break;
+    case "peer exit":
+      for (const handle of exitHandlers) handle(message.worker);
+      break;
+    case "published":
+      unpublished.get(message.id)?.();
+      unpublished.delete(message.id);
+      break;
+    case "answers":
+      unanswered.get(message.id)?.(message.answers as readonly never[]);
+      unanswered.delete(message.id);
+      break;
+    case "stop":
+      void stop(message.departure);
+  }
+});
+// Ctrl-C reaches all processes of the terminal; the primary tells the workers when to stop.
+process.on("SIGINT", () => {});
+// Handled by the primary. The default action would end this process with its open requests.
+process.on("SIGUSR2", () => {});
+process.on("SIGTERM", () => void stop({ othersStay: true }));
+
+async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> {
+  const { worker, config, postgres, schemaPatienceMs } = message;
+  setPackageProgram(message.packageProgram);
+  drainTimeout = config.drainTimeout;
+  walArchive ??= message.walArchive;
+  const log = makeLogger(config, { worker });
+  try {
+    service = await startService(config, {
+      log,
+      report: (step) => report({ kind: "step", step }),
+      onFatalError: reportFailure,
+      postgres: { ...postgres, close: async () => {} },
+      workers: () => workers,
+      walArchive: () => walArchive,
+      peers,
+      everywhere,
+      ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
+    });
+    report({ kind: "serving", url: service.url });
+  } catch (error) {
+    reportFailure(error);
+    process.exit();
+  }
+}
+
+async function answerQuery({ id, name }: WorkerMessage & { kind: "query" }): Promise<void> {
+  const result = await service?.operations[name]().catch(() => undefined);
+  report({ kind: "reply", id, answer: result });
+}
+
+/** An error is ignored: the primary may have exited. */
+function report(message: WorkerReport): void {
+  process.send!(message, undefined, undefined, () => {});
+}
+
+async function stop(departure: DrainMode): Promise<void> {
+  if (isStopping) return;
+  isStopping = true;
+  if (!service) process.exit();
+  exitAfter(drainTimeout * 1000 + CLOSE_TIMEOUT_MS);
+  await service.stop(departure).catch(reportFailure);
+  await reportLastMetrics(service);
+  process.exit();
+}
+
+/** What was counted until the end; the primary keeps the counters. */
+async function reportLastMetrics({ operations }: Service): Promise<void> {
+  const measured = await operations.measure().catch(() => []);
+  if (measured.length === 0) return;
+  await new Promise<void>((resolve) => {
+    const message: WorkerReport = { kind: "last metrics", metrics: measured.flat() };
+    process.send!(message, undefined, undefined, () => resolve());
+  });
+}

@@ -1,0 +1,299 @@
+import type { RequestListener } from "node:http";
+import type { LimitCreatedUsers, LimitSignUps } from "../accounts/sign-up-limit.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import { type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "../catalog/catalog-keeper.ts";
+import type { Config } from "../config/config.ts";
+import type { Database } from "../postgres/database/database.ts";
+import type { AsOwner } from "../postgres/database/owner-pool.ts";
+import { canIssueTokens } from "../accounts/identity/token-keys.ts";
+import { makeRoleKey } from "../accounts/identity/tokens.ts";
+import type { RequestLimit } from "../postgres/database/rate-limits.ts";
+import { makeSchemaChanges } from "../migrate/schema-changes.ts";
+import type { MigrationWatch } from "../migrate/watch-migrations.ts";
+import type { ServiceCounters } from "../http/observability/metrics.ts";
+import type { SharedActivity } from "../http/observability/process-activity.ts";
+import type { Tracing } from "../http/observability/tracing.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import type { ServedPostgres } from "../cluster/served-postgres.ts";
+import { type CsrfProtection, makeCsrfProtection } from "../http/csrf-protection.ts";
+import type { GraphqlInterface } from "../graphql/server/graphql.ts";
+import type { Realtime } from "../realtime/realtime.ts";
+import { ADMIN_PREFIX, adminHandler } from "../operations/admin/admin-routes.ts";
+import { authPathPrefixes, authRoutes } from "../rest-gateway/sign-in/auth-routes.ts";
+import { authenticateCaller } from "../rest-gateway/authenticate.ts";
+import { keySetRoutes } from "../rest-gateway/sign-in/key-routes.ts";
+import { SIGN_IN_PATH } from "../rest-gateway/sign-in/sign-in-pages.ts";
+import { AUTH_V1_PREFIX, authV1Handler } from "../rest-gateway/sign-in/auth-v1/auth-v1-routes.ts";
+import { toAuthErrorResponse } from "../rest-gateway/sign-in/auth-v1/errors.ts";
+import { guideFolder } from "../rest-gateway/guide/guide-routes.ts";
+import { makeEntryListener, makeExpressApp, type RequestCounter } from "../http/entry.ts";
+import { type HealthState, healthRoutes } from "../http/health.ts";
+import { makeExpensiveRequestLimit } from "../http/limits.ts";
+import { toNodeHandler } from "../http/node-handler.ts";
+import {
+  type FindRouteTemplate,
+  makeRouteTemplateFinder,
+  type RequestMetrics,
+  traceRequests,
+} from "../http/observe-requests.ts";
+import {
+  type GatewayRequest,
+  isPathUnder,
+  makeClientConnectionReader,
+  TABLE_PREFIX,
+} from "../http/request.ts";
+import { type GatewayRoutes, makeRouter } from "../http/router.ts";
+import { apiReferenceRoutes } from "../rest-gateway/openapi/api-reference.ts";
+import { OPENAPI_PATH, openApiRoutes } from "../rest-gateway/openapi/resource/document.ts";
+import { errorReferenceRoutes, makeErrorPage } from "../rest-gateway/pages/error-page.ts";
+import { startPageLinks, startPageRoutes } from "../rest-gateway/pages/start-page.ts";
+import { makeResourceInterface } from "../rest-gateway/resource/dialect.ts";
+import { parseAddress } from "../rest-gateway/resource/parse/address.ts";
+import { negotiateVersion, type ReadVersions } from "../rest-gateway/resource/versions.ts";
+import { studioFolder } from "../rest-gateway/studio/studio-folder.ts";
+import { makeTableInterface } from "../rest-gateway/table/dialect.ts";
+import { makePrepareCall } from "../rest-gateway/tasks/function-calls.ts";
+import type { QueueTask } from "../rest-gateway/tasks/task-queue.ts";
+import { makeTaskRoutes } from "../rest-gateway/tasks/task-routes.ts";
+import type { PrepareCall, TaskHandler } from "../rest-gateway/tasks/task-runner.ts";
+import type { SignInServices } from "./sign-in-services.ts";
+
+/** The entry point of HTTP requests, and what runs queued requests and function calls. */
+export type RequestHandlers = {
+  readonly entry: RequestListener;
+  readonly interfaceAt: (path: string) => TaskHandler;
+  readonly prepareCall: PrepareCall;
+};
+
+type RequestHandlerDependencies = {
+  readonly asOwner: AsOwner;
+  readonly database: Database;
+  readonly postgres: ServedPostgres;
+  readonly catalog: CatalogKeeper;
+  readonly graphql: GraphqlInterface;
+  readonly realtime: Realtime;
+  readonly health: HealthState;
+  /** Null: requests are not limited. */
+  readonly limit: RequestLimit | null;
+  readonly limitSignUps: LimitSignUps;
+  readonly limitCreatedUsers: LimitCreatedUsers | null;
+  readonly versions: ReadVersions;
+  /** Null: the database has no queue for tasks. */
+  readonly queueTask: QueueTask | null;
+  /** The URL that clients use. */
+  readonly siteUrl: () => string;
+  /** False towards the end of a stop: requests are rejected. */
+  readonly acceptsRequests: () => boolean;
+  /** Null unless the files of `current/` are watched. */
+  readonly migrationWatch: () => MigrationWatch | null;
+  readonly log: Logger;
+  readonly counts: ServiceCounters;
+  readonly requests: RequestMetrics;
+  /** What all processes of the service know together. */
+  readonly everywhere: SharedActivity;
+  /** Null: tracing is disabled. */
+  readonly tracing: Tracing | null;
+};
+
+/** What all handlers share, whatever the settings. */
+type SharedParts = RequestHandlerDependencies & {
+  readonly currentCatalog: () => Catalog;
+  readonly refreshCatalog: CatalogRefresh;
+  readonly healthRoutes: GatewayRoutes;
+  readonly referenceRoutes: GatewayRoutes;
+  readonly guideFolder: ReturnType<typeof guideFolder>;
+  readonly studioFolder: ReturnType<typeof studioFolder>;
+};
+
+/** Makes the handlers for some settings. A request that is in flight when settings change ends with the old handlers. */
+export function makeRequestHandlers(
+  dependencies: RequestHandlerDependencies,
+): (config: Config, signIn: SignInServices) => RequestHandlers {
+  const { catalog, health, versions } = dependencies;
+  const shared: SharedParts = {
+    ...dependencies,
+    currentCatalog: () => catalog.current(),
+    refreshCatalog: makeCatalogRefresh(catalog),
+    healthRoutes: healthRoutes(health),
+    referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
+    guideFolder: guideFolder(),
+    studioFolder: studioFolder(),
+  };
+  return (config, signIn) => buildHandlers(shared, config, signIn);
+}
+
+function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
+  const { database, graphql, realtime, queueTask, counts, versions, refreshCatalog, currentCatalog: catalog } = shared;
+  const { authenticator, accounts } = signIn;
+  const csrf = makeCsrfProtection(config);
+  const authenticate: Authenticate = (request) => authenticateCaller(request, { authenticator, csrf });
+
+  const { signInFolders, signInRoutes } = buildSignInRoutes(shared, config, signIn);
+  const authAndHealthRoutes = { ...shared.healthRoutes, ...signInRoutes };
+  const documents = openApiRoutes({
+    config,
+    catalog,
+    versions,
+    identify: authenticate,
+    routes: authAndHealthRoutes,
+    folders: [...Object.keys(signInFolders), ...(config.studio === "off" ? [] : [ADMIN_PREFIX])],
+    hasTasks: queueTask !== null,
+  });
+  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts });
+  const resource = makeResourceInterface({
+    config,
+    authenticator,
+    csrf,
+    database,
+    catalog,
+    catchUp: refreshCatalog,
+    versions,
+    limitCreatedUsers: shared.limitCreatedUsers,
+    queueTask,
+    counts,
+  });
+  const routes = {
+    ...authAndHealthRoutes,
+    ...documents,
+    ...shared.referenceRoutes,
+    ...startPage(shared, config, signIn),
+  };
+  const folders = {
+    [TABLE_PREFIX]: table.handle,
+    ...adminFolder(shared, config, { ...signIn, csrf }),
+    ...signInFolders,
+    ...graphql.folders,
+    ...realtime.handlersByPath,
+    ...shared.guideFolder,
+    ...(config.studio === "off" ? {} : shared.studioFolder),
+  };
+  const router = makeRouter({
+    routes,
+    folders,
+    fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
+    errorBody: config.errorBody,
+    tableErrorVerbosity: config.tableErrorVerbosity,
+    errorFormats: { [AUTH_V1_PREFIX]: toAuthErrorResponse },
+    negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
+    log: shared.log,
+    errors: counts.errors,
+    acceptsRequests: shared.acceptsRequests,
+    onUnknownName: () => shared.catalog.checkSoon(),
+  });
+  const paths = { routes: Object.keys(routes), authFolders: Object.keys(signInFolders), folders: Object.keys(folders) };
+  return {
+    entry: makeEntry(shared, config, router, paths),
+    interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
+    prepareCall: makePrepareCall({ database, catalog, config }),
+  };
+}
+
+function buildSignInRoutes(
+  shared: SharedParts,
+  config: Config,
+  { authenticator, accounts, federation, keys }: SignInServices,
+) {
+  const keySet = keySetRoutes(keys);
+  if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySet };
+  const { siteUrl, limitSignUps, currentCatalog: catalog } = shared;
+  const limitExpensive = makeExpensiveRequestLimit(limitSignUps);
+  const options = { accounts, federation, authenticator, catalog, config, siteUrl, limitExpensive };
+  return {
+    signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },
+    signInRoutes: { ...keySet, ...authRoutes(options) },
+  };
+}
+
+function startPage({ currentCatalog, siteUrl, health, graphql }: SharedParts, config: Config, signIn: SignInServices) {
+  return startPageRoutes({
+    config,
+    catalog: currentCatalog,
+    address: siteUrl,
+    fault: async () => publicFault(health),
+    anonKey: canIssueTokens(signIn.keys) ? makeRoleKey(config.anonRole, signIn.keys, config) : null,
+    links: startPageLinks(config, { canSignIn: signIn.accounts !== null }),
+    graphqlQuery: graphql.sampleQuery,
+  });
+}
+
+function adminFolder(
+  shared: SharedParts,
+  config: Config,
+  services: SignInServices & { readonly csrf: CsrfProtection },
+) {
+  if (config.studio === "off") return {};
+  const { postgres, migrationWatch, catalog, currentCatalog, graphql } = shared;
+  const schemaChanges = makeSchemaChanges({
+    settings: postgres.migrate,
+    watch: migrationWatch,
+    isEnabled: config.studioSql,
+    reloadCatalog: () => catalog.reload(),
+  });
+  const omittedFromGraphql = () => graphql.omitted();
+  const all = { ...shared, ...services, config, catalog: currentCatalog, schemaChanges, omittedFromGraphql };
+  return { [ADMIN_PREFIX]: adminHandler(all) };
+}
+
+type Authenticate = (request: GatewayRequest) => ReturnType<typeof authenticateCaller>;
+
+/** The resource interface, with the paths that report on tasks. */
+function withTaskRoutes(
+  resource: ReturnType<typeof makeResourceInterface>,
+  { asOwner, versions }: SharedParts,
+  { publicUrl }: Config,
+  authenticate: Authenticate,
+) {
+  return makeTaskRoutes({
+    asOwner,
+    authenticate,
+    negotiateVersion: async (request) => {
+      const query = new URLSearchParams(request.rawQuery);
+      negotiateVersion(request, parseAddress(request.path), query, { versions: await versions(), publicUrl });
+    },
+    hasCollection: resource.has,
+    next: resource.handle,
+  });
+}
+
+type RoutedPaths = {
+  readonly routes: readonly string[];
+  readonly folders: readonly string[];
+  readonly authFolders: readonly string[];
+};
+
+/** Sign-in and pages are served by Express. Requests for rows bypass it, because it costs a tenth of their throughput. */
+function makeEntry(
+  { log, limit, requests, tracing }: SharedParts,
+  config: Config,
+  router: ReturnType<typeof makeRouter>,
+  paths: RoutedPaths,
+): RequestListener {
+  const handleRequest = toNodeHandler(router, config, log, limit);
+  const routePaths = new Set(paths.routes);
+  const isForExpress = (path: string) =>
+    routePaths.has(path) || paths.authFolders.some((folder) => isPathUnder(folder, path));
+  const routeOf = makeRouteTemplateFinder({ paths: paths.routes, folders: paths.folders });
+  const entry = makeEntryListener({
+    config,
+    log,
+    beforeExpress: { takes: (path: string) => !isForExpress(path), answer: handleRequest },
+    app: makeExpressApp({ config, answer: handleRequest }),
+    counter: makeRequestCounter(routeOf, requests),
+  });
+  return tracing
+    ? traceRequests({ tracing, routeOf, readConnection: makeClientConnectionReader(config) }, entry)
+    : entry;
+}
+
+function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics): RequestCounter {
+  return {
+    isWatched: () => requests.isWatched,
+    count: (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds),
+  };
+}
+
+/** The fault that the public start page shows. */
+function publicFault({ databaseFault, schemaFault }: HealthState): string | null {
+  if (databaseFault() !== null) return "The database does not answer.";
+  return schemaFault() === null ? null : "The schema may be out of date.";
+}

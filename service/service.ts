@@ -1,0 +1,424 @@
+import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TaskList } from "graphile-worker";
+import { hasAccounts } from "../accounts/accounts.ts";
+import { createFirstAdministrator } from "../accounts/administration.ts";
+import { checkInScratch } from "../archive/check-in-scratch.ts";
+import { ScheduledBackup } from "../archive/scheduled-backup.ts";
+import type { Config } from "../config/config.ts";
+import { shuttingDown } from "../postgres/database/database-errors.ts";
+import { findMissingFunctions } from "../catalog/config-keeper.ts";
+import { makeMissingRoleWarning } from "../accounts/identity/caller-settings.ts";
+import { EmailQueue, MessageQueue } from "../accounts/mail/email-queue.ts";
+import { readMailTemplates } from "../accounts/mail/mail-templates.ts";
+import { keepsEmails, makeMailer, RecentEmails } from "../accounts/mail/mailer.ts";
+import { makeTextMessageGateway } from "../accounts/mail/text-message-gateway.ts";
+import { SocketMemory } from "../http/socket-memory.ts";
+import type { MigrationWatch } from "../migrate/watch-migrations.ts";
+import { makeServiceCounters } from "../http/observability/metrics.ts";
+import type { SharedActivity } from "../http/observability/process-activity.ts";
+import type { PostgresUrls } from "../cluster/served-postgres.ts";
+import { openReplication } from "../live/change-stream.ts";
+import type { ReplicationStream } from "../live/changes.ts";
+import { REALTIME_PUBLICATION } from "../live/replication-slots.ts";
+import { hasTasks, type JobLane, type JobRunner, startJobRunner } from "../jobs/queue/job-runner.ts";
+import { openSchedules } from "../jobs/queue/schedules.ts";
+import { makeCsrfProtection } from "../http/csrf-protection.ts";
+import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "../graphql/server/graphql.ts";
+import { openRealtime, type Realtime, SOCKET_PATH } from "../realtime/realtime.ts";
+import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
+import type { ServiceOperations } from "../http/admin.ts";
+import { type DrainMode, drain } from "../http/drain.ts";
+import { makeAdmission, openRateLimits, type RateLimits } from "../http/limits.ts";
+import { HttpTraffic, RequestMetrics } from "../http/observe-requests.ts";
+import { makeClientConnectionReader } from "../http/request.ts";
+import {
+  type AdmissionForUpgrade,
+  checkListenAddress,
+  makeUpgradeRouter,
+  openServer,
+  reloadCertificate,
+  serverUrl,
+} from "../http/server.ts";
+import { warnOfDisplacedTables } from "../rest-gateway/resource/collections.ts";
+import { defaultVersion, makeVersionReader } from "../rest-gateway/resource/versions.ts";
+import { makeQueueTask, type QueueTask } from "../rest-gateway/tasks/task-queue.ts";
+import { maintainTasks, makeTaskList, makeTaskRunner, type TaskLane } from "../rest-gateway/tasks/task-runner.ts";
+import { startWebhooks, type WebhookDispatcher } from "../jobs/webhooks/dispatcher.ts";
+import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./service-core.ts";
+import type { MetricsDependencies } from "./service-metrics.ts";
+import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";
+import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
+
+/** The running service, in one process or several. */
+export type RunningService = {
+  /** The URL that it listens on. */
+  readonly url: string;
+  readonly postgres: PostgresUrls;
+  /** What the admin server calls. */
+  readonly operations: ServiceOperations;
+  /** Applies changed settings of the database and files (certificate, secret; with workers, the program too) without interrupting requests. */
+  reload(): Promise<void>;
+  /** Completes requests in flight, then closes everything. */
+  stop(drainMode?: DrainMode): Promise<void>;
+};
+
+export type Service = RunningService & {
+  readonly graphql: GraphqlInterface;
+  readonly changes: ReplicationStream;
+  readonly realtime: Realtime;
+};
+
+export type ServiceOptions = CoreOptions & {
+  /** Absent in a single process. */
+  readonly workers?: () => WorkersState;
+  /** Where the files of `current/` are watched. */
+  readonly migrationWatch?: () => MigrationWatch | null;
+  /** Absent in a single process. */
+  readonly everywhere?: SharedActivity;
+  /** How long the start waits for the GraphQL schema. */
+  readonly schemaTimeoutMs?: number;
+};
+
+/** Opens everything that runs, from the bottom up; on stop it is closed in the reverse order. */
+export async function startService(environmentConfig: Config, options: ServiceOptions): Promise<Service> {
+  if (!options.postgres) await checkListenAddress(environmentConfig);
+  await using opened = new AsyncDisposableStack();
+  const core = await openCore(environmentConfig, options, opened);
+  const { postgres, config, asOwner, catalog, log } = core;
+  const state = new ServiceState(config);
+
+  const limits = openRateLimits(core, opened);
+  const makeIdentification = await openIdentification(core, state, { ...options, ...limits }, opened);
+  state.identification = await makeIdentification(config);
+  const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
+  const backups = makeScheduledBackup(core);
+  const acceptsWork = () => state.acceptsWork;
+  const health = makeServiceHealth({
+    ...core,
+    ...interfaces,
+    backups,
+    workers: options.workers,
+    acceptsWork,
+  });
+  opened.defer(warnOfDisplacedTables(catalog, log));
+
+  const versions = makeVersionReader(asOwner);
+  const canQueueTasks = await hasTasks(asOwner);
+  const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
+  const jobKinds = { hasTasks: canQueueTasks, schedules, backups };
+  const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
+  const webhooks = await startWebhooks(core);
+  opened.defer(() => webhooks?.close(0));
+  const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
+  const traffic = new HttpTraffic();
+  const operations = openOperations({
+    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, webhooks, ...jobKinds },
+    emails: state.emails,
+    opened,
+  });
+  const makeHandlers = makeRequestHandlers({
+    ...core,
+    ...interfaces,
+    ...limits,
+    health,
+    versions,
+    queueTask,
+    migrationWatch: options.migrationWatch ?? (() => null),
+    siteUrl: () => state.siteUrl!,
+    acceptsRequests: () => state.acceptsRequests,
+    counts: state.counts,
+    requests,
+    everywhere: options.everywhere ?? operations,
+  });
+  state.handlers = makeHandlers(config, state.identification);
+  await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
+  const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
+
+  const server = await openHttpServer(core, state, limits, interfaces);
+  if (config.adminPort !== null) traffic.follow(server);
+  state.siteUrl ??= serverUrl(server, config.host);
+  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs, webhooks }));
+
+  const running = opened.move();
+  return {
+    url: serverUrl(server, config.host),
+    postgres,
+    ...interfaces,
+    operations,
+    reload: async () => {
+      await core.settings.reload();
+      await reloadCertificate(server, config);
+    },
+    stop: (drainMode = {}) => {
+      state.drainMode = drainMode;
+      return running.disposeAsync();
+    },
+  };
+}
+
+function makeTaskQueue(
+  { asOwner, config, settings }: ServiceCore,
+  versions: ReturnType<typeof makeVersionReader>,
+): QueueTask {
+  return makeQueueTask({
+    asOwner,
+    publicUrl: config.publicUrl,
+    anonRole: () => settings.current().anonRole,
+    defaultVersion: async () => defaultVersion(await versions())?.number ?? 1,
+  });
+}
+
+/** What changes while the service runs. */
+class ServiceState {
+  readonly counts = makeServiceCounters();
+  /** Null: e-mails are not kept. */
+  readonly emails: RecentEmails | null;
+  /** PUBLIC_URL, or the address of the server, which is known once it listens. */
+  siteUrl: string | null;
+  /** Made anew when settings change. */
+  identification!: SignInServices;
+  /** Made anew when settings change. */
+  handlers!: RequestHandlers;
+  /** False as soon as the service begins to stop. */
+  acceptsWork = true;
+  /** False when requests are rejected, towards the end of a stop. */
+  acceptsRequests = true;
+  drainMode: DrainMode = {};
+  readonly readConnection: ReturnType<typeof makeClientConnectionReader>;
+
+  constructor(config: Config) {
+    this.siteUrl = config.publicUrl;
+    this.emails = keepsEmails(config) ? new RecentEmails() : null;
+    this.readConnection = makeClientConnectionReader(config);
+  }
+}
+
+type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime">;
+
+type SettingsDependents = {
+  readonly makeIdentification: (config: Config) => Promise<SignInServices>;
+  readonly makeHandlers: (config: Config, identification: SignInServices) => RequestHandlers;
+};
+
+/** Applies settings that change in the database, and warns of roles and functions that they name and that do not exist. */
+async function followSettings(
+  core: ServiceCore,
+  state: ServiceState,
+  { makeIdentification, makeHandlers }: SettingsDependents,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const { postgres, config, settings, catalog, log } = core;
+  opened.defer(() => settings.close());
+  await warnOfMissingFunctions(core, config);
+  const warnOfMissingRole = makeMissingRoleWarning(log);
+  const checkRoles = () => {
+    const { anonRole } = settings.current();
+    warnOfMissingRole({ anonRole, loginRole: postgres.loginRole, catalog: catalog.current() });
+  };
+  checkRoles();
+  opened.defer(catalog.onChange(checkRoles));
+  settings.follow(async (changed) => {
+    await catalog.setOptions(catalogOptionsOf(changed, postgres.loginRole));
+    state.identification = await makeIdentification(changed);
+    state.handlers = makeHandlers(changed, state.identification);
+    await warnOfMissingFunctions(core, changed);
+    checkRoles();
+  });
+}
+
+function openHttpServer(
+  { config, peers }: ServiceCore,
+  state: ServiceState,
+  { limit }: RateLimits,
+  { graphql, realtime }: StreamingInterfaces,
+): ReturnType<typeof openServer> {
+  const admissionOf: AdmissionForUpgrade = (request) => {
+    if (!state.acceptsRequests) throw shuttingDown();
+    return makeAdmission(request.url ?? "/", limit, () => state.readConnection(request));
+  };
+  const upgrade = makeUpgradeRouter({
+    interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
+    admissionOf,
+    maxConnections: config.webSocketConnections,
+    peers,
+  });
+  return openServer((request, response) => state.handlers.entry(request, response), config, upgrade);
+}
+
+type DrainedWork = { readonly jobs: JobRunner | null; readonly webhooks: WebhookDispatcher | null };
+
+/** Completes requests, operations and tasks in progress, within DRAIN_TIMEOUT_SECONDS. */
+async function drainService(
+  server: Awaited<ReturnType<typeof openServer>>,
+  config: Config,
+  state: ServiceState,
+  { graphql, realtime, jobs, webhooks }: StreamingInterfaces & DrainedWork,
+): Promise<void> {
+  state.acceptsWork = false;
+  // In a rolling restart of workers, others take over at the same address.
+  const delay = state.drainMode.othersStay ? 0 : config.drainDelay * 1000;
+  await sleep(delay);
+  const milliseconds = config.drainTimeout * 1000 - delay;
+  const refuseRequests = () => {
+    state.acceptsRequests = false;
+  };
+  await Promise.all([
+    drain(server, milliseconds, { ...state.drainMode, refuseRequests }),
+    graphql.closeSockets(milliseconds),
+    realtime.closeSockets(milliseconds),
+    jobs?.close(milliseconds),
+    webhooks?.close(milliseconds),
+  ]);
+}
+
+async function warnOfMissingFunctions({ asOwner, log }: ServiceCore, config: Config): Promise<void> {
+  try {
+    for (const fault of await findMissingFunctions(asOwner, config)) log.warn(fault);
+  } catch (err) {
+    log.warn({ err }, "could not check whether the functions named by settings exist");
+  }
+}
+
+/** Authentication, by keys and by accounts if the database has some, and the emails to accounts. */
+async function openIdentification(
+  { config, asOwner, log }: ServiceCore,
+  state: ServiceState,
+  { report, limitSignUps }: Pick<ServiceOptions, "report"> & RateLimits,
+  opened: AsyncDisposableStack,
+): Promise<(config: Config) => Promise<SignInServices>> {
+  const canSignIn = await hasAccounts(asOwner);
+  if (!canSignIn) log.warn("nobody can sign in: the login owns no accounts (auth.users, with auth.find_account)");
+  else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
+
+  const mailer = makeMailer(config, log, state.emails);
+  const emailQueue = mailer && new EmailQueue({ mailer, log });
+  opened.defer(() => emailQueue?.close());
+  const gateway = makeTextMessageGateway(config);
+  const textMessages = gateway && new MessageQueue({ mailer: gateway, log, noun: "text message" });
+  opened.defer(() => textMessages?.close());
+  const writeMail = readMailTemplates(config.mailTemplatesDir);
+  const siteUrl = () => state.siteUrl!;
+  const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, log };
+  return makeSignInServices({ ...services, hits: state.counts.tokens });
+}
+
+/** GraphQL and Realtime, and the replication stream that row changes come from. */
+async function openStreamingInterfaces(
+  { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
+  state: ServiceState,
+  { limitCreatedUsers }: RateLimits,
+  schemaTimeoutMs: number | undefined,
+  opened: AsyncDisposableStack,
+): Promise<StreamingInterfaces> {
+  const authenticator = () => state.identification.authenticator;
+  const clientAddress = (request: IncomingMessage) => state.readConnection(request).address;
+  const memory = new SocketMemory(config);
+  const graphql = await openGraphql({
+    config,
+    authenticator,
+    catalog,
+    database,
+    listener,
+    loginRole: postgres.loginRole,
+    clientAddress,
+    limitCreatedUsers,
+    log,
+    counts: state.counts,
+    tracing,
+    schemaWaitMs: schemaTimeoutMs,
+    memory,
+    supervisor,
+  });
+  opened.defer(() => graphql.close());
+
+  const keep = config.realtimeSlot;
+  const publication = REALTIME_PUBLICATION;
+  const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
+  opened.defer(() => changes.close());
+  const realtime = openRealtime({
+    config,
+    authenticator,
+    csrf: makeCsrfProtection(config),
+    clientAddress,
+    catalog,
+    database,
+    changes,
+    publication,
+    memory,
+    peers,
+    supervisor,
+    log,
+  });
+  opened.defer(() => realtime.close());
+  return { graphql, changes, realtime };
+}
+
+function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {
+  const { backupSchedule: schedule, backupDir: directory, backupKeep: keep } = config;
+  if (schedule === null) return null;
+  const check = config.checksBackups ? (file: string) => checkInScratch(file, postgres.migrate) : null;
+  return new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, check, log });
+}
+
+/** A backup may take hours, and the clock of the schedules must not wait for one. */
+const CLOCK_CONCURRENCY = 2;
+
+/** What the service runs for itself waits neither for callers nor, on the clock, for functions that the schedules call. */
+function jobLanes(
+  { taskConcurrency }: Config,
+  { schedules, backups }: Pick<JobKinds, "schedules" | "backups">,
+  tasksOf: (lane: TaskLane) => TaskList,
+): readonly JobLane[] {
+  const lanes = [
+    {
+      name: "schedules and backups",
+      tasks: { ...schedules?.tasks, ...backups?.tasks },
+      concurrency: CLOCK_CONCURRENCY,
+      crons: [schedules?.cron, backups?.cron].filter((cron) => cron !== undefined),
+    },
+    { name: "tasks of the system", tasks: tasksOf("system"), concurrency: taskConcurrency },
+    { name: "tasks of callers", tasks: tasksOf("caller"), concurrency: taskConcurrency },
+    { name: "tasks of anonymous callers", tasks: tasksOf("anonymous"), concurrency: Math.ceil(taskConcurrency / 2) },
+  ];
+  return lanes.filter(({ tasks }) => Object.keys(tasks).length > 0);
+}
+
+type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
+
+/** Runs the tasks that requests have queued, schedules and scheduled backups. */
+async function openJobs(
+  { postgres, config, asOwner, supervisor, log }: ServiceCore,
+  state: ServiceState,
+  { hasTasks, schedules, backups }: JobKinds,
+  opened: AsyncDisposableStack,
+): Promise<JobRunner> {
+  const { tableErrorVerbosity } = config;
+  const taskRunner = makeTaskRunner({
+    asOwner,
+    authenticator: () => state.identification.authenticator,
+    handlerFor: (path) => state.handlers.interfaceAt(path),
+    prepareCall: (call, caller) => state.handlers.prepareCall(call, caller),
+    tableErrorVerbosity,
+    log,
+  });
+  const jobs = await startJobRunner({
+    url: postgres.directUrl,
+    lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
+    maintain: async () => {
+      // One that fails does not keep the others from running.
+      const parts = [hasTasks ? maintainTasks(asOwner) : null, schedules?.processLate(), backups?.refresh()];
+      const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
+    },
+    supervisor,
+    cancelRunning: async () => {
+      backups?.cancel();
+      await taskRunner.cancelRunning();
+    },
+    log,
+  });
+  // In case the start fails after this; a stop closes them earlier, with everything else that is drained.
+  opened.defer(() => jobs.close(0));
+  return jobs;
+}

@@ -1,0 +1,107 @@
+import { type Accounts, makeAccounts, makePasswordReader, makeSessionReader } from "../accounts/accounts.ts";
+import { type Federation, makeFederation } from "../accounts/federation/federation.ts";
+import { makePasswords } from "../accounts/passwords.ts";
+import type { LimitSignUps } from "../accounts/sign-up-limit.ts";
+import { makeValidateClaims } from "../accounts/validate-claims.ts";
+import { memoize } from "../runtime/cache/memoize.ts";
+import type { CacheHits } from "../runtime/cache/recent-map.ts";
+import type { Config } from "../config/config.ts";
+import { DEFAULT_JWT_ISSUER } from "../config/interface-settings.ts";
+import type { AsOwner } from "../postgres/database/owner-pool.ts";
+import { makeFindApiKey } from "../accounts/identity/api-key-lookup.ts";
+import { type Authenticator, makeAuthenticator } from "../accounts/identity/authenticator.ts";
+import { makeDatabaseClock } from "../accounts/identity/database-clock.ts";
+import { RemoteKeySet } from "../accounts/identity/remote-key-set.ts";
+import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "../accounts/identity/token-keys.ts";
+import { makeSharedRateLimit } from "../postgres/database/rate-limits.ts";
+import type { EmailQueue, MessageQueue } from "../accounts/mail/email-queue.ts";
+import type { WriteMail } from "../accounts/mail/mail-templates.ts";
+import type { TextMessage } from "../accounts/mail/text-message-gateway.ts";
+import type { Logger } from "../runtime/log/log.ts";
+import { readOrMakeSecrets } from "../runtime/secrets.ts";
+
+const ONE_HOUR = 3600;
+
+/** Authentication and accounts, with the current settings. */
+export type SignInServices = {
+  readonly keys: TokenKeys;
+  readonly authenticator: Authenticator;
+  /** Null if the database has no accounts, or the settings have no key to sign tokens with. */
+  readonly accounts: Accounts | null;
+  /** Null if there are no accounts. */
+  readonly federation: Federation | null;
+};
+
+type SignInServicesOptions = {
+  readonly asOwner: AsOwner;
+  readonly canSignIn: boolean;
+  /** Null if this deployment sends no e-mails. */
+  readonly emailQueue: EmailQueue | null;
+  /** Null if this deployment sends no text messages. */
+  readonly textMessages: MessageQueue<TextMessage> | null;
+  readonly writeMail: WriteMail;
+  readonly siteUrl: () => string;
+  readonly limitSignUps: LimitSignUps;
+  /** Counts cache hits of verified tokens. */
+  readonly hits?: CacheHits;
+  readonly log: Logger;
+};
+
+/** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
+export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
+  const { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, hits, log } = options;
+  const findApiKey = makeFindApiKey({ asOwner, log });
+  const validateClaims = makeValidateClaims({ asOwner, log });
+  const databaseClock = makeDatabaseClock({ asOwner, log });
+  const openRemoteKeys = memoize((url: string) => new RemoteKeySet({ url, log }));
+  return async (config) => {
+    const keys = await loadDeploymentKeys(config, readOrMakeSecrets);
+    if (canSignIn && !canIssueTokens(keys)) {
+      log.warn(
+        "nobody can sign in here: the settings have only keys that verify tokens. Set JWT_PRIVATE_KEY to sign with",
+      );
+    }
+    const codeEmails = {
+      ...config,
+      ...makeMailLimits(config, asOwner),
+      writeMail,
+      applicationUrl: () => config.applicationUrl ?? siteUrl(),
+    };
+    const passwords = makePasswords({ share: config.workerShare });
+    const accounts =
+      canSignIn && canIssueTokens(keys)
+        ? makeAccounts({ asOwner, keys, config, passwords, emailQueue, codeEmails, textMessages, siteUrl })
+        : null;
+    const federation =
+      accounts && canIssueTokens(keys)
+        ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, limitSignUps, log })
+        : null;
+    const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
+    return {
+      keys,
+      accounts,
+      federation,
+      authenticator: makeAuthenticator({
+        ...config,
+        keys,
+        remoteKeys: config.jwtKeySetUrl === null ? null : openRemoteKeys(config.jwtKeySetUrl),
+        requiredIssuer: config.jwtIssuer === DEFAULT_JWT_ISSUER ? null : config.jwtIssuer,
+        findApiKey,
+        validateClaims,
+        databaseClock,
+        readers,
+        ...(hits && { hits }),
+      }),
+    };
+  };
+}
+
+/** Limits of e-mails by their address. */
+function makeMailLimits({ mailInterval, mailHourlyLimit }: Config, asOwner: AsOwner) {
+  const limit = (name: string, points: number, seconds: number) =>
+    points > 0 && seconds > 0 ? makeSharedRateLimit({ name, points, seconds, asOwner }) : null;
+  return {
+    intervalLimit: limit("mail interval", 1, mailInterval),
+    hourlyLimit: limit("mail", mailHourlyLimit, ONE_HOUR),
+  };
+}

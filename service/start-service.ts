@@ -1,0 +1,160 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { acceptsStartArguments } from "./cli/command.ts";
+import { commandLine } from "../runtime/command-line.ts";
+import { isEmbedded, type LoadedConfig, readConfig } from "../config/config.ts";
+import { deleteStaleDrafts } from "../cluster/embedded/draft-files.ts";
+import { readMailTemplates } from "../accounts/mail/mail-templates.ts";
+import { checkMailFolder } from "../accounts/mail/mailer.ts";
+import { displayPath } from "../migrate/committed-migrations.ts";
+import { readUsersAccess } from "../migrate/migrate.ts";
+import { type MigrationWatch, watchMigrations } from "../migrate/watch-migrations.ts";
+import { makeLogger } from "../runtime/log/log.ts";
+import { standardOutput } from "../runtime/log/standard-streams.ts";
+import { withClient } from "../postgres/client/with-client.ts";
+import {
+  CLOSE_TIMEOUT_MS,
+  cacheCompiledCode,
+  exitAfter,
+  keepYoungGenerationMemory,
+  reportFailure,
+} from "./processes/process-lifecycle.ts";
+import { type AdminServer, openAdminServer } from "../http/admin.ts";
+import type { RunningService } from "./service.ts";
+
+const startedAt = performance.now();
+if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
+keepYoungGenerationMemory();
+cacheCompiledCode(process.env);
+/** `npm run dev`: the files in `current/` are applied whenever they change. */
+const isDevelopment = process.argv.includes("--dev");
+const { config, warnings } = readConfigOrExit();
+const log = makeLogger(config);
+for (const warning of warnings) log.warn(warning);
+
+const print = (text: string) => standardOutput().write(`${text}\n`);
+const report = (step: string) => print(`  … ${step}`);
+/** npm and the terminal both send SIGINT for one Ctrl-C. */
+const SAME_SIGNAL_MS = 200;
+const isSingleProcess = config.workers === 1;
+let service: RunningService | null = null;
+let admin: AdminServer | null = null;
+let migrationWatch: MigrationWatch | null = null;
+let stoppingSince: number | null = null;
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    if (stoppingSince !== null && performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
+    // Not started yet, or the second signal: exit at once. The embedded Postgres ends with this process in any case.
+    if (!service || stoppingSince !== null) process.exit(1);
+    void shutDown(0, `${signal} received, stopping`);
+  });
+}
+// Not SIGHUP, because terminals send it on close.
+process.on("SIGUSR2", () => void reload());
+// As at PostgREST.
+process.on("SIGUSR1", () => void reloadSchema());
+
+try {
+  print("content-service");
+  // Grafast reads this on import; in other modes it runs slow self-checks.
+  process.env.GRAPHILE_ENV ??= "production";
+  if (!hasHome()) process.env.HOME = "/";
+  await checkMailFolder(config);
+  // Of backups that were killed.
+  for (const folder of [config.backupDir, "."]) await deleteStaleDrafts(folder);
+  // Before any process starts.
+  readMailTemplates(config.mailTemplatesDir);
+  const start = isSingleProcess
+    ? (await import("./service.ts")).startService
+    : (await import("./processes/worker-cluster.ts")).startWorkerCluster;
+  if (config.adminPort !== null) {
+    admin = await openAdminServer({ config, log, service: () => service?.operations ?? null });
+  }
+  const onFatalError = (reason: Error) => void shutDown(1, reason.message);
+  service = await start(config, { log, report, onFatalError, migrationWatch: () => migrationWatch });
+  await printBanner(service);
+  if (isDevelopment) migrationWatch = watchMigrations(service.postgres.migrate, print);
+} catch (error) {
+  reportFailure(error);
+  await admin?.close();
+  // Exits even if handles are open, so that the supervisor can restart the process.
+  process.exit();
+}
+
+function readConfigOrExit(): LoadedConfig {
+  try {
+    const { config, warnings } = readConfig(process.env);
+    return { config: isDevelopment ? { ...config, workers: 1 } : config, warnings };
+  } catch (error) {
+    reportFailure(error);
+    process.exit();
+  }
+}
+
+/** graphile-worker needs a home directory on import, which a container's user may not have. */
+function hasHome(): boolean {
+  try {
+    return homedir() !== "";
+  } catch {
+    return false;
+  }
+}
+
+async function printBanner({ url, postgres }: RunningService): Promise<void> {
+  const hasUsers = (await withClient(postgres.migrate.url, readUsersAccess)) !== null;
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
+  print(`
+  address    ${url}
+${config.studio === "off" ? "" : `  studio     ${url}/studio\n`}  health     ${url}/health
+  graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
+${isSingleProcess ? "" : `  workers    ${config.workers}\n`}${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
+${hasUsers ? `  users      ${config.usersAccess} (${config.usersAccessReason})\n` : ""}  keys       ${commandLine("keys")}
+  psql       ${commandLine("psql")}
+${isDevelopment ? `  migration  ${currentFolder(postgres)}, applied on every save\n` : ""}
+  ready in ${seconds} s`);
+}
+
+/** The folder of the project's current migration. */
+function currentFolder({ migrate }: RunningService["postgres"]): string {
+  return displayPath(join(migrate.histories.at(-1)!.folder, "current"));
+}
+
+async function reload(): Promise<void> {
+  if (!service || stoppingSince !== null) return;
+  report("SIGUSR2 received, reloading");
+  try {
+    await service.reload();
+    report("reloaded");
+  } catch (error) {
+    // A stop during the reload is not an error.
+    if (stoppingSince !== null) return;
+    log.error({ err: error }, "reload failed; the service keeps running as before");
+  }
+}
+
+/** In all processes and gateways of the database. */
+async function reloadSchema(): Promise<void> {
+  if (!service || stoppingSince !== null) return;
+  report("SIGUSR1 received, reloading the schema");
+  try {
+    await withClient(service.postgres.migrate.url, (client) =>
+      client.query("select pg_catalog.pg_notify($1, 'reload schema')", [config.channel]),
+    );
+  } catch (error) {
+    log.error({ err: error }, "the schema was not reloaded");
+  }
+}
+
+async function shutDown(code: number, reason: string): Promise<void> {
+  stoppingSince = performance.now();
+  process.exitCode = code;
+  report(reason);
+  // Workers close first, and those that hang are ended within twice the time.
+  exitAfter(config.drainTimeout * 1000 + (isSingleProcess ? 1 : 2) * CLOSE_TIMEOUT_MS);
+  await migrationWatch?.stop();
+  await service?.stop().catch(reportFailure);
+  await admin?.close();
+  process.exit();
+}

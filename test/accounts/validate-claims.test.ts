@@ -1,0 +1,174 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { makeValidateClaims } from "../../accounts/validate-claims.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { ValidateClaims } from "../../accounts/identity/authenticator.ts";
+import type { Claims } from "../../accounts/identity/claims.ts";
+import { cloneDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+import { claimsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+
+let opened: OpenAccounts;
+let questions = 0;
+const warnings: string[] = [];
+const log = { warn: (message: unknown) => void warnings.push(String(message)) };
+
+beforeAll(async () => {
+  opened = await openAccounts();
+});
+afterAll(() => opened.close());
+afterEach(() => vi.useRealTimers());
+
+function newStates(asOwner: AsOwner = opened.asOwner): ValidateClaims {
+  questions = 0;
+  return makeValidateClaims({
+    asOwner: (work) => {
+      questions++;
+      return asOwner(work);
+    },
+    log,
+  });
+}
+
+async function signIn(email: string, password = PASSWORD): Promise<Claims> {
+  const { accounts } = opened;
+  return claimsOf((await accounts.login({ username: email, password }, from(), accounts.tokens.open)).accessToken);
+}
+
+const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
+
+describe("the claims of a user", () => {
+  test("are valid while nothing has changed", async () => {
+    const { email } = await newPerson(opened);
+    expect(await newStates()(await signIn(email))).toBeNull();
+  });
+
+  test("are invalid while the account is disabled, and new ones are valid after it is enabled", async () => {
+    const { userId, email } = await newPerson(opened);
+    const claims = await signIn(email);
+    await sql("select auth.disable_account($1, null)", userId);
+    expect(await newStates()(claims)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
+    await sql("select auth.enable_account($1, null)", userId);
+    expect(await newStates()(claims)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
+    expect(await newStates()(await signIn(email))).toBeNull();
+  });
+
+  test("are invalid after the account was deleted, also by the user", async () => {
+    const { userId, email } = await newPerson(opened);
+    const claims = await signIn(email);
+    const requests = await connect(opened.database.url);
+    await requests.query("begin");
+    await requests.query(
+      "select set_config('role', 'authenticated', true), set_config('request.jwt.claims', $1, true)",
+      [JSON.stringify({ sub: userId, role: "authenticated" })],
+    );
+    expect((await requests.query("delete from public.users where id = $1", [userId])).rowCount).toBe(1);
+    await requests.query("commit");
+    await requests.end();
+    expect(await newStates()(claims)).toMatchObject({ kind: "unauthenticated", code: "INVALID_TOKEN" });
+  });
+
+  test("are invalid after a password change; newer ones are valid, even from the same second", async () => {
+    const { userId, email } = await newPerson(opened);
+    const { accounts } = opened;
+    const before = await signIn(email);
+    const change = { currentPassword: PASSWORD, newPassword: "Quartz-Bird-8" };
+    const pair = await accounts.changePassword(userId, change, from(), accounts.tokens.open);
+    const states = newStates();
+    expect(await states(before)).toMatchObject({ kind: "unauthenticated", code: "TOKEN_EXPIRED" });
+    expect(await states(claimsOf(pair.accessToken))).toBeNull();
+    expect(await states(await signIn(email, "Quartz-Bird-8"))).toBeNull();
+  });
+
+  test("are invalid after a role change, also one by SQL; a refresh has the new role", async () => {
+    const { userId, email } = await newPerson(opened);
+    const { accounts } = opened;
+    const { accessToken, refreshToken } = await accounts.login(
+      { username: email, password: PASSWORD },
+      from(),
+      accounts.tokens.open,
+    );
+    for (const statement of [
+      "insert into auth.user_roles (user_id, role) values ($1, 'admin')",
+      "update auth.user_roles set granted_at = now() where user_id = $1",
+    ]) {
+      await sql(statement, userId);
+    }
+    expect(await newStates()(claimsOf(accessToken))).toMatchObject({ code: "TOKEN_EXPIRED" });
+    const asAdmin = await accounts.tokens.refresh(refreshToken, from());
+    expect(claimsOf(asAdmin.accessToken).role).toBe("admin");
+    expect(await newStates()(claimsOf(asAdmin.accessToken))).toBeNull();
+    await sql("delete from auth.user_roles where user_id = $1", userId);
+    expect(await newStates()(claimsOf(asAdmin.accessToken))).toMatchObject({ code: "TOKEN_EXPIRED" });
+  });
+});
+
+describe("claims of other issuers are valid", () => {
+  test.each([
+    { role: "anon" },
+    { role: "authenticated", sub: "no-number" },
+    { role: "authenticated", sub: "999999999" },
+    { role: "authenticated", sub: "99999999999999999999" },
+    { role: "authenticated", sub: null },
+    { role: "authenticated", sub: ["1"] },
+  ])("%j", async (claims) => {
+    expect(await newStates()(claims)).toBeNull();
+  });
+
+  test("for a user without an account", async () => {
+    const { rows } = await sql("insert into users (name, email) values ('Eve', 'eve@example.org') returning id");
+    expect(await newStates()({ sub: rows[0].id, iat: 0 })).toBeNull();
+  });
+
+  test("claims without iat, unless the account has ended", async () => {
+    const { userId } = await newPerson(opened);
+    expect(await newStates()({ sub: userId })).toBeNull();
+    await sql("select auth.disable_account($1, null)", userId);
+    expect(await newStates()({ sub: userId })).toMatchObject({ code: "INVALID_TOKEN" });
+  });
+});
+
+describe("Postgres", () => {
+  test("is not queried again for less than five seconds", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { userId, email } = await newPerson(opened);
+    const claims = await signIn(email);
+    const states = newStates();
+    expect(await states(claims)).toBeNull();
+    await sql("select auth.disable_account($1, null)", userId);
+    expect(states(claims)).toBeNull();
+    expect(questions).toBe(1);
+    vi.advanceTimersByTime(4_500);
+    expect(await states(claims)).toMatchObject({ code: "INVALID_TOKEN" });
+  });
+
+  test("is queried once for a thousand users", async () => {
+    const states = newStates();
+    await Promise.all(Array.from({ length: 1_000 }, (_, n) => states({ sub: String(n + 1_000_000) })));
+    expect(questions).toBe(1);
+  });
+
+  test("without accounts makes all claims valid", async () => {
+    const empty = await cloneDatabase("empty");
+    const client = await connect(empty.ownerUrl);
+    const states = newStates((work) => work(client));
+    expect(await states({ sub: "1" })).toBeNull();
+    await client.query("create schema auth");
+    expect(await newStates((work) => work(client))({ sub: "1" })).toBeNull();
+    await client.end();
+    await empty.drop();
+  });
+
+  test("without the privileges makes all claims valid and logs a warning once", async () => {
+    const login = await connect(opened.database.url);
+    const states = newStates((work) => work(login));
+    expect(await states({ sub: "1" })).toBeNull();
+    expect(await states({ sub: "2" })).toBeNull();
+    expect(warnings).toEqual([expect.stringContaining("OWNER_DATABASE_URL")]);
+    await login.end();
+  });
+
+  test("may be unavailable, which is an error", async () => {
+    const states = newStates(() => Promise.reject(new Error("away")));
+    await expect(states({ sub: "1" })).rejects.toThrow("away");
+  });
+});

@@ -1,0 +1,36 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { compareRestored } from "../../bench/archives/compare-restored.ts";
+import { randomSchema } from "../../bench/archives/random-schema.ts";
+import { cloneDatabase, urlOf } from "../database.ts";
+import { propertyRuns } from "../property-runs.ts";
+import { wordsOfSql } from "../sql-texts.ts";
+
+/** `npm run bench -- archives` runs all on each version of Postgres. */
+const RUNS = 500;
+const { TEST_POSTGRES = "" } = process.env;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "random-schemas-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("tables, columns, types and functions of any kind, named as the words of our SQL, are restored with all rows", async () => {
+  const names = wordsOfSql();
+  expect(names.aliases).toEqual(expect.arrayContaining(["t", "row", "rows", "item", "statement"]));
+  expect(names.words).toEqual(expect.arrayContaining(["select", "text", "count", "attname"]));
+  const options = {
+    createDatabase: () => cloneDatabase("empty"),
+    rootUrl: urlOf("postgres", "postgres"),
+    folder,
+    pgDump: existsSync(join(TEST_POSTGRES, "pg_dump")) ? TEST_POSTGRES : null,
+  };
+  const property = fc.asyncProperty(randomSchema(names), (schema) => compareRestored(schema, options));
+  // Two databases a run: a fifth of a fifth in a usual run.
+  await fc.assert(property, { numRuns: Math.ceil(propertyRuns(RUNS) ** 2 / RUNS) });
+});

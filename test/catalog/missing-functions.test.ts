@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import { findMissingFunctions } from "../../catalog/config-keeper.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+
+let database: TestDatabase;
+const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  await asOwner((owner) =>
+    owner.query(`
+      create schema settings;
+      create function settings.check_caller() returns void language sql return null;
+      create function public.root() returns json language sql return '{}'::json`),
+  );
+});
+afterAll(() => database.drop());
+
+const missing = (preRequest: string | null, rootSpec: string | null = null) =>
+  findMissingFunctions(asOwner, {
+    preRequest,
+    rootSpec,
+    claimsHook: null,
+    schemas: ["public"],
+    extraSearchPath: ["extensions"],
+  });
+
+test.each([null, "settings.check_caller", "root", "public.root"])("%s exists, or is not set", async (name) => {
+  expect(await missing(name, name)).toEqual([]);
+});
+
+test.each(["settings.check_calle", "check_caller", "nowhere.root"])("%s is reported as missing", async (name) => {
+  const result = expect.stringMatching(new RegExp(`^PGRST_DB_PRE_REQUEST names the function ${name},`));
+  expect(await missing(name)).toEqual([result]);
+  expect(await missing(null, name)).toEqual([expect.stringContaining("PGRST_DB_ROOT_SPEC")]);
+});

@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../bench/free-port.ts";
+import { readConfig } from "../../config/config.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { reachPostgres, startPostgres } from "../../cluster/served-postgres.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "first-start-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("commands that are run during the first start wait for the database, and do not disturb the service", async () => {
+  const settings = { DATA_DIR: join(folder, "data"), EMBEDDED_PORT: String(await freePort()) };
+  const { config } = readConfig(settings);
+  const { promise: created, resolve: tellCreated } = Promise.withResolvers<void>();
+  const started = startPostgres(
+    config,
+    () => tellCreated(),
+    (reason) => {
+      throw reason;
+    },
+  );
+  await created;
+  const commands = Promise.all(Array.from({ length: 6 }, () => reachPostgres(config, () => {})));
+  const postgres = await started;
+  try {
+    for (const { ownerUrl } of await commands) {
+      const { rows } = await withClient(ownerUrl, (client) => client.query("select current_database() as name"));
+      expect(rows).toEqual([{ name: "content" }]);
+    }
+  } finally {
+    await postgres.close();
+  }
+});

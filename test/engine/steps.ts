@@ -1,8 +1,0 @@
-import type { Stepwise } from "../../engine/concurrency/stepwise.ts";
-
-/** How many pauses a computation makes. */
-export function stepsOf(steps: Stepwise<unknown>): number {
-  let count = 0;
-  while (!steps.next().done) count++;
-  return count;
-}

@@ -1,0 +1,132 @@
+import pg from "pg";
+import { expect, test } from "vitest";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
+import { readConfig } from "../../../config/config.ts";
+import { makeLogger } from "../../../runtime/log/log.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { startJobRunner } from "../../../jobs/queue/job-runner.ts";
+import { cloneDatabase } from "../../database.ts";
+import { until } from "../../until.ts";
+
+test("a job runner that fails to start leaves no worker that keeps the process alive", async () => {
+  const database = await cloneDatabase("content");
+  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+  const working = () =>
+    withClient(database.ownerUrl, async (client) => {
+      const { rows } = await client.query<{ count: number }>(
+        `select count(*)::int from pg_stat_activity where datname = $1 and application_name = 'jobs'`,
+        [database.name],
+      );
+      return rows[0]!.count;
+    });
+  let workingThen = 0;
+  const tend = async () => {
+    workingThen = await working();
+    throw new Error("no");
+  };
+  try {
+    const attempt = startJobRunner({
+      url: database.ownerUrl,
+      lanes: [
+        { name: "first", tasks: {}, concurrency: 4 },
+        { name: "second", tasks: {}, concurrency: 1 },
+      ],
+      maintain: tend,
+      cancelRunning: async () => {},
+      log,
+    });
+    await expect(attempt).rejects.toThrow("no");
+    expect(workingThen).toBeGreaterThan(0);
+    await until(async () => (await working()) === 0);
+  } finally {
+    await database.drop();
+  }
+});
+
+const FAULTS: Record<string, (name: string) => readonly { readonly fail: string; readonly repair: string }[]> = {
+  "connections are refused": (name) => [
+    { fail: `alter database ${name} allow_connections false`, repair: `alter database ${name} allow_connections true` },
+    { fail: END_SESSIONS(name), repair: "select" },
+  ],
+  "the sessions are ended": (name) => [{ fail: END_SESSIONS(name), repair: "select" }],
+};
+const END_SESSIONS = (name: string) =>
+  `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and application_name = 'jobs'`;
+
+test.each(Object.keys(FAULTS))("when %s while a task ends, the queue goes on afterwards", async (fault) => {
+  const database = await cloneDatabase("content");
+  const steps = FAULTS[fault]!(database.name);
+  const done: string[] = [];
+  const server = new pg.Client({ connectionString: database.ownerUrl.replace(database.name, "postgres") });
+  await server.connect();
+  const queue = (task: string) =>
+    withClient(database.ownerUrl, (client) => client.query("select graphile_worker.add_job($1)", [task]));
+  const tasks = {
+    first: async () => {
+      if (done.push("first") > 1) return;
+      for (const { fail } of steps) await server.query(fail);
+    },
+    second: () => void done.push("second"),
+  };
+  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+  const supervisor = new Supervisor({ log });
+  const runner = await startJobRunner({
+    supervisor,
+    url: database.ownerUrl,
+    lanes: [{ name: "callers", tasks, concurrency: 2 }],
+    maintain: async () => {},
+    cancelRunning: async () => {},
+    log,
+  });
+  try {
+    expect(supervisor.stopped()).toEqual([]);
+    await queue("first");
+    await until(() => done.includes("first"));
+    if (fault === "connections are refused") await until(() => supervisor.stopped().includes("callers"));
+    for (const { repair } of steps) await server.query(repair);
+    await queue("second");
+    await until(() => done.includes("second"));
+    expect(supervisor.stopped()).toEqual([]);
+  } finally {
+    await runner.close(0);
+    await server.end();
+    await database.drop();
+  }
+});
+
+const REFUSALS = { "connections are exhausted": "53300", "of a deadlock": "40P01", "it takes too long": "57014" };
+
+test.each(Object.entries(REFUSALS))(
+  "a runner whose tasks cannot be completed, because %s, is started again",
+  async (_why, code) => {
+    const database = await cloneDatabase("content");
+    const done: string[] = [];
+    const query = (text: string) => withClient(database.ownerUrl, (client) => client.query(text));
+    const tasks = { first: () => void done.push("first"), second: () => void done.push("second") };
+    const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+    const supervisor = new Supervisor({ log });
+    const runner = await startJobRunner({
+      supervisor,
+      url: database.ownerUrl,
+      lanes: [{ name: "callers", tasks, concurrency: 2 }],
+      maintain: async () => {},
+      cancelRunning: async () => {},
+      log,
+    });
+    try {
+      await query(`
+      create function public.refuse() returns trigger language plpgsql as $$
+        begin raise 'too many connections' using errcode = '${code}'; end
+      $$;
+      create trigger refuse before delete on graphile_worker._private_jobs execute function public.refuse()`);
+      await query("select graphile_worker.add_job('first')");
+      await until(() => supervisor.restarts().callers! > 0);
+      await query("drop function public.refuse cascade");
+      await query("select graphile_worker.add_job('second')");
+      await until(() => done.includes("second"));
+    } finally {
+      await runner.close(0);
+      await database.drop();
+    }
+  },
+);

@@ -1,0 +1,37 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebhookStore } from "../../../jobs/webhooks/webhook-store.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+let database: TestDatabase;
+let owner: pg.Client;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+test("a page of changes is bounded by their text, however well that is compressed in storage", async () => {
+  await owner.query("create table public.notes (id integer primary key, note text)");
+  const { rows } = await owner.query(
+    `insert into api.webhooks (name, table_name, url, role) values ('notes', 'notes', 'https://example.com/', 'service_role')
+    returning id`,
+  );
+  await owner.query(
+    "insert into public.notes select number, repeat('x', 1000000) from generate_series(1, 20) as number",
+  );
+  const store = new WebhookStore((work) => work(owner));
+  const loadedIds: string[] = [];
+  const read = () => store.readPage(rows[0].id, { loadedIds, blockedKeys: [], columns: null, limit: 500 });
+  const sizes: number[] = [];
+  for (let page = await read(); page.length > 0; page = await read()) {
+    sizes.push(page.length);
+    loadedIds.push(...page.map(({ id }) => id));
+  }
+  expect(sizes).toEqual([5, 5, 5, 5]);
+});

@@ -1,0 +1,135 @@
+import pg from "pg";
+import { afterAll, afterEach, beforeAll } from "vitest";
+import type { Lsn } from "../../postgres/database/lsn.ts";
+import { openReplication } from "../../live/change-stream.ts";
+import type {
+  ChangeFollower,
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicationGap,
+  ReplicationOptions,
+  ReplicationStream,
+  RowChange,
+} from "../../live/changes.ts";
+import type { HistoryPosition } from "../../live/stream-history.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+
+/** All that a follower was told, in order. */
+export class Followed implements ChangeFollower {
+  readonly committed: CommittedTransaction[] = [];
+  readonly changes: RowChange[] = [];
+  readonly messages: LogicalMessage[] = [];
+  readonly gaps: ReplicationGap[] = [];
+  begun: CommittedTransaction[] = [];
+  /** Slows it down. */
+  beforeEach: () => void | Promise<void> = () => {};
+
+  wants(): boolean {
+    return true;
+  }
+
+  begin(transaction: CommittedTransaction): void {
+    this.begun.push(transaction);
+  }
+
+  change(change: RowChange): void | Promise<void> {
+    this.changes.push(change);
+    return this.beforeEach();
+  }
+
+  message(message: LogicalMessage): void {
+    this.messages.push(message);
+  }
+
+  commit(transaction: CommittedTransaction): void {
+    this.committed.push(transaction);
+  }
+
+  gap(gap: ReplicationGap): void {
+    this.gaps.push(gap);
+  }
+
+  /** Of one column of new rows. */
+  values(column = 0): (string | null | undefined)[] {
+    return this.changes.map((change) => change.new?.[column]);
+  }
+}
+
+export const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
+
+export function changesOf(url: string, options: Partial<ReplicationOptions> = {}): ReplicationStream {
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  pool.on("error", () => {});
+  const asOwner: ReplicationOptions["asOwner"] = async (work) => {
+    const client = await pool.connect();
+    try {
+      return await work(client);
+    } finally {
+      client.release();
+    }
+  };
+  const changes = openReplication({ url, asOwner, publication: "followed", log: QUIET, ...options });
+  return {
+    state: () => changes.state(),
+    statistics: () => changes.statistics(),
+    follow: (follower, from) => changes.follow(follower, from),
+    emit: (prefix, content) => changes.emit(prefix, content),
+    close: async () => {
+      await changes.close();
+      if (!pool.ending) await pool.end();
+    },
+  };
+}
+
+/** A position of the history that the stream is in. */
+export function since(changes: ReplicationStream, lsn: Lsn): HistoryPosition {
+  return { lsn, history: changes.state().history!.id };
+}
+
+/** A database of one's own with table `items` in publication `followed`. */
+export function useFollowed() {
+  const opened: ReplicationStream[] = [];
+  const context = {
+    database: null as unknown as TestDatabase,
+    owner: null as unknown as pg.Client,
+    open: (options: Partial<ReplicationOptions> = {}) => {
+      const changes = changesOf(context.database.ownerUrl, options);
+      opened.push(changes);
+      return changes;
+    },
+    killReaders: () =>
+      context.owner.query("select pg_terminate_backend(active_pid) from pg_replication_slots where database = $1", [
+        context.database.name,
+      ]),
+    slots: async () => {
+      const { rows } = await context.owner.query<{
+        slot_name: string;
+        temporary: boolean;
+        confirmed_flush_lsn: string;
+      }>("select * from pg_replication_slots where database = $1 order by temporary", [context.database.name]);
+      return rows;
+    },
+  };
+
+  beforeAll(async () => {
+    context.database = await cloneDatabase("empty");
+    context.owner = new pg.Client({ connectionString: context.database.ownerUrl });
+    await context.owner.connect();
+    // What is committed is then in the part of the log that is read, and no follower that comes next gets it.
+    await context.owner.query(`
+      alter database ${pg.escapeIdentifier(context.database.name)} set synchronous_commit = on;
+      set synchronous_commit = on`);
+    await context.owner.query(`
+      create table items (id int primary key, name text);
+      alter table items replica identity full;
+      create publication followed for table items with (publish_via_partition_root = true)`);
+  });
+  afterEach(async () => {
+    for (const changes of opened.splice(0)) await changes.close();
+  });
+  afterAll(async () => {
+    await context.owner.end();
+    await context.database.drop();
+  });
+  return context;
+}

@@ -1,0 +1,196 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type MigrateCommand, runMigrations } from "../../migrate/migrate.ts";
+import { watchMigrations } from "../../migrate/watch-migrations.ts";
+import { until } from "../until.ts";
+import { type OwnHistories, ownHistories } from "./own-histories.ts";
+
+const NOTES = "drop table if exists public.notes;\ncreate table public.notes (id int primary key, text text);\n";
+const INDEX = "--! no-transaction\ncreate index concurrently if not exists notes_text on public.notes (text);\n";
+
+const messageOf = (command: MigrateCommand, { settings }: OwnHistories): Promise<string> =>
+  runMigrations(command, settings).then(
+    () => "",
+    (error: Error) => error.message,
+  );
+const commit: MigrateCommand = { name: "commit", message: "add notes", history: "project" };
+
+describe("the files of current/", () => {
+  test("are applied on every save, in the order of their numbers, until the watch is stopped", async () => {
+    await using own = await ownHistories(["platform"]);
+    const lines: string[] = [];
+    const watched = watchMigrations(own.settings, (line) => lines.push(line));
+    await own.write("project", "0020-index.sql", "create index on public.notes (text);");
+    await own.write("project", "0010-notes.sql", NOTES);
+    await until(() => lines.some((line) => line.includes("applied") && line.includes("0020-index.sql")));
+    await own.write("project", "0020-index.sql", "selekt 1;\n");
+    await until(() => lines.some((line) => line.includes("0020-index.sql:1:1")));
+    await watched.stop();
+    expect(await own.rows("select to_regclass('public.notes') is not null as there")).toEqual([{ there: true }]);
+  });
+
+  test("that have not changed are not applied again, so that their rows are kept", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations({ name: "current" }, own.settings);
+    await own.rows("insert into public.notes values (1, 'kept')");
+    await own.write("project", "0010-notes.sql", `-- A comment.\n${NOTES}`);
+    await own.write(
+      "project",
+      "0020-view.sql",
+      "create or replace view public.texts as select text from public.notes;",
+    );
+    await runMigrations({ name: "current" }, own.settings);
+    expect(await own.rows("select * from public.texts")).toEqual([{ text: "kept" }]);
+  });
+
+  test("include functions in files of their own", async () => {
+    await using own = await ownHistories(["platform"]);
+    const functions = join(own.history("project").folder, "functions");
+    await mkdir(functions, { recursive: true });
+    await writeFile(join(functions, "two.sql"), "create or replace function public.two() returns int return 2;\n");
+    await own.write("project", "0010-two.sql", "--! include two.sql\n");
+    await runMigrations({ name: "current" }, own.settings);
+    expect(await own.rows("select public.two()")).toEqual([{ two: 2 }]);
+  });
+});
+
+describe("an error in a migration", () => {
+  test("names the file that was saved, its line and column, and shows the line", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-fine.sql", "select 1;\n");
+    await own.write("project", "0020-notes.sql", "-- A comment.\n\ncreate table public.half ();\nselect\n  nothing;\n");
+    const message = await messageOf({ name: "current" }, own);
+    expect(message).toContain('project/current/0020-notes.sql:5:3: column "nothing" does not exist (42703)');
+    expect(message).toContain("> 5 |   nothing;\n    |   ^");
+    expect(await own.rows("select to_regclass('public.half') as half")).toEqual([{ half: null }]);
+  });
+
+  test("of a statement that cannot be executed names the start of the statement", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write(
+      "project",
+      "0010-twice.sql",
+      "create table public.twice ();\n\n-- Again.\ncreate table public.twice ();\n",
+    );
+    const message = await messageOf({ name: "current" }, own);
+    expect(message).toContain('0010-twice.sql:4:1: relation "twice" already exists (42P07)');
+  });
+
+  test("within a file that is included names that file", async () => {
+    await using own = await ownHistories(["platform"]);
+    const functions = join(own.history("project").folder, "functions");
+    await mkdir(functions, { recursive: true });
+    await writeFile(
+      join(functions, "bad.sql"),
+      "-- One line.\ncreate function public.bad() returns int return 'x' + ;\n",
+    );
+    await own.write("project", "0010-bad.sql", "select 1;\n--! include bad.sql\n");
+    expect(await messageOf({ name: "current" }, own)).toMatch(/functions\/bad\.sql:2:\d+: syntax error/);
+  });
+
+  test("in a committed migration names its file and line, and leaves no trace of it", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.add("project", "tags", "create table public.tags ();\nalter table public.tags add column id nonsense;");
+    const message = await messageOf({ name: "migrate" }, own);
+    expect(message).toContain('project/committed/000001-tags.sql:6:39: type "nonsense" does not exist (42704)');
+    expect(await own.rows("select to_regclass('public.tags') as tags")).toEqual([{ tags: null }]);
+  });
+});
+
+describe("commit", () => {
+  test("creates a migration of the project's history, which uncommit removes, and leaves no shadow database", async () => {
+    await using own = await ownHistories();
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations({ name: "current" }, own.settings);
+    const written = await runMigrations(commit, own.settings);
+    expect(written.map((file) => file.replace(/.*\/project\//, ""))).toEqual([
+      "committed/000001-add-notes.sql",
+      "schema.sql",
+    ]);
+    expect(await own.committed("project")).toEqual(["000001-add-notes.sql"]);
+    const schema = join(own.history("project").folder, "schema.sql");
+    expect(await readFile(schema, "utf8")).toContain("create table public.notes");
+    expect(await own.shadowExists()).toBe(false);
+
+    await runMigrations({ name: "uncommit", history: "project" }, own.settings);
+    expect(await own.committed("project")).toEqual([]);
+    const current = join(own.history("project").folder, "current/0010-add-notes.sql");
+    expect(await readFile(current, "utf8")).toBe(NOTES);
+    expect(await own.rows("select from graphile_migrate.histories where history = 'project'")).toEqual([]);
+  });
+
+  test("makes a separate migration of each file without a transaction", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await own.write("project", "0020-index.sql", INDEX);
+    await own.write("project", "0030-comment.sql", "comment on table public.notes is 'Notes.';\n");
+    await runMigrations({ name: "current" }, own.settings);
+    await runMigrations(commit, own.settings);
+    expect(await own.committed("project")).toEqual([
+      "000001-add-notes.sql",
+      "000002-add-notes.sql",
+      "000003-add-notes.sql",
+    ]);
+    const valid = "select indisvalid as valid from pg_index where indexrelid = 'public.notes_text'::regclass";
+    expect(await own.rows(valid)).toEqual([{ valid: true }]);
+    await runMigrations({ name: "uncommit", history: "project" }, own.settings);
+    const current = join(own.history("project").folder, "current");
+    await writeFile(join(current, "0010-add-notes.sql"), "");
+    await runMigrations({ name: "uncommit", history: "project" }, own.settings);
+    expect(await readFile(join(current, "0020-index.sql"), "utf8")).toBe(INDEX);
+  });
+
+  test("refuses several statements without a transaction, which Postgres would run in one", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-index.sql", `${INDEX}select 1;\n`);
+    expect(await messageOf(commit, own)).toContain(
+      '0010-index.sql: a migration with "--! no-transaction" has one statement',
+    );
+  });
+
+  test("changes nothing if the migration fails on an empty database", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.rows("create table public.by_hand (id int)");
+    await own.write(
+      "project",
+      "0010-view.sql",
+      "create or replace view public.seen as select id from public.by_hand;\n",
+    );
+    await runMigrations({ name: "current" }, own.settings);
+    expect(await messageOf(commit, own)).toContain('relation "public.by_hand" does not exist');
+    expect(await own.committed("project")).toEqual([]);
+    expect(await own.shadowExists()).toBe(false);
+    expect(await readFile(join(own.history("project").folder, "current/0010-view.sql"), "utf8")).toContain("by_hand");
+  });
+
+  test("changes nothing if the migration fails on the rows of this database", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations(commit, own.settings);
+    await own.rows("insert into public.notes values (1, 'twice'), (2, 'twice')");
+    const schema = join(own.history("project").folder, "schema.sql");
+    const before = await readFile(schema, "utf8");
+    await own.write("project", "0010-unique.sql", "alter table public.notes add unique (text);\n");
+    expect(await messageOf(commit, own)).toContain("could not create unique index");
+    expect(await own.committed("project")).toEqual(["000001-add-notes.sql"]);
+    expect(await readFile(schema, "utf8")).toBe(before);
+  });
+
+  test("keeps the files of current/ if schema.sql cannot be written", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    const { folder } = own.history("project");
+    await mkdir(join(folder, "schema.sql"));
+    expect(await messageOf(commit, own)).toContain("EISDIR");
+    expect(await own.committed("project")).toEqual([]);
+    expect(await readFile(join(folder, "current/0010-notes.sql"), "utf8")).toBe(NOTES);
+  });
+
+  test("does nothing if current/ has no statement", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-later.sql", "-- Later.\n");
+    expect(await messageOf(commit, own)).toContain("project/current has nothing to commit");
+  });
+});

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readRowFunctionFindings } from "../../../operations/doctor/row-function-checks.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+
+const FUNCTIONS = `
+  create schema shop;
+  create table shop.orders (id int primary key, "Buyer" text not null);
+  insert into shop.orders values (1, 'Ann'), (2, 'RETURN $function$');
+  create function shop.label(shop.orders) returns text language sql stable return 'RETURN $function$ ' || ($1)."Buyer";
+  create function shop.all_orders(after_id int default 0) returns setof shop.orders language sql stable security definer
+    begin atomic select orders from shop.orders where orders.id > after_id; end;
+  create function shop.counted(list shop.orders[]) returns int language sql set search_path = shop return cardinality(list);
+  create procedure shop.rename(changed shop.orders) language sql begin atomic
+    update shop.orders set "Buyer" = 'Eve' where id = (changed).id;
+    update shop.orders set "Buyer" = 'Bob' where id <> (changed).id;
+  end;
+  create function shop.plain(number int) returns int language sql return number + 1;
+  create function shop.own(shop.orders) returns int language sql set search_path = '' as 'select $1.id';`;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  await withClient(database.ownerUrl, (client) => client.query(FUNCTIONS));
+});
+afterAll(() => database.drop());
+
+test("functions with a standard body that take or return rows are found, and replaced by ones that do the same", async () => {
+  await withClient(database.ownerUrl, async (client) => {
+    const calls = async () => {
+      const { rows } = await client.query(
+        `select shop.label(orders), shop.counted(array[orders, orders]) from shop.all_orders(1) as orders`,
+      );
+      return rows;
+    };
+    const before = await calls();
+    expect(before).toEqual([{ label: "RETURN $function$ RETURN $function$", counted: 2 }]);
+    const findings = await readRowFunctionFindings(client);
+    expect(findings.map(({ problem }) => problem.split(" takes")[0])).toEqual([
+      '"shop"."all_orders"(after_id integer)',
+      '"shop"."counted"(list shop.orders[])',
+      '"shop"."label"(shop.orders)',
+      '"shop"."rename"(IN changed shop.orders)',
+    ]);
+    for (const { fix } of findings) await client.query(fix);
+    expect(await readRowFunctionFindings(client)).toEqual([]);
+    expect(await calls()).toEqual(before);
+    await client.query("alter table shop.orders add column views int default 0");
+    expect(await calls()).toEqual(before);
+    await client.query("call shop.rename(row(1, 'Ann', 0)::shop.orders)");
+    expect((await client.query('select "Buyer" as buyer from shop.orders order by id')).rows).toEqual([
+      { buyer: "Eve" },
+      { buyer: "Bob" },
+    ]);
+    const kept = await client.query("select prosecdef from pg_proc where proname = 'all_orders'");
+    expect(kept.rows).toEqual([{ prosecdef: true }]);
+  });
+});

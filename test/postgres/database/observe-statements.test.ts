@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { logSlowStatements } from "../../../postgres/database/observe-statements.ts";
+import { caller, type OpenDatabase, open, PID, sql } from "./open.ts";
+
+let opened: OpenDatabase;
+const lines: Record<string, unknown>[] = [];
+const log = { warn: (line: object) => void lines.push(line as Record<string, unknown>) };
+const said = () => lines.splice(0);
+
+const client = {
+  ...caller("anon"),
+  settings: [
+    ["request.id", "request-17"],
+    ["request.interface", "table"],
+  ] as const,
+};
+const slow = sql("select n::text, pg_sleep(0.06)::text from generate_series(1, 2) n where $1 <> ''", "a value");
+
+beforeAll(async () => {
+  opened = await open("", { observe: logSlowStatements({ log, milliseconds: 100 }) });
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+describe("the log of slow statements", () => {
+  test("has a line for a slow statement, with its request and its session, and without values", async () => {
+    await opened.database.run(client, PID, { readOnly: true });
+    expect(said()).toEqual([]);
+    await opened.database.run(client, slow, { readOnly: true });
+    const [line, ...others] = said();
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({
+      request: "request-17",
+      interface: "table",
+      role: "anon",
+      rows: 2,
+      statement: slow.text,
+    });
+    expect(line!.inPostgres).toBeGreaterThan(100);
+    expect(line!.bytes).toBeGreaterThan(0);
+    const { rows } = await opened.owner.query("select from pg_stat_activity where pid = $1", [line!.pid]);
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(line)).not.toContain("a value");
+  });
+
+  test("has one for a failed statement, in transactions and in streams too", async () => {
+    const { database } = opened;
+    const failing = sql("select 1 / (pg_sleep(0.11)::text = 'x')::int");
+    await expect(database.run(client, failing)).rejects.toMatchObject({ code: "22012" });
+    expect(said()).toMatchObject([{ code: "22012" }]);
+    await database.transaction(client, async (query) => {
+      await query(PID);
+      await query(slow);
+    });
+    expect(said()).toMatchObject([{ statement: slow.text, rows: 2 }]);
+    for await (const chunk of database.stream(client, slow, { separator: "," })) chunk.release();
+    expect(said()).toMatchObject([{ statement: slow.text, rows: 2 }]);
+  });
+
+  test("distinguishes the wait for a connection from the time in Postgres", async () => {
+    const one = await open("", { poolSize: 4, observe: logSlowStatements({ log, milliseconds: 100 }) });
+    try {
+      await Promise.all(Array.from({ length: 8 }, () => one.database.run(client, slow)));
+      const waited = said().map((line) => Number(line.waited));
+      expect(Math.max(...waited)).toBeGreaterThan(100);
+      expect(Math.min(...waited)).toBeLessThan(100);
+    } finally {
+      await one[Symbol.asyncDispose]();
+    }
+  });
+});

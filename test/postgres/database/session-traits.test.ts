@@ -1,0 +1,113 @@
+import { existsSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { probeSessions, type SessionSettings } from "../../../postgres/database/session-traits.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { openWire } from "../../postgres-wire.ts";
+import { keepsStatements, PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
+import { PGPOOL } from "../../routers/pgpool.ts";
+import { type Router, socketAddressOf, startRouter } from "../../routers/router.ts";
+
+const UNSET: SessionSettings = { transactionMode: null, preparedStatements: null };
+const OF_POSTGRES = { isExplicit: false, keepsSettings: true, isRouted: false, preparesStatements: true };
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+});
+afterAll(() => database.drop());
+
+/** As a URL; closed after the test. */
+async function startUrl(start: Promise<Router>): Promise<string> {
+  const router = await start;
+  onTestFinished(() => router.close());
+  return `postgresql://authenticator@127.0.0.1:${router.port}/${database.name}`;
+}
+
+const find = (url: string, settings = UNSET) => probeSessions(url, settings);
+
+describe("connections to Postgres itself", () => {
+  test("keep implicit transactions and prepared statements", async () => {
+    expect(await find(database.url)).toEqual(OF_POSTGRES);
+  });
+
+  test("follow the settings", async () => {
+    const settings = { transactionMode: "explicit", preparedStatements: false } as const;
+    expect(await find(database.url, settings)).toEqual({ ...OF_POSTGRES, isExplicit: true, preparesStatements: false });
+  });
+});
+
+test("a session that is lost while a router is tried out does not count as what the router refuses", async () => {
+  const keyMessage = Buffer.from([0x4b, 0, 0, 0, 12]);
+  let connections = 0;
+  const wire = await openWire(database.url, {
+    alter: () => {
+      const isLost = ++connections === 2;
+      return (said) => {
+        const at = said.indexOf(keyMessage);
+        // The process id of a router.
+        if (at >= 0) said.writeInt32BE(1, at + keyMessage.length);
+        return isLost && at < 0 ? { bytes: Buffer.alloc(0), ends: true } : { bytes: said, ends: false };
+      };
+    },
+  });
+  onTestFinished(() => wire.close());
+  expect(await find(wire.url)).toEqual({ ...OF_POSTGRES, isRouted: true });
+});
+
+describe("connections through the hostile router", () => {
+  let router: Router;
+  let url: string;
+  beforeAll(async () => {
+    router = await startRouter("hostile", socketAddressOf(database.ownerUrl));
+    url = `postgresql://authenticator@127.0.0.1:${router.port}/${database.name}`;
+  });
+  afterAll(() => router.close());
+
+  test("require explicit transactions, prepare no statements, and have nothing to reset", async () => {
+    expect(await find(url)).toEqual({
+      isExplicit: true,
+      keepsSettings: false,
+      isRouted: true,
+      preparesStatements: false,
+    });
+  });
+
+  test("are refused with TRANSACTION_MODE=implicit: requests would run without their caller's role", async () => {
+    await expect(find(url, { ...UNSET, transactionMode: "implicit" })).rejects.toThrow(
+      "unset TRANSACTION_MODE, or set it to explicit",
+    );
+  });
+});
+
+describe.runIf(existsSync(PGBOUNCER))("connections through PgBouncer", () => {
+  test.each([1, 2, 10])(
+    "have implicit transactions and something to reset in transaction mode, with %i server connections",
+    async (poolSize) => {
+      const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl), { poolSize }));
+      expect(await find(url)).toMatchObject({ isExplicit: false, keepsSettings: true, isRouted: true });
+    },
+  );
+
+  test("have something to reset in explicit transactions too", async () => {
+    const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl)));
+    const traits = await find(url, { ...UNSET, transactionMode: "explicit" });
+    expect(traits).toMatchObject({ isExplicit: true, keepsSettings: true, isRouted: true });
+  });
+
+  test("are refused in statement mode", async () => {
+    const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl), { poolMode: "statement" }));
+    await expect(find(url)).rejects.toThrow("let it pool transactions or sessions");
+  });
+
+  test("prepare statements if its version does", async () => {
+    const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl)));
+    expect(await find(url)).toMatchObject({ preparesStatements: keepsStatements() });
+  });
+});
+
+describe.runIf(existsSync(PGPOOL))("connections through pgpool", () => {
+  test("keep their session, and so prepared statements and what is to be reset", async () => {
+    const url = await startUrl(startRouter("pgpool", socketAddressOf(database.ownerUrl)));
+    expect(await find(url)).toMatchObject({ isExplicit: false, keepsSettings: true, preparesStatements: true });
+  });
+});

@@ -1,0 +1,90 @@
+import { expect, test, vi } from "vitest";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
+import { until } from "../../until.ts";
+
+function supervised() {
+  const log = { info: vi.fn(), warn: vi.fn() };
+  return { log, supervisor: new Supervisor({ log }) };
+}
+
+const unsettled = () => Promise.withResolvers<unknown>();
+
+test("work that ends or fails is started again, is named meanwhile, counted, and logged once", async () => {
+  const { log, supervisor } = supervised();
+  const runs = [unsettled(), unsettled(), unsettled()];
+  let starts = 0;
+  let refusals = 3;
+  const stop = vi.fn(async () => {});
+  const work = await supervisor.keep("reader", async () => {
+    if (starts > 0 && refusals-- > 0) throw new Error("refused");
+    return { ended: runs[starts++]!.promise, stop };
+  });
+  expect(supervisor.stopped()).toEqual([]);
+  runs[0]!.reject(new Error("lost"));
+  await until(() => supervisor.stopped().includes("reader"));
+  await until(() => supervisor.stopped().length === 0);
+  expect(supervisor.restarts()).toEqual({ reader: 1 });
+  runs[1]!.resolve(undefined);
+  await until(() => supervisor.restarts().reader === 2);
+  expect(log.warn).toHaveBeenCalledTimes(1);
+  expect(stop).toHaveBeenCalledTimes(2);
+  await work.close();
+  expect(stop).toHaveBeenCalledTimes(3);
+  expect(supervisor.names()).toEqual([]);
+  // A counter does not decrease.
+  expect(supervisor.restarts()).toEqual({ reader: 2 });
+});
+
+test("closed work is not started again, whether it ends before or after", async () => {
+  const { supervisor } = supervised();
+  const run = unsettled();
+  const start = vi.fn(async () => ({ ended: run.promise, stop: async () => run.resolve(undefined) }));
+  const work = await supervisor.keep("reader", start);
+  await work.close();
+  await new Promise(setImmediate);
+  expect(start).toHaveBeenCalledTimes(1);
+  await expect(supervisor.keep("other", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(supervisor.names()).toEqual([]);
+});
+
+test("repeated work goes on after a failure, and after a run that makes no progress", async () => {
+  const { supervisor } = supervised();
+  const runs: (() => Promise<undefined>)[] = [
+    async () => undefined,
+    () => Promise.reject(new Error("locked")),
+    // Hangs for ever.
+    () => new Promise(() => {}),
+  ];
+  let done = 0;
+  const states: string[][] = [];
+  const work = supervisor.repeat(
+    "cleaner",
+    async () => {
+      states.push([...supervisor.stopped()]);
+      const result = await (runs.shift() ?? (async () => undefined))();
+      done++;
+      return result;
+    },
+    { pauseMs: 1, timeoutMs: 20 },
+  );
+  await until(() => done > 3);
+  expect(states.slice(0, 5)).toEqual([[], [], ["cleaner"], ["cleaner"], []]);
+  expect(supervisor.restarts()).toEqual({ cleaner: 1 });
+  await work.close();
+});
+
+test("repeated work that is requested during a run runs again at once", async () => {
+  const { supervisor } = supervised();
+  let runs = 0;
+  const first = Promise.withResolvers<undefined>();
+  const work = supervisor.repeat("cleaner", () => (runs++ === 0 ? first.promise : Promise.resolve(undefined)), {
+    pauseMs: 3_600_000,
+  });
+  work.soon();
+  work.soon();
+  first.resolve(undefined);
+  await until(() => runs === 2);
+  work.soon();
+  await until(() => runs === 3);
+  await work.close();
+});

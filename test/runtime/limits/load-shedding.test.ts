@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { LoadShedder } from "../../../runtime/limits/load-shedding.ts";
+
+/** A shedder of an event loop whose samples each come so late, for three seconds. */
+function makeLate(lateMs: number) {
+  let now = 0;
+  const shedder = new LoadShedder(() => now);
+  const pass = (late: number, until = now + 3_000) => {
+    while (now < until) {
+      now += 50 + late;
+      shedder.sample();
+    }
+  };
+  pass(lateMs);
+  const admitted = (caller: string, isStranger: boolean) =>
+    Array.from({ length: 100 }, () => shedder.admits(caller, isStranger)).filter(Boolean).length;
+  return { shedder, pass, admitted };
+}
+
+describe("load shedding", () => {
+  test("refuses nobody while the event loop is on time, or after a single block", () => {
+    const { admitted, pass } = makeLate(0);
+    expect(admitted("address 192.0.2.1", true)).toBe(100);
+    pass(120, 3_001);
+    expect(admitted("address 192.0.2.1", true)).toBe(100);
+  });
+
+  test.each([
+    [300, 10, 100],
+    [800, 2, 100],
+    [2_000, 1, 20],
+  ])(
+    "while it is %i ms late, admits %i requests per second of an address and %i of a user",
+    (late, ofStranger, ofUser) => {
+      const { admitted } = makeLate(late);
+      expect(admitted("address 192.0.2.1", true)).toBe(ofStranger);
+      expect(admitted("address 192.0.2.2", true)).toBe(ofStranger);
+      expect(admitted("user 1", false)).toBe(ofUser);
+    },
+  );
+
+  test("admits as many again in the next second, and all when the event loop has recovered", () => {
+    const { admitted, pass } = makeLate(300);
+    expect(admitted("address 192.0.2.1", true)).toBe(10);
+    expect(admitted("address 192.0.2.1", true)).toBe(0);
+    pass(300);
+    expect(admitted("address 192.0.2.1", true)).toBe(10);
+    pass(0);
+    expect(admitted("address 192.0.2.1", true)).toBe(100);
+  });
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase } from "../../database.ts";
+import { runCommand } from "./run-command.ts";
+
+const SCHEMA = `
+  create table public.notes (id int primary key, owner text not null, shown boolean not null, gone boolean not null);
+  insert into public.notes values (1, '7', false, false), (2, '8', false, false), (3, '8', true, false), (4, '7', true, true);
+  alter table public.notes enable row level security;
+  create policy own on public.notes for select to authenticated using (owner = (select auth.jwt()) ->> 'sub');
+  create policy shown on public.notes for select using (shown);
+  create policy not_gone on public.notes as restrictive for select using (not gone);
+  create policy write_own on public.notes for update using (true);
+  grant select (id, shown, gone) on public.notes to anon;
+  grant select on public.notes to authenticated;
+  create table public.budgets (org numeric primary key);
+  insert into public.budgets values (9007199254740992), (9007199254740993);
+  alter table public.budgets enable row level security;
+  create policy own on public.budgets for select using (org = (auth.jwt() ->> 'org')::numeric);
+  grant select on public.budgets to authenticated;
+  create table public.closed (id int primary key);
+  create view public.over_closed with (security_invoker = true) as select * from public.closed;
+  grant select on public.over_closed to anon;
+  create table public.whole (id int primary key);
+  grant select on public.whole to anon;
+  create function public.hidden(public.whole) returns int language sql stable as 'select 1';
+  revoke execute on function public.hidden from public;
+  create table public.loops (id int primary key);
+  alter table public.loops enable row level security;
+  create policy around on public.loops for select using (exists (select from public.loops));
+  grant select on public.loops to anon;
+`;
+
+let database: Awaited<ReturnType<typeof cloneDatabase>>;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  await withClient(database.ownerUrl, (client) => client.query(SCHEMA));
+});
+afterAll(() => database.drop());
+
+const why = (...words: string[]) => runCommand("why", words, database);
+
+describe("npm run why", () => {
+  test("prints how many rows are visible, which are hidden, and the result of each policy for those", async () => {
+    const { stdout } = await why("--role", "authenticated", "--sub", "7", "/rest/v1/notes?order=id&limit=1");
+    expect(stdout).toContain("authenticated sees 2 of 4 rows.");
+    expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
+    expect(stdout).toContain("hidden id=2\n  not_gone yes, own no, shown no\n");
+    expect(stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
+    expect(stdout).not.toMatch(/hidden id=[13]|write_own/);
+    expect(stdout).toMatch(/Execution Time: [\d.]+ ms/);
+  });
+
+  test("keeps all digits of numbers in claims", async () => {
+    const { stdout } = await why("--role", "authenticated", "--claims", '{"org": 9007199254740993}', "budgets");
+    expect(stdout).toContain("hidden org=9007199254740992\n");
+    expect(stdout).not.toContain("hidden org=9007199254740993");
+  });
+
+  test("counts rows by the request's filters, including those of relations, and names columns that may not be selected", async () => {
+    const { stdout } = await why("notes?select=id&shown=is.true");
+    expect(stdout).toContain("anon sees 1 of 2 rows.");
+    expect(stdout).toContain("Columns that anon may not select: owner.");
+  });
+
+  const as7 = ["--role", "authenticated", "--sub", "7"] as const;
+
+  test("explains a request to the conventional interface: a list, its filters, a row, and rows within a row", async () => {
+    const list = (await why(...as7, "/api/v1/notes?limit=1&sort=owner")).stdout;
+    expect(list).toContain("authenticated sees 2 of 4 rows.");
+    expect(list).toContain("hidden id=2\n  not_gone yes, own no, shown no\n");
+    expect(list).toMatch(/Execution Time/);
+    expect((await why(...as7, "/api/v1/notes?shown=true")).stdout).toContain("authenticated sees 1 of 2 rows.");
+    expect((await why(...as7, "/api/v1/notes/4")).stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
+    expect((await why("/users/1/articles")).stdout).toContain("anon sees 0 of 0 rows.");
+    expect((await why("/api/v1/notes?wrong=1")).stderr).toContain("anon gets 400 VALIDATION_ERROR");
+    expect((await why("/api/v1/nothing")).stderr).toContain("anon gets 404 RESOURCE_NOT_FOUND");
+    expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon gets");
+  });
+
+  test("explains which changes a subscription is sent, and that a table is not published", async () => {
+    const subscription = "/realtime/v1?schema=public&table=notes&filter=";
+    const { stdout } = await why(...as7, `${subscription}id=in.(1,2,3)`);
+    expect(stdout).toContain("authenticated sees 2 of 3 rows.");
+    expect(stdout).toContain("hidden id=2\n  not_gone yes, own no, shown no\n");
+    expect(stdout).not.toContain("not published");
+    expect((await why(...as7, `${subscription}owner=neq.7,shown=is.true`)).stdout).toContain("sees 1 of 1 rows.");
+    await withClient(database.ownerUrl, (client) =>
+      client.query("alter publication supabase_realtime drop table public.notes"),
+    );
+    expect((await why(...as7, subscription)).stdout).toMatch(
+      /^Changes of notes are not sent, because it is not published: alter publication supabase_realtime add table "public"\."notes";\n/,
+    );
+    expect(await why("/realtime/v1?schema=public")).toMatchObject({ code: 2 });
+  });
+
+  test("explains each statement of a GraphQL query, and rejects mutations", async () => {
+    const { stdout } = await why(...as7, "{ notes(first: 3) { totalCount edges { node { id } } } }");
+    expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.");
+    expect(stdout).toContain(
+      'authenticated gets ["2"] from notes; a role that bypasses row-level security gets ["4"].',
+    );
+    expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
+    expect(stdout).toMatch(/Execution Time/);
+    expect((await why("{ notes { edges { node { owner } } } }")).stderr).toContain(
+      'Missing: grant select ("owner") on "public"."notes" to "anon";',
+    );
+    for (const text of ["{ nothing }", "{ notes"]) {
+      expect(await why(text)).toMatchObject({ code: 2, stderr: expect.not.stringMatching(/^ +at /m) });
+    }
+    expect((await why("query { me { id } } mutation { __typename }")).code).toBe(2);
+  });
+
+  test("prints the missing grant for a table, for columns, behind a view and for a function", async () => {
+    const missing = async (request: string) => (await why(request)).stderr.split("\n").slice(1, -1);
+    expect(await missing("closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
+    expect(await missing("notes?select=id,owner")).toEqual([
+      'Missing: grant select ("owner") on "public"."notes" to "anon";',
+    ]);
+    expect(await missing("over_closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
+    expect(await missing("whole?select=id,hidden")).toEqual([
+      'Missing: grant execute on function "public"."hidden"(public.whole) to "anon";',
+    ]);
+  });
+
+  test("changes nothing, and prints the error that the caller would get", async () => {
+    const { stderr, code } = await why("/rest/v1/notes?select=owner,wrong");
+    expect(stderr).toContain("anon gets 400 42703");
+    expect(code).toBe(1);
+    const looping = await why("loops");
+    expect(looping.stderr).toContain("anon gets 500 42P17");
+    expect(looping.stderr).toContain('infinite recursion detected in policy for relation "loops"');
+    expect((await why("--role", "postgres", "notes")).stderr).toContain('Requests cannot use the role "postgres"');
+    expect((await why()).stderr).toContain("Specify one request");
+  });
+});

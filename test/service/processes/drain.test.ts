@@ -1,0 +1,196 @@
+import { once } from "node:events";
+import { Agent } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "graphql-ws";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { type Program, startGateway } from "../../program.ts";
+import { anonKey } from "../../realtime/service.ts";
+import { until } from "../../until.ts";
+import { ask } from "./traffic.ts";
+
+/** Waits until the test says so, wherever it is asked for. */
+const SCHEMA = `
+  create table public.gate (is_open boolean not null default false);
+  insert into public.gate default values;
+  create function public.wait() returns text volatile security definer set search_path = '' language plpgsql as $$
+  begin
+    -- Read committed: each look sees what was committed by then.
+    while not (select is_open from public.gate) loop perform pg_sleep(0.02); end loop;
+    return 'waited';
+  end $$;
+  grant execute on function public.wait to anon;
+`;
+
+let database: TestDatabase;
+let owner: pg.Client;
+let program: Program;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SCHEMA);
+});
+afterEach(async () => {
+  await program.kill();
+  // A session whose client was killed goes on waiting, and would pass for one of the next test.
+  await openGate();
+  await until(async () => !(await isWaiting()));
+  await owner.query("update public.gate set is_open = false");
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+});
+
+async function start(settings: NodeJS.ProcessEnv): Promise<void> {
+  // Longer than a slow machine takes for what is in flight.
+  program = await startGateway(database, { DRAIN_TIMEOUT_SECONDS: "300", ...settings });
+}
+
+const openGate = () => owner.query("update public.gate set is_open = true");
+
+/** What becomes of a request that is in flight until the gate is opened. */
+async function sendWaiting(): Promise<{ readonly outcome: Promise<unknown> }> {
+  const answer = ask(`${program.url}/rest/v1/rpc/wait`, { headers: { apikey: anonKey }, method: "POST" });
+  const outcome = answer.then(
+    ({ status, text, headers }) => ({ status, text, connection: headers.connection }),
+    (error: Error) => error.message,
+  );
+  await until(isWaiting);
+  return { outcome };
+}
+
+async function isWaiting(): Promise<boolean> {
+  const { rowCount } = await owner.query(
+    String.raw`select from pg_stat_activity
+      where datname = current_database() and usename = 'authenticator' and state = 'active' and query ~ '\mwait\M'`,
+  );
+  return rowCount! > 0;
+}
+
+async function socketAt(path: string, protocol?: string): Promise<{ socket: WebSocket; closed: Promise<unknown[]> }> {
+  const socket = new WebSocket(`${program.url.replace("http", "ws")}${path}`, protocol);
+  const closed = once(socket, "close").then(([code, reason]) => [code, String(reason)]);
+  await once(socket, "open");
+  return { socket, closed };
+}
+
+const turnsAway = async () => (await ask(`${program.url}/health/live`)).status === 503;
+
+describe.each([
+  ["one process", "1"],
+  ["several processes", "2"],
+])("SIGTERM to %s", (_size, workers) => {
+  test("finishes open requests, closes sockets with a reason, refuses new requests, and exits with 0", async () => {
+    await start({ WEB_CONCURRENCY: workers });
+    const { outcome } = await sendWaiting();
+    const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
+    const graphql = await socketAt("/graphql", "graphql-transport-ws");
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    expect(await channel.closed).toEqual([1001, "Going away"]);
+    expect(await graphql.closed).toEqual([1001, "Going away"]);
+    await until(turnsAway);
+    await openGate();
+    expect(await outcome).toEqual({ status: 200, text: '"waited"', connection: "close" });
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("answers all connections until the end, and resets none", async () => {
+    await start({ WEB_CONCURRENCY: workers, LOG_LEVEL: "silent" });
+    const ended = once(program.child, "close");
+    let answered = 0;
+    const lastAnswers = Array.from({ length: 16 }, async () => {
+      for (;;) {
+        const { status, headers } = await ask(`${program.url}/rest/v1/gate`, { headers: { apikey: anonKey } });
+        if (status !== 401) return { status, connection: headers.connection, again: headers["retry-after"] };
+        answered++;
+      }
+    });
+    await until(() => answered > 200);
+    program.child.kill("SIGTERM");
+    const stopping = { status: 503, connection: "close", again: "1" };
+    expect(await Promise.all(lastAnswers)).toEqual(lastAnswers.map(() => stopping));
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("serves requests and keeps sockets for DRAIN_DELAY_SECONDS, during which it is not ready", async () => {
+    await start({ WEB_CONCURRENCY: workers, DRAIN_DELAY_SECONDS: "300" });
+    const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
+    program.child.kill("SIGTERM");
+    await until(async () => (await ask(`${program.url}/health/ready`)).status === 503);
+    const { status, headers } = await ask(`${program.url}/health/live`, { agent: new Agent({ keepAlive: true }) });
+    expect({ status, connection: headers.connection }).toEqual({ status: 200, connection: "keep-alive" });
+    expect(channel.socket.readyState).toBe(WebSocket.OPEN);
+    const late = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
+    expect(late.socket.readyState).toBe(WebSocket.OPEN);
+  });
+
+  test("a second signal ends the process immediately", async () => {
+    await start({ WEB_CONCURRENCY: workers });
+    const { outcome } = await sendWaiting();
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    await until(turnsAway);
+    // Sooner it would pass for the same one, which npm and a terminal both tell.
+    await sleep(300);
+    program.child.kill("SIGTERM");
+    expect((await ended)[0]).toBe(1);
+    expect(await outcome).toBe("socket hang up");
+  });
+});
+
+describe("SIGTERM", () => {
+  test("cancels requests that exceed DRAIN_TIMEOUT_SECONDS and exits with 0", async () => {
+    await start({ DRAIN_TIMEOUT_SECONDS: "1" });
+    const { outcome } = await sendWaiting();
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    expect(await outcome).toBe("socket hang up");
+    expect((await ended)[0]).toBe(0);
+  });
+
+  test("gives tasks no more time than requests, and leaves unfinished ones to another gateway", async () => {
+    // Longer than what is closed behind both may take.
+    await start({ DRAIN_TIMEOUT_SECONDS: "7", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60" });
+    const headers = { apikey: anonKey, Prefer: "respond-async" };
+    const { status } = await ask(`${program.url}/rest/v1/rpc/wait`, { headers, method: "POST" });
+    expect(status).toBe(202);
+    await until(isWaiting);
+    const { outcome } = await sendWaiting();
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    expect(await outcome).toBe("socket hang up");
+    expect((await ended)[0]).toBe(0);
+    const { rows } = await owner.query("select status, locked_by from private.tasks, graphile_worker._private_jobs");
+    expect(rows).toEqual([{ status: "queued", locked_by: null }]);
+    await owner.query("delete from graphile_worker._private_jobs; delete from private.tasks");
+  });
+
+  test("finishes an operation on a GraphQL socket before it closes the socket", async () => {
+    await start({});
+    const codes: unknown[] = [];
+    const client = createClient({
+      url: `${program.url.replace("http", "ws")}/graphql`,
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+      on: { closed: (event) => codes.push((event as { code: number }).code) },
+    });
+    const answer = new Promise((resolve, reject) => {
+      client.subscribe({ query: "mutation { wait }" }, { next: resolve, error: reject, complete() {} });
+    });
+    await until(isWaiting);
+    const ended = once(program.child, "close");
+    program.child.kill("SIGTERM");
+    await until(turnsAway);
+    await openGate();
+    expect(await answer).toMatchObject({ data: { wait: expect.anything() } });
+    await until(() => codes.length > 0);
+    expect(codes).toEqual([1001]);
+    expect((await ended)[0]).toBe(0);
+  });
+});
