@@ -1,9 +1,9 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { insertUser, type NewUserAccount } from "./administration.ts";
 import { type CodeEmails, findRecipient, type MailLink, makeMailLink, type Recipient } from "./code-emails.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import { setUserMetadata } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";

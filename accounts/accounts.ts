@@ -1,12 +1,5 @@
-import type { Config } from "../config/config.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import type { CredentialReader } from "./identity/authenticator.ts";
-import { callerFromClaims } from "./identity/caller.ts";
-import { parseClaims, serializeClaims } from "./identity/claims.ts";
-import type { ClientInfo } from "./identity/client-info.ts";
-import type { IssuingKeys } from "./identity/token-keys.ts";
-import type { EmailQueue, MessageQueue } from "./mail/email-queue.ts";
-import type { TextMessage } from "./mail/text-message-gateway.ts";
+import type { Config } from "#config";
+import type { AsOwner } from "#postgres/database";
 import { type AccountLinks, makeAccountLinks } from "./account-links.ts";
 import { Administration } from "./administration.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
@@ -16,6 +9,11 @@ import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } f
 import { type AccountEmails, type EmailLinks, makeAccountEmails, makeEmailLinks } from "./email-links.ts";
 import { Factors } from "./factors.ts";
 import { type FlowStates, makeFlowStates } from "./flow-states.ts";
+import type { CredentialReader } from "./identity/authenticator.ts";
+import { callerFromClaims } from "./identity/caller.ts";
+import { parseClaims, serializeClaims } from "./identity/claims.ts";
+import type { ClientInfo } from "./identity/client-info.ts";
+import type { IssuingKeys } from "./identity/token-keys.ts";
 import {
   type MfaLogin,
   makeLogin,
@@ -26,6 +24,8 @@ import {
   type PerformLogin,
 } from "./login.ts";
 import { LoginAttempts } from "./login-attempts.ts";
+import type { EmailQueue, MessageQueue } from "./mail/email-queue.ts";
+import type { TextMessage } from "./mail/text-message-gateway.ts";
 import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
 import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
 import { makePasskeys, type Passkeys } from "./passkeys.ts";

@@ -1,8 +1,7 @@
 import pg from "pg";
-import { commandLine } from "../runtime/command-line.ts";
-import type { Config } from "../config/config.ts";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
+import type { Config } from "#config";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError, commandLine } from "#runtime";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "./identity/client-info.ts";
 import { type AccountRows, type ImportReport, importAccounts } from "./import-accounts.ts";
 import type { UserJson } from "./own-account.ts";

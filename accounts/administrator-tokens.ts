@@ -1,9 +1,9 @@
-import type { Config } from "../config/config.ts";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import type { Claims } from "./identity/claims.ts";
-import type { IssuingKeys } from "./identity/token-keys.ts";
+import type { Config } from "#config";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { makeClaimsHook } from "./claims-hook.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import type { Claims } from "./identity/claims.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
+import type { IssuingKeys } from "./identity/token-keys.ts";
 import { type AccessClaims, makeTokenIssuer, type SessionClaims } from "./token-pairs.ts";
 import { readUserId, SESSION_CLAIM } from "./validate-claims.ts";
 

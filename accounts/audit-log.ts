@@ -1,4 +1,4 @@
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 
 /** A user as the audit log names one; a deleted user has neither uuid nor address. */
 type AuditUser = { readonly key: string; readonly id: string | null; readonly email: string | null };

@@ -1,4 +1,4 @@
-import { ApiError, CREDENTIALS_REQUIRED } from "../runtime/errors.ts";
+import { ApiError, CREDENTIALS_REQUIRED } from "#runtime";
 
 /** The same message whether or not the user exists. */
 export function wrongCredentials(): ApiError {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
-import { ApiError, type ErrorKind } from "../runtime/errors.ts";
-import { isJsonObject, toJavaScriptNumber } from "../runtime/json/json-values.ts";
-import { quotedName } from "../postgres/client/quoted-name.ts";
+import { quotedName } from "#postgres/client";
+import { ApiError, type ErrorKind } from "#runtime";
+import { isJsonObject, toJavaScriptNumber } from "#runtime/json";
 
 type JsonClaims = Readonly<Record<string, unknown>>;
 

@@ -1,13 +1,13 @@
 import pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import type { SharedRateLimit } from "#postgres/rate-limits";
+import { ApiError } from "#runtime";
+import type { CodeChallenge, FlowStates } from "./flow-states.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
-import type { SharedRateLimit } from "../postgres/database/rate-limits.ts";
+import type { SignInMethod } from "./login.ts";
 import type { EmailQueue } from "./mail/email-queue.ts";
 import type { MailName, WriteMail } from "./mail/mail-templates.ts";
 import type { Email } from "./mail/mailer.ts";
-import type { CodeChallenge, FlowStates } from "./flow-states.ts";
-import type { SignInMethod } from "./login.ts";
 import type { CodePurpose, MailSecrets, OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import { digestOf } from "./random-secrets.ts";
 

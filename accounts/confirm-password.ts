@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { OpenSignIn } from "./login.ts";
 import { type LoginAttempt, type LoginAttempts, requesterOf } from "./login-attempts.ts";

@@ -1,10 +1,10 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { EmailQueue } from "./mail/email-queue.ts";
 import type { Email } from "./mail/mailer.ts";
-import { LIFETIMES } from "./lifetimes.ts";
 import { type SignUp, toSignUpParameter } from "./one-time-codes.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";

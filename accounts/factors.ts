@@ -1,9 +1,9 @@
 import { toDataURL } from "qrcode";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { wrongCode } from "./auth-errors.ts";
 import { matchTimeStep, newBackupCodes, newTotpSecret, normalizeTotpCode, totpUri } from "./factor-codes.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
 import type { Passwords } from "./passwords.ts";
 import type { SignInRequester } from "./sign-in-limiter.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { OpenSignIn, SignInMethod } from "./login.ts";
 import { decryptText, digestOf, encryptText, generateSecret } from "./random-secrets.ts";
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { parseJsonExactly } from "#runtime/json";
 import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "./identity/client-info.ts";
-import { parseJsonExactly } from "../runtime/json/json-values.ts";
 
 type ImportedRow = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { accountRequired, tooManyAttempts } from "./auth-errors.ts";
 import { matchTimeStep, normalizeBackupCode, normalizeTotpCode } from "./factor-codes.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { Passwords } from "./passwords.ts";
 import { type LimitSignInWork, makeSignInLimiter, type SignInRequester } from "./sign-in-limiter.ts";
 

@@ -1,11 +1,10 @@
 import { timingSafeEqual } from "node:crypto";
 import type pg from "pg";
-import { ApiError } from "../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
-import { deriveEncryptionKey, type IssuingKeys } from "./identity/token-keys.ts";
-import { decryptBytes, encryptBytes } from "../runtime/secrets.ts";
+import { ApiError, decryptBytes, encryptBytes } from "#runtime";
 import { accountDisabled, codeRequired, signInAgain, wrongCodeAtLogin, wrongCredentials } from "./auth-errors.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
+import { deriveEncryptionKey, type IssuingKeys } from "./identity/token-keys.ts";
 import { type FactorProof, type LoginAttempt, type LoginAttempts, NO_PROOF, requesterOf } from "./login-attempts.ts";
 import { checkLength } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";

@@ -1,10 +1,10 @@
 import { createHmac, randomInt } from "node:crypto";
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
-import { deriveEncryptionKey, type IssuingKeys } from "./identity/token-keys.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { type FlowStates, PKCE_PREFIX } from "./flow-states.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
+import { deriveEncryptionKey, type IssuingKeys } from "./identity/token-keys.ts";
 import { CODE_PROOF, type OpenSignIn } from "./login.ts";
 import { digestOf, generateSecret } from "./random-secrets.ts";
 

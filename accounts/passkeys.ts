@@ -3,11 +3,11 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/server";
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { accountDisabled, accountRequired } from "./auth-errors.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { OpenSignIn, SignInProof } from "./login.ts";
 import { isUuid } from "./random-secrets.ts";
 import type { Passkey, PasskeyUser, RegisteredCredential, WebAuthn } from "./webauthn.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "../config/config.ts";
-import { ApiError, type FieldError } from "../runtime/errors.ts";
+import type { Config } from "#config";
+import { ApiError, type FieldError } from "#runtime";
 
 type CharacterClass = { readonly name: string; readonly pattern: RegExp };
 type PolicyRules = {

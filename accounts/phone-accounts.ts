@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import type { CountMessage, NewUser } from "./code-emails.ts";
 import type { ClientInfo } from "./identity/client-info.ts";
+import type { OpenSignIn } from "./login.ts";
 import type { MessageQueue } from "./mail/email-queue.ts";
 import type { TextMessage } from "./mail/text-message-gateway.ts";
-import type { CountMessage, NewUser } from "./code-emails.ts";
-import type { OpenSignIn } from "./login.ts";
 import type { OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import type { Registration } from "./registration.ts";
 

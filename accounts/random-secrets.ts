@@ -1,5 +1,5 @@
 import { hash, hkdfSync, randomBytes } from "node:crypto";
-import { decryptBytes, encryptBytes } from "../runtime/secrets.ts";
+import { decryptBytes, encryptBytes } from "#runtime";
 
 /** 256 random bits. A plain SHA-256 digest is safe to store, because it cannot be guessed. */
 export function generateSecret(): string {

@@ -1,8 +1,8 @@
 import pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError, type FieldError } from "../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError, type FieldError } from "#runtime";
 import type { AccountEmails } from "./email-links.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import { type OpenSignIn, PASSWORD_PROOF } from "./login.ts";
 import type { SignUp } from "./one-time-codes.ts";
 import { confirmAddress } from "./own-account.ts";

@@ -4,10 +4,10 @@ import type {
 } from "@simplewebauthn/server";
 import type pg from "pg";
 import { toString as toQrCode } from "qrcode";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { matchTimeStep, newTotpSecret, normalizeTotpCode, totpUri } from "./factor-codes.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { LoginAttempt, LoginAttempts } from "./login-attempts.ts";
 import { addPasskey, findPasskeyUser, PASSKEY_COLUMNS } from "./passkeys.ts";
 import { isUuid } from "./random-secrets.ts";

@@ -1,6 +1,6 @@
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
-import { LIFETIMES } from "./lifetimes.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { OpenSignIn } from "./login.ts";
 import { digestOf, generateSecret } from "./random-secrets.ts";
 import type { UserClaims } from "./token-pairs.ts";

@@ -1,6 +1,5 @@
-import { FairLimiter, type WorkShare } from "../runtime/concurrency/fair-limiter.ts";
-import { ApiError, unavailable } from "../runtime/errors.ts";
-import { clientNetwork, clientSite } from "../runtime/limits/ip-address.ts";
+import { ApiError, clientNetwork, clientSite, unavailable } from "#runtime";
+import { FairLimiter, type WorkShare } from "#runtime/concurrency";
 
 /** Who work of a sign-in is done for: requesters take turns by address and by account. */
 export type SignInRequester = {

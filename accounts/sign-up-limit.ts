@@ -1,4 +1,4 @@
-import { bypassesPolicies } from "../catalog/access.ts";
+import { bypassesPolicies } from "#catalog";
 import { type Caller, isAdministrator } from "./identity/caller.ts";
 
 /** Counts accounts that a client creates against SIGN_UP_LIMIT of its address, and throws above the limit. */

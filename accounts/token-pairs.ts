@@ -1,16 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
-import { withClaimAt } from "../config/claim-path.ts";
-import type { Config } from "../config/config.ts";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { ApiError } from "../runtime/errors.ts";
+import { type Config, withClaimAt } from "#config";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
+import type { ClaimsHook } from "./claims-hook.ts";
 import { CLOCK_SKEW_SECONDS, type Claims } from "./identity/claims.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import { CredentialError } from "./identity/credential-error.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { IssuingKeys } from "./identity/token-keys.ts";
 import { signToken, TokenError, verifySignature } from "./identity/tokens.ts";
-import type { ClaimsHook } from "./claims-hook.ts";
-import { LIFETIMES } from "./lifetimes.ts";
 import { NO_SIGN_IN_PROOF, type OpenSignIn } from "./login.ts";
 import { decryptText, digestOf, encryptText } from "./random-secrets.ts";
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../postgres/database/owner-pool.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import type { CodeEmails, CodeRequest } from "./code-emails.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { OneTimeCodes } from "./one-time-codes.ts";
 import { setUserMetadata } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";

@@ -1,11 +1,11 @@
-import { cacheLookups, type LookUpKeys } from "../runtime/concurrency/batched-lookup.ts";
-import { type AsOwner, makeOwnerFunction } from "../postgres/database/owner-pool.ts";
+import { type AsOwner, makeOwnerFunction } from "#postgres/database";
+import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
+import { isExactNumber, isJsonObject, toAddressText } from "#runtime/json";
+import type { Logger } from "#runtime/log";
+import { accountRequired } from "./auth-errors.ts";
 import type { ValidateClaims } from "./identity/authenticator.ts";
 import { type Claims, readTimeClaim } from "./identity/claims.ts";
 import { CredentialError } from "./identity/credential-error.ts";
-import { isExactNumber, isJsonObject, toAddressText } from "../runtime/json/json-values.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { accountRequired } from "./auth-errors.ts";
 import { isUuid } from "./random-secrets.ts";
 
 type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };

@@ -9,7 +9,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from "@simplewebauthn/server";
-import type { Config } from "../config/config.ts";
+import type { Config } from "#config";
 
 /** ES256, EdDSA and RS256: what all authenticators have one of. */
 const ALGORITHMS = [-7, -8, -257];

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { quotedName } from "../postgres/client/quoted-name.ts";
+import { quotedName } from "#postgres/client";
 import type { ArchiveTable } from "./archive-format.ts";
 
 /** In the first format, without the schemas that graphile-migrate and graphile-worker create themselves. */

@@ -4,9 +4,11 @@ import {
   type MigrateSettings,
   type MigrationHistory,
   releaseHistories,
-} from "../migrate/committed-migrations.ts";
-import { runMigrations, withMigrationLock } from "../migrate/migrate.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+  runMigrations,
+  withMigrationLock,
+  withScratchDatabase,
+} from "#migrate";
+import { withClient } from "#postgres/client";
 import {
   type ArchivedMembership,
   type ArchivedRole,
@@ -315,4 +317,10 @@ const EXCERPT_CHARACTERS = 2_000;
 
 function excerpt(line: string | undefined): string {
   return line === undefined ? "nothing" : line.slice(0, EXCERPT_CHARACTERS);
+}
+
+/** Restores a backup into the server's scratch database, compares both, and drops the database. Throws if they differ. */
+export function checkInScratch(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
+  const { shadowUrl, rootUrl } = settings;
+  return withScratchDatabase(shadowUrl, rootUrl, () => checkArchive(file, { ...settings, url: shadowUrl }));
 }

@@ -2,16 +2,17 @@ import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { commandLine } from "../runtime/command-line.ts";
 import {
+  adviseLastOfSingleHistory,
   type CommittedMigration,
   committedMigrations,
   type MigrateSettings,
   type MigrationHistory,
-} from "../migrate/committed-migrations.ts";
-import { runMigrations } from "../migrate/migrate.ts";
-import { adviseLastOfSingleHistory, SINGLE_HISTORY } from "../migrate/migration-state.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+  runMigrations,
+  SINGLE_HISTORY,
+} from "#migrate";
+import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import {
   type ArchiveHeader,
   type ArchiveSequence,

@@ -1,9 +1,9 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { CronItem, Task, TaskList } from "graphile-worker";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+import { withClient } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import { writeArchive } from "./write-archive.ts";
 
 /** The name of the task in the queue, and the key of its only job. */

@@ -3,10 +3,17 @@ import { access, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { claimFile, clusterFolders, releaseFile } from "../cluster/embedded/cluster-folders.ts";
-import { findBinaries, stagingFolder } from "../cluster/embedded/create-cluster.ts";
-import { chooseAccount, chownTo, spawnAs } from "../cluster/embedded/processes.ts";
-import type { PostgresUrls } from "../cluster/served-postgres.ts";
+import type { PostgresUrls } from "#cluster";
+import {
+  chooseAccount,
+  chownTo,
+  claimFile,
+  clusterFolders,
+  findBinaries,
+  releaseFile,
+  spawnAs,
+  stagingFolder,
+} from "#cluster/embedded";
 import type { ArchiveSummary } from "./archive-format.ts";
 import { restoreArchive } from "./restore-archive.ts";
 import { writeArchive } from "./write-archive.ts";

@@ -1,10 +1,10 @@
 // Inserts in a batch, beside the same inserts as requests one after the other.
 
 import { Agent, request } from "node:http";
-import type { Bench } from "./bench.ts";
 import { startOurs } from "./comparison/ours.ts";
 import { signClaims } from "./comparison/sign-claims.ts";
 import { verdict } from "./comparison/targets.ts";
+import type { Bench } from "./kind.ts";
 import { median } from "./median.ts";
 import { printPreface } from "./preface.ts";
 import { CALLER, SCHEMA } from "./schema.ts";
@@ -24,9 +24,9 @@ const BATCH = JSON.stringify(
 );
 
 type Post = (path: string, type: string, body: string, status: number) => Promise<void>;
-type Work = (post: Post) => Promise<void>;
+type BatchWork = (post: Post) => Promise<void>;
 
-const WORKS: Readonly<Record<"requests" | "batch", Work>> = {
+const WORKS: Readonly<Record<"requests" | "batch", BatchWork>> = {
   async requests(post) {
     for (let index = 0; index < INSERTS; index++) await post(PATH, "application/json", SINGLE, 201);
   },
@@ -64,7 +64,7 @@ export const bench: Bench = async (options) => {
 };
 
 /** Milliseconds for all inserts of one client. */
-async function timeOf(work: Work, base: URL, clients: number, seconds: number): Promise<number> {
+async function timeOf(work: BatchWork, base: URL, clients: number, seconds: number): Promise<number> {
   const until = performance.now() + seconds * 1_000;
   const repeat = async (): Promise<readonly number[]> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -2,36 +2,14 @@ import { readFile, writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { EXIT_FAILURE, EXIT_USAGE } from "../service/cli/command.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "#service/command";
 import { SCHEMAS } from "./catalogue/schemas.ts";
 import { benchmarkChart } from "./chart.ts";
 import { KINDS } from "./failover/kinds.ts";
 import { FAULTS } from "./faults/kinds.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
+import type { Bench } from "./kind.ts";
 import { type BenchRecord, benchmarksPage } from "./page.ts";
-
-export type BenchOptions = {
-  readonly rounds: number;
-  /** How long one variant runs in a round. */
-  readonly seconds: number;
-  /** How long what only time can show goes on. */
-  readonly minutes: number;
-  /** Seconds from one fault to the next. */
-  readonly every: number;
-  /** Which of a bench's parts to run; none is all. */
-  readonly only: readonly string[];
-  /** Major versions of Postgres. */
-  readonly versions: readonly number[];
-  /** How many random schemas, and from which seed. */
-  readonly schemas: number;
-  readonly seed: number;
-  /** The size of a large database. */
-  readonly megabytes: number;
-  readonly print: (line: string) => void;
-};
-
-/** Tells what it measured and returns it as plain data. One that checks what must hold says whether something did not. */
-export type Bench = (options: BenchOptions) => Promise<object & { readonly isMissed?: boolean }>;
 
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
   engine: () => import("./engine.ts"),

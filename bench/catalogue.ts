@@ -1,12 +1,12 @@
 // Schemas of a thousand tables and more: how long a start takes, how much memory, and what those who ask notice of DDL.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Bench } from "./bench.ts";
 import { SCHEMAS, type SchemaName, type SchemaSize, schemaSql } from "./catalogue/schemas.ts";
 import { type CatalogueService, startCatalogueService } from "./catalogue/service.ts";
 import { INTERFACES, type InterfaceName, isVisibleIn } from "./catalogue/visibility.ts";
 import { type LoadGenerator, type LoadResult, startLoadGenerator } from "./comparison/load.ts";
 import { API_KEY, TOKENS } from "./comparison/tokens.ts";
+import type { Bench } from "./kind.ts";
 import { median } from "./median.ts";
 import { SCHEMA } from "./schema.ts";
 import { type Scratch, startScratch } from "./scratch.ts";

@@ -1,4 +1,4 @@
-import { html } from "../rest-gateway/pages/page.ts";
+import { html } from "#rest-gateway";
 
 /** The requests that are drawn, by the section of the page that has their figures. */
 const DRAWN: readonly { readonly section: string; readonly request: string; readonly title: string }[] = [

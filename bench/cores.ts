@@ -2,8 +2,7 @@
 // as many clients; and beside many connections that are mostly idle.
 
 import { availableParallelism } from "node:os";
-import { readConfig } from "../config/config.ts";
-import type { Bench } from "./bench.ts";
+import { readConfig } from "#config";
 import { compare } from "./comparison/compare.ts";
 import { startLoadGenerator } from "./comparison/load.ts";
 import { startOurs } from "./comparison/ours.ts";
@@ -12,6 +11,7 @@ import { PGBENCH } from "./comparison/runners.ts";
 import { judge, type Targets, verdict } from "./comparison/targets.ts";
 import type { Work } from "./comparison/work.ts";
 import { measureIdleConnections } from "./cores/idle-connections.ts";
+import type { Bench } from "./kind.ts";
 import { requirePgbench } from "./pgbench.ts";
 import { printPreface } from "./preface.ts";
 import { processesOf } from "./processor-time.ts";

@@ -1,8 +1,8 @@
 // The database layer alone, without HTTP: what one round trip as a caller costs, beside pgbench and beside plain pg.
 
 import pg from "pg";
-import { type Database, openDatabase } from "../postgres/database/database.ts";
-import type { Bench } from "./bench.ts";
+import { type Database, openDatabase } from "#postgres/database";
+import type { Bench } from "./kind.ts";
 import { median } from "./median.ts";
 import { pgbench, requirePgbench } from "./pgbench.ts";
 import { CALLER, ITEMS, OWNERS, SCHEMA } from "./schema.ts";
@@ -13,7 +13,7 @@ const CALLERS = 16;
 const STATEMENT_TIMEOUT = "30000";
 const CLAIMS = JSON.stringify({ sub: CALLER, name: "Bench", role: "authenticated", iss: "bench", exp: 1_999_999_999 });
 
-type Work = {
+type EngineWork = {
   readonly name: string;
   readonly readOnly: boolean;
   /** `$1` here and `:value` for pgbench is drawn anew each time. */
@@ -22,7 +22,7 @@ type Work = {
   readonly pgbenchClients: number;
 };
 
-const WORKS: readonly Work[] = [
+const WORKS: readonly EngineWork[] = [
   {
     name: "one row by key",
     readOnly: true,
@@ -51,12 +51,12 @@ const WORKS: readonly Work[] = [
 const SETTINGS: readonly (readonly [string, string])[] = [["request.jwt.claims", CLAIMS]];
 const drawValue = () => String(OWNERS * Math.floor((Math.random() * ITEMS) / OWNERS));
 
-function settingsOf({ readOnly }: Work): (readonly [string, string])[] {
+function settingsOf({ readOnly }: EngineWork): (readonly [string, string])[] {
   const readOnlyToo = readOnly ? [["transaction_read_only", "on"] as const] : [];
   return [["role", "authenticated"], ["statement_timeout", STATEMENT_TIMEOUT], ...readOnlyToo, ...SETTINGS];
 }
 
-function pgbenchScript(work: Work): string {
+function pgbenchScript(work: EngineWork): string {
   const settings = settingsOf(work).map(([name, value]) => `set_config('${name}', '${value}', true)`);
   return `
 \\set n random(0, ${ITEMS / OWNERS - 1})
@@ -69,7 +69,7 @@ ${work.text.replace("$1", ":value")};
 }
 
 /** What a request costs in a program that knows no better: a round trip for each step. */
-async function runByPool(pool: pg.Pool, work: Work): Promise<unknown> {
+async function runByPool(pool: pg.Pool, work: EngineWork): Promise<unknown> {
   const settings = settingsOf(work);
   const list = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
   const client = await pool.connect();
@@ -84,7 +84,7 @@ async function runByPool(pool: pg.Pool, work: Work): Promise<unknown> {
   }
 }
 
-function runByEngine(database: Database, { text, readOnly }: Work): Promise<unknown> {
+function runByEngine(database: Database, { text, readOnly }: EngineWork): Promise<unknown> {
   const context = { role: "authenticated", settings: SETTINGS };
   return database.run(context, { text, values: [drawValue()] }, { readOnly });
 }
@@ -101,7 +101,7 @@ async function measure(seconds: number, request: () => Promise<unknown>): Promis
   return (1_000 * count) / (performance.now() - start);
 }
 
-type Sample = { readonly rate: number; readonly nodeTime: number; readonly postgresTime: number | null };
+type EngineSample = { readonly rate: number; readonly nodeTime: number; readonly postgresTime: number | null };
 
 export const bench: Bench = async ({ rounds, seconds, print }) => {
   const version = await requirePgbench();
@@ -122,7 +122,7 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
   // pool.end() does not wait for the sockets, which then see the server stop.
   pool.on("error", () => {});
 
-  const timed = async (run: () => Promise<number>): Promise<Sample> => {
+  const timed = async (run: () => Promise<number>): Promise<EngineSample> => {
     const [node, postgres] = [process.cpuUsage(), await scratch.processorTime()];
     const rate = await run();
     const { user, system } = process.cpuUsage(node);
@@ -142,7 +142,7 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     for (const each of [database, explicit]) await measure(0.5, () => runByEngine(each, work));
     await measure(0.5, () => runByPool(pool, work));
 
-    const samples: Readonly<Record<"pgbench" | "engine" | "explicit" | "pool", Sample>>[] = [];
+    const samples: Readonly<Record<"pgbench" | "engine" | "explicit" | "pool", EngineSample>>[] = [];
     for (let round = 0; round < rounds; round++) {
       samples.push({
         pgbench: await timed(byPgbench),
@@ -173,11 +173,11 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
 };
 
 /** Of both processes, for one request. */
-function processorTime({ nodeTime, postgresTime }: Sample): number {
+function processorTime({ nodeTime, postgresTime }: EngineSample): number {
   return nodeTime + (postgresTime ?? 0);
 }
 
-function summary(samples: readonly Sample[]) {
+function summary(samples: readonly EngineSample[]) {
   const postgresTimes = samples.map(({ postgresTime }) => postgresTime).filter((time) => time !== null);
   return {
     requestsPerSecond: Math.round(median(samples.map(({ rate }) => rate))),

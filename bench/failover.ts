@@ -2,8 +2,7 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runMigrations } from "../migrate/migrate.ts";
-import type { Bench } from "./bench.ts";
+import { runMigrations } from "#migrate";
 import { type Failover, type Findings, findingsOf } from "./failover/findings.ts";
 import { startGateway } from "./failover/gateway.ts";
 import { KINDS, type Kind, kindsOf } from "./failover/kinds.ts";
@@ -17,6 +16,7 @@ import {
 import { describeRestart, isWithoutFault, restartGateways } from "./failover/rolling-restart.ts";
 import { MARKS, startTraffic, type Traffic } from "./failover/traffic.ts";
 import { freePort } from "./free-port.ts";
+import type { Bench } from "./kind.ts";
 import { median } from "./median.ts";
 
 const LOOK_MS = 20;

@@ -1,12 +1,12 @@
 // Everything that may break is broken again and again under load: nothing acknowledged may be lost, and nothing may stay broken.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Bench } from "./bench.ts";
 import { type Findings, findingsOf } from "./failover/findings.ts";
 import { startTraffic, type Traffic } from "./failover/traffic.ts";
 import { brokenParts, readHealth } from "./faults/checks.ts";
 import { FAULTS, type FaultKind, type FaultName } from "./faults/kinds.ts";
 import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
+import type { Bench } from "./kind.ts";
 
 /** All must work, and `/health` must say so, this long after a fault. */
 const PATIENCE_MS = 60_000;

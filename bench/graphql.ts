@@ -1,16 +1,18 @@
 // GraphQL over HTTP, beside PostGraphile without our plugins and beside a server written by hand; and many subscriptions.
 
-import type { Bench } from "./bench.ts";
-import { startLoadGenerator } from "./comparison/load.ts";
-import { describeOutcome, type Outcome, outcomeOf } from "./comparison/report.ts";
+import { type LoadGenerator, startLoadGenerator } from "./comparison/load.ts";
+import { sampleOfLoad } from "./comparison/measure.ts";
+import { describeOutcome, type Outcome, outcomeOf, type Round } from "./comparison/report.ts";
+import { type Runners, roundsOf } from "./comparison/runners.ts";
+import { verdict } from "./comparison/targets.ts";
 import { startContent } from "./graphql/content.ts";
-import { byTurns } from "./graphql/measure.ts";
-import { SERVERS, type Server } from "./graphql/servers.ts";
+import { APOLLO, BARE, SERVERS, type Server } from "./graphql/servers.ts";
 import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts";
 import { compareWithTableInterface, judgeTableInterface } from "./graphql/table-interface.ts";
-import { judge } from "./graphql/targets.ts";
-import { answerOf, WORKS, type Work } from "./graphql/works.ts";
+import { answerOf, CREATE, loadOf, WORKS, type Work } from "./graphql/works.ts";
+import type { Bench } from "./kind.ts";
 import { printPreface } from "./preface.ts";
+import type { Scratch } from "./scratch.ts";
 import { startInstalled } from "./start-installed.ts";
 
 export const bench: Bench = async (options) => {
@@ -56,5 +58,56 @@ async function checkAnswers(work: Work, servers: readonly Server[]): Promise<voi
   if (different >= 0) {
     const { name } = servers[different + 1]!;
     throw new Error(`${name} answers "${work.name}" differently:\n${others[different]}\nours is\n${mine}`);
+  }
+}
+
+type TargetsByServer = Readonly<Record<string, number>>;
+
+const READ_TARGETS: TargetsByServer = { [BARE]: 5, [APOLLO]: 4 };
+/** Most of a write is Postgres's time, which is the same for all. */
+const WRITE_TARGETS: TargetsByServer = { [BARE]: 3, [APOLLO]: 1 };
+
+/** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
+export function judge(outcomes: readonly Outcome[]): string[] {
+  return outcomes.flatMap(({ work, ratios, servers }) =>
+    Object.entries(ratios).map(([name, reached]) => {
+      const [mine, theirs] = [timeOf(servers.ours!), timeOf(servers[name]!)];
+      const byTime = mine && theirs ? ` (${(theirs / mine).toFixed(2)} by processor time)` : "";
+      const least = (work === CREATE ? WRITE_TARGETS : READ_TARGETS)[name]!;
+      return verdict(`${work}: ${reached.toFixed(2)} times ${name}${byTime}`, reached >= least, String(least));
+    }),
+  );
+}
+
+/** Of the server and of Postgres; the ratio of these is steadier on a machine that does other things too. */
+function timeOf({ serverTime, postgresTime }: Outcome["servers"][string]): number | null {
+  return serverTime === null || postgresTime === null ? null : serverTime + postgresTime;
+}
+
+type LoadedServers = {
+  readonly scratch: Scratch;
+  readonly generator: LoadGenerator;
+  readonly servers: readonly Server[];
+};
+
+const WARM_UP_REQUESTS = 3_000;
+const WARM_UP_SECONDS = 0.5;
+
+/** All of them, once they are warm. */
+export async function byTurns(work: Work, rounds: number, seconds: number, field: LoadedServers): Promise<Round[]> {
+  for (const server of field.servers) await warmUp(work, server, field.generator);
+  const runners: Runners = new Map(
+    field.servers.map((server) => [
+      server.name,
+      (seconds: number) => sampleOfLoad(server.pid, loadOf(work, server, seconds), field),
+    ]),
+  );
+  return roundsOf(runners, rounds, seconds);
+}
+
+/** Programs that compile themselves while they run are faster afterwards: after so many requests, not after so long. */
+async function warmUp(work: Work, server: Server, generator: LoadGenerator): Promise<void> {
+  for (let asked = 0; asked < WARM_UP_REQUESTS; ) {
+    asked += (await generator.run(loadOf(work, server, WARM_UP_SECONDS))).requests;
   }
 }

@@ -1,11 +1,11 @@
 // Attacks of all kinds at once, and what honest callers notice of them.
 
-import type { Bench } from "./bench.ts";
 import { verdict } from "./comparison/targets.ts";
 import { ATTACK_NAMES, ATTACKS, type AttackName } from "./hostile/attacks/attacks.ts";
 import { HONEST_KINDS, type HonestResult } from "./hostile/honest.ts";
 import { openHostile } from "./hostile/hostile.ts";
 import { statementsOf } from "./hostile/statements.ts";
+import type { Bench } from "./kind.ts";
 
 export const bench: Bench = async ({ rounds, seconds: each, only, print }) => {
   const names = only.length === 0 ? ATTACK_NAMES : (only as readonly AttackName[]);

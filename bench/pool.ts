@@ -1,6 +1,6 @@
 // The pools of connections: what many clients, slow statements and locked tables cost those who ask for little.
 
-import type { Bench } from "./bench.ts";
+import type { Bench } from "./kind.ts";
 import { BRIEF_PER_SECOND, compareBesideSlow } from "./pool/beside-slow.ts";
 import { compareDepths } from "./pool/depths.ts";
 import { watchDisturbances } from "./pool/disturbances.ts";

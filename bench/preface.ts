@@ -1,5 +1,5 @@
 import { loadavg } from "node:os";
-import type { BenchOptions } from "./bench.ts";
+import type { BenchOptions } from "./kind.ts";
 
 type InstallationState = { readonly name: string; readonly isInstalled: boolean };
 

@@ -1,14 +1,14 @@
 // The table interface over HTTP, beside pgbench with the same statements and beside others who serve the same.
 
-import type { Bench } from "./bench.ts";
 import { compare } from "./comparison/compare.ts";
-import { judge } from "./comparison/targets.ts";
+import { COPY, PGBENCH } from "./comparison/runners.ts";
+import { judge, type Target, type Targets, verdict } from "./comparison/targets.ts";
+import type { Bench } from "./kind.ts";
 import { requirePgbench } from "./pgbench.ts";
 import { printPreface } from "./preface.ts";
 import { startCopier } from "./rest/copy.ts";
-import { describeExport, EXPORTED_ROWS, EXPORTERS, exportAll, READINGS } from "./rest/export.ts";
-import { SERVERS } from "./rest/servers.ts";
-import { judgeExport, TARGETS } from "./rest/targets.ts";
+import { describeExport, EXPORTED_ROWS, EXPORTERS, type Export, exportAll, READINGS } from "./rest/export.ts";
+import { EXPRESS, LITE, POSTGREST, SERVERS } from "./rest/servers.ts";
 import { WORKS } from "./rest/works.ts";
 import { SCHEMA } from "./schema.ts";
 import { startScratch } from "./scratch.ts";
@@ -42,3 +42,24 @@ export const bench: Bench = async (options) => {
   for (const verdict of [...judge(outcomes, TARGETS), ...judgeExport(exports[0]!)]) print(verdict);
   return { version, outcomes, exports };
 };
+
+const OF_READS: readonly Target[] = [
+  { than: PGBENCH, least: 0.6 },
+  { than: POSTGREST, least: 5 },
+  { than: LITE, least: 12 },
+  { than: EXPRESS, least: 6 },
+];
+
+export const TARGETS: Targets = {
+  "one row by key": OF_READS,
+  "20 rows with a many-to-one embed": OF_READS,
+  "insert one row": [{ than: PGBENCH, least: 0.55 }],
+  "insert 10,000 rows": [{ than: COPY, least: 0.5 }],
+};
+
+export function judgeExport({ firstByteMilliseconds, grownMebibytes }: Export): string[] {
+  const milliseconds = firstByteMilliseconds.toFixed(0);
+  const first = verdict(`export: first byte after ${milliseconds} ms`, firstByteMilliseconds < 100, "100 ms");
+  if (grownMebibytes === null) return [first];
+  return [first, verdict(`export: memory +${grownMebibytes.toFixed(0)} MiB`, grownMebibytes < 64, "64 MiB")];
+}

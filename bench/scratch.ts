@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { startCluster } from "../cluster/embedded/cluster.ts";
+import { startCluster } from "#cluster/embedded";
 import { processorTimeIn } from "./processor-time.ts";
 
 export type Scratch = AsyncDisposable & {

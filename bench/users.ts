@@ -1,14 +1,56 @@
 // The conventional interface's users over HTTP, beside pgbench with the same statements and a server with Drizzle.
 
-import type { Bench } from "./bench.ts";
+import { existsSync } from "node:fs";
 import { compare } from "./comparison/compare.ts";
-import { judge } from "./comparison/targets.ts";
-import { startContent } from "./graphql/content.ts";
+import { OURS, startOurs as startService } from "./comparison/ours.ts";
+import { startPeer } from "./comparison/peer.ts";
+import type { MeasuredServer, ServerLauncher } from "./comparison/program.ts";
+import { PGBENCH } from "./comparison/runners.ts";
+import { judge, type Targets } from "./comparison/targets.ts";
+import { READ, type Work } from "./comparison/work.ts";
+import { startContent, USERS } from "./graphql/content.ts";
+import type { Bench } from "./kind.ts";
+import { peerPackage } from "./peer-package.ts";
 import { requirePgbench } from "./pgbench.ts";
 import { printPreface } from "./preface.ts";
+import type { Scratch } from "./scratch.ts";
 import { startInstalled } from "./start-installed.ts";
-import { SERVERS, startOurs } from "./users/servers.ts";
-import { PREPARATION, TARGETS, WORKS } from "./users/works.ts";
+
+export const DRIZZLE = "Express + Drizzle";
+
+export const SERVERS: readonly ServerLauncher[] = [
+  { name: OURS, isInstalled: true, start: (scratch) => startOurs(scratch, scratch.url("authenticator")) },
+  {
+    name: DRIZZLE,
+    isInstalled: existsSync(peerPackage("drizzle-orm")),
+    start: (scratch) => startPeer(scratch, { name: DRIZZLE, file: "peers/drizzle.mjs" }),
+  },
+];
+
+export function startOurs(scratch: Scratch, url: string): Promise<MeasuredServer> {
+  return startService(scratch, url, { prefix: "/" });
+}
+
+/** Ids begin at 1 there, and what is drawn begins at 0. And pgbench has its statements parsed before it takes a role. */
+export const PREPARATION = `
+  insert into users (id, name, email) overriding system value values (0, 'User 0', 'user0@example.org');
+  grant usage on schema public to authenticator;`;
+
+export const WORKS: readonly Work[] = [
+  {
+    ...READ,
+    name: "one user",
+    path: { tables: "/users/{n}", handlers: "/users/{n}" },
+    drawn: { step: 1, count: USERS },
+  },
+  { ...READ, name: "10 users", path: { tables: "/users", handlers: "/users" } },
+];
+
+const TARGET = [
+  { than: PGBENCH, least: 0.5 },
+  { than: DRIZZLE, least: 3 },
+];
+export const TARGETS: Targets = { "one user": TARGET, "10 users": TARGET };
 
 export const bench: Bench = async (options) => {
   const { print } = options;

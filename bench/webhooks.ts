@@ -2,12 +2,12 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Bench } from "./bench.ts";
 import { type MeasuredServer, startProgram } from "./comparison/program.ts";
 import { JWT_SECRET } from "./comparison/sign-claims.ts";
 import { freePort } from "./free-port.ts";
 import { startContent } from "./graphql/content.ts";
 import { findInspector, type Heap, openHeap } from "./heap.ts";
+import type { Bench } from "./kind.ts";
 import { processorTimeOf } from "./processor-time.ts";
 import { residentMebibytes } from "./resident-memory.ts";
 import type { Scratch } from "./scratch.ts";

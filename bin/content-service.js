@@ -15,7 +15,7 @@ if (words[0] === "--version") {
 } else if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
   // A clone has the sources, a package what was built from them.
   const source = new URL("../service/cli/content-service.ts", import.meta.url);
-  const built = new URL("../dist/cli/content-service.js", import.meta.url);
+  const built = new URL("../dist/service/cli/content-service.js", import.meta.url);
   await import((existsSync(source) ? source : built).href);
 } else {
   const node = nodeOfPackage();

@@ -1,4 +1,4 @@
-import { memoize } from "../runtime/cache/memoize.ts";
+import { memoize } from "#runtime";
 import type {
   CatalogRole,
   CatalogRoles,
@@ -123,4 +123,27 @@ function isSubjectToPolicies(catalog: CatalogAccess, { rowSecurity, owner }: Cat
   const role = catalog.roles.get(name);
   if (rowSecurity === "off" || role?.superuser || role?.bypassesRowSecurity) return false;
   return rowSecurity === "forced" || !catalog.hasRole(name, owner);
+}
+
+/**
+ * SQL for whether the policies in the catalogue permit the role to update or delete a row. False if a policy refers to
+ * objects in a schema that the role may not use.
+ */
+export function policyConditionSql(
+  catalog: CatalogAccess & PrivilegeChecks,
+  table: CatalogTable,
+  role: string,
+  command: "update" | "delete",
+): string {
+  const policies = applicablePolicies(catalog, table, role, command);
+  if (policies === null) return "true";
+  const { permissive = [], restrictive = [] } = Object.groupBy(policies, (policy) =>
+    policy.permissive ? "permissive" : "restrictive",
+  );
+  const isNameable = (policy: Policy) =>
+    policy.schemaGrants.every((grants) => catalog.hasPrivilege(role, "usage", { grants }));
+  const policyConditions = (some: typeof policies) =>
+    some.map((policy) => (isNameable(policy) ? `(${policyCondition(policy)})` : "false"));
+  const permitted = permissive.length === 0 ? "false" : `(${policyConditions(permissive).join(" or ")})`;
+  return [permitted, ...policyConditions(restrictive)].join(" and ");
 }

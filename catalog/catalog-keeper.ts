@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { Coalescer } from "../runtime/concurrency/coalescer.ts";
-import { Supervisor } from "../runtime/concurrency/supervisor.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import type { Listener } from "../postgres/client/listen.ts";
+import type { Listener } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import { Coalescer, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogOptions } from "./catalog-rows.ts";
 import { CatalogWatch, readFingerprint, UNKNOWN_FINGERPRINT } from "./catalog-watch.ts";

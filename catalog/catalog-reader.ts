@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { forEachInSlices } from "../runtime/concurrency/event-loop-sharing.ts";
-import { isLockTimeout } from "../postgres/database/database-errors.ts";
+import { isLockTimeout } from "#postgres/database";
+import { forEachInSlices } from "#runtime/concurrency";
 import type { ExpressionKeeper } from "./locked-relations.ts";
 
 /** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */

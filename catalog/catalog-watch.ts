@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import type { WorkReport } from "../runtime/concurrency/supervisor.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
+import type { AsOwner } from "#postgres/database";
+import type { WorkReport } from "#runtime/concurrency";
 import { queryWithTimeout } from "./catalog-reader.ts";
 
 const TRIGGER_FILE = join(import.meta.dirname, "../db/watch.sql");

@@ -1,22 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
-import { parseSettings } from "./roles.ts";
-import { Coalescer } from "../runtime/concurrency/coalescer.ts";
-import { Supervisor, type WorkReport } from "../runtime/concurrency/supervisor.ts";
 import {
   type Config,
   ConfigError,
   type DatabaseSettings,
   type LoadedConfig,
   rereadFiles,
+  SETTINGS_IN_DATABASE,
   withDatabaseSettings,
-} from "../config/config.ts";
-import { SETTINGS_IN_DATABASE } from "../config/settings.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import type { Listener } from "../postgres/client/listen.ts";
-import { quotedName } from "../postgres/client/quoted-name.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+} from "#config";
+import { type Listener, quotedName, withClient } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import { Coalescer, Supervisor, type WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+import { parseSettings } from "./roles.ts";
 
 /** Settings for all databases come first, so that those for this database override them. */
 const LOGIN_SETTINGS = `

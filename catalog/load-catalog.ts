@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { forEachInSlices } from "../runtime/concurrency/event-loop-sharing.ts";
+import { forEachInSlices } from "#runtime/concurrency";
 import { makePrivilegeChecks } from "./access.ts";
 import type { Catalog } from "./catalog.ts";
 import { inSnapshot, makeCatalogReader } from "./catalog-reader.ts";

@@ -1,4 +1,4 @@
-import { memoize } from "../runtime/cache/memoize.ts";
+import { memoize } from "#runtime";
 import type { RowsByOid } from "./catalog-rows.ts";
 import type { ConstraintRow } from "./constraints.ts";
 import type { Routine } from "./routines.ts";

@@ -1,4 +1,4 @@
-import { memoize } from "../runtime/cache/memoize.ts";
+import { memoize } from "#runtime";
 import type { CatalogQuery } from "./catalog-reader.ts";
 import type { Grants } from "./roles.ts";
 

@@ -1,4 +1,4 @@
-import { forEachInSlices } from "../runtime/concurrency/event-loop-sharing.ts";
+import { forEachInSlices } from "#runtime/concurrency";
 import type { CatalogQuery } from "./catalog-reader.ts";
 import type { QualifiedName } from "./types.ts";
 

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Config, isEmbedded } from "../config/config.ts";
+import { type Config, isEmbedded } from "#config";
+import { withClient } from "#postgres/client";
+import type { Logger } from "#runtime/log";
 import { clusterFolders } from "./embedded/cluster-folders.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+import type { PostgresUrls } from "./served-postgres.ts";
 import { walFolder } from "./wal-archive/archive-folder.ts";
 import { checkWalArchive } from "./wal-archive/check-wal-archive.ts";
 import { dropWalSlot, WAL_SLOT } from "./wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiveState } from "./wal-archive/wal-archiver.ts";
-import type { PostgresUrls } from "./served-postgres.ts";
 
 /** In DATA_DIR, which has space for a database of this size, unlike some temporary folders. */
 const CHECK_FOLDER = "wal-check";

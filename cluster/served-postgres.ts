@@ -1,15 +1,19 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { type Config, isEmbedded } from "../config/config.ts";
+import { type Config, isEmbedded, parseServers, toPgConnectionString, toPrimaryUrl } from "#config";
+import { allHistories, type MigrateSettings } from "#migrate";
+import {
+  findServer,
+  NoServerError,
+  requireTransactions,
+  type ServerOptions,
+  UnsuitableServerError,
+  withClient,
+} from "#postgres/client";
+import { readOrMakeSecrets } from "#runtime";
 import { runningCluster, startCluster, superviseCluster } from "./embedded/cluster.ts";
 import { clusterExists } from "./embedded/create-cluster.ts";
-import { allHistories, type MigrateSettings } from "../migrate/committed-migrations.ts";
-import { parseServers, toPgConnectionString, toPrimaryUrl } from "../config/connection-string.ts";
-import { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "../postgres/client/server-finder.ts";
-import { requireTransactions } from "../postgres/client/supported-server.ts";
-import { withClient } from "../postgres/client/with-client.ts";
-import { readOrMakeSecrets } from "../runtime/secrets.ts";
 
 /** Errors that occur temporarily while a server starts; a wrong password or name is not among them. */
 const TRANSIENT_CODES = [

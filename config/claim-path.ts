@@ -1,4 +1,4 @@
-import { isJsonObject } from "../runtime/json/json-values.ts";
+import { isJsonObject } from "#runtime/json";
 
 type ClaimComparison = keyof typeof COMPARISONS;
 

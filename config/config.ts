@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
-import { findClosestName } from "../runtime/edit-distance.ts";
+import { findClosestName } from "#runtime";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 

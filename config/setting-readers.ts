@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
-import { findServersError, findTlsError, parseServers, withFirstHost } from "./connection-string.ts";
-import { algorithmsOf, isKeySetText, isWeakKey, parseKeySet, type WebKey } from "../runtime/web-keys.ts";
+import { algorithmsOf, isKeySetText, isWeakKey, parseKeySet, type WebKey } from "#runtime";
 import { type ClaimPath, parseClaimPath } from "./claim-path.ts";
+import { findServersError, findTlsError, parseServers, withFirstHost } from "./connection-string.ts";
 
 /** Parses the text of a setting, or throws an error that describes the allowed values. */
 type SettingReader<T> = (text: string) => T;

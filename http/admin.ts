@@ -1,10 +1,10 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
-import type { Config } from "../config/config.ts";
-import type { RunningStatement } from "../postgres/database/connection.ts";
+import type { Config } from "#config";
+import type { RunningStatement } from "#postgres/database";
+import type { Logger } from "#runtime/log";
+import { drain } from "./drain.ts";
 import { EXPOSITION_TYPE, formatExposition, type ProcessMetrics } from "./observability/metrics.ts";
 import type { SharedActivity } from "./observability/process-activity.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { drain } from "./drain.ts";
 import { pathOfUrl } from "./request.ts";
 import { openServer, serverUrl } from "./server.ts";
 

@@ -1,5 +1,5 @@
-import type { Config } from "../config/config.ts";
-import type { Caller } from "../accounts/identity/caller.ts";
+import type { Caller } from "#accounts/identity";
+import type { Config } from "#config";
 
 /** The maximum size of a request body, and which share of the memory for bodies it uses. */
 export type BodyLimit = {

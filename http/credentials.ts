@@ -1,4 +1,4 @@
-import { LIFETIMES } from "../accounts/lifetimes.ts";
+import { LIFETIMES } from "#accounts/identity";
 import { type RequestHeaders, readCookie } from "./request-info.ts";
 
 const SESSION_COOKIE = "SESSION";

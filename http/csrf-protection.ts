@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Config } from "../config/config.ts";
+import type { Config } from "#config";
 import { HttpError } from "./http-error.ts";
 import type { RequestHeaders } from "./request-info.ts";
 

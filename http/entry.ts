@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
-import { memoize } from "../runtime/cache/memoize.ts";
-import type { Config } from "../config/config.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import type { Config } from "#config";
+import { memoize } from "#runtime";
+import type { Logger } from "#runtime/log";
 import type { NodeHandler } from "./node-handler.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 import { type BaseHeaders, sendResponse } from "./response.ts";

@@ -1,4 +1,4 @@
-import type { FieldError } from "../runtime/errors.ts";
+import type { FieldError } from "#runtime";
 import { errorCodeOf, type HttpError } from "./http-error.ts";
 
 /** PostgREST's codes for errors that have a name here. */

@@ -1,4 +1,4 @@
-import { fieldErrorsOf } from "../runtime/errors.ts";
+import { fieldErrorsOf } from "#runtime";
 import {
   type ErrorBodyShape,
   type ErrorVerbosity,

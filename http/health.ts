@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database } from "../postgres/database/database.ts";
+import type { Database } from "#postgres/database";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 import type { GatewayRoutes } from "./router.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { clientDetailOf } from "../postgres/database/database-errors.ts";
-import { ApiError, type ApiErrorOptions, CREDENTIALS_REQUIRED, type ErrorKind, unavailable } from "../runtime/errors.ts";
+import { clientDetailOf } from "#postgres/database";
+import { ApiError, type ApiErrorOptions, CREDENTIALS_REQUIRED, type ErrorKind, unavailable } from "#runtime";
 import { errorCodeOfStatus, meaningOf } from "./sqlstates.ts";
 
 type HttpErrorOptions = ApiErrorOptions & {

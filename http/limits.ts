@@ -1,22 +1,16 @@
-import {
-  type LimitCreatedUsers,
-  type LimitSignUps,
-  makeCreatedUsersLimit,
-} from "../accounts/sign-up-limit.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import type { PeerWorkers } from "../runtime/concurrency/peer-workers.ts";
-import type { Supervisor } from "../runtime/concurrency/supervisor.ts";
-import type { Config } from "../config/config.ts";
-import { type Caller, callerKey } from "../accounts/identity/caller.ts";
-import { clientNetwork, clientSite } from "../runtime/limits/ip-address.ts";
-import { LoadShedder } from "../runtime/limits/load-shedding.ts";
+import { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from "#accounts";
+import { type Caller, callerKey } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
 import {
   makeSharedRateLimit,
   type RateLimitStatus,
   RequestLimit,
   type RequestLimitOptions,
   type SharedRateLimit,
-} from "../postgres/database/rate-limits.ts";
+} from "#postgres/rate-limits";
+import { clientNetwork, clientSite, LoadShedder } from "#runtime";
+import type { PeerWorkers, Supervisor } from "#runtime/concurrency";
 import { HttpError } from "./http-error.ts";
 import type { ClientConnection } from "./request.ts";
 

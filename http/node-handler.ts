@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { LightAbortSignal } from "../runtime/concurrency/abort.ts";
-import type { Config } from "../config/config.ts";
-import type { RequestLimit } from "../postgres/database/rate-limits.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { toHttpError } from "./http-error.ts";
+import type { Config } from "#config";
+import type { RequestLimit } from "#postgres/rate-limits";
+import { LightAbortSignal } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+import { sharedCacheHeaders } from "./cache-headers.ts";
 import { toErrorResponse } from "./errors.ts";
+import { toHttpError } from "./http-error.ts";
 import { makeAdmission } from "./limits.ts";
 import {
   clientDisconnected,
@@ -26,7 +27,6 @@ import {
   sendResponseAndLinger,
   sendStream,
 } from "./response.ts";
-import { sharedCacheHeaders } from "./shared-cache-headers.ts";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 

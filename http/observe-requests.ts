@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
-import { memoize } from "../runtime/cache/memoize.ts";
+import { memoize } from "#runtime";
 import {
   BUCKET_COUNT,
   counter,

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Config } from "../config/config.ts";
-import { formatLsn, parseLsn, type ReadYourWrites } from "../postgres/database/lsn.ts";
-import type { StatementContext } from "../postgres/database/statement.ts";
-import type { Caller } from "../accounts/identity/caller.ts";
+import type { Caller } from "#accounts/identity";
+import type { Config } from "#config";
+import { formatLsn, parseLsn, type ReadYourWrites, type StatementContext } from "#postgres/database";
 import type { RequestHeaders } from "./request-info.ts";
 
 /** Returned with the response to a write. A read that sends it back sees that write, whichever process and replica serve it. */

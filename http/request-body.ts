@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { paceReading } from "../runtime/concurrency/event-loop-sharing.ts";
-import type { Stepwise } from "../runtime/concurrency/stepwise.ts";
-import type { Config } from "../config/config.ts";
-import { ResponseBudget } from "../postgres/database/response-budget.ts";
-import { type ApiError, unavailable } from "../runtime/errors.ts";
+import type { Config } from "#config";
+import { ResponseBudget } from "#postgres/database";
+import { type ApiError, unavailable } from "#runtime";
+import { paceReading, type Stepwise } from "#runtime/concurrency";
 import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
 import { clientDisconnected } from "./request.ts";

@@ -1,4 +1,4 @@
-import type { InterfaceName, RequestInfo } from "../accounts/identity/caller-settings.ts";
+import type { InterfaceName, RequestInfo } from "#accounts/identity";
 
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 type RequestParts = {

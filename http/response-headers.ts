@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import helmet from "helmet";
-import type { Config } from "../config/config.ts";
+import type { Config } from "#config";
 
 type CorsHeaders = Readonly<Record<string, string>>;
 

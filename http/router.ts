@@ -1,10 +1,10 @@
-import { shuttingDown } from "../postgres/database/database-errors.ts";
-import type { KeyedCounter } from "./observability/metrics.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import { shuttingDown } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import { CREDENTIAL_HEADERS } from "./credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "./error-bodies.ts";
-import { type HttpError, methodNotAllowed, notFound, toHttpError } from "./http-error.ts";
 import { type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
+import { type HttpError, methodNotAllowed, notFound, toHttpError } from "./http-error.ts";
+import type { KeyedCounter } from "./observability/metrics.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 

@@ -6,12 +6,11 @@ import { createServer as createSecureServer, Server as SecureServer } from "node
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
-import { NO_PEERS, type PeerWorkers } from "../runtime/concurrency/peer-workers.ts";
-import { noteAcceptedConnection } from "../runtime/concurrency/stepwise.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "#config";
+import { NO_PEERS, noteAcceptedConnection, type PeerWorkers } from "#runtime/concurrency";
+import { trackConnections } from "./drain.ts";
 import { type ErrorBodyShape, toEnvelope } from "./error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "./http-error.ts";
-import { trackConnections } from "./drain.ts";
 import type { Admission } from "./limits.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 

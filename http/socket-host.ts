@@ -3,12 +3,12 @@ import { type IncomingHttpHeaders, type IncomingMessage, STATUS_CODES } from "no
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ServerOptions, type WebSocket, WebSocketServer } from "ws";
-import { type PausableSource, paceReading } from "../runtime/concurrency/event-loop-sharing.ts";
-import type { Config } from "../config/config.ts";
-import type { ByteQuota } from "../runtime/memory/byte-quota.ts";
-import { UnfinishedMessage } from "./socket-memory.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import type { Config } from "#config";
+import type { ByteQuota } from "#runtime";
+import { type PausableSource, paceReading } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type { CsrfProtection } from "./csrf-protection.ts";
+import { UnfinishedMessage } from "./socket-memory.ts";
 
 /** A WebSocket that was accepted. */
 export type AcceptedSocket = {

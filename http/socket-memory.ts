@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
-import type { Config } from "../config/config.ts";
-import { ByteQuota, Reservation } from "../runtime/memory/byte-quota.ts";
+import type { Config } from "#config";
+import { ByteQuota, Reservation } from "#runtime";
 
 /** The overhead of a chunk besides its bytes. */
 const CHUNK_OVERHEAD_BYTES = 256;

@@ -1,8 +1,7 @@
-import { Supervisor } from "../runtime/concurrency/supervisor.ts";
-import { formatLsn, type Lsn } from "../postgres/database/lsn.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import { ApiError, unavailable } from "../runtime/errors.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import { type AsOwner, formatLsn, type Lsn } from "#postgres/database";
+import { ApiError, unavailable } from "#runtime";
+import { Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type {
   ChangeFollower,
   ChangeSubscription,

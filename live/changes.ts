@@ -1,7 +1,6 @@
-import type { Supervisor } from "../runtime/concurrency/supervisor.ts";
-import type { Lsn } from "../postgres/database/lsn.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import type { AsOwner, Lsn } from "#postgres/database";
+import type { Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type { SlotRetention } from "./replication-slots.ts";
 import type { HistoryPosition, StreamHistory } from "./stream-history.ts";
 

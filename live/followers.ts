@@ -1,5 +1,5 @@
-import type { Lsn } from "../postgres/database/lsn.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import type { Lsn } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import type {
   ChangeFollower,
   CommittedTransaction,

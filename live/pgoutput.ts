@@ -1,5 +1,5 @@
-import type { Lsn } from "../postgres/database/lsn.ts";
-import { protocolViolation } from "../postgres/client/server-messages.ts";
+import { protocolViolation } from "#postgres/client";
+import type { Lsn } from "#postgres/database";
 import type {
   CommittedTransaction,
   LogicalMessage,

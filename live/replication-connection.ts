@@ -1,6 +1,6 @@
 import pg from "pg";
-import type { Lsn } from "../postgres/database/lsn.ts";
-import type { ServerOptions } from "../postgres/client/server-finder.ts";
+import type { ServerOptions } from "#postgres/client";
+import type { Lsn } from "#postgres/database";
 
 /** The header of a frame with WAL: kind, start, end, time. */
 export const FRAME_HEADER_BYTES = 25;

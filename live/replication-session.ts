@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import pg from "pg";
-import { formatLsn, type Lsn } from "../postgres/database/lsn.ts";
-import { unavailable } from "../runtime/errors.ts";
-import { findServer, type ServerOptions } from "../postgres/client/server-finder.ts";
-import { protocolViolation } from "../postgres/client/server-messages.ts";
+import { findServer, protocolViolation, type ServerOptions } from "#postgres/client";
+import { formatLsn, type Lsn } from "#postgres/database";
+import { unavailable } from "#runtime";
 import { type HandlerResult, PgoutputDecoder, type WalHandler } from "./pgoutput.ts";
 import {
   FRAME_HEADER_BYTES,

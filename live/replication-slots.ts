@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { formatLsn, type Lsn, parseLsn } from "../postgres/database/lsn.ts";
-import { unavailable } from "../runtime/errors.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+import { withClient } from "#postgres/client";
+import { formatLsn, type Lsn, parseLsn } from "#postgres/database";
+import { unavailable } from "#runtime";
+import type { Logger } from "#runtime/log";
 
 /** The publication for Realtime, as Supabase names it. */
 export const REALTIME_PUBLICATION = "supabase_realtime";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import pg from "pg";
-import { type Lsn, parseLsn } from "../postgres/database/lsn.ts";
+import { type Lsn, parseLsn } from "#postgres/database";
 
 /** The timeline that a server writes, and those that it branched off. Promoting a standby starts a new timeline. */
 export type StreamHistory = {

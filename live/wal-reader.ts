@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { WorkReport } from "../runtime/concurrency/supervisor.ts";
-import { formatLsn, type Lsn } from "../postgres/database/lsn.ts";
-import { ApiError } from "../runtime/errors.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { isFatal } from "../postgres/client/server-messages.ts";
+import { isFatal } from "#postgres/client";
+import { formatLsn, type Lsn } from "#postgres/database";
+import { ApiError } from "#runtime";
+import type { WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type {
   CommittedTransaction,
   LogicalMessage,

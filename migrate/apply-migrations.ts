@@ -4,10 +4,9 @@ import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
-import { commandLine } from "../runtime/command-line.ts";
-import { parseServers } from "../config/connection-string.ts";
-import { findServer } from "../postgres/client/server-finder.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+import { parseServers } from "#config";
+import { findServer, withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import {
   type CommittedMigration,
   committedMigrations,

@@ -1,7 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { withClient } from "../postgres/client/with-client.ts";
-import { dumpSchema } from "./dump-schema.ts";
+import { withClient } from "#postgres/client";
 import { applyCommitted, type CurrentFile, currentFiles } from "./apply-migrations.ts";
 import {
   type CommittedMigration,
@@ -11,6 +10,7 @@ import {
   type MigrationHistory,
   writeMigration,
 } from "./committed-migrations.ts";
+import { dumpSchema } from "./dump-schema.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
 type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;

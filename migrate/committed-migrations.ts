@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, resolve } from "node:path";
-import { commandLine } from "../runtime/command-line.ts";
+import { commandLine } from "#runtime";
 
 /** The folder `db` of the clone, or of `dist` in the package. */
 const DB_FOLDER = join(import.meta.dirname, "../db");

@@ -1,14 +1,7 @@
-import { withClient } from "../postgres/client/with-client.ts";
-import {
-  grants,
-  readStatements,
-  SCHEMA_PARTS,
-  type SchemaStatement,
-  singleGrants,
-  tableLines,
-} from "./dump-schema.ts";
+import { withClient } from "#postgres/client";
 import { applyCommitted, applyCurrent, readCurrentState } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
+import { grants, readStatements, SCHEMA_PARTS, type SchemaStatement, singleGrants, tableLines } from "./dump-schema.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 

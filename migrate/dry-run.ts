@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { quotedName } from "../postgres/client/quoted-name.ts";
-import { readStatementsHere, tableLines } from "./dump-schema.ts";
+import { quotedName } from "#postgres/client";
 import { COMPARED_PARTS, CREATE_TABLE, groupByObject } from "./drift.ts";
+import { readStatementsHere, tableLines } from "./dump-schema.ts";
 import { inTrialTransaction, runStatements, runsWithoutTransaction } from "./sql-transaction.ts";
 
 /** What a script would do. */

@@ -2,10 +2,9 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import pg from "pg";
-import { commandLine } from "../runtime/command-line.ts";
-import type { Config } from "../config/config.ts";
-import { requireSupportedServer } from "../postgres/client/supported-server.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+import type { Config } from "#config";
+import { requireSupportedServer, withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {

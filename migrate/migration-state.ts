@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { commandLine } from "../runtime/command-line.ts";
+import { commandLine } from "#runtime";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
 
 /** The first and the last migration of the single history, and the last commit of this repository that has it. */

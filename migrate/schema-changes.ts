@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { commandLine } from "../runtime/command-line.ts";
-import { ApiError } from "../runtime/errors.ts";
-import { withClient } from "../postgres/client/with-client.ts";
+import { withClient } from "#postgres/client";
+import { ApiError, commandLine } from "#runtime";
 import { MigrationError, readCurrentFiles } from "./apply-migrations.ts";
 import { committedMigrations, displayPath, listFiles, type MigrateSettings } from "./committed-migrations.ts";
 import { type DryRun, dryRun, type RowCountRequest } from "./dry-run.ts";

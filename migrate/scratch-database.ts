@@ -1,4 +1,4 @@
-import { withClient } from "../postgres/client/with-client.ts";
+import { withClient } from "#postgres/client";
 
 /** Drops the database if it exists, and creates it empty. */
 export async function recreateDatabase(url: string, rootUrl: string): Promise<void> {

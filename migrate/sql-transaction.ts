@@ -1,5 +1,5 @@
 import pg from "pg";
-import { hintOf } from "../postgres/client/row-type-refusal.ts";
+import { hintOf } from "#postgres/client";
 import { NO_TRANSACTION } from "./apply-migrations.ts";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 

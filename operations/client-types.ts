@@ -1,18 +1,22 @@
-import { type Catalog, exposedSchemas, hasSmartTag } from "../catalog/catalog.ts";
-import type { DirectRelationship } from "../catalog/relationships.ts";
-import type { Routine, RoutineArgument } from "../catalog/routines.ts";
-import type { CatalogSchema } from "../catalog/schemas.ts";
-import type { CatalogColumn, CatalogTable } from "../catalog/tables.ts";
 import {
   type BaseType,
   baseTypeOf,
+  type Catalog,
+  type CatalogColumn,
+  type CatalogSchema,
+  type CatalogTable,
   type CompositeType,
   type DataType,
+  type DirectRelationship,
   type EnumType,
+  exposedSchemas,
+  hasSmartTag,
+  type Routine,
+  type RoutineArgument,
   type TypeAttribute,
-} from "../catalog/types.ts";
-import { isCallable } from "../planner/plan/find-target.ts";
-import { POSTGREST_VERSION } from "../rest-gateway/openapi/swagger/document.ts";
+} from "#catalog";
+import { isCallable } from "#planner";
+import { POSTGREST_VERSION } from "#rest-gateway/openapi/swagger";
 
 /** The exposed schemas as the type for `createClient<Database>()` of supabase-js. */
 export function toClientTypes(catalog: Catalog): string {

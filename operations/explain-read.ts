@@ -1,26 +1,29 @@
 import pg from "pg";
-import { policyCondition } from "../catalog/access.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import type { CatalogTable, Policy } from "../catalog/tables.ts";
-import type { Config } from "../config/config.ts";
-import type { Statement, StatementContext } from "../postgres/database/statement.ts";
-import { ApiError } from "../runtime/errors.ts";
-import type { InterfaceName } from "../accounts/identity/caller-settings.ts";
+import type { InterfaceName } from "#accounts/identity";
+import { type Catalog, type CatalogTable, type Policy, policyCondition } from "#catalog";
+import type { Config } from "#config";
+import { isPathUnder, notFound, TABLE_PREFIX, toHttpError } from "#http";
+import { makeServiceCounters } from "#http/observability";
+import { bindRequest, type OrderTerm, type PreparedRequest, type SelectedColumn } from "#planner";
+import { quotedName } from "#postgres/client";
+import type { Statement, StatementContext } from "#postgres/database";
+import {
+  findTarget,
+  makeReadIntent,
+  makeResourcePlanner,
+  parentConditions,
+  parseAddress,
+  parseListParameters,
+  parseRowParameters,
+  type ResourceTarget,
+  rowConditions,
+  selectEveryField,
+  windowOf,
+} from "#rest-gateway/resource";
+import { collectionsOf } from "#rest-gateway/resource/collections";
+import { makeTablePlanner, NO_BODY, parseTableRequest, tableParseSettings } from "#rest-gateway/table";
+import { ApiError } from "#runtime";
 import { explainStatement, findMissingGrants, inRolledBackTransaction } from "./inspect/explain.ts";
-import { makeServiceCounters } from "../http/observability/metrics.ts";
-import { quotedName } from "../postgres/client/quoted-name.ts";
-import type { OrderTerm, SelectedColumn } from "../planner/intent.ts";
-import { bindRequest, type PreparedRequest } from "../planner/prepare.ts";
-import { notFound, toHttpError } from "../http/http-error.ts";
-import { isPathUnder, TABLE_PREFIX } from "../http/request.ts";
-import { collectionsOf } from "../rest-gateway/resource/collections.ts";
-import { makeReadIntent, makeResourcePlanner, parentConditions, rowConditions } from "../rest-gateway/resource/intents.ts";
-import { findTarget, parseAddress, type ResourceTarget } from "../rest-gateway/resource/parse/address.ts";
-import { selectEveryField } from "../rest-gateway/resource/parse/fields.ts";
-import { parseListParameters, parseRowParameters, windowOf } from "../rest-gateway/resource/parse/parameters.ts";
-import { makeTablePlanner, tableParseSettings } from "../rest-gateway/table/dialect.ts";
-import { NO_BODY } from "../rest-gateway/table/parse/body.ts";
-import { parseTableRequest } from "../rest-gateway/table/parse/request.ts";
 
 export type ReadExplanation = {
   readonly table: CatalogTable;

@@ -1,5 +1,5 @@
-import type { DirectRelationship, Relationship } from "../catalog/relationships.ts";
-import type { JsonObject } from "../runtime/json/json-values.ts";
+import type { DirectRelationship, Relationship } from "#catalog";
+import type { JsonObject } from "#runtime/json";
 
 /**
  * What a client requests, regardless of the interface. Names are as the client wrote them; they have not been looked

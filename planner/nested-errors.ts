@@ -1,7 +1,7 @@
 import pg from "pg";
-import type { CatalogTable } from "../catalog/tables.ts";
-import { PrecedingStatementError } from "../postgres/database/database-errors.ts";
-import { ApiError } from "../runtime/errors.ts";
+import type { CatalogTable } from "#catalog";
+import { PrecedingStatementError } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { joinPath } from "./plan/nested-rows.ts";
 import type { NestedInsert } from "./plan/plan-nested.ts";
 import { NESTED_GUARD } from "./query/build-nested.ts";

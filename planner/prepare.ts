@@ -1,10 +1,7 @@
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
-import { type CacheHits, RecentMap } from "../runtime/cache/recent-map.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import type { DirectRelationship } from "../catalog/relationships.ts";
-import type { Stepwise } from "../runtime/concurrency/stepwise.ts";
-import type { Statement } from "../postgres/database/statement.ts";
-import { ApiError } from "../runtime/errors.ts";
+import type { Catalog, DirectRelationship } from "#catalog";
+import type { Statement } from "#postgres/database";
+import { ApiError, type CacheHits, memoizePerObject, RecentMap } from "#runtime";
+import type { Stepwise } from "#runtime/concurrency";
 import type {
   CallArgument,
   CursorPage,

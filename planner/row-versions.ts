@@ -1,7 +1,6 @@
-import type { Catalog } from "../catalog/catalog.ts";
-import type { CatalogTable } from "../catalog/tables.ts";
-import type { ParameterValue } from "../postgres/database/statement.ts";
-import { quotedName } from "../postgres/client/quoted-name.ts";
+import type { Catalog, CatalogTable } from "#catalog";
+import { quotedName } from "#postgres/client";
+import type { ParameterValue } from "#postgres/database";
 import type { DeleteIntent, RowCondition } from "./intent.ts";
 import { bindValues, listOperations } from "./plan/bind-parameters.ts";
 import { planConditions } from "./plan/plan-selection.ts";

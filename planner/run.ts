@@ -1,10 +1,18 @@
-import type { AbortLike } from "../runtime/concurrency/abort.ts";
-import type { IsolationLevel } from "../postgres/database/batch-steps.ts";
-import type { Database } from "../postgres/database/database.ts";
-import { failedStatementOf, isResponseTooLarge } from "../postgres/database/database-errors.ts";
-import type { RowChunk } from "../postgres/database/result-collectors.ts";
-import type { ResultRow, Statement, StatementContext, StatementResult } from "../postgres/database/statement.ts";
-import type { QueryInTransaction, QueryTogether, RunStatement } from "../postgres/database/transaction.ts";
+import {
+  type Database,
+  failedStatementOf,
+  type IsolationLevel,
+  isResponseTooLarge,
+  type QueryInTransaction,
+  type QueryTogether,
+  type ResultRow,
+  type RowChunk,
+  type RunStatement,
+  type Statement,
+  type StatementContext,
+  type StatementResult,
+} from "#postgres/database";
+import type { AbortLike } from "#runtime/concurrency";
 import { explainNestedError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
 import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";

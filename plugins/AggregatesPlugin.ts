@@ -9,7 +9,7 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { type connection, constant, type GrafastFieldConfig, lambda, type Step } from "grafast";
 import type { GraphQLObjectType, GraphQLOutputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import { withSource } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";

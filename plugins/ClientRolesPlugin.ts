@@ -1,5 +1,5 @@
 import type { Introspection, PgClass, PgRoles } from "graphile-build-pg/pg-introspection";
-import { quotedName } from "../postgres/client/quoted-name.ts";
+import { quotedName } from "#postgres/client";
 
 declare global {
   namespace GraphileConfig {

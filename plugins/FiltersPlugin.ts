@@ -2,7 +2,7 @@ import { type PgSelectQueryBuilder, type PgSelectStep, sqlValueWithCodec } from 
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "grafast";
 import type { GraphQLInputType } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { itemCodecOf, toFlatCodec } from "./ArrayDimensionsPlugin.ts";
 import { castToComparable } from "./codecs.ts";
 import { type FilterSource, withRowFilter } from "./field-sources.ts";

@@ -1,4 +1,4 @@
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import type { Codec, PgRelation, SchemaResource } from "./table.ts";
 
 declare global {

@@ -1,6 +1,6 @@
 import type { PgResourceParameter } from "@dataplan/pg";
 import type { PgAttribute, PgClass } from "graphile-build-pg/pg-introspection";
-import { HttpError } from "../http/http-error.ts";
+import { HttpError } from "#http";
 import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 

@@ -1,5 +1,5 @@
 import { type PgResourceParameter, TYPES } from "@dataplan/pg";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import {
   assignUniqueNames,
   derivedTypeNames,

@@ -1,6 +1,6 @@
 import type { GrafastInputFieldConfig } from "grafast";
 import { getNullableType } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { freeTypeName } from "./name-claims.ts";
 import { NESTED_TYPE_EXTENSION, nestedRelationsOf, takenColumns, withNestedRelation } from "./nested-inputs.ts";
 import { columnInputField } from "./TableMutationsPlugin.ts";

@@ -1,6 +1,6 @@
 import { GraphQLNonNull, isNonNullType } from "grafast/graphql";
 import type { Introspection, PgAttribute, PgClass, PgConstraint } from "graphile-build-pg/pg-introspection";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { withNonNullItems, withNullableItems } from "./graphql-types.ts";
 import { mayHoldNulls, type PgRelation } from "./table.ts";
 

@@ -1,6 +1,6 @@
 import { isEnumCodec } from "@dataplan/pg";
 import type {} from "graphile-build-pg";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";

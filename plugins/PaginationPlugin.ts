@@ -12,8 +12,8 @@ import {
   lambda,
   Step,
 } from "grafast";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
-import { HttpError } from "../http/http-error.ts";
+import { HttpError } from "#http";
+import { memoizePerObject } from "#runtime";
 import { castToComparable, TIME_CODECS } from "./codecs.ts";
 import { orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
 import { joinRelation } from "./row-conditions.ts";

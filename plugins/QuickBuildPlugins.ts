@@ -4,8 +4,8 @@ import {
   makeIntrospectionQuery,
   parseIntrospectionResults,
 } from "graphile-build-pg/pg-introspection";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
-import { ALL_EVENTS } from "../catalog/tables.ts";
+import { ALL_EVENTS } from "#catalog";
+import { memoizePerObject } from "#runtime";
 import { queryWhileGathering } from "./gather-query.ts";
 import { type Codec, resourcesOf } from "./table.ts";
 

@@ -7,7 +7,7 @@ import {
   Kind,
   type ValueNode,
 } from "grafast/graphql";
-import { type ExactNumber, isExactNumber, parseJsonExactly, parseJsonNumber } from "../runtime/json/json-values.ts";
+import { type ExactNumber, isExactNumber, parseJsonExactly, parseJsonNumber } from "#runtime/json";
 import { findBuiltInCodec, isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./codecs.ts";
 import { scalarNamesOver, TAKES_EXACT_NUMBERS } from "./graphql-types.ts";
 import type { Codec } from "./table.ts";

@@ -10,8 +10,8 @@ import {
   listen,
   type Step,
 } from "grafast";
-import { SCHEMA_CHANGED_MESSAGE } from "../postgres/database/database-errors.ts";
-import { unavailable } from "../runtime/errors.ts";
+import { SCHEMA_CHANGED_MESSAGE } from "#postgres/database";
+import { unavailable } from "#runtime";
 import { isInstantCodec } from "./codecs.ts";
 import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";
 import { type RowEvent, timeTopicOf, topicOf } from "./row-events.ts";

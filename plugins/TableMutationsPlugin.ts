@@ -19,8 +19,8 @@ import {
   type Step,
 } from "grafast";
 import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
-import { HttpError } from "../http/http-error.ts";
+import { HttpError } from "#http";
+import { memoizePerObject } from "#runtime";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";
 import { countSignUps } from "./function-call.ts";

@@ -11,7 +11,7 @@ import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "gra
 import type { GraphQLEnumValueConfigMap } from "grafast/graphql";
 import { gatherConfig } from "graphile-build";
 import type { PgType } from "graphile-build-pg/pg-introspection";
-import { parseJsonExactly } from "../runtime/json/json-values.ts";
+import { parseJsonExactly } from "#runtime/json";
 import { castListItems } from "./codecs.ts";
 import { pgServiceOf, queryWhileGathering } from "./gather-query.ts";
 import { deprecationReasonOfPart } from "./graphql-types.ts";

@@ -7,7 +7,7 @@ import {
   isObjectType,
   isUnionType,
 } from "grafast/graphql";
-import { runToCompletion, type Stepwise } from "../runtime/concurrency/stepwise.ts";
+import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 
 declare global {
   namespace GraphileConfig {

@@ -1,6 +1,6 @@
 import { constant, type GrafastFieldConfig, type Step } from "grafast";
 import { GraphQLBoolean, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import {
   type Codec,

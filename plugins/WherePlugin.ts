@@ -2,7 +2,7 @@ import type { PgSelectQueryBuilder, PgSelectStep } from "@dataplan/pg";
 import { ConstantStep, type connection, type FieldPlanResolver, lambda, type Step } from "grafast";
 import type { GraphQLInputFieldConfig, GraphQLInputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
 import { functionsOfType } from "./FunctionsFirstPlugin.ts";

@@ -8,7 +8,7 @@ import {
   isNonNullType,
   isScalarType,
 } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 

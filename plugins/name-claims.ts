@@ -1,5 +1,5 @@
 import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "@dataplan/pg";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { TIME_CODECS } from "./codecs.ts";
 import { type Codec, isTable, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
 

@@ -6,7 +6,7 @@ import {
   getNamedType,
   isInputObjectType,
 } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { assignUniqueNames } from "./name-claims.ts";
 import {
   isTable,

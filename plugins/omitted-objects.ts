@@ -1,8 +1,8 @@
 import { type GraphQLSchema, isObjectType } from "grafast/graphql";
 import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
-import type { Catalog } from "../catalog/catalog.ts";
-import { quotedName } from "../postgres/client/quoted-name.ts";
-import { mayCallRoutine, mayNameColumn, mayNameTable } from "../planner/plan/find-target.ts";
+import type { Catalog } from "#catalog";
+import { mayCallRoutine, mayNameColumn, mayNameTable } from "#planner";
+import { quotedName } from "#postgres/client";
 import type { SchemaResource } from "./table.ts";
 
 const UNQUOTED_NAME = /^[a-z_][a-z0-9_$]*$/;

@@ -10,8 +10,7 @@ import {
   PgRowByUniquePlugin,
   PgTypesPlugin,
 } from "graphile-build-pg";
-import type { Catalog } from "../catalog/catalog.ts";
-import { updatableEvents } from "../catalog/tables.ts";
+import { type Catalog, updatableEvents } from "#catalog";
 import { AggregatesPlugin } from "./AggregatesPlugin.ts";
 import { ArrayDimensionsPlugin } from "./ArrayDimensionsPlugin.ts";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";

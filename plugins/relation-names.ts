@@ -1,5 +1,5 @@
 import type { PgCodecWithAttributes } from "@dataplan/pg";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { assignUniqueNames } from "./name-claims.ts";
 import { isTable, type PgRelation, resourcesOf } from "./table.ts";
 

@@ -1,6 +1,6 @@
 import { isEnumCodec, listOfCodec, sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 import { itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf, castToComparable } from "./codecs.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";

@@ -1,6 +1,6 @@
 import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "@dataplan/pg";
 import type { GraphQLInputType, GraphQLOutputType, GraphQLSchema } from "grafast/graphql";
-import { memoizePerObject } from "../runtime/cache/memoize.ts";
+import { memoizePerObject } from "#runtime";
 
 /** PostGraphile's resource: a table, view or function. */
 export type SchemaResource = GraphileBuild.BehaviorEntities["pgResource"];

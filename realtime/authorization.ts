@@ -1,7 +1,6 @@
-import type { Database } from "../postgres/database/database.ts";
-import type { Statement, StatementContext } from "../postgres/database/statement.ts";
-import type { Caller } from "../accounts/identity/caller.ts";
-import { HttpError, toHttpError } from "../http/http-error.ts";
+import type { Caller } from "#accounts/identity";
+import { HttpError, toHttpError } from "#http";
+import type { Database, Statement, StatementContext } from "#postgres/database";
 
 export type ChannelExtension = "broadcast" | "presence";
 /** What a caller may receive in a private channel. */

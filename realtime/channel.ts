@@ -1,9 +1,8 @@
-import type { Authenticator } from "../accounts/identity/authenticator.ts";
-import type { Caller } from "../accounts/identity/caller.ts";
-import { isJsonObject } from "../runtime/json/json-values.ts";
-import { type ByteQuota, Reservation, type SharedBytes } from "../runtime/memory/byte-quota.ts";
-import type { SocketMemory } from "../http/socket-memory.ts";
-import type { Logger } from "../runtime/log/log.ts";
+import type { Authenticator, Caller } from "#accounts/identity";
+import type { SocketMemory } from "#http";
+import { type ByteQuota, Reservation, type SharedBytes } from "#runtime";
+import { isJsonObject } from "#runtime/json";
+import type { Logger } from "#runtime/log";
 import type { ChannelExtension, TopicAuthorization, TopicReadAccess } from "./authorization.ts";
 import type { Broadcaster, ChannelTopic, TopicMember, TopicMembers } from "./broadcast.ts";
 import { assignBindingIds } from "./changes/binding.ts";

@@ -1,7 +1,6 @@
-import type { Caller } from "../accounts/identity/caller.ts";
-import { CredentialError } from "../accounts/identity/credential-error.ts";
-import { isJsonObject } from "../runtime/json/json-values.ts";
-import type { ByteQuota } from "../runtime/memory/byte-quota.ts";
+import { type Caller, CredentialError } from "#accounts/identity";
+import type { ByteQuota } from "#runtime";
+import { isJsonObject } from "#runtime/json";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";
 import { type ClientFrame, FrameReader } from "./protocol/frame-reader.ts";

@@ -1,12 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { runStepwise } from "../runtime/concurrency/stepwise.ts";
-import type { Authenticator } from "../accounts/identity/authenticator.ts";
-import type { Caller } from "../accounts/identity/caller.ts";
-import { CredentialError } from "../accounts/identity/credential-error.ts";
-import { isJsonObject, parseJsonExactly } from "../runtime/json/json-values.ts";
-import { scanJson } from "../runtime/json/scan-json.ts";
-import type { BodyLimit, FindBodyLimit } from "../http/body-limit.ts";
-import { HttpError, methodNotAllowed, notFound } from "../http/http-error.ts";
+import { type Authenticator, type Caller, CredentialError } from "#accounts/identity";
+import { type BodyLimit, type FindBodyLimit, HttpError, methodNotAllowed, notFound } from "#http";
+import { runStepwise } from "#runtime/concurrency";
+import { isJsonObject, parseJsonExactly, scanJson } from "#runtime/json";
 import type { TopicAuthorization } from "./authorization.ts";
 import { type Broadcaster, type ChannelTopic, topicKey } from "./broadcast.ts";
 import { MAX_MESSAGE_VALUES } from "./protocol/client-limits.ts";

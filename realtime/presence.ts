@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject } from "../runtime/json/json-values.ts";
+import { isJsonObject } from "#runtime/json";
 import { type ChannelTopic, type TopicMember, type TopicMembers, topicKey } from "./broadcast.ts";
 import { estimatePresenceBytes } from "./protocol/client-limits.ts";
 import { ChannelError, encodeMessage, type ProtocolVersion } from "./protocol/messages.ts";

@@ -1,20 +1,21 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { CatalogKeeper } from "../catalog/catalog-keeper.ts";
-import type { PeerWorkers } from "../runtime/concurrency/peer-workers.ts";
-import { Supervisor } from "../runtime/concurrency/supervisor.ts";
-import type { Config } from "../config/config.ts";
-import type { Database } from "../postgres/database/database.ts";
-import type { StatementContext } from "../postgres/database/statement.ts";
-import type { Authenticator } from "../accounts/identity/authenticator.ts";
-import { type Caller, callerKey } from "../accounts/identity/caller.ts";
-import { makeCallerSettings, NO_REQUEST, roleSettings } from "../accounts/identity/caller-settings.ts";
-import { SharedBytes } from "../runtime/memory/byte-quota.ts";
-import type { SocketMemory } from "../http/socket-memory.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import type { ReplicationStream } from "../live/changes.ts";
-import { makeBodyLimits } from "../http/body-limit.ts";
-import type { CsrfProtection } from "../http/csrf-protection.ts";
+import {
+  type Authenticator,
+  type Caller,
+  callerKey,
+  makeCallerSettings,
+  NO_REQUEST,
+  roleSettings,
+} from "#accounts/identity";
+import type { CatalogKeeper } from "#catalog";
+import type { Config } from "#config";
+import { type CsrfProtection, makeBodyLimits, type SocketMemory } from "#http";
+import type { ReplicationStream } from "#live";
+import type { Database, StatementContext } from "#postgres/database";
+import { SharedBytes } from "#runtime";
+import { type PeerWorkers, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { makeTopicAuthorization } from "./authorization.ts";
 import { Broadcaster, TopicMembers } from "./broadcast.ts";
 import { makeBindingReader } from "./changes/binding.ts";

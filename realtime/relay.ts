@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { NO_PEERS, type PeerWorkers } from "../runtime/concurrency/peer-workers.ts";
-import { isJsonObject } from "../runtime/json/json-values.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import type { LogicalMessage, ReplicationStream } from "../live/changes.ts";
+import type { LogicalMessage, ReplicationStream } from "#live";
+import { NO_PEERS, type PeerWorkers } from "#runtime/concurrency";
+import { isJsonObject } from "#runtime/json";
+import type { Logger } from "#runtime/log";
 
 /** A message between gateways, or from SQL, through the replication stream: a JSON object with its kind. */
 export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };

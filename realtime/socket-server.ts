@@ -1,12 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { PausableSource } from "../runtime/concurrency/event-loop-sharing.ts";
-import type { Config } from "../config/config.ts";
-import { type Caller, callerKey } from "../accounts/identity/caller.ts";
-import type { ByteQuota } from "../runtime/memory/byte-quota.ts";
-import type { CsrfProtection } from "../http/csrf-protection.ts";
-import { toHttpError } from "../http/http-error.ts";
-import { type AcceptedSocket, rejectUpgrade, SocketHost, type SocketSession } from "../http/socket-host.ts";
+import { type Caller, callerKey } from "#accounts/identity";
+import type { Config } from "#config";
+import {
+  type AcceptedSocket,
+  type CsrfProtection,
+  rejectUpgrade,
+  SocketHost,
+  type SocketSession,
+  toHttpError,
+} from "#http";
+import type { ByteQuota } from "#runtime";
+import type { PausableSource } from "#runtime/concurrency";
 import type { ChannelDependencies } from "./channel.ts";
 import { ChannelConnection } from "./connection.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";

@@ -1,4 +1,4 @@
-import type { Caller } from "../accounts/identity/caller.ts";
+import type { Caller } from "#accounts/identity";
 import { assignBindingIds, type Binding } from "./changes/binding.ts";
 import type { ChangeFeeds } from "./changes/feeds.ts";
 import { type ChangeSubscriber, endOfTransaction, formatResumeToken, parseResumeToken } from "./changes/subscriber.ts";

@@ -1,14 +1,22 @@
-import type { Accounts } from "../accounts/accounts.ts";
-import type { LiveSession, Sessions } from "../accounts/sessions.ts";
-import { userIdOf } from "../accounts/validate-claims.ts";
-import { ApiError, CREDENTIALS_REQUIRED } from "../runtime/errors.ts";
-import type { Authenticator, Credentials, PasswordCredentials } from "../accounts/identity/authenticator.ts";
-import { type Caller, isActedAs } from "../accounts/identity/caller.ts";
-import { readSessionCookie, setSessionCookie } from "../http/credentials.ts";
-import type { CsrfProtection } from "../http/csrf-protection.ts";
-import { HttpError, toHttpError } from "../http/http-error.ts";
-import type { LimitExpensiveRequest } from "../http/limits.ts";
-import { clientInfoOf, type GatewayRequest } from "../http/request.ts";
+import { type Accounts, type LiveSession, type Sessions, userIdOf } from "#accounts";
+import {
+  type Authenticator,
+  type Caller,
+  type Credentials,
+  isActedAs,
+  type PasswordCredentials,
+} from "#accounts/identity";
+import {
+  type CsrfProtection,
+  clientInfoOf,
+  type GatewayRequest,
+  HttpError,
+  type LimitExpensiveRequest,
+  readSessionCookie,
+  setSessionCookie,
+  toHttpError,
+} from "#http";
+import { ApiError, CREDENTIALS_REQUIRED } from "#runtime";
 
 const BASIC_CHALLENGE = { "WWW-Authenticate": 'Basic realm="content-service", charset="UTF-8"' };
 export const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;

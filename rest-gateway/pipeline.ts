@@ -1,24 +1,33 @@
-import type { Catalog } from "../catalog/catalog.ts";
-import type { CatalogRefresh } from "../catalog/catalog-keeper.ts";
-import { runStepwise } from "../runtime/concurrency/stepwise.ts";
-import type { IsolationLevel } from "../postgres/database/batch-steps.ts";
-import type { Database } from "../postgres/database/database.ts";
-import { isSchemaOutdated } from "../postgres/database/database-errors.ts";
-import type { Statement, StatementContext } from "../postgres/database/statement.ts";
-import type { RunStatement } from "../postgres/database/transaction.ts";
-import type { Caller } from "../accounts/identity/caller.ts";
-import type { Intent } from "../planner/intent.ts";
-import type { Plan } from "../planner/plan/plan.ts";
+import type { Caller } from "#accounts/identity";
+import type { Catalog, CatalogRefresh } from "#catalog";
+import {
+  type GatewayRequest,
+  type GatewayResponse,
+  type HttpError,
+  isBodyStream,
+  notFound,
+  type ResponseBody,
+} from "#http";
 import {
   bindRequest,
   bindRequestInSteps,
+  type Intent,
+  type Plan,
   type PlannedRequest,
   type PreparedRequest,
-} from "../planner/prepare.ts";
-import { type RunResult, runInTransaction, runRequest } from "../planner/run.ts";
-import { type HttpError, notFound } from "../http/http-error.ts";
-import type { GatewayRequest } from "../http/request.ts";
-import { type GatewayResponse, isBodyStream, type ResponseBody } from "../http/response.ts";
+  type RunResult,
+  runInTransaction,
+  runRequest,
+} from "#planner";
+import {
+  type Database,
+  type IsolationLevel,
+  isSchemaOutdated,
+  type RunStatement,
+  type Statement,
+  type StatementContext,
+} from "#postgres/database";
+import { runStepwise } from "#runtime/concurrency";
 import { type IdempotentRunner, type KeyedRequest, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
 import { requestedIsolation, type StatementContexts } from "./statement-context.ts";
 import { prefersAsync, type QueueTask } from "./tasks/task-queue.ts";

@@ -1,19 +1,17 @@
-import type { Catalog } from "../catalog/catalog.ts";
-import type { Config } from "../config/config.ts";
-import type { IsolationLevel } from "../postgres/database/batch-steps.ts";
-import type { StatementContext } from "../postgres/database/statement.ts";
-import { type Caller, callerKey } from "../accounts/identity/caller.ts";
 import {
+  type Caller,
+  callerKey,
   type InterfaceName,
   makeCallerSettings,
   makeSearchPathSetting,
   roleSettings,
-} from "../accounts/identity/caller-settings.ts";
-import { type Claims, serializeClaims } from "../accounts/identity/claims.ts";
-import type { Plan } from "../planner/plan/plan.ts";
-import { makeReadYourWrites } from "../http/read-your-writes.ts";
-import { requestInfoOf } from "../http/request-info.ts";
-import type { GatewayRequest } from "../http/request.ts";
+} from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import { type GatewayRequest, makeReadYourWrites } from "#http";
+import { requestInfoOf } from "#http/request-info";
+import type { Plan } from "#planner";
+import type { IsolationLevel, StatementContext } from "#postgres/database";
 
 type SqlSetting = StatementContext["settings"][number];
 type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
@@ -61,23 +59,6 @@ export function makeStatementContexts(
       callerKey: () => callerKey(caller.claims, () => request.connection().address),
       ...readYourWrites(caller, request),
     };
-  };
-}
-
-type AssumedCaller = { readonly role: string; readonly claims: Claims };
-type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
-
-/** The role and settings with which a request of a given caller would run: for `policies`, `why` and policy tests. */
-export function makeAssumedContexts(
-  catalog: Catalog,
-  config: ContextConfig & Pick<Config, "schemas">,
-): (caller: AssumedCaller, request: AssumedRequest) => StatementContext {
-  const contextOf = makeCallerSettings(config);
-  const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
-  return ({ role, claims }, { interfaceName, path }) => {
-    const info = requestInfoOf(interfaceName, { id: "command", method: "GET", path, headers: {} });
-    const { settings } = contextOf({ role, claimsText: serializeClaims({ ...claims, role }) }, info);
-    return { role, settings: [searchPath, ...roleSettings(catalog.roles.get(role)), ...settings] };
   };
 }
 

@@ -1,61 +1,64 @@
 import type { RequestListener } from "node:http";
-import type { LimitCreatedUsers, LimitSignUps } from "../accounts/sign-up-limit.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import { type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "../catalog/catalog-keeper.ts";
-import type { Config } from "../config/config.ts";
-import type { Database } from "../postgres/database/database.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import { canIssueTokens } from "../accounts/identity/token-keys.ts";
-import { makeRoleKey } from "../accounts/identity/tokens.ts";
-import type { RequestLimit } from "../postgres/database/rate-limits.ts";
-import { makeSchemaChanges } from "../migrate/schema-changes.ts";
-import type { MigrationWatch } from "../migrate/watch-migrations.ts";
-import type { ServiceCounters } from "../http/observability/metrics.ts";
-import type { SharedActivity } from "../http/observability/process-activity.ts";
-import type { Tracing } from "../http/observability/tracing.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import type { ServedPostgres } from "../cluster/served-postgres.ts";
-import { type CsrfProtection, makeCsrfProtection } from "../http/csrf-protection.ts";
-import type { GraphqlInterface } from "../graphql/server/graphql.ts";
-import type { Realtime } from "../realtime/realtime.ts";
-import { ADMIN_PREFIX, adminHandler } from "../operations/admin/admin-routes.ts";
-import { authPathPrefixes, authRoutes } from "../rest-gateway/sign-in/auth-routes.ts";
-import { authenticateCaller } from "../rest-gateway/authenticate.ts";
-import { keySetRoutes } from "../rest-gateway/sign-in/key-routes.ts";
-import { SIGN_IN_PATH } from "../rest-gateway/sign-in/sign-in-pages.ts";
-import { AUTH_V1_PREFIX, authV1Handler } from "../rest-gateway/sign-in/auth-v1/auth-v1-routes.ts";
-import { toAuthErrorResponse } from "../rest-gateway/sign-in/auth-v1/errors.ts";
-import { guideFolder } from "../rest-gateway/guide/guide-routes.ts";
-import { makeEntryListener, makeExpressApp, type RequestCounter } from "../http/entry.ts";
-import { type HealthState, healthRoutes } from "../http/health.ts";
-import { makeExpensiveRequestLimit } from "../http/limits.ts";
-import { toNodeHandler } from "../http/node-handler.ts";
+import type { LimitCreatedUsers, LimitSignUps } from "#accounts";
+import { canIssueTokens, makeRoleKey } from "#accounts/identity";
+import { type Catalog, type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "#catalog";
+import type { ServedPostgres } from "#cluster";
+import type { Config } from "#config";
+import type { GraphqlInterface } from "#graphql";
 import {
+  type CsrfProtection,
   type FindRouteTemplate,
-  makeRouteTemplateFinder,
-  type RequestMetrics,
-  traceRequests,
-} from "../http/observe-requests.ts";
-import {
   type GatewayRequest,
+  type GatewayRoutes,
+  type HealthState,
+  healthRoutes,
   isPathUnder,
   makeClientConnectionReader,
+  makeCsrfProtection,
+  makeEntryListener,
+  makeExpensiveRequestLimit,
+  makeExpressApp,
+  makeRouter,
+  makeRouteTemplateFinder,
+  type RequestCounter,
+  type RequestMetrics,
   TABLE_PREFIX,
-} from "../http/request.ts";
-import { type GatewayRoutes, makeRouter } from "../http/router.ts";
-import { apiReferenceRoutes } from "../rest-gateway/openapi/api-reference.ts";
-import { OPENAPI_PATH, openApiRoutes } from "../rest-gateway/openapi/resource/document.ts";
-import { errorReferenceRoutes, makeErrorPage } from "../rest-gateway/pages/error-page.ts";
-import { startPageLinks, startPageRoutes } from "../rest-gateway/pages/start-page.ts";
-import { makeResourceInterface } from "../rest-gateway/resource/dialect.ts";
-import { parseAddress } from "../rest-gateway/resource/parse/address.ts";
-import { negotiateVersion, type ReadVersions } from "../rest-gateway/resource/versions.ts";
-import { studioFolder } from "../rest-gateway/studio/studio-folder.ts";
-import { makeTableInterface } from "../rest-gateway/table/dialect.ts";
-import { makePrepareCall } from "../rest-gateway/tasks/function-calls.ts";
-import type { QueueTask } from "../rest-gateway/tasks/task-queue.ts";
-import { makeTaskRoutes } from "../rest-gateway/tasks/task-routes.ts";
-import type { PrepareCall, TaskHandler } from "../rest-gateway/tasks/task-runner.ts";
+  toNodeHandler,
+  traceRequests,
+} from "#http";
+import type { ServiceCounters, SharedActivity, Tracing } from "#http/observability";
+import { type MigrationWatch, makeSchemaChanges } from "#migrate";
+import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
+import type { AsOwner, Database } from "#postgres/database";
+import type { RequestLimit } from "#postgres/rate-limits";
+import type { Realtime } from "#realtime";
+import {
+  authenticateCaller,
+  errorReferenceRoutes,
+  guideFolder,
+  makeErrorPage,
+  makePrepareCall,
+  makeTaskRoutes,
+  type PrepareCall,
+  type QueueTask,
+  startPageLinks,
+  startPageRoutes,
+  studioFolder,
+  type TaskHandler,
+} from "#rest-gateway";
+import { apiReferenceRoutes, OPENAPI_PATH, openApiRoutes } from "#rest-gateway/openapi";
+import { makeResourceInterface, negotiateVersion, parseAddress, type ReadVersions } from "#rest-gateway/resource";
+import {
+  AUTH_V1_PREFIX,
+  authPathPrefixes,
+  authRoutes,
+  authV1Handler,
+  keySetRoutes,
+  SIGN_IN_PATH,
+  toAuthErrorResponse,
+} from "#rest-gateway/sign-in";
+import { makeTableInterface } from "#rest-gateway/table";
+import type { Logger } from "#runtime/log";
 import type { SignInServices } from "./sign-in-services.ts";
 
 /** The entry point of HTTP requests, and what runs queued requests and function calls. */

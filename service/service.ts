@@ -1,53 +1,62 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
-import { hasAccounts } from "../accounts/accounts.ts";
-import { createFirstAdministrator } from "../accounts/administration.ts";
-import { checkInScratch } from "../archive/check-in-scratch.ts";
-import { ScheduledBackup } from "../archive/scheduled-backup.ts";
-import type { Config } from "../config/config.ts";
-import { shuttingDown } from "../postgres/database/database-errors.ts";
-import { findMissingFunctions } from "../catalog/config-keeper.ts";
-import { makeMissingRoleWarning } from "../accounts/identity/caller-settings.ts";
-import { EmailQueue, MessageQueue } from "../accounts/mail/email-queue.ts";
-import { readMailTemplates } from "../accounts/mail/mail-templates.ts";
-import { keepsEmails, makeMailer, RecentEmails } from "../accounts/mail/mailer.ts";
-import { makeTextMessageGateway } from "../accounts/mail/text-message-gateway.ts";
-import { SocketMemory } from "../http/socket-memory.ts";
-import type { MigrationWatch } from "../migrate/watch-migrations.ts";
-import { makeServiceCounters } from "../http/observability/metrics.ts";
-import type { SharedActivity } from "../http/observability/process-activity.ts";
-import type { PostgresUrls } from "../cluster/served-postgres.ts";
-import { openReplication } from "../live/change-stream.ts";
-import type { ReplicationStream } from "../live/changes.ts";
-import { REALTIME_PUBLICATION } from "../live/replication-slots.ts";
-import { hasTasks, type JobLane, type JobRunner, startJobRunner } from "../jobs/queue/job-runner.ts";
-import { openSchedules } from "../jobs/queue/schedules.ts";
-import { makeCsrfProtection } from "../http/csrf-protection.ts";
-import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "../graphql/server/graphql.ts";
-import { openRealtime, type Realtime, SOCKET_PATH } from "../realtime/realtime.ts";
-import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
-import type { ServiceOperations } from "../http/admin.ts";
-import { type DrainMode, drain } from "../http/drain.ts";
-import { makeAdmission, openRateLimits, type RateLimits } from "../http/limits.ts";
-import { HttpTraffic, RequestMetrics } from "../http/observe-requests.ts";
-import { makeClientConnectionReader } from "../http/request.ts";
+import { createFirstAdministrator, hasAccounts } from "#accounts";
+import { makeMissingRoleWarning } from "#accounts/identity";
+import {
+  EmailQueue,
+  keepsEmails,
+  MessageQueue,
+  makeMailer,
+  makeTextMessageGateway,
+  RecentEmails,
+  readMailTemplates,
+} from "#accounts/mail";
+import { checkInScratch, ScheduledBackup } from "#archive";
+import { findMissingFunctions } from "#catalog";
+import type { PostgresUrls } from "#cluster";
+import type { Config } from "#config";
+import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
 import {
   type AdmissionForUpgrade,
   checkListenAddress,
+  type DrainMode,
+  drain,
+  HttpTraffic,
+  makeAdmission,
+  makeClientConnectionReader,
+  makeCsrfProtection,
   makeUpgradeRouter,
+  openRateLimits,
   openServer,
+  type RateLimits,
+  RequestMetrics,
   reloadCertificate,
+  SocketMemory,
   serverUrl,
-} from "../http/server.ts";
-import { warnOfDisplacedTables } from "../rest-gateway/resource/collections.ts";
-import { defaultVersion, makeVersionReader } from "../rest-gateway/resource/versions.ts";
-import { makeQueueTask, type QueueTask } from "../rest-gateway/tasks/task-queue.ts";
-import { maintainTasks, makeTaskList, makeTaskRunner, type TaskLane } from "../rest-gateway/tasks/task-runner.ts";
-import { startWebhooks, type WebhookDispatcher } from "../jobs/webhooks/dispatcher.ts";
-import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./service-core.ts";
-import type { MetricsDependencies } from "./service-metrics.ts";
-import { makeServiceHealth, openOperations, type WorkersState } from "./service-operations.ts";
+} from "#http";
+import type { ServiceOperations } from "#http/admin";
+import { makeServiceCounters, type SharedActivity } from "#http/observability";
+import { hasTasks, type JobLane, type JobRunner, openSchedules, startJobRunner } from "#jobs/queue";
+import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
+import { openReplication, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
+import type { MigrationWatch } from "#migrate";
+import { shuttingDown } from "#postgres/database";
+import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
+import {
+  maintainTasks,
+  makeQueueTask,
+  makeTaskList,
+  makeTaskRunner,
+  type QueueTask,
+  type TaskLane,
+} from "#rest-gateway";
+import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
+import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
+import type { MetricsDependencies } from "./metrics.ts";
+import { makeServiceHealth, openOperations, type WorkersState } from "./operations.ts";
+import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
+import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./shared-services.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 
 /** The running service, in one process or several. */

@@ -1,24 +1,29 @@
-import { type Accounts, makeAccounts, makePasswordReader, makeSessionReader } from "../accounts/accounts.ts";
-import { type Federation, makeFederation } from "../accounts/federation/federation.ts";
-import { makePasswords } from "../accounts/passwords.ts";
-import type { LimitSignUps } from "../accounts/sign-up-limit.ts";
-import { makeValidateClaims } from "../accounts/validate-claims.ts";
-import { memoize } from "../runtime/cache/memoize.ts";
-import type { CacheHits } from "../runtime/cache/recent-map.ts";
-import type { Config } from "../config/config.ts";
-import { DEFAULT_JWT_ISSUER } from "../config/interface-settings.ts";
-import type { AsOwner } from "../postgres/database/owner-pool.ts";
-import { makeFindApiKey } from "../accounts/identity/api-key-lookup.ts";
-import { type Authenticator, makeAuthenticator } from "../accounts/identity/authenticator.ts";
-import { makeDatabaseClock } from "../accounts/identity/database-clock.ts";
-import { RemoteKeySet } from "../accounts/identity/remote-key-set.ts";
-import { canIssueTokens, loadDeploymentKeys, type TokenKeys } from "../accounts/identity/token-keys.ts";
-import { makeSharedRateLimit } from "../postgres/database/rate-limits.ts";
-import type { EmailQueue, MessageQueue } from "../accounts/mail/email-queue.ts";
-import type { WriteMail } from "../accounts/mail/mail-templates.ts";
-import type { TextMessage } from "../accounts/mail/text-message-gateway.ts";
-import type { Logger } from "../runtime/log/log.ts";
-import { readOrMakeSecrets } from "../runtime/secrets.ts";
+import {
+  type Accounts,
+  type LimitSignUps,
+  makeAccounts,
+  makePasswordReader,
+  makePasswords,
+  makeSessionReader,
+  makeValidateClaims,
+} from "#accounts";
+import { type Federation, makeFederation } from "#accounts/federation";
+import {
+  type Authenticator,
+  canIssueTokens,
+  loadDeploymentKeys,
+  makeAuthenticator,
+  makeDatabaseClock,
+  makeFindApiKey,
+  RemoteKeySet,
+  type TokenKeys,
+} from "#accounts/identity";
+import type { EmailQueue, MessageQueue, TextMessage, WriteMail } from "#accounts/mail";
+import { type Config, DEFAULT_JWT_ISSUER } from "#config";
+import type { AsOwner } from "#postgres/database";
+import { makeSharedRateLimit } from "#postgres/rate-limits";
+import { type CacheHits, memoize, readOrMakeSecrets } from "#runtime";
+import type { Logger } from "#runtime/log";
 
 const ONE_HOUR = 3600;
 

@@ -1,17 +1,14 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { checkMailFolder, readMailTemplates } from "#accounts/mail";
+import { deleteStaleDrafts } from "#cluster/embedded";
+import { isEmbedded, type LoadedConfig, readConfig } from "#config";
+import { type AdminServer, openAdminServer } from "#http/admin";
+import { displayPath, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
+import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
+import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments } from "./cli/command.ts";
-import { commandLine } from "../runtime/command-line.ts";
-import { isEmbedded, type LoadedConfig, readConfig } from "../config/config.ts";
-import { deleteStaleDrafts } from "../cluster/embedded/draft-files.ts";
-import { readMailTemplates } from "../accounts/mail/mail-templates.ts";
-import { checkMailFolder } from "../accounts/mail/mailer.ts";
-import { displayPath } from "../migrate/committed-migrations.ts";
-import { readUsersAccess } from "../migrate/migrate.ts";
-import { type MigrationWatch, watchMigrations } from "../migrate/watch-migrations.ts";
-import { makeLogger } from "../runtime/log/log.ts";
-import { standardOutput } from "../runtime/log/standard-streams.ts";
-import { withClient } from "../postgres/client/with-client.ts";
 import {
   CLOSE_TIMEOUT_MS,
   cacheCompiledCode,
@@ -19,7 +16,6 @@ import {
   keepYoungGenerationMemory,
   reportFailure,
 } from "./processes/process-lifecycle.ts";
-import { type AdminServer, openAdminServer } from "../http/admin.ts";
 import type { RunningService } from "./service.ts";
 
 const startedAt = performance.now();

@@ -1,16 +1,18 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { REPOSITORY, repositoryFiles } from "./repository.ts";
-import { measureSource, moduleOf } from "./source-figures.ts";
+import { REPOSITORY, repositoryFiles, serviceFiles } from "./repository.ts";
+import { importedFile, importsOf, readRooms, roomOf } from "./rooms.ts";
+import { measureSource } from "./source-figures.ts";
 
 const files = repositoryFiles();
-const programs = files.filter((file) => file.endsWith(".ts") && !/^(test|bench|examples|studio)\//.test(file));
+const programs = serviceFiles();
+const modules = files.filter(
+  (file) => file.endsWith(".ts") && !/^(test|examples|templates)\/|\.config\.ts$/.test(file),
+);
+const rooms = readRooms();
 const textOf = (file: string) => readFileSync(file, "utf8");
-const importsOf = (file: string) =>
-  [...textOf(file).matchAll(/from "(\.[^"]+)"/g)].map(([, path]) =>
-    new URL(path!, `file:///${file}`).pathname.slice(1),
-  );
+const linesOf = (text: string) => text.split("\n").length - 1;
 
 function offenders(candidates: readonly string[], offends: (file: string) => boolean): string[] {
   expect(candidates.length).toBeGreaterThan(0);
@@ -19,32 +21,12 @@ function offenders(candidates: readonly string[], offends: (file: string) => boo
 
 describe("the rules of the source tree", () => {
   test("the environment is handed in by the entry points, and read in config alone", () => {
-    const inner = programs.filter((file) => !/^(start-service\.ts$|cli\/)/.test(file));
+    const inner = programs.filter((file) => !/^service\/(start-service\.ts$|cli\/)/.test(file));
     expect(offenders(inner, (file) => /process\.env/.test(textOf(file)))).toEqual([]);
   });
 
   test("no table of the content service is named in TypeScript", () => {
     expect(offenders(programs, (file) => /\barticles?\b|\bpublic\.users\b/i.test(textOf(file)))).toEqual([]);
-  });
-
-  test("imports go downwards only, and interfaces do not import each other", () => {
-    const interfaces = ["plugins", "rest-gateway", "realtime"];
-    const layerOf = (module: string) => {
-      if (module.startsWith("runtime/")) return 0;
-      if (module === "http") return 1;
-      return interfaces.includes(module) ? 2 : 3;
-    };
-    const climbs = (file: string) =>
-      importsOf(file).some((path) => {
-        const [from, to] = [moduleOf(file), moduleOf(path)];
-        return layerOf(to) > layerOf(from) || (from !== to && interfaces.includes(from) && interfaces.includes(to));
-      });
-    expect(offenders(programs, climbs)).toEqual([]);
-  });
-
-  test("neither files nor modules import each other in a circle, not even types", () => {
-    const { circles, moduleCircles } = measureSource();
-    expect({ circles, moduleCircles }).toEqual({ circles: [], moduleCircles: [] });
   });
 
   test("claims go to Postgres as they were spelled: JSON.parse would round their numbers", () => {
@@ -54,19 +36,8 @@ describe("the rules of the source tree", () => {
     expect(offenders(programs, (file) => file !== home && rewrites.test(textOf(file)))).toEqual([]);
   });
 
-  test("the engine imports no module of HTTP or GraphQL", () => {
-    const engine = programs.filter((file) => file.startsWith("runtime/"));
-    expect(
-      offenders(engine, (file) =>
-        /from "(express|node:http|graphql|ws|grafast|graphile-build|graphile-build-pg|@dataplan)[/"]/.test(
-          textOf(file),
-        ),
-      ),
-    ).toEqual([]);
-  });
-
   test("GraphQL's classes are imported from Grafast: a second copy of graphql would not recognise the first one's types", () => {
-    const users = files.filter((file) => /^(plugins|test)\/.*\.ts$/.test(file));
+    const users = files.filter((file) => /^(plugins|graphql|test)\/.*\.ts$/.test(file));
     expect(offenders(users, (file) => /^import (?!type )[^;]*? from "graphql(\/[^"]*)?";/m.test(textOf(file)))).toEqual(
       [],
     );
@@ -119,22 +90,106 @@ describe("the rules of the source tree", () => {
   });
 });
 
+/** Those that know no protocol: neither statuses and headers nor GraphQL. */
+const WITHOUT_PROTOCOL = [
+  "runtime",
+  "config",
+  "postgres",
+  "cluster",
+  "migrate",
+  "archive",
+  "catalog",
+  "accounts",
+  "planner",
+  "live",
+];
+const INTERFACES = ["rest-gateway", "graphql", "realtime"];
+
+describe("the rules of the rooms", () => {
+  const folders = rooms.map(({ folder }) => folder);
+  const roomNameOf = (file: string) => roomOf(file, rooms)?.folder ?? ".";
+
+  test("every module is in a room, except the program at the root", () => {
+    expect(modules.filter((file) => roomNameOf(file) === ".")).toEqual(["server.ts"]);
+    expect(folders.length).toBeLessThanOrEqual(24);
+  });
+
+  test("a room has at most 10,000 lines, a module 500, and a README 60", () => {
+    const sizeOf = (folder: string) =>
+      modules.filter((file) => roomNameOf(file) === folder).reduce((sum, file) => sum + linesOf(textOf(file)), 0);
+    expect(folders.filter((folder) => !/^(studio|bench)$/.test(folder) && sizeOf(folder) > 10_000)).toEqual([]);
+    expect(offenders(modules, (file) => linesOf(textOf(file)) > 500)).toEqual([]);
+    expect(rooms.filter(({ readme }) => linesOf(readme) > 60)).toEqual([]);
+  });
+
+  test("the README of a room names its door, of at most five files, and its tests", () => {
+    expect(rooms.filter(({ door }) => door.length === 0 || door.length > 5)).toEqual([]);
+    expect(rooms.flatMap(({ door }) => door).filter((file) => !files.includes(file))).toEqual([]);
+    const testsOf = (readme: string) => /^Tests: `(.*)`$/m.exec(readme)?.[1] ?? "none";
+    expect(rooms.filter(({ readme }) => !files.some((file) => file.startsWith(testsOf(readme))))).toEqual([]);
+  });
+
+  test("a room is entered by its door", () => {
+    const enters = (file: string, imported: string) => {
+      const room = roomOf(imported, rooms);
+      return room !== undefined && room !== roomOf(file, rooms) && !room.door.includes(imported);
+    };
+    expect(offenders(modules, (file) => importsOf(file, textOf(file)).some((each) => enters(file, each)))).toEqual([]);
+  });
+
+  test("a room uses the rooms that its README names, and no others", () => {
+    const used = new Map(folders.map((folder) => [folder, new Set<string>()]));
+    for (const file of modules) {
+      for (const imported of importsOf(file, textOf(file)).filter((each) => modules.includes(each)))
+        used.get(roomNameOf(file))?.add(roomNameOf(imported));
+    }
+    for (const { folder, uses } of rooms) {
+      expect([folder, [...used.get(folder)!].filter((each) => each !== folder).sort()]).toEqual([folder, uses]);
+    }
+  });
+
+  test("neither files nor rooms import each other in a circle, not even types", () => {
+    const { circles, roomCircles } = measureSource();
+    expect({ circles, roomCircles }).toEqual({ circles: [], roomCircles: [] });
+  });
+
+  test("interfaces do not use each other", () => {
+    const interfaceOf = (folder: string) => INTERFACES.find((each) => folder === each || folder.startsWith(`${each}/`));
+    const mixes = rooms.filter(({ folder, uses }) =>
+      uses.some((each) => interfaceOf(folder) && interfaceOf(each) && interfaceOf(each) !== interfaceOf(folder)),
+    );
+    expect(mixes).toEqual([]);
+  });
+
+  test("what all interfaces share imports no module of HTTP or GraphQL", () => {
+    const shared = programs.filter((file) => WITHOUT_PROTOCOL.includes(roomNameOf(file)));
+    const protocols = /from "(express|node:http|graphql|ws|grafast|graphile-build|graphile-build-pg|@dataplan)[/"]/;
+    expect(offenders(shared, (file) => protocols.test(textOf(file)))).toEqual([]);
+    const users = rooms.filter(({ folder }) => WITHOUT_PROTOCOL.includes(folder));
+    expect(users.filter(({ uses }) => uses.some((each) => !WITHOUT_PROTOCOL.includes(each)))).toEqual([]);
+  });
+
+  test("every name of a door in package.json leads to one", () => {
+    const { imports } = JSON.parse(textOf("package.json")) as { imports: Record<string, string> };
+    const doors = rooms.flatMap(({ door }) => door);
+    expect(Object.keys(imports).filter((name) => !doors.includes(importedFile("", name)!))).toEqual([]);
+  });
+});
+
 describe("the rules of studio/, whose modules run in browsers", () => {
-  const modules = files.filter((file) => /^studio\/.*\.ts$/.test(file));
+  const pages = files.filter((file) => /^studio\/.*\.ts$/.test(file));
   /** Without types, which browsers do not load. */
   const imported = (file: string) =>
     [...textOf(file).matchAll(/^(?:import|export) (?!type )[^;]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(
       ([, path, later]) => (path ?? later)!,
     );
 
-  test("a module has at most 500 lines, and its functions at most 50", () => {
+  test("a function has at most 50 lines", () => {
     // All texts of Studio are in one file.
-    const others = modules.filter((file) => file !== "studio/texts.ts");
-    expect(offenders(others, (file) => textOf(file).split("\n").length > 501)).toEqual([]);
     const functions = /^(?:export )?(?:default )?(?:async )?function .*?^}$/gms;
     const isLong = (file: string) =>
       [...textOf(file).matchAll(functions)].some(([text]) => text.split("\n").length > 50);
-    expect(offenders(modules, isLong)).toEqual([]);
+    expect(offenders(pages, isLong)).toEqual([]);
   });
 
   test("modules do not import each other in a circle", () => {
@@ -145,13 +200,13 @@ describe("the rules of studio/, whose modules run in browsers", () => {
     const packages = /^(preact|htm|@codemirror\/|@lezer\/)/;
     const isForeign = (file: string, path: string) =>
       path.startsWith(".") ? !new URL(path, `file:///${file}`).pathname.startsWith("/studio/") : !packages.test(path);
-    expect(offenders(modules, (file) => imported(file).some((path) => isForeign(file, path)))).toEqual([]);
+    expect(offenders(pages, (file) => imported(file).some((path) => isForeign(file, path)))).toEqual([]);
   });
 
   test("no text becomes markup or code", () => {
     const dangerous =
       /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|srcdoc|document\.write|eval)\b|new Function\b/;
     expect(dangerous.test("element.innerHTML = value")).toBe(true);
-    expect(offenders(modules, (file) => dangerous.test(textOf(file)))).toEqual([]);
+    expect(offenders(pages, (file) => dangerous.test(textOf(file)))).toEqual([]);
   });
 });

@@ -8,6 +8,13 @@ export const REPOSITORY = join(import.meta.dirname, "..");
 /** As MIGRATIONS_DIR: a folder without migrations, so that the tests judge the release and no tables of a project in this clone. */
 export const NO_PROJECT = join(REPOSITORY, "test/no-project");
 
+/** The TypeScript of the service: neither tests and benchmarks nor the pages of Studio. */
+export function serviceFiles(): string[] {
+  return repositoryFiles("*.ts").filter(
+    (file) => !/^(test|bench|examples|studio|templates)\/|\.config\.ts$/.test(file),
+  );
+}
+
 /** Those that are tracked or would be, of a kind such as `*.md` or of all; by their paths from there. */
 export function repositoryFiles(...kinds: readonly string[]): string[] {
   const words = ["ls-files", "--cached", "--others", "--exclude-standard", ...kinds];

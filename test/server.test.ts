@@ -14,6 +14,7 @@ import { postmasterOf } from "./postmaster.ts";
 import { processesNaming } from "./processes-naming.ts";
 import { type Program, type RunOptions, run, startProgram, startReady, stopped } from "./program.ts";
 import { REPOSITORY } from "./repository.ts";
+import { readRooms } from "./rooms.ts";
 import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
 
@@ -327,7 +328,8 @@ describe("a clone without the example application", () => {
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
   const files = (await readdir(REPOSITORY)).filter((name) => name.endsWith(".ts"));
-  const folders = ["cli", "db", "docs", "engine", "http", "plugins", "processes", "realtime", "rest-gateway"];
+  const rooms = readRooms().map((room) => room.folder.split("/")[0]!);
+  const folders = ["db", "docs", ...new Set(rooms.filter((room) => !/^(bench|studio)$/.test(room)))];
   for (const part of ["package.json", ...files, ...folders]) {
     const filter = (path: string) => !/db\/migrations\/(current|committed)/.test(path);
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true, filter });

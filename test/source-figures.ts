@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { repositoryFiles } from "./repository.ts";
+import { importsOf, readRooms, roomOf } from "./rooms.ts";
 
 /** The shape of the TypeScript of the service or of Studio; tests, benchmarks and examples are left out. */
 export type SourceFigures = {
@@ -11,8 +11,8 @@ export type SourceFigures = {
   readonly longest: readonly SizedFile[];
   /** Groups of files that import each other, types included. */
   readonly circles: readonly (readonly string[])[];
-  /** Groups of modules that import each other, types included. */
-  readonly moduleCircles: readonly (readonly string[])[];
+  /** Groups of rooms that import each other, types included. */
+  readonly roomCircles: readonly (readonly string[])[];
   /** Files under 40 lines that one other file imports. */
   readonly crumbs: readonly string[];
   /** Types of one name that are defined in several files. */
@@ -37,7 +37,9 @@ export function measureSource(part: "service" | "studio" = "service"): SourceFig
       file.startsWith("studio/") === (part === "studio"),
   );
   const texts = new Map(files.map((file) => [file, readFileSync(file, "utf8")]));
-  const imports: Imports = new Map(files.map((file) => [file, importsOf(file, texts)]));
+  const imports: Imports = new Map(
+    [...texts].map(([file, text]) => [file, [...new Set(importsOf(file, text))].filter((path) => texts.has(path))]),
+  );
   const sizes = files
     .map((file): SizedFile => ({ file, lines: texts.get(file)!.split("\n").length - 1 }))
     .sort((one, other) => one.lines - other.lines);
@@ -49,7 +51,7 @@ export function measureSource(part: "service" | "studio" = "service"): SourceFig
     medianLines: sizes[sizes.length >> 1]!.lines,
     longest: sizes.slice(-5).reverse(),
     circles: findCircles(imports),
-    moduleCircles: findCircles(importsOfModules(imports)),
+    roomCircles: findCircles(importsOfRooms(imports)),
     crumbs: sizes.filter(({ file, lines }) => lines < 40 && importers.get(file) === 1).map(({ file }) => file),
     repeatedTypes: new Map([...types].filter(([, definitions]) => definitions.length > 1)),
     oddTypes: [...types.keys()].filter((name) => ODD_TYPE.test(name)),
@@ -57,27 +59,17 @@ export function measureSource(part: "service" | "studio" = "service"): SourceFig
   };
 }
 
-function importsOf(file: string, texts: ReadonlyMap<string, string>): string[] {
-  const found = [...texts.get(file)!.matchAll(/from "(\.[^"]+)"|import\("(\.[^"]+)"\)/g)];
-  const paths = found.map(([, named, loaded]) => join(dirname(file), (named ?? loaded)!));
-  return [...new Set(paths)].filter((path) => texts.has(path));
-}
-
-/** The folders that the arrows of docs/architecture.md are drawn between; the entry points and what wires the rest are one. */
-export function moduleOf(file: string): string {
-  const [folder, ...rest] = file.split("/");
-  if (folder === "engine") return `runtime/${rest[0]!}`;
-  return rest.length === 0 || folder === "cli" || folder === "processes" ? "program" : folder!;
-}
-
-function importsOfModules(imports: Imports): Imports {
-  const modules = new Map<string, Set<string>>();
+function importsOfRooms(imports: Imports): Imports {
+  const rooms = readRooms();
+  const nameOf = (file: string) => roomOf(file, rooms)?.folder ?? ".";
+  const used = new Map<string, Set<string>>();
   for (const [file, paths] of imports) {
-    const module = modules.get(moduleOf(file)) ?? new Set();
-    modules.set(moduleOf(file), module);
-    for (const path of paths) if (moduleOf(path) !== moduleOf(file)) module.add(moduleOf(path));
+    const [from, others] = [nameOf(file), paths.map(nameOf)];
+    const known = used.get(from) ?? new Set();
+    used.set(from, known);
+    for (const other of others) if (other !== from) known.add(other);
   }
-  return new Map([...modules].map(([module, imported]) => [module, [...imported]]));
+  return new Map([...used].map(([room, others]) => [room, [...others]]));
 }
 
 function countImporters(imports: Imports): Map<string, number> {
@@ -135,7 +127,7 @@ function deepestPath(imports: Imports): number {
 }
 
 function print(title: string, figures: SourceFigures, withNames: boolean): void {
-  const { files, lines, medianLines, longest, circles, moduleCircles, crumbs, repeatedTypes, oddTypes } = figures;
+  const { files, lines, medianLines, longest, circles, roomCircles, crumbs, repeatedTypes, oddTypes } = figures;
   const manifold = [...repeatedTypes].filter(([, places]) => places.length > 3);
   const rows: [string, string | number, readonly string[]][] = [
     ["files", files, []],
@@ -143,7 +135,7 @@ function print(title: string, figures: SourceFigures, withNames: boolean): void 
     ["median lines", medianLines, []],
     ["longest file", longest[0]!.lines, longest.map(({ file, lines }) => `${file} (${lines})`)],
     ["circles of imports", circles.length, circles.map((circle) => circle.join(" "))],
-    ["circles of modules", moduleCircles.length, moduleCircles.map((circle) => circle.join(" "))],
+    ["circles of rooms", roomCircles.length, roomCircles.map((circle) => circle.join(" "))],
     ["files under 40 lines with one importer", crumbs.length, crumbs],
     [
       "type names defined twice or more",

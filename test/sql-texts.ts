@@ -1,32 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAst } from "rolldown/parseAst";
-import { REPOSITORY, repositoryFiles } from "./repository.ts";
+import { REPOSITORY, serviceFiles } from "./repository.ts";
 
 /** A string or template of the sources that is SQL or a part of it. Interpolations are written as in the source, `${alias}`. */
 export type SqlText = { readonly file: string; readonly line: number; readonly text: string };
 
-/** Folders and files of the service; tests and benchmarks write SQL of their own. */
-const PROGRAMS = [
-  "service/cli/*.ts",
-  "runtime/*.ts",
-  "http/*.ts",
-  "plugins/*.ts",
-  "service/processes/*.ts",
-  "realtime/*.ts",
-  "rest-gateway/*.ts",
-  "*.ts",
-];
-const IS_PROGRAM = /^(cli|engine|http|plugins|processes|realtime|rest-gateway)\/|^[^/]+\.ts$/;
 /** A word of SQL beside which words of English rarely stand. */
 const IS_SQL =
   /\b(select|from|join|where|values|returning|order by|group by|insert into|delete from|coalesce|array_agg|string_agg|case when|lateral)\b[^.]|\b(jsonb?_\w+|to_jsonb?|row_to_json|pg_\w+|format|quote_\w+|unnest)\s*\(|::\s*\w|\bas "?[a-z_$]|\.\*/;
 
 /** All SQL that the TypeScript sources write. */
 export function sqlTexts(): SqlText[] {
-  return repositoryFiles(...PROGRAMS)
-    .filter((file) => IS_PROGRAM.test(file) && file.endsWith(".ts"))
-    .flatMap(textsOf);
+  return serviceFiles().flatMap(textsOf);
 }
 
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import type { FlowStates } from "../flow-states.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { OpenSignIn, SignInProof } from "../login.ts";
 import { generateSecret } from "../random-secrets.ts";
 import type { SessionTokens } from "../token-pairs.ts";

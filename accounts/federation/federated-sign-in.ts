@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 import { accountDisabled, wrongCodeAtLogin } from "../auth-errors.ts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { OpenSignIn, SignInProof } from "../login.ts";
 import { type LoginAttempts, NO_PROOF } from "../login-attempts.ts";
 import { decryptText, digestOf, encryptText, generateSecret } from "../random-secrets.ts";

@@ -1,4 +1,4 @@
-import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
+import { inOwnerTransaction } from "#postgres/database";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import { digestOf, generateSecret } from "../random-secrets.ts";
 import { decryptHint, type FederationDependencies } from "./federated-sign-in.ts";

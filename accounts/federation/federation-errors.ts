@@ -1,6 +1,6 @@
 import pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { ApiError, CREDENTIALS_REQUIRED } from "../../runtime/errors.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError, CREDENTIALS_REQUIRED } from "#runtime";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 
 const MAX_CAUSE_LENGTH = 300;

@@ -1,10 +1,10 @@
-import type { Config } from "../../config/config.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import type { Config } from "#config";
+import type { AsOwner } from "#postgres/database";
+import { ApiError } from "#runtime";
+import type { Logger } from "#runtime/log";
+import type { FlowStates } from "../flow-states.ts";
 import type { ClientInfo } from "../identity/client-info.ts";
 import type { IssuingKeys } from "../identity/token-keys.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { FlowStates } from "../flow-states.ts";
 import type { OpenSignIn } from "../login.ts";
 import type { LoginAttempts } from "../login-attempts.ts";
 import type { Sessions } from "../sessions.ts";

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
+import { toJavaScriptNumber } from "#runtime/json";
+import type { Logger } from "#runtime/log";
 import { CLOCK_SKEW_SECONDS, type Claims } from "../identity/claims.ts";
 import { RemoteKeySet } from "../identity/remote-key-set.ts";
 import { readTokenAlgorithm, verifySignature } from "../identity/tokens.ts";
-import { toJavaScriptNumber } from "../../runtime/json/json-values.ts";
-import type { Logger } from "../../runtime/log/log.ts";
 import { assertionInvalid, providerUnavailable } from "./federation-errors.ts";
 import { type DiscoverConfiguration, toOpenIdIdentity } from "./oauth-protocol.ts";
 import type { ExternalIdentity, Provider } from "./provider.ts";

@@ -1,7 +1,7 @@
 import * as openid from "openid-client";
-import type { ApiError } from "../../runtime/errors.ts";
-import { isExactNumber, isJsonObject, parseJsonExactly, toAddressText } from "../../runtime/json/json-values.ts";
-import { isLoopback, makeSafeFetch } from "../../runtime/safe-fetch.ts";
+import type { ApiError } from "#runtime";
+import { isExactNumber, isJsonObject, parseJsonExactly, toAddressText } from "#runtime/json";
+import { isLoopback, makeSafeFetch } from "#runtime/safe-fetch";
 import { assertionInvalid, providerRefused, providerUnavailable } from "./federation-errors.ts";
 import type {
   CallbackRequest,

@@ -1,4 +1,4 @@
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { digestOf } from "../random-secrets.ts";
 import { signInEnded } from "./federation-errors.ts";
 import type { FlowChecks } from "./provider.ts";

@@ -1,8 +1,7 @@
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError, decryptBytes, encryptBytes } from "#runtime";
 import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
 import { deriveEncryptionKey, type IssuingKeys } from "../identity/token-keys.ts";
-import { decryptBytes, encryptBytes } from "../../runtime/secrets.ts";
 import type { Provider, ProviderKind, ProviderSettings } from "./provider.ts";
 
 const ENCRYPTED_PREFIX = "sealed:";

@@ -1,4 +1,4 @@
-import { ApiError } from "../../runtime/errors.ts";
+import { ApiError } from "#runtime";
 
 /** A requested redirect, and the name of its request field. */
 export type RequestedRedirect = { readonly text: string | null; readonly field: string };

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../runtime/errors.ts";
+import type { ApiError } from "#runtime";
 import { assertionInvalid } from "./federation-errors.ts";
 
 /** The size limit of a form body. */

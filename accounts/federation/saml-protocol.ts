@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { inflateRaw } from "node:zlib";
 import { type CacheProvider, type Profile, SAML, type SamlConfig, ValidateInResponseTo } from "@node-saml/node-saml";
-import { ApiError } from "../../runtime/errors.ts";
+import { ApiError } from "#runtime";
 import { assertionInvalid } from "./federation-errors.ts";
 import type {
   CallbackRequest,

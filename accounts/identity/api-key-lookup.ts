@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { cacheLookups, type LookUpKeys } from "../../runtime/concurrency/batched-lookup.ts";
-import { type AsOwner, makeOwnerFunction } from "../../postgres/database/owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import { type AsOwner, makeOwnerFunction } from "#postgres/database";
+import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { type Caller, callerFromClaims } from "./caller.ts";
 
 /** The caller of a key in `auth.api_keys`; null if the key is unknown, revoked or expired. */

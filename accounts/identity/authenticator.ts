@@ -1,7 +1,5 @@
-import { type CacheHits, RecentMap } from "../../runtime/cache/recent-map.ts";
-import { claimAt } from "../../config/claim-path.ts";
-import type { Config } from "../../config/config.ts";
-import { ApiError, unavailable } from "../../runtime/errors.ts";
+import { type Config, claimAt } from "#config";
+import { ApiError, type CacheHits, RecentMap, unavailable } from "#runtime";
 import type { FindApiKey } from "./api-key-lookup.ts";
 import type { Caller } from "./caller.ts";
 import { type Claims, hasExpired, isTooEarlyError, serializeClaims } from "./claims.ts";

@@ -1,10 +1,9 @@
-import { memoize } from "../../runtime/cache/memoize.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogRole } from "../../catalog/roles.ts";
-import type { Config } from "../../config/config.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { Catalog, CatalogRole } from "#catalog";
+import type { Config } from "#config";
+import { quotedName } from "#postgres/client";
+import type { StatementContext } from "#postgres/database";
+import { memoize } from "#runtime";
+import type { Logger } from "#runtime/log";
 import type { Caller } from "./caller.ts";
 
 /**

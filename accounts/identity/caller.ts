@@ -1,4 +1,4 @@
-import { clientNetwork } from "../../runtime/limits/ip-address.ts";
+import { clientNetwork } from "#runtime";
 import { type Claims, parseClaims } from "./claims.ts";
 
 /** An authenticated or anonymous caller: the database role of its statements, and the claims that policies read. */

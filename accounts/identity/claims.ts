@@ -1,4 +1,4 @@
-import { isJsonObject, parseJsonExactly, toJavaScriptNumber } from "../../runtime/json/json-values.ts";
+import { isJsonObject, parseJsonExactly, toJavaScriptNumber } from "#runtime/json";
 import { CredentialError } from "./credential-error.ts";
 
 /** Numbers that JavaScript would round are of type `ExactNumber`. */

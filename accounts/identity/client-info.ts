@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { normalizeAddress } from "../../runtime/limits/ip-address.ts";
+import { normalizeAddress } from "#runtime";
 
 /** The client of a request, for the audit log and for throttling. */
 export type ClientInfo = {

@@ -1,4 +1,4 @@
-import { ApiError } from "../../runtime/errors.ts";
+import { ApiError } from "#runtime";
 
 /** The code of the error for each reason why a credential is rejected. */
 const CODES = {

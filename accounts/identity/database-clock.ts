@@ -1,5 +1,5 @@
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { AsOwner } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import { CLOCK_SKEW_SECONDS } from "./claims.ts";
 
 /** The time by the database's clock, in seconds since 1970. */

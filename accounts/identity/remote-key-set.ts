@@ -1,6 +1,6 @@
-import type { Logger } from "../../runtime/log/log.ts";
-import { makeSafeFetch } from "../../runtime/safe-fetch.ts";
-import { parsePublicKeySet } from "../../runtime/web-keys.ts";
+import { parsePublicKeySet } from "#runtime";
+import type { Logger } from "#runtime/log";
+import { makeSafeFetch } from "#runtime/safe-fetch";
 import { type TokenKey, toForeignKeys } from "./token-keys.ts";
 
 type RemoteKeySetOptions = {

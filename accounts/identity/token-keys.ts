@@ -7,9 +7,8 @@ import {
   hkdfSync,
   type KeyObject,
 } from "node:crypto";
-import { type Config, isEmbedded } from "../../config/config.ts";
-import type { DeploymentSecrets } from "../../runtime/secrets.ts";
-import { type Algorithm, algorithmsOf, isKeySetText, parseKeySet, type WebKey } from "../../runtime/web-keys.ts";
+import { type Config, isEmbedded } from "#config";
+import { type Algorithm, algorithmsOf, type DeploymentSecrets, isKeySetText, parseKeySet, type WebKey } from "#runtime";
 
 /** The keys of a deployment. The algorithm is a property of each key: tokens cannot choose one. */
 export type TokenKeys = {

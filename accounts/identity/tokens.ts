@@ -1,9 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { memoizeRecent } from "../../runtime/cache/memoize.ts";
-import { withClaimAt } from "../../config/claim-path.ts";
-import type { Config } from "../../config/config.ts";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import { isValidSignature, signContent } from "../../runtime/web-keys.ts";
+import { type Config, withClaimAt } from "#config";
+import { isValidSignature, memoizeRecent, signContent } from "#runtime";
+import { isJsonObject } from "#runtime/json";
 import { type Claims, checkClaims, parseClaims, readTimeClaim } from "./claims.ts";
 import { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
 import type { IssuingKeys, TokenKey, TokenKeys } from "./token-keys.ts";

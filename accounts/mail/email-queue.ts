@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { Logger } from "#runtime/log";
 import type { Email } from "./mailer.ts";
 
 /** Creates the message just before it is sent; null if there is nothing to send. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import { ConfigError } from "../../config/config.ts";
-import { findClosestName } from "../../runtime/edit-distance.ts";
+import { ConfigError } from "#config";
+import { findClosestName } from "#runtime";
 import type { Email } from "./mailer.ts";
 
 /** What a template may insert: `{{ .Email }}`. `Data` has the metadata of the user: `{{ .Data.first_name }}`. */

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createTransport } from "nodemailer";
-import { type Config, ConfigError } from "../../config/config.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import { type Config, ConfigError } from "#config";
+import type { Logger } from "#runtime/log";
 
 export type Email = {
   readonly to: string;

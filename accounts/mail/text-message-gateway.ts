@@ -1,6 +1,6 @@
 import { createSecretKey, randomUUID } from "node:crypto";
-import type { Config } from "../../config/config.ts";
-import { signWebhook } from "../../runtime/webhook-signature.ts";
+import type { Config } from "#config";
+import { signWebhook } from "#runtime";
 
 /** A code for a phone number, with what is known of the user. */
 export type TextMessage = {

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { comments } from "../../migrate/dump-schema.ts";
+import { comments } from "#migrate";
 import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../archive-format.ts";
 import { FIRST_OBJECT_ID, IS_PERMANENT, isOwn, isOwnRelation } from "./fragments.ts";
 import {

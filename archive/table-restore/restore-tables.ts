@@ -1,6 +1,6 @@
 import type pg from "pg";
+import { withClient } from "#postgres/client";
 import { setPortableFormats } from "../content-tables.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
 import { type AppliedRows, applyRows } from "./apply-rows.ts";
 import { type CompareOptions, compareTable, type TableComparison } from "./compare-table.ts";
 import type { TableSource } from "./table-source.ts";

@@ -1,8 +1,8 @@
 import pg from "pg";
+import { quotedName } from "#postgres/client";
 import { type ArchiveTable, inspectArchive, readArchive } from "../archive-format.ts";
 import { setPortableFormats } from "../content-tables.ts";
 import { tableRows } from "../write-archive.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
 
 /** A string is a row of the preceding table; a partitioned table has several. */
 export type TableSourceLine = ArchiveTable | string;

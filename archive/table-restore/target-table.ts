@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { quotedName } from "#postgres/client";
 
 export type TargetColumn = {
   readonly name: string;

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { chmod, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startCluster } from "../../cluster/embedded/cluster.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
+import { startCluster } from "#cluster/embedded";
+import { withClient } from "#postgres/client";
 import { watchMemory } from "../watch-memory.ts";
 import { findPgDump, installPostgres } from "./versions.ts";
 

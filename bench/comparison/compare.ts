@@ -1,4 +1,4 @@
-import type { BenchOptions } from "../bench.ts";
+import type { BenchOptions } from "../kind.ts";
 import { startLoadGenerator } from "./load.ts";
 import { describeOutcome, type Outcome, outcomeOf } from "./report.ts";
 import { byTurns, type Field, runnersOf } from "./runners.ts";

@@ -1,5 +1,4 @@
-import { makeTokenKeys } from "../../accounts/identity/token-keys.ts";
-import { signToken } from "../../accounts/identity/tokens.ts";
+import { makeTokenKeys, signToken } from "#accounts/identity";
 
 export const JWT_SECRET = "a secret of the benchmark, known to all servers";
 

@@ -1,12 +1,12 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { BenchOptions } from "../bench.ts";
 import type { LoadGenerator } from "../comparison/load.ts";
 import { sampleOf } from "../comparison/measure.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { TOKENS } from "../comparison/tokens.ts";
 import { requestOf, type Work } from "../comparison/work.ts";
+import type { BenchOptions } from "../kind.ts";
 import { median } from "../median.ts";
 import { processesOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";

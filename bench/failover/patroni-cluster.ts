@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { processesIn, signal } from "../../cluster/embedded/processes.ts";
+import { processesIn, signal } from "#cluster/embedded";
 
 const START = join(import.meta.dirname, "../../deploy/ha/start.sh");
 const PROGRAMS = ["/usr/bin/patroni", "/usr/bin/etcd", "/usr/sbin/haproxy", "/usr/lib/postgresql/15/bin/postgres"];

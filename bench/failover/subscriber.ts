@@ -1,5 +1,5 @@
 import { createClient } from "@supabase/supabase-js";
-import { resuming } from "../../realtime/resuming-socket.ts";
+import { resuming } from "#realtime";
 
 /** From the last row before a gap was told to the first one after it. */
 export type Gap = { readonly from: number; readonly told: number; until: number };

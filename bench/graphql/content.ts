@@ -1,4 +1,4 @@
-import { runMigrations } from "../../migrate/migrate.ts";
+import { runMigrations } from "#migrate";
 import { type Scratch, startScratch } from "../scratch.ts";
 
 export const ARTICLES = 2_000;

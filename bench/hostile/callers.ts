@@ -1,4 +1,4 @@
-import { parseJsonExactly } from "../../runtime/json/json-values.ts";
+import { parseJsonExactly } from "#runtime/json";
 import { signClaims } from "../comparison/sign-claims.ts";
 
 /** The key that is public. */

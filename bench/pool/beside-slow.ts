@@ -1,8 +1,8 @@
 import { loadavg } from "node:os";
-import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { TOKENS } from "../comparison/tokens.ts";
+import type { BenchOptions } from "../kind.ts";
 import { median } from "../median.ts";
 import { ITEMS, OWNERS } from "../schema.ts";
 import type { Scratch } from "../scratch.ts";

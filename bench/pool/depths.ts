@@ -1,10 +1,10 @@
 import { loadavg } from "node:os";
-import type { BenchOptions } from "../bench.ts";
 import { startLoadGenerator } from "../comparison/load.ts";
 import { type Sample, sampleOf } from "../comparison/measure.ts";
 import { startOurs } from "../comparison/ours.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { READ, type Work } from "../comparison/work.ts";
+import type { BenchOptions } from "../kind.ts";
 import { median } from "../median.ts";
 import type { Scratch } from "../scratch.ts";
 import { keepAsking, SLOW } from "./slow-readers.ts";

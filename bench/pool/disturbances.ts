@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
 import { TOKENS } from "../comparison/tokens.ts";
+import type { BenchOptions } from "../kind.ts";
 import { ITEMS, OWNERS } from "../schema.ts";
 import type { Scratch } from "../scratch.ts";
 import { type Client, describeClient, runClients } from "./clients.ts";

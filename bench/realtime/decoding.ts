@@ -1,9 +1,8 @@
 // The change stream alone: what it costs to read the log, and what it holds while it does.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { openReplication } from "../../live/change-stream.ts";
-import type { ChangeFollower, ReplicationStream } from "../../live/changes.ts";
-import type { BenchOptions } from "../bench.ts";
+import { type ChangeFollower, openReplication, type ReplicationStream } from "#live";
+import type { BenchOptions } from "../kind.ts";
 import { median } from "../median.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { type Scratch, startScratch } from "../scratch.ts";

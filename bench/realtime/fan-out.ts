@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
-import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
+import type { BenchOptions } from "../kind.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { type Scratch, startScratch } from "../scratch.ts";

@@ -1,8 +1,8 @@
 // What it costs to wait: nobody asks whether something has happened.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
+import type { BenchOptions } from "../kind.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
 import { joinNews, NEWS } from "./news.ts";

@@ -1,8 +1,8 @@
 // Much at once: one transaction that changes a whole table, while some listen and one of them reads slowly.
 
 import type { WebSocket } from "ws";
-import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
+import type { BenchOptions } from "../kind.ts";
 import { processorTimeOf } from "../processor-time.ts";
 import { residentMebibytes } from "../resident-memory.ts";
 import { startScratch } from "../scratch.ts";

@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
-import type { BenchOptions } from "../bench.ts";
 import { startOurs } from "../comparison/ours.ts";
 import { signClaims } from "../comparison/sign-claims.ts";
 import { percentile } from "../hostile/percentile.ts";
+import type { BenchOptions } from "../kind.ts";
 import { type Scratch, startScratch } from "../scratch.ts";
 import { NEWS } from "./news.ts";
 import { subscribe } from "./subscriber.ts";

@@ -6,7 +6,7 @@ import { release as kernelRelease, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { retryDelay } from "../../runtime/concurrency/retry-delay.ts";
+import { retryDelay } from "#runtime/concurrency";
 import {
   type ClusterFolders,
   claimFile,

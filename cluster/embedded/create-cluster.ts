@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { commandLine } from "../../runtime/command-line.ts";
+import { commandLine } from "#runtime";
 import { clusterFolders } from "./cluster-folders.ts";
 import { chownTo, removeDraft, type SystemAccount, spawnAs } from "./processes.ts";
 

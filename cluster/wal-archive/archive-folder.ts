@@ -1,6 +1,6 @@
 import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { formatLsn, type Lsn, parseLsn } from "../../postgres/database/lsn.ts";
+import { formatLsn, type Lsn, parseLsn } from "#postgres/database";
 import { syncFolder } from "../embedded/sync-folder.ts";
 import { segmentStart, type WalLayout } from "./wal-segments.ts";
 

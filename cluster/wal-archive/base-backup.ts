@@ -3,10 +3,10 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { type Lsn, parseLsn } from "../../postgres/database/lsn.ts";
+import { makeReplicationClient } from "#live";
+import { findServer } from "#postgres/client";
+import { type Lsn, parseLsn } from "#postgres/database";
 import { syncFolder } from "../embedded/sync-folder.ts";
-import { findServer } from "../../postgres/client/server-finder.ts";
-import { makeReplicationClient } from "../../live/replication-connection.ts";
 import { BASES, type BaseBackup, DRAFT_SUFFIX, describeBase } from "./archive-folder.ts";
 import { readManifest } from "./base-manifest.ts";
 

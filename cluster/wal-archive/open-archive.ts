@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type pg from "pg";
-import { type Lsn, parseLsn } from "../../postgres/database/lsn.ts";
+import { type Lsn, parseLsn } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import { claimFile } from "../embedded/cluster-folders.ts";
-import type { Logger } from "../../runtime/log/log.ts";
 import {
   type ArchiveContent,
   BASES,

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
-import type { Lsn } from "../../postgres/database/lsn.ts";
+import type { Lsn } from "#postgres/database";
 import { syncFolder } from "../embedded/sync-folder.ts";
 import {
   COMPRESSED_SUFFIX,

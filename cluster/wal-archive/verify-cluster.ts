@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { withClient } from "../../postgres/client/with-client.ts";
+import { withClient } from "#postgres/client";
 
 export type ClusterCheck = { readonly databases: number; readonly tables: number; readonly indexes: number };
 

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { mkdir, statfs } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { retryDelay } from "../../runtime/concurrency/retry-delay.ts";
-import type { Lsn } from "../../postgres/database/lsn.ts";
+import { makeReplicationClient } from "#live";
+import { findServer } from "#postgres/client";
+import type { Lsn } from "#postgres/database";
+import { retryDelay } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { releaseFile } from "../embedded/cluster-folders.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import { findServer } from "../../postgres/client/server-finder.ts";
-import { makeReplicationClient } from "../../live/replication-connection.ts";
 import {
   type ArchiveProgress,
   folderBytes,

@@ -1,15 +1,9 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import type pg from "pg";
-import { formatLsn, type Lsn } from "../../postgres/database/lsn.ts";
-import { protocolViolation } from "../../postgres/client/server-messages.ts";
-import {
-  FRAME_HEADER_BYTES,
-  KEEPALIVE,
-  KEEPALIVE_BYTES,
-  standbyStatus,
-  WAL_DATA,
-} from "../../live/replication-connection.ts";
+import { FRAME_HEADER_BYTES, KEEPALIVE, KEEPALIVE_BYTES, standbyStatus, WAL_DATA } from "#live";
+import { protocolViolation } from "#postgres/client";
+import { formatLsn, type Lsn } from "#postgres/database";
 import type { SegmentWriter } from "./segment-writer.ts";
 import { startOfSegment } from "./wal-segments.ts";
 

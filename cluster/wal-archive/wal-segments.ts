@@ -1,4 +1,4 @@
-import type { Lsn } from "../../postgres/database/lsn.ts";
+import type { Lsn } from "#postgres/database";
 
 /** The size of the WAL's files, and the timeline that their names begin with. */
 export type WalLayout = { readonly timeline: number; readonly segmentBytes: number };

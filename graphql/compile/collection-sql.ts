@@ -1,12 +1,19 @@
 import { createHash } from "node:crypto";
 import { generatePgParameterAnalysis, type PgSelectArgumentDigest, pgFromExpressionRuntime, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { memoizePerObject } from "../../runtime/cache/memoize.ts";
-import type { FunctionArgument, PagePart } from "../../plugins/field-sources.ts";
-import { type OrderSql, orderExpressionsOf, type RowOrder } from "../../plugins/PaginationPlugin.ts";
+import {
+  type FunctionArgument,
+  type OrderSql,
+  orderExpressionsOf,
+  type PagePart,
+  type PgRelation,
+  type PgTable,
+  type RowOrder,
+  type SchemaResource,
+  wholeRow,
+} from "#plugins";
+import { memoizePerObject } from "#runtime";
 import { toPgText } from "../server/pg-client.ts";
-import type { PgRelation, PgTable, SchemaResource } from "../../plugins/table.ts";
-import { wholeRow } from "../../plugins/whole-row.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { ABSENT, type CoercedVariables, type InputValue, parameterOf, parameterSql } from "./operation-values.ts";
 import { quoted, spellText, textLiteral, withoutLineBreaks } from "./spell-value.ts";

@@ -5,10 +5,10 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from "grafast/graphql";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { ParameterValue } from "../../postgres/database/statement.ts";
+import { isTransaction } from "#plugins";
+import type { ParameterValue } from "#postgres/database";
+import type { Stepwise } from "#runtime/concurrency";
 import { toPgText } from "../server/pg-client.ts";
-import { isTransaction } from "../../plugins/TransactionPlugin.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { OperationCompiler, type RootField } from "./operation-compiler.ts";
 import { type CoercedVariables, OperationValues, type Parameter } from "./operation-values.ts";

@@ -1,8 +1,6 @@
 import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { LINE_CODEC } from "../../plugins/BuiltInTypesPlugin.ts";
-import { baseCodecOf, TIME_CODECS } from "../../plugins/codecs.ts";
-import type { Codec } from "../../plugins/table.ts";
+import { baseCodecOf, type Codec, LINE_CODEC, TIME_CODECS } from "#plugins";
 
 /** A value of Postgres that GraphQL shows as an object: an interval, a range, a geometric value. */
 export type ObjectValue = {

@@ -7,11 +7,21 @@ import {
   GraphQLString,
   type SelectionSetNode,
 } from "grafast/graphql";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import { type FieldSource, type PagePart, sourceOf } from "../../plugins/field-sources.ts";
-import { failureTextOf, keepResult, resultRows } from "../../plugins/function-call.ts";
-import { orderExpressionsOf, readLimit, readOffset, readPage } from "../../plugins/PaginationPlugin.ts";
-import type { PgTable, SchemaResource } from "../../plugins/table.ts";
+import {
+  type FieldSource,
+  failureTextOf,
+  keepResult,
+  orderExpressionsOf,
+  type PagePart,
+  type PgTable,
+  readLimit,
+  readOffset,
+  readPage,
+  resultRows,
+  type SchemaResource,
+  sourceOf,
+} from "#plugins";
+import type { Stepwise } from "#runtime/concurrency";
 import {
   aliasOf,
   beyondCursor,

@@ -7,10 +7,10 @@ import {
   type OperationDefinitionNode,
   typeFromAST,
 } from "grafast/graphql";
-import { RecentMap } from "../../runtime/cache/recent-map.ts";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { Statement } from "../../postgres/database/statement.ts";
-import type { RowInput } from "../../plugins/nested-inputs.ts";
+import type { RowInput } from "#plugins";
+import type { Statement } from "#postgres/database";
+import { RecentMap } from "#runtime";
+import type { Stepwise } from "#runtime/concurrency";
 import {
   type CompiledOperation,
   type CompiledStatement,

@@ -14,12 +14,10 @@ import {
   type ValueNode,
   valueFromAST,
 } from "grafast/graphql";
-import type { ParameterValue } from "../../postgres/database/statement.ts";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import { takesExactNumbers } from "../../plugins/graphql-types.ts";
-import { isNestedValue } from "../../plugins/nested-inputs.ts";
+import { type Codec, isNestedValue, takesExactNumbers } from "#plugins";
+import type { ParameterValue } from "#postgres/database";
+import { isJsonObject } from "#runtime/json";
 import { toPgText } from "../server/pg-client.ts";
-import type { Codec } from "../../plugins/table.ts";
 import { NotCompiled } from "./not-compiled.ts";
 
 /** Variables after coercion to their types. */

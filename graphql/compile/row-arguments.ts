@@ -1,9 +1,15 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { type FieldNode, type GraphQLArgument, getNamedType, isInputObjectType } from "grafast/graphql";
-import { type FieldSource, type FilterSource, rowFilterOf } from "../../plugins/field-sources.ts";
-import type { RowOrder } from "../../plugins/PaginationPlugin.ts";
-import { type BindValue, conditionOf } from "../../plugins/row-conditions.ts";
-import { hasRowArgument, isRowArgument } from "../../plugins/WherePlugin.ts";
+import {
+  type BindValue,
+  conditionOf,
+  type FieldSource,
+  type FilterSource,
+  hasRowArgument,
+  isRowArgument,
+  type RowOrder,
+  rowFilterOf,
+} from "#plugins";
 import { NotCompiled } from "./not-compiled.ts";
 import {
   type InputValue,

@@ -8,13 +8,21 @@ import {
   getNullableType,
   isInputObjectType,
 } from "grafast/graphql";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import { type FieldSource, sourceOf, writtenColumnOf } from "../../plugins/field-sources.ts";
-import { keepRow, keptRow } from "../../plugins/function-call.ts";
-import { isIdCodec } from "../../plugins/IdScalarPlugin.ts";
-import { hasNestedFields, type RowInput, readRowInput } from "../../plugins/nested-inputs.ts";
-import { isInsertedRow } from "../../plugins/nested-insert.ts";
-import type { Codec, PgTable } from "../../plugins/table.ts";
+import {
+  type Codec,
+  type FieldSource,
+  hasNestedFields,
+  isIdCodec,
+  isInsertedRow,
+  keepRow,
+  keptRow,
+  type PgTable,
+  type RowInput,
+  readRowInput,
+  sourceOf,
+  writtenColumnOf,
+} from "#plugins";
+import type { Stepwise } from "#runtime/concurrency";
 import { aliasOf, mayBeNullRow, rowsOf, selectRows } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type CoercedVariables, type InputValue, mapLeaves, parameterSql } from "./operation-values.ts";

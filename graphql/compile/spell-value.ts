@@ -17,12 +17,17 @@ import {
   isNonNullType,
   isScalarType,
 } from "grafast/graphql";
-import { parseJsonExactly } from "../../runtime/json/json-values.ts";
-import { dimensionsOf, itemCodecOf } from "../../plugins/ArrayDimensionsPlugin.ts";
-import { baseCodecOf, isInstantCodec } from "../../plugins/codecs.ts";
-import { takesExactNumbers } from "../../plugins/graphql-types.ts";
-import { isIdCodec, toOriginalCodec } from "../../plugins/IdScalarPlugin.ts";
-import type { Codec } from "../../plugins/table.ts";
+import {
+  baseCodecOf,
+  type Codec,
+  dimensionsOf,
+  isIdCodec,
+  isInstantCodec,
+  itemCodecOf,
+  takesExactNumbers,
+  toOriginalCodec,
+} from "#plugins";
+import { parseJsonExactly } from "#runtime/json";
 import { NotCompiled } from "./not-compiled.ts";
 
 /** Reading an unknown setting fails the statement: plain SQL has no function that raises an error. */

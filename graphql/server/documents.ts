@@ -18,9 +18,8 @@ import {
   ValidationContext,
   visit,
 } from "grafast/graphql";
-import { memoizePerObject } from "../../runtime/cache/memoize.ts";
-import { type CacheHits, RecentMap } from "../../runtime/cache/recent-map.ts";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
+import { type CacheHits, memoizePerObject, RecentMap } from "#runtime";
+import type { Stepwise } from "#runtime/concurrency";
 import { OperationPlans } from "../compile/operation-plans.ts";
 import {
   type DocumentLimits,

@@ -1,27 +1,22 @@
 import { isSafeError } from "grafast";
 import { GraphQLError, type GraphQLFormattedError, Kind } from "grafast/graphql";
 import pg, { type DatabaseError } from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import {
-  invalidValueMessage,
-  databaseErrorMessage as sentenceOfSql,
-} from "../../catalog/database-error-message.ts";
+import type { AuthenticationResult, Authenticator } from "#accounts/identity";
+import { type Catalog, invalidValueMessage, databaseErrorMessage as sentenceOfSql } from "#catalog";
+import { errorCodeOf, type HttpError, toGraphQLBody, toHttpError } from "#http";
+import type { KeyedCounter } from "#http/observability";
+import { nestedPathOf } from "#planner";
+import { UnsuccessfulResult } from "#plugins";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
   isRoleRefused,
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
-} from "../../postgres/database/database-errors.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import type { AuthenticationResult, Authenticator } from "../../accounts/identity/authenticator.ts";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import type { KeyedCounter } from "../../http/observability/metrics.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import { nestedPathOf } from "../../planner/nested-errors.ts";
-import { toGraphQLBody } from "../../http/error-bodies.ts";
-import { errorCodeOf, type HttpError, toHttpError } from "../../http/http-error.ts";
-import { UnsuccessfulResult } from "../../plugins/function-call.ts";
+} from "#postgres/database";
+import { ApiError } from "#runtime";
+import { isJsonObject } from "#runtime/json";
+import type { Logger } from "#runtime/log";
 import type { IntrospectionAccess } from "./introspection-access.ts";
 import { NESTED_KEY_SEPARATOR } from "./nested-writes.ts";
 

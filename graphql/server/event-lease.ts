@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { WorkReport } from "../../runtime/concurrency/supervisor.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { AsOwner } from "#postgres/database";
+import type { WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 
 /** Whether events were emitted until now, the time by Postgres's clock, and transactions that may have checked the lease before. */
 export type LeaseRenewal = { readonly wasAwaited: boolean; readonly at: number; readonly writers: readonly string[] };

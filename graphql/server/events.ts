@@ -1,10 +1,10 @@
 import pg from "pg";
-import { Supervisor, type WorkReport } from "../../runtime/concurrency/supervisor.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { Listener } from "../../postgres/client/listen.ts";
-import { CURRENT_TIMELINE } from "../../live/stream-history.ts";
-import { parseRowEvent, topicsOf } from "../../plugins/row-events.ts";
+import { CURRENT_TIMELINE } from "#live";
+import { parseRowEvent, topicsOf } from "#plugins";
+import type { Listener } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import { Supervisor, type WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { EventLease, type LeaseQueries } from "./event-lease.ts";
 import { EventQueue } from "./subscription-delivery.ts";
 

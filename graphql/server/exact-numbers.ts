@@ -13,8 +13,8 @@ import {
   visit,
   visitWithTypeInfo,
 } from "grafast/graphql";
-import { isExactNumber, isJsonObject, parseJsonNumber } from "../../runtime/json/json-values.ts";
-import { isIdScalar, takesExactNumbers } from "../../plugins/graphql-types.ts";
+import { isIdScalar, takesExactNumbers } from "#plugins";
+import { isExactNumber, isJsonObject, parseJsonNumber } from "#runtime/json";
 
 export type OperationVariables = Readonly<Record<string, unknown>>;
 

@@ -13,10 +13,9 @@ import {
   parse,
   print,
 } from "grafast/graphql";
-import { memoize } from "../../runtime/cache/memoize.ts";
-import { methodNotAllowed, notFound } from "../../http/http-error.ts";
-import { type CompressedContent, compressContent, compressedResponse } from "../../http/tagged-content.ts";
-import { type RolePrivileges, visibilityRuleOf } from "../../plugins/VisibilityPlugin.ts";
+import { type CompressedContent, compressContent, compressedResponse, methodNotAllowed, notFound } from "#http";
+import { type RolePrivileges, visibilityRuleOf } from "#plugins";
+import { memoize } from "#runtime";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
 
 const EXPLORER_METHODS = "GET, HEAD, OPTIONS";

@@ -1,31 +1,24 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
-import { memoizePerObject } from "../../runtime/cache/memoize.ts";
-import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
-import { type CatalogKeeper, makeCatalogRefresh } from "../../catalog/catalog-keeper.ts";
-import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { shorterLimit } from "../../postgres/database/pipelined-batch.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import { callerKey } from "../../accounts/identity/caller.ts";
-import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../accounts/identity/caller-settings.ts";
-import { SharedBytes } from "../../runtime/memory/byte-quota.ts";
-import type { SocketMemory } from "../../http/socket-memory.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../http/observability/metrics.ts";
-import type { Tracing } from "../../http/observability/tracing.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { Listener } from "../../postgres/client/listen.ts";
-import { makeBodyLimits } from "../../http/body-limit.ts";
-import { readSessionCookie } from "../../http/credentials.ts";
-import { makeCsrfProtection } from "../../http/csrf-protection.ts";
-import { makeReadYourWrites } from "../../http/read-your-writes.ts";
-import { requestInfoOf } from "../../http/request-info.ts";
-import { isKnownTo, type OmittedObject } from "../../plugins/omitted-objects.ts";
-import { makePreset } from "../../plugins/preset.ts";
+import type { LimitCreatedUsers } from "#accounts";
+import {
+  type Authenticator,
+  callerKey,
+  makeCallerSettings,
+  makeSearchPathSetting,
+  roleSettings,
+} from "#accounts/identity";
+import { type Catalog, type CatalogKeeper, exposedSchemas, makeCatalogRefresh } from "#catalog";
+import type { Config } from "#config";
+import { makeBodyLimits, makeCsrfProtection, makeReadYourWrites, readSessionCookie, type SocketMemory } from "#http";
+import { makeServiceCounters, type ServiceCounters, type Tracing } from "#http/observability";
+import { requestInfoOf } from "#http/request-info";
+import { isKnownTo, makePreset, type OmittedObject } from "#plugins";
+import type { Listener } from "#postgres/client";
+import { type AsOwner, type Database, type StatementContext, shorterLimit } from "#postgres/database";
+import { memoizePerObject, SharedBytes } from "#runtime";
+import { Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";

@@ -1,14 +1,19 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { GraphQLError, type GraphQLFormattedError } from "grafast/graphql";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import { isSchemaOutdated } from "../../postgres/database/database-errors.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import type { AuthenticationResult, Authenticator } from "../../accounts/identity/authenticator.ts";
-import { type Caller, callerKey } from "../../accounts/identity/caller.ts";
-import type { BodyLimit, FindBodyLimit } from "../../http/body-limit.ts";
-import { readSessionCookie, setSessionCookie } from "../../http/credentials.ts";
-import type { CsrfProtection } from "../../http/csrf-protection.ts";
-import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
+import { type AuthenticationResult, type Authenticator, type Caller, callerKey } from "#accounts/identity";
+import {
+  type BodyLimit,
+  type CsrfProtection,
+  type FindBodyLimit,
+  HttpError,
+  methodNotAllowed,
+  notFound,
+  readSessionCookie,
+  setSessionCookie,
+} from "#http";
+import { isSchemaOutdated } from "#postgres/database";
+import { ApiError } from "#runtime";
+import type { AbortLike } from "#runtime/concurrency";
 import { GraphqlRefusal } from "./documents.ts";
 import { type ExplainError, type ResponseExtensions, responseExtensions, toGraphQLError } from "./errors.ts";
 import type { OperationOutcome, OperationRequestInfo, PreparedOperation, PrepareOperation } from "./operation.ts";

@@ -1,5 +1,5 @@
 import { GraphQLError } from "grafast/graphql";
-import type { Config } from "../../config/config.ts";
+import type { Config } from "#config";
 import { GraphqlRefusal } from "./documents.ts";
 
 /** Which roles may use introspection. */

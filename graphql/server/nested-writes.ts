@@ -1,18 +1,23 @@
 import { TYPES } from "@dataplan/pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { DirectRelationship } from "../../catalog/relationships.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
-import { failedStatementOf } from "../../postgres/database/database-errors.ts";
-import type { SharedRunOptions } from "../../postgres/database/database-options.ts";
-import type { ParameterValue, Statement, StatementContext, StatementResult } from "../../postgres/database/statement.ts";
-import { type JsonObject, parseJsonExactly } from "../../runtime/json/json-values.ts";
-import type { InsertIntent, ResponseOptions, SelectItem } from "../../planner/intent.ts";
-import { explainNestedError } from "../../planner/nested-errors.ts";
-import type { NestedInsert } from "../../planner/plan/plan-nested.ts";
-import { makeRequestPlanner } from "../../planner/prepare.ts";
-import { RESULT_SETTING } from "../../plugins/function-call.ts";
-import type { RowInput } from "../../plugins/nested-inputs.ts";
-import { type Codec, keyOf, type PgRelation, type PgTable } from "../../plugins/table.ts";
+import type { Catalog, DirectRelationship, QualifiedName } from "#catalog";
+import {
+  explainNestedError,
+  type InsertIntent,
+  makeRequestPlanner,
+  type NestedInsert,
+  type ResponseOptions,
+  type SelectItem,
+} from "#planner";
+import { type Codec, keyOf, type PgRelation, type PgTable, RESULT_SETTING, type RowInput } from "#plugins";
+import {
+  failedStatementOf,
+  type ParameterValue,
+  type SharedRunOptions,
+  type Statement,
+  type StatementContext,
+  type StatementResult,
+} from "#postgres/database";
+import { type JsonObject, parseJsonExactly } from "#runtime/json";
 import { type CallerDatabase, type InsertNested, toPgText } from "./pg-client.ts";
 
 /** The statements that insert a row with its related rows, and what they insert. */

@@ -1,9 +1,13 @@
 import { GraphQLError } from "grafast/graphql";
-import type { Database } from "../../postgres/database/database.ts";
-import { isOutcomeUnknown } from "../../postgres/database/database-errors.ts";
-import type { ResponseBudget } from "../../postgres/database/response-budget.ts";
-import { type StatementContext, withTextCells } from "../../postgres/database/statement.ts";
-import type { QueryInTransaction, QueryTogether } from "../../postgres/database/transaction.ts";
+import {
+  type Database,
+  isOutcomeUnknown,
+  type QueryInTransaction,
+  type QueryTogether,
+  type ResponseBudget,
+  type StatementContext,
+  withTextCells,
+} from "#postgres/database";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import { toGraphQLError } from "./errors.ts";
 import type { CallerDatabase } from "./pg-client.ts";

@@ -1,22 +1,27 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { execute, subscribe } from "grafast";
 import type { ExecutionArgs, GraphQLError, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
-import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import { runLongWork, waitForLargeWorkSlot } from "../../runtime/concurrency/event-loop-sharing.ts";
-import { runToCompletion, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import { changedButResponseTooLarge } from "../../postgres/database/database-errors.ts";
-import { ResponseBudget } from "../../postgres/database/response-budget.ts";
-import type { ResultRow, StatementContext } from "../../postgres/database/statement.ts";
-import type { AuthenticationResult } from "../../accounts/identity/authenticator.ts";
-import { callerKey } from "../../accounts/identity/caller.ts";
-import type { KeyedCounter } from "../../http/observability/metrics.ts";
-import type { Tracing } from "../../http/observability/tracing.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { LimitCreatedUsers } from "#accounts";
+import { type AuthenticationResult, callerKey } from "#accounts/identity";
+import type { KeyedCounter, Tracing } from "#http/observability";
+import { isTransaction } from "#plugins";
+import {
+  changedButResponseTooLarge,
+  type Database,
+  ResponseBudget,
+  type ResultRow,
+  type StatementContext,
+} from "#postgres/database";
+import {
+  type AbortLike,
+  runLongWork,
+  runToCompletion,
+  type Stepwise,
+  waitForLargeWorkSlot,
+} from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
-import { isTransaction } from "../../plugins/TransactionPlugin.ts";
 import { estimateResponseBytes, type ResponseAmplification, tooComplexError } from "./document-size.ts";
 import { GraphqlRefusal } from "./documents.ts";
 import type { RowEventHub } from "./events.ts";

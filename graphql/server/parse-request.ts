@@ -1,11 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import { waitForLargeWorkSlot } from "../../runtime/concurrency/event-loop-sharing.ts";
-import { runStepwise, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { Credentials } from "../../accounts/identity/authenticator.ts";
-import { isJsonObject, parseJsonExactly } from "../../runtime/json/json-values.ts";
-import { scanJson } from "../../runtime/json/scan-json.ts";
-import { HttpError } from "../../http/http-error.ts";
+import type { Credentials } from "#accounts/identity";
+import { HttpError } from "#http";
+import { type AbortLike, runStepwise, type Stepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
+import { isJsonObject, parseJsonExactly, scanJson } from "#runtime/json";
 import type { OperationVariables } from "./exact-numbers.ts";
 
 /** A parsed request: GraphQL over HTTP, section 5. */

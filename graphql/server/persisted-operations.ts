@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { GraphQLError } from "grafast/graphql";
-import { RecentMap } from "../../runtime/cache/recent-map.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "#http";
+import { RecentMap } from "#runtime";
 import { GraphqlRefusal } from "./documents.ts";
 import type { GraphqlRequest } from "./parse-request.ts";
 

@@ -1,14 +1,17 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
 import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { SharedRunOptions } from "../../postgres/database/database-options.ts";
-import { ResponseBudget } from "../../postgres/database/response-budget.ts";
-import type { ParameterValue, Statement, StatementContext, StatementResult } from "../../postgres/database/statement.ts";
-import type { QueryInTransaction } from "../../postgres/database/transaction.ts";
-import { FunctionCall, UnsuccessfulResult } from "../../plugins/function-call.ts";
-import type { RowInput } from "../../plugins/nested-inputs.ts";
-import { RowInsertion } from "../../plugins/nested-insert.ts";
+import { FunctionCall, type RowInput, RowInsertion, UnsuccessfulResult } from "#plugins";
+import {
+  type Database,
+  type ParameterValue,
+  type QueryInTransaction,
+  ResponseBudget,
+  type SharedRunOptions,
+  type Statement,
+  type StatementContext,
+  type StatementResult,
+} from "#postgres/database";
+import type { AbortLike } from "#runtime/concurrency";
 
 type PgClientOptions = {
   /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */

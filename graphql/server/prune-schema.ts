@@ -28,14 +28,8 @@ import {
   isRequiredInputField,
   isUnionType,
 } from "grafast/graphql";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import {
-  fallbackTypeOf,
-  IS_EMPTY_FIELD,
-  isWithheld,
-  type RolePrivileges,
-  visibilityRuleOf,
-} from "../../plugins/VisibilityPlugin.ts";
+import { fallbackTypeOf, IS_EMPTY_FIELD, isWithheld, type RolePrivileges, visibilityRuleOf } from "#plugins";
+import type { Stepwise } from "#runtime/concurrency";
 
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;

@@ -8,7 +8,7 @@ import type {
   PgSmartTagsDict,
   PgType,
 } from "graphile-build-pg/pg-introspection";
-import { functionSignature, inputTypesOf, type ObjectHolder, quoteSqlName, sqlTypeName } from "../../plugins/omitted-objects.ts";
+import { functionSignature, inputTypesOf, type ObjectHolder, quoteSqlName, sqlTypeName } from "#plugins";
 
 /** A database object that can be left out of a schema build. */
 export type SchemaPart = {

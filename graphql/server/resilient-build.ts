@@ -1,7 +1,6 @@
 import pg from "pg";
-import { ApiError } from "../../runtime/errors.ts";
-import { pgServiceOf } from "../../plugins/gather-query.ts";
-import type { OmittedObject } from "../../plugins/omitted-objects.ts";
+import { type OmittedObject, pgServiceOf } from "#plugins";
+import { ApiError } from "#runtime";
 import { listSchemaParts, type SchemaPart } from "./removable-parts.ts";
 import { type BuiltSchema, buildSchemaInSteps } from "./stepwise-build.ts";
 

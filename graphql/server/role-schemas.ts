@@ -1,11 +1,8 @@
 import type { GraphQLSchema } from "grafast/graphql";
-import { memoize, memoizePerObject } from "../../runtime/cache/memoize.ts";
-import type { CacheHits } from "../../runtime/cache/recent-map.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Routine } from "../../catalog/routines.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { runStepwise, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { RolePrivileges, TableAction } from "../../plugins/VisibilityPlugin.ts";
+import type { Catalog, CatalogTable, Routine } from "#catalog";
+import type { RolePrivileges, TableAction } from "#plugins";
+import { type CacheHits, memoize, memoizePerObject } from "#runtime";
+import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { DocumentLimits } from "./document-size.ts";
 import { type DocumentReader, makeDocumentReader, PlanBudget } from "./documents.ts";
 import { findHiddenElements, findWithheldFields, type HiddenElements, pruneSchema } from "./prune-schema.ts";

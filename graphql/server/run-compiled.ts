@@ -1,19 +1,17 @@
 import { type ExecutionResult, GraphQLError, isNonNullType } from "grafast/graphql";
 import pg from "pg";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
+import { nestedPathOf } from "#planner";
 import {
   ContextError,
   isQueryCanceled,
   isResponseTooLarge,
   PrecedingStatementError,
-} from "../../postgres/database/database-errors.ts";
-import type { ResponseBudget } from "../../postgres/database/response-budget.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { parseJsonExactly } from "../../runtime/json/json-values.ts";
-import { normalizeJson } from "../../runtime/json/normalize-json.ts";
-import { nestedPathOf } from "../../planner/nested-errors.ts";
+  type ResponseBudget,
+  type StatementContext,
+} from "#postgres/database";
+import { ApiError } from "#runtime";
+import { type AbortLike, runStepwise } from "#runtime/concurrency";
+import { normalizeJson, parseJsonExactly } from "#runtime/json";
 import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { RootField } from "../compile/operation-compiler.ts";

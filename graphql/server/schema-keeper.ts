@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CacheHits } from "../../runtime/cache/recent-map.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogRefresh } from "../../catalog/catalog-keeper.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { Coalescer } from "../../runtime/concurrency/coalescer.ts";
-import { unavailable } from "../../runtime/errors.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { OmittedObject } from "../../plugins/omitted-objects.ts";
+import type { Catalog, CatalogRefresh } from "#catalog";
+import type { OmittedObject } from "#plugins";
+import { type CacheHits, commandLine, unavailable } from "#runtime";
+import { Coalescer } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type { DocumentLimits } from "./document-size.ts";
 import { buildServableSchema, isConnectionError, type KnownBuildFaults } from "./resilient-build.ts";
 import { RoleSchemas, type ServedSchema } from "./role-schemas.ts";

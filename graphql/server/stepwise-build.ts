@@ -2,20 +2,21 @@ import { setImmediate } from "node:timers/promises";
 import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchema } from "grafast/graphql";
 import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
 import type { Introspection } from "graphile-build-pg/pg-introspection";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import { orderTypeOf } from "../../plugins/OrderByPlugin.ts";
-import { findFunctionsWithoutField, type OmittedObject } from "../../plugins/omitted-objects.ts";
-import { mutationsOfTable } from "../../plugins/TableMutationsPlugin.ts";
-import { collectTypesInOrder } from "../../plugins/TypesInOrderPlugin.ts";
 import {
   type Codec,
+  collectTypesInOrder,
+  findFunctionsWithoutField,
   type GraphqlTableNames,
   isTable,
   listGraphqlTableNames,
+  mutationsOfTable,
+  type OmittedObject,
+  orderTypeOf,
   outputTypeOf,
   type PgTable,
-} from "../../plugins/table.ts";
-import { whereTypeOf } from "../../plugins/WherePlugin.ts";
+  whereTypeOf,
+} from "#plugins";
+import type { Stepwise } from "#runtime/concurrency";
 
 /** A placeholder for core's check whether a type has fields. */
 const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };

@@ -11,7 +11,7 @@ import {
   visitInParallel,
   visitWithTypeInfo,
 } from "grafast/graphql";
-import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
+import type { Stepwise } from "#runtime/concurrency";
 
 /** What graphql-js's `validate` visits of an executable document, in its order. */
 const CHILD_KEYS: Readonly<Record<string, readonly string[]>> = {

@@ -1,9 +1,9 @@
 import type { GrafastSubscriber } from "grafast";
 import { type ExecutionResult, GraphQLError } from "grafast/graphql";
 import pg from "pg";
-import { FifoQueue } from "../../runtime/concurrency/fifo-queue.ts";
-import { isSchemaOutdated } from "../../postgres/database/database-errors.ts";
-import type { RowEvent } from "../../plugins/row-events.ts";
+import type { RowEvent } from "#plugins";
+import { isSchemaOutdated } from "#postgres/database";
+import { FifoQueue } from "#runtime/concurrency";
 
 /** The queue of a subscription overflows after so many events; the client must then refetch. A queued event takes 8 bytes. */
 const MAX_QUEUED = 10_000;

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
-import type { CacheHits } from "../../runtime/cache/recent-map.ts";
+import type { CacheHits } from "#runtime";
 
 /** In milliseconds. */
 const BUCKET_BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000] as const;

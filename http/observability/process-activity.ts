@@ -1,8 +1,5 @@
-import type { RunningStatement } from "../../postgres/database/connection.ts";
-import type { ConnectionPoolState, PoolName } from "../../postgres/database/connection-pools.ts";
-import type { SlowStatement } from "../../postgres/database/observe-statements.ts";
-import type { ReplicaState } from "../../postgres/database/replicas.ts";
-import type { SentEmail } from "../../accounts/mail/mailer.ts";
+import type { SentEmail } from "#accounts/mail";
+import type { ConnectionPoolState, PoolName, ReplicaState, RunningStatement, SlowStatement } from "#postgres/database";
 import type { RequestInterval } from "./request-history.ts";
 
 type PoolActivity = Pick<ConnectionPoolState, "connections" | "max" | "inFlight" | "waiting">;

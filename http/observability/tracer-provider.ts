@@ -10,8 +10,8 @@ import {
   type SpanExporter,
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace-base";
-import type { Config } from "../../config/config.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { Config } from "#config";
+import type { Logger } from "#runtime/log";
 
 /** Where spans are sent, and which are sampled. */
 export type TraceExportSettings = Pick<

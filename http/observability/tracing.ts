@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Attributes, Context, Span, SpanContext, SpanKind, Tracer } from "@opentelemetry/api";
-import type { Config } from "../../config/config.ts";
-import { joinStatementTexts, type StatementObserver } from "../../postgres/database/observe-statements.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { Config } from "#config";
+import { joinStatementTexts, type StatementObserver } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import type { TraceExportSettings } from "./tracer-provider.ts";
 
 /** `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; later versions may append fields. */

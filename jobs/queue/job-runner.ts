@@ -10,11 +10,10 @@ import {
   Logger as WorkerLogger,
 } from "graphile-worker";
 import pg from "pg";
-import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "../../runtime/concurrency/supervisor.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { suspectsStandby } from "../../postgres/database/standby-check.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import { findServer } from "../../postgres/client/server-finder.ts";
+import { findServer } from "#postgres/client";
+import { type AsOwner, suspectsStandby } from "#postgres/database";
+import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 
 /** Jobs that wait for one another, but not for those of other lanes. */
 export type JobLane = {

@@ -1,8 +1,8 @@
 import type { CronItem, TaskList } from "graphile-worker";
 import type pg from "pg";
-import { runStepwise, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { runStepwise, type Stepwise } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { findDueTimes } from "./cron-times.ts";
 
 /** The name of the task in graphile-worker's queue that processes the schedules. */

@@ -1,4 +1,4 @@
-import { RecentMap } from "../../runtime/cache/recent-map.ts";
+import { RecentMap } from "#runtime";
 
 /** So many failures in a row stop the deliveries to an origin. */
 const MAX_FAILURES = 5;

@@ -1,13 +1,9 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import { readTableAccess, type TableAccess } from "../../catalog/table-access.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import { makeCallerSettings, NO_REQUEST, roleSettings } from "../../accounts/identity/caller-settings.ts";
-import { buildVersionCondition, rowVersionsSql, type VersionCondition } from "../../planner/row-versions.ts";
-import { parseQueryParameters } from "../../rest-gateway/table/parse/query-parameters.ts";
-import { parseQueryString } from "../../rest-gateway/table/parse/query-string.ts";
+import { makeCallerSettings, NO_REQUEST, roleSettings } from "#accounts/identity";
+import { type Catalog, type CatalogTable, readTableAccess, type TableAccess } from "#catalog";
+import type { Config } from "#config";
+import { buildVersionCondition, rowVersionsSql, type VersionCondition } from "#planner";
+import type { Database, StatementContext } from "#postgres/database";
+import { parseQueryParameters, parseQueryString } from "#rest-gateway/table";
 import type { LeasedWebhook, RecordedChange } from "./webhook-store.ts";
 
 /** What a webhook's role may read of its table, and which rows its filter selects. */

@@ -1,8 +1,8 @@
-import { type RepeatedWork, Supervisor } from "../../runtime/concurrency/supervisor.ts";
-import type { Config } from "../../config/config.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { Listener } from "../../postgres/client/listen.ts";
+import type { Config } from "#config";
+import type { Listener } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import { type RepeatedWork, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { makeWebhookSender, type WebhookSender } from "./send-delivery.ts";
 import { hasWebhooks, LEASE_MS, type LeasedWebhook, type WebhookBacklog, WebhookStore } from "./webhook-store.ts";
 import { type WebhookCounters, WebhookWorker, type WebhookWorkerOptions } from "./webhook-worker.ts";

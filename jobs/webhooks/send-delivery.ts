@@ -1,9 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import type { Agent, Dispatcher } from "undici";
-import { memoizeRecent } from "../../runtime/cache/memoize.ts";
-import { LightAbortSignal } from "../../runtime/concurrency/abort.ts";
-import { AddressNotAllowedError, type AllowedNetwork, findUrlProblem, makeSafeAgent } from "../../runtime/safe-fetch.ts";
-import { parseWebhookSecret, signWebhook } from "../../runtime/webhook-signature.ts";
+import { memoizeRecent, parseWebhookSecret, signWebhook } from "#runtime";
+import { LightAbortSignal } from "#runtime/concurrency";
+import { AddressNotAllowedError, type AllowedNetwork, findUrlProblem, makeSafeAgent } from "#runtime/safe-fetch";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import type { Delivery, SendDelivery, SendOutcome } from "./delivery.ts";
 

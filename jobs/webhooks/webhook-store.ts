@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { AsOwner } from "#postgres/database";
 import type { Webhook } from "./delivery.ts";
 
 /** A webhook whose deliveries this process sends. */

@@ -1,9 +1,9 @@
-import type { CatalogKeeper } from "../../catalog/catalog-keeper.ts";
-import type { WorkReport } from "../../runtime/concurrency/supervisor.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import type { CatalogKeeper } from "#catalog";
+import type { Config } from "#config";
+import { toHttpError } from "#http";
+import type { Database } from "#postgres/database";
+import type { WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type { SendDelivery, SendOutcome } from "./delivery.ts";
 import { readContents, readWebhookScope, sentColumns, type WebhookScope } from "./delivery-content.ts";
 import { KeyQueues, keysOf } from "./key-queues.ts";

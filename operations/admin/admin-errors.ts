@@ -1,5 +1,5 @@
-import type { ApiErrorDetails } from "../../runtime/errors.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "#http";
+import type { ApiErrorDetails } from "#runtime";
 
 export function invalidRequest(message: string, details: ApiErrorDetails | null = null): HttpError {
   return new HttpError(400, "VALIDATION_ERROR", message, { details });

@@ -1,20 +1,15 @@
-import type { Accounts } from "../../accounts/accounts.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { unavailable } from "../../runtime/errors.ts";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type { TokenKeys } from "../../accounts/identity/token-keys.ts";
-import type { SchemaChanges } from "../../migrate/schema-changes.ts";
-import type { SharedActivity } from "../../http/observability/process-activity.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { ServedPostgres } from "../../cluster/served-postgres.ts";
-import type { CsrfProtection } from "../../http/csrf-protection.ts";
+import type { Accounts } from "#accounts";
+import type { Authenticator, Caller, TokenKeys } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { ServedPostgres } from "#cluster";
+import type { Config } from "#config";
+import type { CsrfProtection, GatewayResponse, MatchedRequest, ResponseBody } from "#http";
+import type { SharedActivity } from "#http/observability";
+import type { SchemaChanges } from "#migrate";
+import type { AsOwner, Database } from "#postgres/database";
+import { unavailable } from "#runtime";
+import type { Logger } from "#runtime/log";
 import type { OmittedFromGraphql } from "../doctor/collect-findings.ts";
-import type { GatewayResponse, ResponseBody } from "../../http/response.ts";
-import type { MatchedRequest } from "../../http/route-patterns.ts";
 import type { LogEvent } from "./event-log.ts";
 
 /** What the routes of administrators use. */

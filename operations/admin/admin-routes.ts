@@ -1,14 +1,14 @@
-import { readUserId } from "../../accounts/validate-claims.ts";
-import { type Caller, isActedAs, isAdministrator } from "../../accounts/identity/caller.ts";
-import { authenticateCaller, authRequired } from "../../rest-gateway/authenticate.ts";
-import type { GatewayHandler } from "../../http/request.ts";
+import { readUserId } from "#accounts";
+import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
 import {
+  type GatewayHandler,
   type MatchedRequest,
   type MatchedRequestHandler,
   makeRouteFinder,
   type PatternRoutes,
-} from "../../http/route-patterns.ts";
-import { withNoStore } from "../../http/without-caching.ts";
+  withNoStore,
+} from "#http";
+import { authenticateCaller, authRequired } from "#rest-gateway";
 import { accessRoutes } from "./access-routes.ts";
 import { permissionDenied } from "./admin-errors.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { forEachInSlices } from "../../runtime/concurrency/event-loop-sharing.ts";
-import type { DatabaseDescription } from "../inspect/database-description.ts";
+import type { DatabaseDescription } from "#catalog/database-description";
+import { contentResponse, notFound } from "#http";
+import { forEachInSlices } from "#runtime/concurrency";
 import { describeDatabase } from "../inspect/describe-database.ts";
-import { notFound } from "../../http/http-error.ts";
-import { contentResponse } from "../../http/tagged-content.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 
 /** `GET /catalog`: all objects of the database, or of one schema. */

@@ -1,7 +1,7 @@
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { CLIENT_INFO_SQL, clientInfoParameter } from "../../accounts/identity/client-info.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import { clientInfoOf, type GatewayRequest } from "../../http/request.ts";
+import { CLIENT_INFO_SQL, clientInfoParameter } from "#accounts/identity";
+import { clientInfoOf, type GatewayRequest } from "#http";
+import type { AsOwner } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 
 /** Records what an administrator did: in `auth.audit_log`, and in the log, which databases without accounts have, too. */
 export type LogEvent = (event: string, details?: Readonly<Record<string, unknown>>) => Promise<void>;

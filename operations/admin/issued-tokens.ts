@@ -1,10 +1,6 @@
-import { type IssuedToken, makeAdministratorTokens } from "../../accounts/administrator-tokens.ts";
-import { isUuid } from "../../accounts/random-secrets.ts";
-import { readUserId } from "../../accounts/validate-claims.ts";
-import type { Claims } from "../../accounts/identity/claims.ts";
-import { OPERATOR } from "../../accounts/identity/client-info.ts";
-import { canIssueTokens } from "../../accounts/identity/token-keys.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { type IssuedToken, isUuid, makeAdministratorTokens, readUserId } from "#accounts";
+import { type Claims, canIssueTokens, OPERATOR } from "#accounts/identity";
+import { HttpError } from "#http";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import type { AdminServices } from "./admin-request.ts";
 

@@ -1,10 +1,9 @@
 import type pg from "pg";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import type { RowCountRequest } from "../../migrate/dry-run.ts";
-import { SchemaChangeError, type SchemaChanges } from "../../migrate/schema-changes.ts";
+import { jsonResponse } from "#http";
+import { type RowCountRequest, SchemaChangeError, type SchemaChanges } from "#migrate";
+import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
+import { isJsonObject } from "#runtime/json";
 import { toLoggedSql } from "../script/without-secrets.ts";
-import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "../../rest-gateway/sign-in/read-body.ts";
-import { jsonResponse } from "../../http/response.ts";
 import { type AdminRoutes, limitRunning } from "./admin-request.ts";
 
 const isCount = (value: unknown): value is RowCountRequest => {

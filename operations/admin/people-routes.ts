@@ -1,11 +1,7 @@
-import type { Administration } from "../../accounts/administration.ts";
-import { type AuditLogFilter, readAuditLog } from "../../accounts/audit-log.ts";
-import { makeProviders } from "../../accounts/federation/providers.ts";
-import { isUuid } from "../../accounts/random-secrets.ts";
-import { keepsEmails } from "../../accounts/mail/mailer.ts";
-import type { HttpError } from "../../http/http-error.ts";
-import { clientInfoOf } from "../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../http/response.ts";
+import { type Administration, type AuditLogFilter, isUuid, readAuditLog } from "#accounts";
+import { makeProviders } from "#accounts/federation";
+import { keepsEmails } from "#accounts/mail";
+import { clientInfoOf, type GatewayResponse, type HttpError, jsonResponse } from "#http";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 

@@ -1,6 +1,9 @@
-import type { RunningStatement } from "../../postgres/database/connection.ts";
-import type { SlowStatement } from "../../postgres/database/observe-statements.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import { jsonResponse } from "#http";
+import { addUp, INTERVAL_SECONDS, type ProcessActivity, summarizeIntervals } from "#http/observability";
+import { readScheduleActivity, readTaskActivity } from "#jobs/queue";
+import { hasWebhooks, readWebhookStates } from "#jobs/webhook-store";
+import type { AsOwner, RunningStatement, SlowStatement } from "#postgres/database";
+import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import {
   cancelStatement,
   type DatabaseActivity,
@@ -8,14 +11,7 @@ import {
   readDatabaseActivity,
   readStatementStatistics,
 } from "../inspect/database-activity.ts";
-import type { ProcessActivity } from "../../http/observability/process-activity.ts";
-import { addUp, INTERVAL_SECONDS, summarizeIntervals } from "../../http/observability/request-history.ts";
 import { withoutSecrets } from "../script/without-secrets.ts";
-import { readTaskActivity } from "../../jobs/queue/job-runner.ts";
-import { readScheduleActivity } from "../../jobs/queue/schedules.ts";
-import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "../../rest-gateway/sign-in/read-body.ts";
-import { jsonResponse } from "../../http/response.ts";
-import { hasWebhooks, readWebhookStates } from "../../jobs/webhooks/webhook-store.ts";
 import { invalidRequest } from "./admin-errors.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 

@@ -1,21 +1,12 @@
-import type { Config } from "../../config/config.ts";
-import { shorterLimit } from "../../postgres/database/pipelined-batch.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import { makeCallerSettings, makeSearchPathSetting, roleSettings } from "../../accounts/identity/caller-settings.ts";
-import { serializeClaims } from "../../accounts/identity/claims.ts";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import {
-  runScript,
-  type ScriptMessage,
-  type ScriptOutcome,
-  type ScriptResult,
-} from "../script/run-script.ts";
+import { makeCallerSettings, makeSearchPathSetting, roleSettings, serializeClaims } from "#accounts/identity";
+import type { Config } from "#config";
+import { type BodyLimit, type HttpError, jsonResponse } from "#http";
+import { requestInfoOf } from "#http/request-info";
+import { type StatementContext, shorterLimit } from "#postgres/database";
+import { readJsonObject } from "#rest-gateway/sign-in";
+import { isJsonObject } from "#runtime/json";
+import { runScript, type ScriptMessage, type ScriptOutcome, type ScriptResult } from "../script/run-script.ts";
 import { toLoggedSql } from "../script/without-secrets.ts";
-import type { BodyLimit } from "../../http/body-limit.ts";
-import type { HttpError } from "../../http/http-error.ts";
-import { requestInfoOf } from "../../http/request-info.ts";
-import { readJsonObject } from "../../rest-gateway/sign-in/read-body.ts";
-import { jsonResponse } from "../../http/response.ts";
 import { invalidRequest, permissionDenied } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 

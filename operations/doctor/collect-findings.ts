@@ -1,10 +1,12 @@
 import pg from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../../catalog/catalog-watch.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { Config } from "../../config/config.ts";
+import { type Catalog, type CatalogTable, hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog";
+import type { PostgresUrls } from "#cluster";
+import { type Config, toPgConnectionString } from "#config";
+import { REALTIME_PUBLICATION } from "#live";
+import { quotedName, withClient } from "#postgres/client";
+import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
+import { driftFindings, readDrift } from "../inspect/drift-checks.ts";
 import { runChecks, sortBySeverity } from "./doctor.ts";
-import { driftFindings, readDrift } from "./drift-checks.ts";
 import {
   type DoctorFinding,
   readHostFacts,
@@ -16,12 +18,6 @@ import {
 import { readRowFunctionFindings } from "./row-function-checks.ts";
 import { readScheduleFindings } from "./schedule-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
-import { toPgConnectionString } from "../../config/connection-string.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import type { PostgresUrls } from "../../cluster/served-postgres.ts";
-import { REALTIME_PUBLICATION } from "../../live/replication-slots.ts";
-import { collectionsOf, displacedTables } from "../../rest-gateway/resource/collections.ts";
 
 const SIGNED_IN = "authenticated";
 

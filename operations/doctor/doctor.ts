@@ -1,8 +1,6 @@
-import { exposedSchemas, exposedTables } from "../../catalog/catalog.ts";
-import type { Routine } from "../../catalog/routines.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { isLoopbackHost } from "../../config/config.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { type CatalogTable, exposedSchemas, exposedTables, type Routine } from "#catalog";
+import { isLoopbackHost } from "#config";
+import { quotedName } from "#postgres/client";
 import { VERBS } from "../inspect/policy-matrix.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 import {

@@ -1,12 +1,10 @@
 import pg from "pg";
-import { CLAIMS_HOOK_ROLE } from "../../accounts/claims-hook.ts";
-import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
-import type { Config } from "../../config/config.ts";
-import { probeSessions, type SessionTraits } from "../../postgres/database/session-traits.ts";
-import { parseServers, toPgConnectionString } from "../../config/connection-string.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { KEEPER_SLOT_NAME } from "../../live/replication-slots.ts";
+import { CLAIMS_HOOK_ROLE } from "#accounts";
+import { type Catalog, exposedSchemas } from "#catalog";
+import { type Config, parseServers, toPgConnectionString } from "#config";
+import { KEEPER_SLOT_NAME } from "#live";
+import { quotedName, withClient } from "#postgres/client";
+import { probeSessions, type SessionTraits } from "#postgres/database";
 
 /** What the checks examine. */
 export type DoctorFacts = {

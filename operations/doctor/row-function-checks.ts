@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { quotedName } from "#postgres/client";
 import type { DoctorFinding } from "./facts.ts";
 
 /** The functions with a standard body whose parameters or result are rows of a table, with their definition in parts. */

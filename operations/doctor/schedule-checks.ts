@@ -1,6 +1,6 @@
 import pg from "pg";
-import { findDueTimes } from "../../jobs/queue/cron-times.ts";
-import { hasSchedules } from "../../jobs/queue/schedules.ts";
+import { findDueTimes } from "#jobs/cron-times";
+import { hasSchedules } from "#jobs/queue";
 import type { DoctorFinding } from "./facts.ts";
 
 const READ_SCHEDULES = `

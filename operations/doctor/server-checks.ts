@@ -1,11 +1,9 @@
-import { exposedTables } from "../../catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { isEmbedded } from "../../config/config.ts";
-import type { SessionTraits } from "../../postgres/database/session-traits.ts";
-import { parseServers } from "../../config/connection-string.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { REALTIME_PUBLICATION } from "../../live/replication-slots.ts";
+import { type CatalogColumn, type CatalogTable, exposedTables } from "#catalog";
+import { isEmbedded, parseServers } from "#config";
+import { REALTIME_PUBLICATION } from "#live";
+import { quotedName } from "#postgres/client";
+import type { SessionTraits } from "#postgres/database";
+import { commandLine } from "#runtime";
 import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
 /** `server_version_num` of the first release that publishes generated columns. */

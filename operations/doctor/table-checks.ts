@@ -1,8 +1,12 @@
-import { applicablePolicies } from "../../catalog/access.ts";
-import { exposedTables } from "../../catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../catalog/types.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import {
+  applicablePolicies,
+  baseTypeOf,
+  type CatalogColumn,
+  type CatalogTable,
+  type DataType,
+  exposedTables,
+} from "#catalog";
+import { quotedName } from "#postgres/client";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 
 /** A call that is evaluated once per row unless it is in a sub-select. */

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { quotedName } from "#postgres/client";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { ApiError } from "#runtime";
 
 type ConnectionCount = {
   readonly application: string;

@@ -1,15 +1,19 @@
 import type pg from "pg";
-import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
-import { inSnapshot, queryWithoutKeepingLocks } from "../../catalog/catalog-reader.ts";
-import { type CatalogOptions, readCatalogRows } from "../../catalog/catalog-rows.ts";
-import { assembleCatalog } from "../../catalog/load-catalog.ts";
-import { type Grants, makeGrantsParser } from "../../catalog/roles.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import type { CompositeType, DataType } from "../../catalog/types.ts";
-import { forEachInSlices } from "../../runtime/concurrency/event-loop-sharing.ts";
-import { isLockTimeout } from "../../postgres/database/database-errors.ts";
-import { unavailable } from "../../runtime/errors.ts";
-import { REALTIME_PUBLICATION } from "../../live/replication-slots.ts";
+import {
+  assembleCatalog,
+  type Catalog,
+  type CatalogColumn,
+  type CatalogOptions,
+  type CatalogTable,
+  type CompositeType,
+  type DataType,
+  exposedSchemas,
+  type Grants,
+  inSnapshot,
+  makeGrantsParser,
+  queryWithoutKeepingLocks,
+  readCatalogRows,
+} from "#catalog";
 import type {
   DatabaseDescription,
   DescribedColumn,
@@ -17,7 +21,11 @@ import type {
   DescribedName,
   DescribedTable,
   DescribedType,
-} from "./database-description.ts";
+} from "#catalog/database-description";
+import { REALTIME_PUBLICATION } from "#live";
+import { isLockTimeout } from "#postgres/database";
+import { unavailable } from "#runtime";
+import { forEachInSlices } from "#runtime/concurrency";
 import { readDescriptionRows, readSchemaNames, type TableDetails } from "./description-queries.ts";
 
 /** Schemas of the service and of its tools, unless they are exposed. */

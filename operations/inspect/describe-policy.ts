@@ -1,5 +1,4 @@
-import { policyCondition } from "../../catalog/access.ts";
-import type { Policy } from "../../catalog/tables.ts";
+import { type Policy, policyCondition } from "#catalog";
 
 type PolicyRule = Pick<Policy, "command" | "permissive" | "roles" | "using" | "check">;
 

@@ -1,5 +1,4 @@
-import type { CatalogQuery } from "../../catalog/catalog-reader.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { CatalogQuery } from "#catalog";
 import type {
   DescribedArgument,
   DescribedConstraint,
@@ -12,7 +11,8 @@ import type {
   DescribedRole,
   DescribedSequence,
   DescribedTrigger,
-} from "./database-description.ts";
+} from "#catalog/database-description";
+import { quotedName } from "#postgres/client";
 
 /** Schemas of Postgres, also those of temporary tables. */
 const SYSTEM_SCHEMA = "^pg_|^information_schema$";

@@ -1,12 +1,9 @@
 import type pg from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { TablePrivilege } from "../../catalog/roles.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import type { Statement, StatementContext } from "../../postgres/database/statement.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import type { PostgresUrls } from "../../cluster/served-postgres.ts";
+import type { Catalog, CatalogTable, TablePrivilege } from "#catalog";
+import type { PostgresUrls } from "#cluster";
+import { quotedName, withClient } from "#postgres/client";
+import type { Statement, StatementContext } from "#postgres/database";
+import type { AbortLike } from "#runtime/concurrency";
 
 /** `permission denied for materialized view sales` */
 const PERMISSION_DENIED =

@@ -1,8 +1,7 @@
 import pg from "pg";
-import { type Catalog, exposedTables } from "../../catalog/catalog.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { type Catalog, type CatalogTable, exposedTables } from "#catalog";
+import { quotedName } from "#postgres/client";
+import type { StatementContext } from "#postgres/database";
 
 export const VERBS = ["select", "insert", "update", "delete"] as const;
 

@@ -1,9 +1,8 @@
 import pg from "pg";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import { INTERFACE_NAMES, type InterfaceName } from "../../accounts/identity/caller-settings.ts";
-import { type Claims, parseClaims } from "../../accounts/identity/claims.ts";
-import { splitStatements } from "../../migrate/split-statements.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import { type Claims, INTERFACE_NAMES, type InterfaceName, parseClaims } from "#accounts/identity";
+import { splitStatements } from "#migrate";
+import { quotedName } from "#postgres/client";
+import type { StatementContext } from "#postgres/database";
 
 /** The caller of a statement, as written after `as`. */
 export type TestCaller =

@@ -1,11 +1,18 @@
 import pg from "pg";
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import { makeOpeningSteps } from "../../postgres/database/batch-steps.ts";
-import { connectionLost, databaseUnreachable, outcomeUnknown } from "../../postgres/database/database-errors.ts";
-import { ResponseBudget, UNLIMITED } from "../../postgres/database/response-budget.ts";
-import type { ResultRow, Statement, StatementContext } from "../../postgres/database/statement.ts";
-import { type SqlStatement, splitStatements, toUtf16Offset } from "../../migrate/split-statements.ts";
-import { hintOf } from "../../postgres/client/row-type-refusal.ts";
+import { type SqlStatement, splitStatements, toUtf16Offset } from "#migrate";
+import { hintOf } from "#postgres/client";
+import {
+  connectionLost,
+  databaseUnreachable,
+  makeOpeningSteps,
+  outcomeUnknown,
+  ResponseBudget,
+  type ResultRow,
+  type Statement,
+  type StatementContext,
+  UNLIMITED,
+} from "#postgres/database";
+import type { AbortLike } from "#runtime/concurrency";
 import { type LimitedResult, MAX_NOTICES, type ResultLimits, ScriptSession } from "./script-session.ts";
 
 /** SQLSTATE feature_not_supported. */

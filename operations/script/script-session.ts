@@ -1,18 +1,22 @@
 import pg from "pg";
-import { openPostgresSocket, type PostgresSocket } from "../../postgres/database/postgres-socket.ts";
-import { MessageEncoder } from "../../postgres/database/protocol-messages.ts";
-import type { MemoryAllowance } from "../../postgres/database/response-budget.ts";
-import type { ResultRow, Statement } from "../../postgres/database/statement.ts";
-import * as message from "../../postgres/client/server-messages.ts";
 import {
   isFatal,
+  serverMessages as message,
   nameOfType,
   protocolViolation,
   type ResultField,
   readError,
   readFields,
   readRow,
-} from "../../postgres/client/server-messages.ts";
+} from "#postgres/client";
+import {
+  type MemoryAllowance,
+  MessageEncoder,
+  openPostgresSocket,
+  type PostgresSocket,
+  type ResultRow,
+  type Statement,
+} from "#postgres/database";
 
 const APPLICATION_NAME = "content-service sql";
 /** How many rows the server may send before it is known whether their bytes are still wanted. */

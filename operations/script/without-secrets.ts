@@ -1,4 +1,4 @@
-import { splitStatements } from "../../migrate/split-statements.ts";
+import { splitStatements } from "#migrate";
 
 const SECRET_NAMES = /passw|passphrase|secret|token|api_?key|private_?key|credential|crypt|:\/\/[^\s/'"]*:[^\s/'"]*@/i;
 const FIRST_LITERAL = /(?:\b[eubx]&?)?'|\$\w*\$/i;

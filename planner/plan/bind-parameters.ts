@@ -1,5 +1,5 @@
-import { runToCompletion, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { ParameterValue } from "../../postgres/database/statement.ts";
+import type { ParameterValue } from "#postgres/database";
+import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 import type {
   CallIntent,
   CursorPosition,

@@ -1,9 +1,5 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Routine } from "../../catalog/routines.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
-import { editDistance } from "../../runtime/edit-distance.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import type { Catalog, CatalogTable, QualifiedName, Routine } from "#catalog";
+import { ApiError, editDistance } from "#runtime";
 import type { CallArgument, CallIntent } from "../intent.ts";
 
 const MIN_SIMILARITY = 0.75;

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import { baseTypeOf, type CatalogTable, type QualifiedName } from "#catalog";
+import { ApiError } from "#runtime";
 import type { CursorPage, OrderTerm } from "../intent.ts";
 import { type KeptColumns, type KeysetPlan, MAX_BUFFERED_ROWS } from "./plan.ts";
 import { effectiveRange, type PlanContext, planResultRows, planSelection } from "./plan-selection.ts";

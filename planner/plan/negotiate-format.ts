@@ -1,7 +1,5 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { MediaHandler, Routine } from "../../catalog/routines.ts";
-import { baseTypeOf, type QualifiedName } from "../../catalog/types.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import { baseTypeOf, type Catalog, type MediaHandler, type QualifiedName, type Routine } from "#catalog";
+import { ApiError } from "#runtime";
 import type { ResponseFormat } from "../intent.ts";
 
 /** How the statement builds the body from its rows. */

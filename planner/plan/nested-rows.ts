@@ -1,8 +1,6 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Relationship } from "../../catalog/relationships.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { isJsonObject, type JsonObject } from "../../runtime/json/json-values.ts";
+import type { Catalog, CatalogTable, Relationship } from "#catalog";
+import { ApiError } from "#runtime";
+import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { NestedRows } from "../intent.ts";
 import { mayNameTable } from "./find-target.ts";
 import { columnNotFound, findJsonReader } from "./plan-write.ts";

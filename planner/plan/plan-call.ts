@@ -1,7 +1,5 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Routine, RoutineArgument } from "../../catalog/routines.ts";
-import { baseTypeOf } from "../../catalog/types.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import { baseTypeOf, type Catalog, type Routine, type RoutineArgument } from "#catalog";
+import { ApiError } from "#runtime";
 import type { CallArgument, CallIntent, ResponseOptions } from "../intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
 import {

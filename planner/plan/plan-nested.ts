@@ -1,6 +1,5 @@
-import type { ColumnPair } from "../../catalog/relationships.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import type { CatalogColumn, CatalogTable, ColumnPair } from "#catalog";
+import { ApiError } from "#runtime";
 import type { InsertIntent, NestedRows, ResponseOptions } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import { isReferenced, type NestedRelation, type NestedRow, type NestedTable, readNestedRows } from "./nested-rows.ts";

@@ -1,4 +1,4 @@
-import type { CatalogTable } from "../../catalog/tables.ts";
+import type { CatalogTable } from "#catalog";
 import { ALL_COLUMNS, type CountMethod, type ReadIntent, type ResponseOptions, type SelectItem } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import { planReadPage } from "./keyset-page.ts";

@@ -1,8 +1,11 @@
-import { applicablePolicies, policyCondition } from "../../catalog/access.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { DirectRelationship, Relationship } from "../../catalog/relationships.ts";
-import type { CatalogTable, Policy } from "../../catalog/tables.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import {
+  type Catalog,
+  type CatalogTable,
+  type DirectRelationship,
+  policyConditionSql,
+  type Relationship,
+} from "#catalog";
+import { ApiError } from "#runtime";
 import {
   ALL_COLUMNS,
   type ComparisonName,
@@ -484,22 +487,4 @@ function expandAllColumns(output: OutputColumn, { columns, alias }: SelectScope)
     value: columnExpression(alias, name),
     isAggregate: false,
   }));
-}
-
-/**
- * SQL for whether the policies in the catalogue permit the role to update or delete a row. False if a policy refers to
- * objects in a schema that the role may not use.
- */
-function policyConditionSql(catalog: Catalog, table: CatalogTable, role: string, command: "update" | "delete"): string {
-  const policies = applicablePolicies(catalog, table, role, command);
-  if (policies === null) return "true";
-  const { permissive = [], restrictive = [] } = Object.groupBy(policies, (policy) =>
-    policy.permissive ? "permissive" : "restrictive",
-  );
-  const isNameable = (policy: Policy) =>
-    policy.schemaGrants.every((grants) => catalog.hasPrivilege(role, "usage", { grants }));
-  const policyConditions = (some: typeof policies) =>
-    some.map((policy) => (isNameable(policy) ? `(${policyCondition(policy)})` : "false"));
-  const permitted = permissive.length === 0 ? "false" : `(${policyConditions(permissive).join(" or ")})`;
-  return [permitted, ...policyConditions(restrictive)].join(" and ");
 }

@@ -1,7 +1,5 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../catalog/types.ts";
-import { ApiError, type ApiErrorOptions } from "../../runtime/errors.ts";
+import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
+import { ApiError, type ApiErrorOptions } from "#runtime";
 import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import { negotiateFormat } from "./negotiate-format.ts";

@@ -1,7 +1,5 @@
-import type { Routine } from "../../catalog/routines.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import type { CatalogTable, QualifiedName, Routine } from "#catalog";
+import { ApiError } from "#runtime";
 import type { ResponseFormat } from "../intent.ts";
 import type { BodyPlan } from "./negotiate-format.ts";
 import type { LegacyTarget } from "./select-tree.ts";

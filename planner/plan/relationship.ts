@@ -1,8 +1,5 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { ColumnPair, Relationship } from "../../catalog/relationships.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import type { Catalog, CatalogTable, ColumnPair, QualifiedName, Relationship } from "#catalog";
+import { ApiError } from "#runtime";
 import { mayNameColumn, mayNameTable, suggestName } from "./find-target.ts";
 import { chooseAlias, operatorSchemaOf, type SelectScope, tableScope, typeOfField, useColumn } from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";

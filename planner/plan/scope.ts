@@ -1,6 +1,4 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf, type DataType, type TypeAttribute } from "../../catalog/types.ts";
+import { baseTypeOf, type Catalog, type CatalogTable, type DataType, type TypeAttribute } from "#catalog";
 import type { FieldReference } from "../intent.ts";
 import { type CompositeRow, columnExpression, type ValueExpression } from "./selection.ts";
 

@@ -1,6 +1,5 @@
-import { type Catalog, hasSmartTag } from "../../catalog/catalog.ts";
-import { baseTypeOf } from "../../catalog/types.ts";
-import { ApiError } from "../../runtime/errors.ts";
+import { baseTypeOf, type Catalog, hasSmartTag } from "#catalog";
+import { ApiError } from "#runtime";
 import { type AggregateName, ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent.ts";
 import {
   fieldOutputName,

@@ -1,4 +1,4 @@
-import { ApiError } from "../../runtime/errors.ts";
+import { ApiError } from "#runtime";
 import type {
   OrderTerm,
   RowCondition,

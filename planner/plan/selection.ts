@@ -1,4 +1,4 @@
-import type { QualifiedName } from "../../catalog/types.ts";
+import type { QualifiedName } from "#catalog";
 import type {
   AggregateName,
   ComparisonName,

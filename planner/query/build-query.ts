@@ -1,5 +1,5 @@
-import type { ResultRow } from "../../postgres/database/statement.ts";
-import type { ApiError } from "../../runtime/errors.ts";
+import type { ResultRow } from "#postgres/database";
+import type { ApiError } from "#runtime";
 import type { CursorPosition, ResponseFormat } from "../intent.ts";
 import type { BodyPlan } from "../plan/negotiate-format.ts";
 import {

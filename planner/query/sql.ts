@@ -1,5 +1,5 @@
-import type { QualifiedName } from "../../catalog/types.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { QualifiedName } from "#catalog";
+import { quotedName } from "#postgres/client";
 import type { BindParameter } from "../plan/bind-parameters.ts";
 
 /** Type names that are SQL keywords: quoted they would not be found, or mean another type. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { Supervisor, type WorkReport } from "../../runtime/concurrency/supervisor.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import { Supervisor, type WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { findServer, type ServerOptions } from "./server-finder.ts";
 
 /** One LISTEN connection per process. Notifications are hints that may be lost, never the only source of information. */

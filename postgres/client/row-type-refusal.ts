@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { commandLine } from "../../runtime/command-line.ts";
+import { commandLine } from "#runtime";
 
 /** Postgres refuses to change a table because a function with a standard body takes or returns its rows. */
 const REFUSAL = /because function .+ uses its row type/s;

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type DatabaseServer, parseServers, type SessionAttributes } from "../../config/connection-string.ts";
+import { type DatabaseServer, parseServers, type SessionAttributes } from "#config";
 import { checkMessages } from "./server-messages.ts";
 
 /** With several servers, one that does not answer must not delay the others for long. */

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../runtime/errors.ts";
+import type { ApiError } from "#runtime";
 import type { ConnectionEvents, PostgresConnection } from "./connection.ts";
 import { shuttingDown } from "./database-errors.ts";
 import { ConnectionShares, FairQueue, type QueuedItem, type ShareHolder, type ShareLimits } from "./fair-sharing.ts";

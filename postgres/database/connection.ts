@@ -1,5 +1,5 @@
 import type { DatabaseError } from "pg";
-import { FifoQueue } from "../../runtime/concurrency/fifo-queue.ts";
+import { FifoQueue } from "#runtime/concurrency";
 import * as message from "../client/server-messages.ts";
 import { isFatal, readError, readPair, readTransactionStatus } from "../client/server-messages.ts";
 import { adaptSteps, type BatchStep, type TransactionTraits } from "./batch-steps.ts";

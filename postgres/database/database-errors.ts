@@ -1,5 +1,5 @@
 import pg, { DatabaseError } from "pg";
-import { ApiError, unavailable } from "../../runtime/errors.ts";
+import { ApiError, unavailable } from "#runtime";
 import { quotedName } from "../client/quoted-name.ts";
 import type { ResultRow, Statement } from "./statement.ts";
 

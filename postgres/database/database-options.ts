@@ -1,5 +1,4 @@
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import type { PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
+import type { AbortLike, PeerWorkers } from "#runtime/concurrency";
 import type { IsolationLevel } from "./batch-steps.ts";
 import type { DatabaseAvailability, DatabaseLog } from "./connection-pools.ts";
 import type { StatementObserver } from "./observe-statements.ts";

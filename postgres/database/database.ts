@@ -1,5 +1,5 @@
 import { DatabaseError, type PoolClient } from "pg";
-import { NO_PEERS } from "../../runtime/concurrency/peer-workers.ts";
+import { NO_PEERS } from "#runtime/concurrency";
 import {
   type BatchStep,
   type GroupedStatement,

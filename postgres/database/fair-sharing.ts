@@ -1,4 +1,4 @@
-import { FifoQueue } from "../../runtime/concurrency/fifo-queue.ts";
+import { FifoQueue } from "#runtime/concurrency";
 import type { StatementContext } from "./statement.ts";
 
 /** The owner of shares of a pool: a statement's caller and relations. */

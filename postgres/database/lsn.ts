@@ -1,4 +1,4 @@
-import { RecentMap } from "../../runtime/cache/recent-map.ts";
+import { RecentMap } from "#runtime";
 
 /** A position in the write-ahead log (pg_lsn). */
 export type Lsn = bigint;

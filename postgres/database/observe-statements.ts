@@ -1,4 +1,4 @@
-import type { Logger } from "../../runtime/log/log.ts";
+import type { Logger } from "#runtime/log";
 import type { StatementContext } from "./statement.ts";
 
 /** Enough to recognize the statement. */

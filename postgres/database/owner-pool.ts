@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { awaitedRetryDelay } from "../../runtime/concurrency/retry-delay.ts";
-import type { ApiError } from "../../runtime/errors.ts";
-import { parseJsonExactly } from "../../runtime/json/json-values.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import type { ApiError } from "#runtime";
+import { awaitedRetryDelay } from "#runtime/concurrency";
+import { parseJsonExactly } from "#runtime/json";
+import type { Logger } from "#runtime/log";
 import { findServer, isClientOnStandby, NoServerError, type ServerFinder } from "../client/server-finder.ts";
 import { isFatal } from "../client/server-messages.ts";
 import { acquireTimeout, databaseUnreachable, noPrimary, outcomeUnknown } from "./database-errors.ts";

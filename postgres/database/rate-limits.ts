@@ -1,9 +1,8 @@
 import type { QueryConfig } from "pg";
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from "rate-limiter-flexible";
-import { NO_PEERS, type PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
-import { Supervisor, type WorkReport } from "../../runtime/concurrency/supervisor.ts";
+import { NO_PEERS, type PeerWorkers, Supervisor, type WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { type AsOwner, makeOwnerFunction } from "./owner-pool.ts";
-import type { Logger } from "../../runtime/log/log.ts";
 
 /** A caller's rate limit after a request. */
 export type RateLimitStatus = {

@@ -1,5 +1,4 @@
-import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
-import type { PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
+import { batchLookups, type PeerWorkers } from "#runtime/concurrency";
 import { makeStatementStep } from "./batch-steps.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import {

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../runtime/errors.ts";
+import type { ApiError } from "#runtime";
 import { responseTooLarge, tooManyLargeResponses } from "./database-errors.ts";
 
 /** A response up to this size is never refused because of others. */

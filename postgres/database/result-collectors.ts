@@ -1,4 +1,4 @@
-import { type AbortLike, toSignal } from "../../runtime/concurrency/abort.ts";
+import { type AbortLike, toSignal } from "#runtime/concurrency";
 import { readLargeRow, readRow, readRowCount, readValueLength } from "../client/server-messages.ts";
 import { readerStalled } from "./database-errors.ts";
 import type { StatementResult } from "./statement.ts";

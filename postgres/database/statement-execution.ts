@@ -1,5 +1,5 @@
-import type { AbortLike } from "../../runtime/concurrency/abort.ts";
-import type { ApiError } from "../../runtime/errors.ts";
+import type { ApiError } from "#runtime";
+import type { AbortLike } from "#runtime/concurrency";
 import type { ResultField } from "../client/server-messages.ts";
 import type { BatchStep } from "./batch-steps.ts";
 import type { PostgresConnection } from "./connection.ts";

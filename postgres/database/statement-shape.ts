@@ -1,4 +1,4 @@
-import { RecentMap } from "../../runtime/cache/recent-map.ts";
+import { RecentMap } from "#runtime";
 import type { ShareHolder } from "./fair-sharing.ts";
 
 const SQL_NAME = '(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)';

@@ -1,4 +1,4 @@
-import type { ApiError } from "../../runtime/errors.ts";
+import type { ApiError } from "#runtime";
 import { readCommand } from "../client/server-messages.ts";
 import {
   type BatchStep,

@@ -1,13 +1,16 @@
-import { policyCondition } from "../../catalog/access.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogKeeper } from "../../catalog/catalog-keeper.ts";
-import { type RowVisibility, readTableAccess, type TableAccess } from "../../catalog/table-access.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
-import type { Supervisor, WorkReport } from "../../runtime/concurrency/supervisor.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { ReplicatedRelation } from "../../live/changes.ts";
+import type { Caller } from "#accounts/identity";
+import {
+  type Catalog,
+  type CatalogKeeper,
+  type CatalogTable,
+  policyCondition,
+  type RowVisibility,
+  readTableAccess,
+  type TableAccess,
+} from "#catalog";
+import type { ReplicatedRelation } from "#live";
+import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import type { Binding } from "./binding.ts";
 import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
 import {

@@ -1,13 +1,16 @@
 import { hash } from "node:crypto";
-import { memoize } from "../../runtime/cache/memoize.ts";
-import type { CatalogKeeper } from "../../catalog/catalog-keeper.ts";
-import { readTableAccess, type TableAccess } from "../../catalog/table-access.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
-import type { Statement } from "../../postgres/database/statement.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import {
+  type CatalogColumn,
+  type CatalogKeeper,
+  type CatalogTable,
+  type QualifiedName,
+  readTableAccess,
+  type TableAccess,
+} from "#catalog";
+import { toHttpError } from "#http";
+import { quotedName } from "#postgres/client";
+import type { Statement } from "#postgres/database";
+import { ApiError, memoize } from "#runtime";
 import { type BindingRequest, stringifyValue } from "../protocol/messages.ts";
 import type { FindMissingPolicyColumns } from "./policy-dependencies.ts";
 import type { Publication } from "./publication.ts";

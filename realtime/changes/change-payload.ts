@@ -1,13 +1,5 @@
-import type { TableAccess } from "../../catalog/table-access.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../catalog/types.ts";
-import type {
-  CommittedTransaction,
-  ReplicatedColumn,
-  ReplicatedRelation,
-  ReplicatedRow,
-  RowChange,
-} from "../../live/changes.ts";
+import { baseTypeOf, type CatalogTable, type DataType, type TableAccess } from "#catalog";
+import type { CommittedTransaction, ReplicatedColumn, ReplicatedRelation, ReplicatedRow, RowChange } from "#live";
 import { isUnalteredColumn } from "./row-visibility.ts";
 import { formatResumeToken } from "./subscriber.ts";
 

@@ -1,6 +1,6 @@
-import { isQueryCanceled } from "../../postgres/database/database-errors.ts";
-import type { CommittedTransaction, ReplicatedRow, RowChange } from "../../live/changes.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import { toHttpError } from "#http";
+import type { CommittedTransaction, ReplicatedRow, RowChange } from "#live";
+import { isQueryCanceled } from "#postgres/database";
 import { encodeMessage } from "../protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "../protocol/outbox.ts";
 import { type ChangeAudience, type GroupMember, type SubscriberGroup, splitByClaims } from "./audience.ts";

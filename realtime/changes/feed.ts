@@ -1,10 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
-import type { Supervisor } from "../../runtime/concurrency/supervisor.ts";
-import type { Lsn } from "../../postgres/database/lsn.ts";
-import { unavailable } from "../../runtime/errors.ts";
-import type { Logger } from "../../runtime/log/log.ts";
 import type {
   ChangeFollower,
   ChangeSubscription,
@@ -14,7 +9,11 @@ import type {
   ReplicationGap,
   ReplicationStream,
   RowChange,
-} from "../../live/changes.ts";
+} from "#live";
+import type { Lsn } from "#postgres/database";
+import { unavailable } from "#runtime";
+import { batchLookups, type Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { type Outbox, Pacer } from "../protocol/outbox.ts";
 import {
   type AudienceDependencies,

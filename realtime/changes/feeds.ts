@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LogicalMessage } from "../../live/changes.ts";
-import { validUntil } from "../../live/stream-history.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import { toHttpError } from "#http";
+import { type LogicalMessage, validUntil } from "#live";
 import { ChangeFeed, type FeedDependencies } from "./feed.ts";
 import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
 

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { FairWorkQueue } from "../../runtime/concurrency/event-loop-sharing.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import { isQueryCanceled } from "../../postgres/database/database-errors.ts";
-import type { RunStatementOptions } from "../../postgres/database/database-options.ts";
-import type { Statement, StatementContext } from "../../postgres/database/statement.ts";
-import { unavailable } from "../../runtime/errors.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import type { Caller } from "#accounts/identity";
+import type { CatalogTable } from "#catalog";
+import { toHttpError } from "#http";
+import { quotedName } from "#postgres/client";
+import {
+  type Database,
+  isQueryCanceled,
+  type RunStatementOptions,
+  type Statement,
+  type StatementContext,
+} from "#postgres/database";
+import { unavailable } from "#runtime";
+import { FairWorkQueue } from "#runtime/concurrency";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { GroupMember } from "./audience.ts";
 import type { Binding } from "./binding.ts";

@@ -1,8 +1,7 @@
-import { inSnapshot } from "../../catalog/catalog-reader.ts";
-import type { CatalogTable, Policy } from "../../catalog/tables.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { readJsonMembers } from "../../runtime/json/json-values.ts";
+import type { Caller } from "#accounts/identity";
+import { type CatalogTable, inSnapshot, type Policy } from "#catalog";
+import type { AsOwner } from "#postgres/database";
+import { readJsonMembers } from "#runtime/json";
 
 // Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `

@@ -1,6 +1,6 @@
-import type { QualifiedName } from "../../catalog/types.ts";
-import { batchLookups } from "../../runtime/concurrency/batched-lookup.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import type { QualifiedName } from "#catalog";
+import type { AsOwner } from "#postgres/database";
+import { batchLookups } from "#runtime/concurrency";
 
 /** The tables and columns that are in the change stream. */
 export type Publication = {

@@ -1,6 +1,5 @@
-import type { CatalogColumn } from "../../catalog/tables.ts";
-import type { DataType } from "../../catalog/types.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
+import type { CatalogColumn, DataType } from "#catalog";
+import { quotedName } from "#postgres/client";
 
 const SQL_OPERATORS = {
   eq: "=",

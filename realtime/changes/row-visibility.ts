@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RowVisibility } from "../../catalog/table-access.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import { isQueryCanceled } from "../../postgres/database/database-errors.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Statement, StatementContext } from "../../postgres/database/statement.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type { ReplicatedColumn, ReplicatedRow, RowChange } from "../../live/changes.ts";
-import { CURRENT_TIMELINE } from "../../live/stream-history.ts";
-import { rowVersionsSql } from "../../planner/row-versions.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import type { Caller } from "#accounts/identity";
+import type { CatalogTable, RowVisibility } from "#catalog";
+import { toHttpError } from "#http";
+import { CURRENT_TIMELINE, type ReplicatedColumn, type ReplicatedRow, type RowChange } from "#live";
+import { rowVersionsSql } from "#planner";
+import {
+  type AsOwner,
+  type Database,
+  isQueryCanceled,
+  type Statement,
+  type StatementContext,
+} from "#postgres/database";
 import type { CellText } from "./row-filter.ts";
 
 const encodedVersions = new WeakMap<readonly RowVersion[], string>();

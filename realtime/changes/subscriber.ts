@@ -1,6 +1,6 @@
-import { formatLsn, type Lsn, parseLsn } from "../../postgres/database/lsn.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type { HistoryPosition } from "../../live/stream-history.ts";
+import type { Caller } from "#accounts/identity";
+import type { HistoryPosition } from "#live";
+import { formatLsn, type Lsn, parseLsn } from "#postgres/database";
 import type { ProtocolVersion } from "../protocol/messages.ts";
 import type { Outbox } from "../protocol/outbox.ts";
 import type { Binding } from "./binding.ts";

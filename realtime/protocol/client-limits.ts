@@ -1,5 +1,5 @@
-import type { Config } from "../../config/config.ts";
-import { type ByteQuota, heapSize, type Reservation, type Shortage } from "../../runtime/memory/byte-quota.ts";
+import type { Config } from "#config";
+import { type ByteQuota, heapSize, type Reservation, type Shortage } from "#runtime";
 import {
   type BindingRequest,
   ChannelError,

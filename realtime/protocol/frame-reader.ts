@@ -1,7 +1,6 @@
-import { waitForLargeWorkSlot } from "../../runtime/concurrency/event-loop-sharing.ts";
-import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
-import { scanJson } from "../../runtime/json/scan-json.ts";
-import { SequentialReader } from "../../http/socket-host.ts";
+import { SequentialReader } from "#http";
+import { runStepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
+import { scanJson } from "#runtime/json";
 import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";
 import {
   type BroadcastPush,

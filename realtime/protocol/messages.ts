@@ -1,9 +1,7 @@
-import { CredentialError } from "../../accounts/identity/credential-error.ts";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import { readApiKey } from "../../http/credentials.ts";
-import { toChannelReason } from "../../http/error-bodies.ts";
-import { toHttpError } from "../../http/http-error.ts";
-import type { RequestHeaders } from "../../http/request-info.ts";
+import { CredentialError } from "#accounts/identity";
+import { readApiKey, toChannelReason, toHttpError } from "#http";
+import type { RequestHeaders } from "#http/request-info";
+import { isJsonObject } from "#runtime/json";
 
 const PUSH_KIND = 3;
 const BROADCAST_KIND = 4;

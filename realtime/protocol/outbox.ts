@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SharedBytes } from "../../runtime/memory/byte-quota.ts";
+import type { SharedBytes } from "#runtime";
 import type { RealtimeCounters } from "./counters.ts";
 
 const FINAL = 0x80;

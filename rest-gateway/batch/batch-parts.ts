@@ -1,9 +1,13 @@
-import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
-import { type JsonMember, type JsonRecord, readJsonRecords } from "../../runtime/json/json-records.ts";
-import { isExactNumber, isJsonObject, parseJsonExactly } from "../../runtime/json/json-values.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import { type GatewayRequest, type GatewayResponse, HttpError } from "#http";
+import { runStepwise } from "#runtime/concurrency";
+import {
+  isExactNumber,
+  isJsonObject,
+  type JsonMember,
+  type JsonRecord,
+  parseJsonExactly,
+  readJsonRecords,
+} from "#runtime/json";
 
 const METHODS: ReadonlySet<unknown> = new Set(["GET", "POST", "PATCH", "PUT", "DELETE"]);
 const MEMBERS: readonly string[] = ["method", "path", "headers", "body"];

@@ -1,10 +1,5 @@
-import { isSchemaOutdated } from "../../postgres/database/database-errors.ts";
-import { ResponseBudget } from "../../postgres/database/response-budget.ts";
-import type { QueryTogether, RunStatement } from "../../postgres/database/transaction.ts";
-import { makeBodyLimits } from "../../http/body-limit.ts";
-import { withMembers } from "../../http/http-error.ts";
-import type { GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import { type GatewayRequest, type GatewayResponse, makeBodyLimits, withMembers } from "#http";
+import { isSchemaOutdated, type QueryTogether, ResponseBudget, type RunStatement } from "#postgres/database";
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { explainError, MAX_ATTEMPTS, type ParsedRequest } from "../pipeline.ts";
 import { requestedIsolation } from "../statement-context.ts";

@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import type { GatewayRequest, GatewayResponse } from "#http";
 import { type BatchPart, isJsonType } from "./batch-parts.ts";
 
 /** Headers of the batch that say something of its own body or response. */

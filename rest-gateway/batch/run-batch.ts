@@ -1,16 +1,16 @@
-import type { Config } from "../../config/config.ts";
-import type { TransactionEnd } from "../../postgres/database/batch-steps.ts";
-import { failedStatementOf } from "../../postgres/database/database-errors.ts";
-import type { ResponseBudget } from "../../postgres/database/response-budget.ts";
-import { type StatementContext, withTextCells } from "../../postgres/database/statement.ts";
-import type { QueryTogether, RunStatement } from "../../postgres/database/transaction.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type { Intent } from "../../planner/intent.ts";
-import type { PreparedRequest } from "../../planner/prepare.ts";
-import { explainGroupError, readGroupResult, statementsOf } from "../../planner/run.ts";
-import type { GatewayRequest } from "../../http/request.ts";
-import { bodyTooLarge } from "../../http/request-body.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import type { Caller } from "#accounts/identity";
+import type { Config } from "#config";
+import { bodyTooLarge, type GatewayRequest, type GatewayResponse } from "#http";
+import { explainGroupError, type Intent, type PreparedRequest, readGroupResult, statementsOf } from "#planner";
+import {
+  failedStatementOf,
+  type QueryTogether,
+  type ResponseBudget,
+  type RunStatement,
+  type StatementContext,
+  type TransactionEnd,
+  withTextCells,
+} from "#postgres/database";
 import {
   contextOf,
   type ExecutableRequest,

@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path/posix";
-import { notFound } from "../../http/http-error.ts";
-import { contentResponse, type TaggedContent, tagContent } from "../../http/tagged-content.ts";
-import type { GatewayHandler, GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
-import { dispatchMethod } from "../../http/router.ts";
+import {
+  contentResponse,
+  dispatchMethod,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  notFound,
+  type TaggedContent,
+  tagContent,
+} from "#http";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
 import {
   DOCUMENT_ROOT,

@@ -2,19 +2,13 @@ import { createHash, hkdfSync } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type AbortLike, toSignal } from "../../runtime/concurrency/abort.ts";
-import { retryDelay } from "../../runtime/concurrency/retry-delay.ts";
-import type { Config } from "../../config/config.ts";
-import { ContextError, responseTooLarge } from "../../postgres/database/database-errors.ts";
-import { asLogin, type RunStatement } from "../../postgres/database/transaction.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { type Caller, quotaKey } from "../../accounts/identity/caller.ts";
-import type { ServiceCounters } from "../../http/observability/metrics.ts";
-import { decryptBytes, encryptBytes } from "../../runtime/secrets.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import { type Caller, quotaKey } from "#accounts/identity";
+import type { Config } from "#config";
+import { type GatewayRequest, type GatewayResponse, HttpError } from "#http";
+import type { ServiceCounters } from "#http/observability";
+import { asLogin, ContextError, type RunStatement, responseTooLarge } from "#postgres/database";
+import { ApiError, commandLine, decryptBytes, encryptBytes } from "#runtime";
+import { type AbortLike, retryDelay, toSignal } from "#runtime/concurrency";
 
 /** The response is too large to store. */
 const TOO_LARGE_HINT = "Ask for less of it, with Prefer: return=minimal or select.";

@@ -1,10 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { contentResponse, tagContent } from "../../http/tagged-content.ts";
-import type { GatewayHandler } from "../../http/request.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
-import { type Html, html, makeRenderPage } from "../pages/page.ts";
-import type { ReadVersions } from "../resource/versions.ts";
+import { contentResponse, type GatewayHandler, type GatewayRoutes, tagContent } from "#http";
+import { type Html, html, makeRenderPage } from "#rest-gateway";
+import type { ReadVersions } from "#rest-gateway/resource";
 
 const REFERENCE_PATH = "/docs";
 const SCRIPTS = ["reference-page.js", "schema-text.js"];

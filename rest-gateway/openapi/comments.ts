@@ -1,6 +1,4 @@
-import { type Catalog, publicComment } from "../../catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
+import { type Catalog, type CatalogColumn, type CatalogTable, publicComment, type QualifiedName } from "#catalog";
 import type { VisibleSchema } from "./visible-schema.ts";
 
 type CommentParts = {

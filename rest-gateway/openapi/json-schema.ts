@@ -1,12 +1,12 @@
-import { memoize } from "../../runtime/cache/memoize.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
 import {
   type BaseType,
   baseTypeOf,
+  type Catalog,
   type CompositeType,
   type DataType,
   type TypeAttribute,
-} from "../../catalog/types.ts";
+} from "#catalog";
+import { memoize } from "#runtime";
 import type { VisibleSchema } from "./visible-schema.ts";
 
 /** Matches `'draft'::character varying`, `'-1'::integer`, `0` and `true`. */

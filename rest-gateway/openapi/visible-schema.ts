@@ -1,10 +1,6 @@
-import { memoize } from "../../runtime/cache/memoize.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Routine } from "../../catalog/routines.ts";
-import type { CatalogSchema } from "../../catalog/schemas.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import type { QualifiedName } from "../../catalog/types.ts";
-import { forEachInSlices } from "../../runtime/concurrency/event-loop-sharing.ts";
+import type { Catalog, CatalogColumn, CatalogSchema, CatalogTable, QualifiedName, Routine } from "#catalog";
+import { memoize } from "#runtime";
+import { forEachInSlices } from "#runtime/concurrency";
 
 type VisibleVerb = "select" | "insert" | "update" | "delete";
 

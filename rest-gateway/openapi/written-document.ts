@@ -4,9 +4,8 @@ import { buffer } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGunzip, createGzip, gunzip } from "node:zlib";
-import { isJsonObject } from "../../runtime/json/json-values.ts";
-import { type GatewayRequest, readMediaRanges } from "../../http/request.ts";
-import type { BodyStream, GatewayResponse, ResponseBody } from "../../http/response.ts";
+import { type BodyStream, type GatewayRequest, type GatewayResponse, type ResponseBody, readMediaRanges } from "#http";
+import { isJsonObject } from "#runtime/json";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Keys take memory too, and a request can name any selection of tables. */

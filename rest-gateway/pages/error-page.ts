@@ -1,14 +1,21 @@
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import { join } from "node:path";
-import { fieldErrorsOf } from "../../runtime/errors.ts";
-import { type ErrorVerbosity, toTableBody } from "../../http/error-bodies.ts";
-import { errorCodeOf, type HttpError } from "../../http/http-error.ts";
+import {
+  type ErrorPageRequest,
+  type ErrorVerbosity,
+  errorCodeOf,
+  type GatewayRoutes,
+  type HttpError,
+  isPathUnder,
+  mergeVary,
+  type NegotiateErrorPage,
+  prefersHtml,
+  TABLE_PREFIX,
+  toTableBody,
+} from "#http";
+import { fieldErrorsOf } from "#runtime";
 import { queryWithoutApiKey } from "../authenticate.ts";
-import type { ErrorPageRequest, NegotiateErrorPage } from "../../http/errors.ts";
-import { isPathUnder, prefersHtml, TABLE_PREFIX } from "../../http/request.ts";
-import { mergeVary } from "../../http/response.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 type ErrorPageOptions = {

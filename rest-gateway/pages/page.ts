@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { GatewayResponse } from "../../http/response.ts";
+import type { GatewayResponse } from "#http";
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",

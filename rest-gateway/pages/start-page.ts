@@ -1,7 +1,6 @@
-import { type Catalog, hasSmartTag, publicComment } from "../../catalog/catalog.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { Config } from "../../config/config.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
+import { type Catalog, type CatalogTable, hasSmartTag, publicComment } from "#catalog";
+import type { Config } from "#config";
+import type { GatewayRoutes } from "#http";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 const MAX_COLUMNS = 4;

@@ -1,11 +1,16 @@
-import { memoize, memoizePerObject } from "../../runtime/cache/memoize.ts";
-import { applicablePolicies } from "../../catalog/access.ts";
-import { type Catalog, exposedSchemas, publicComment } from "../../catalog/catalog.ts";
-import type { CatalogKeeper } from "../../catalog/catalog-keeper.ts";
-import type { Routine, RoutineArgument } from "../../catalog/routines.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import { baseTypeOf } from "../../catalog/types.ts";
-import type { Logger } from "../../runtime/log/log.ts";
+import {
+  applicablePolicies,
+  baseTypeOf,
+  type Catalog,
+  type CatalogKeeper,
+  type CatalogTable,
+  exposedSchemas,
+  publicComment,
+  type Routine,
+  type RoutineArgument,
+} from "#catalog";
+import { memoize, memoizePerObject } from "#runtime";
+import type { Logger } from "#runtime/log";
 import {
   type CollectionField,
   chooseFreeName,

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { memoizePerObject } from "../../runtime/cache/memoize.ts";
-import type { RowCondition } from "../../planner/intent.ts";
+import type { RowCondition } from "#planner";
+import { memoizePerObject } from "#runtime";
 import type { Collection } from "./collections.ts";
 import type { CollectionField } from "./fields.ts";
 

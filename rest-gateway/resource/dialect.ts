@@ -1,34 +1,37 @@
-import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogRefresh } from "../../catalog/catalog-keeper.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../http/observability/metrics.ts";
-import type { Intent } from "../../planner/intent.ts";
-import type { Plan } from "../../planner/plan/plan.ts";
-import type { RunResult } from "../../planner/run.ts";
-import { makeBodyLimits } from "../../http/body-limit.ts";
-import type { CsrfProtection } from "../../http/csrf-protection.ts";
-import { HttpError, methodNotAllowed, notFound } from "../../http/http-error.ts";
-import { authenticateCaller, queryWithoutApiKey } from "../authenticate.ts";
-import { type GatewayHandler, type GatewayRequest, publicBasePath } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
-import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
+import type { LimitCreatedUsers } from "#accounts";
+import type { Authenticator, Caller } from "#accounts/identity";
+import type { Catalog, CatalogRefresh } from "#catalog";
+import type { Config } from "#config";
 import {
+  type CsrfProtection,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  makeBodyLimits,
+  methodNotAllowed,
+  notFound,
+  publicBasePath,
+} from "#http";
+import { makeServiceCounters, type ServiceCounters } from "#http/observability";
+import type { Intent, Plan, RunResult } from "#planner";
+import type { Database } from "#postgres/database";
+import {
+  authenticateCaller,
   type Dialect,
   handleRequest,
+  makeIdempotentRunner,
+  makeStatementContexts,
   type ParsedRequest,
   type Pipeline,
   prepareTask,
+  type QueueTask,
+  queryWithoutApiKey,
   type ReadyResponse,
   type RunIntent,
-} from "../pipeline.ts";
-import { makeStatementContexts } from "../statement-context.ts";
-import type { QueueTask } from "../tasks/task-queue.ts";
-import type { TaskHandler } from "../tasks/task-runner.ts";
+  type TaskHandler,
+} from "#rest-gateway";
+import { ApiError } from "#runtime";
 import { collectionsOf } from "./collections.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";

@@ -1,6 +1,5 @@
-import { findClosestName } from "../../runtime/edit-distance.ts";
-import type { FieldError } from "../../runtime/errors.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "#http";
+import { type FieldError, findClosestName } from "#runtime";
 import type { Collection } from "./collections.ts";
 
 /** Version 1 has a code for each error of the user resource; later versions have the general codes. */

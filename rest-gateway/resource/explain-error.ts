@@ -1,21 +1,22 @@
 import pg from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
 import {
+  baseTypeOf,
+  type Catalog,
+  type DataType,
   databaseErrorMessage,
   INVALID_VALUE,
   invalidValueMessage,
   isOfSqlText,
-} from "../../catalog/database-error-message.ts";
-import { baseTypeOf, type DataType } from "../../catalog/types.ts";
+} from "#catalog";
+import { HttpError, toHttpError, withBearerChallenge } from "#http";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
   isRoleRefused,
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
-} from "../../postgres/database/database-errors.ts";
-import { ApiError, type FieldError, unavailable } from "../../runtime/errors.ts";
-import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
+} from "#postgres/database";
+import { ApiError, type FieldError, unavailable } from "#runtime";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
 import { fieldNamingOf } from "./fields.ts";

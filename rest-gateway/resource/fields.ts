@@ -1,8 +1,6 @@
-import { memoize } from "../../runtime/cache/memoize.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogColumn, CatalogTable } from "../../catalog/tables.ts";
-import { comparabilityOf } from "../../catalog/types.ts";
-import { findRepresentation } from "../../planner/plan/scope.ts";
+import { type Catalog, type CatalogColumn, type CatalogTable, comparabilityOf } from "#catalog";
+import { findRepresentation } from "#planner";
+import { memoize } from "#runtime";
 
 /** A column as clients see it, and what the role may do with it. */
 export type CollectionField = {

@@ -1,24 +1,24 @@
-import type { CacheHits } from "../../runtime/cache/recent-map.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { reverseRelationship } from "../../catalog/relationships.ts";
-import type { Config } from "../../config/config.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type {
-  CountMethod,
-  DeleteIntent,
-  InsertIntent,
-  Intent,
-  OrderTerm,
-  ReadIntent,
-  ResponseOptions,
-  RowCondition,
-  RowPayload,
-  RowRange,
-  RowSelection,
-  SelectItem,
-  UpdateIntent,
-} from "../../planner/intent.ts";
-import { makeRequestPlanner, type PlannedRequest } from "../../planner/prepare.ts";
+import type { Caller } from "#accounts/identity";
+import { type Catalog, reverseRelationship } from "#catalog";
+import type { Config } from "#config";
+import {
+  type CountMethod,
+  type DeleteIntent,
+  type InsertIntent,
+  type Intent,
+  makeRequestPlanner,
+  type OrderTerm,
+  type PlannedRequest,
+  type ReadIntent,
+  type ResponseOptions,
+  type RowCondition,
+  type RowPayload,
+  type RowRange,
+  type RowSelection,
+  type SelectItem,
+  type UpdateIntent,
+} from "#planner";
+import type { CacheHits } from "#runtime";
 import type { Collection } from "./collections.ts";
 import type { PathStep } from "./parse/address.ts";
 import type { NestedCollection } from "./relations.ts";

@@ -1,5 +1,5 @@
-import { parseJsonExactly, toAddressText } from "../../runtime/json/json-values.ts";
-import type { SelectItem } from "../../planner/intent.ts";
+import type { SelectItem } from "#planner";
+import { parseJsonExactly, toAddressText } from "#runtime/json";
 import { ambiguousRow, rowNotFound } from "./errors.ts";
 import { makeReadIntent, parentConditions, rowConditions } from "./intents.ts";
 import { selectEveryField } from "./parse/fields.ts";

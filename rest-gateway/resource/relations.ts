@@ -1,6 +1,4 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { ColumnPair, ComputedRelationship, DirectRelationship } from "../../catalog/relationships.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
+import type { Catalog, CatalogTable, ColumnPair, ComputedRelationship, DirectRelationship } from "#catalog";
 import { type CollectionField, chooseFreeName, type FieldNaming, toAddressName } from "./fields.ts";
 
 /** A foreign key to a row of another collection. */

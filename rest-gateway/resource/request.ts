@@ -1,11 +1,9 @@
-import type { LimitCreatedUsers } from "../../accounts/sign-up-limit.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Config } from "../../config/config.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import type { Intent } from "../../planner/intent.ts";
-import type { FindBodyLimit } from "../../http/body-limit.ts";
-import type { GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import type { LimitCreatedUsers } from "#accounts";
+import type { Caller } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import type { FindBodyLimit, GatewayRequest, GatewayResponse } from "#http";
+import type { Intent } from "#planner";
 import type { Collections } from "./collections.ts";
 import type { ResourceAddress, ResourceTarget } from "./parse/address.ts";
 import type { DeprecationNotice, NegotiatedType } from "./versions.ts";

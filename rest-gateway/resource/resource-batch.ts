@@ -1,14 +1,18 @@
-import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
-import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { Config } from "../../config/config.ts";
-import { readJsonRecords } from "../../runtime/json/json-records.ts";
-import { invalidBatch } from "../batch/batch-parts.ts";
-import { handleBatch } from "../batch/handle-batch.ts";
-import { hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
-import type { BatchInterface } from "../batch/run-batch.ts";
-import { type GatewayHandler, type GatewayRequest, isPathUnder } from "../../http/request.ts";
-import { dispatchMethod } from "../../http/router.ts";
-import type { ParsedRequest, Pipeline } from "../pipeline.ts";
+import { type Catalog, exposedSchemas } from "#catalog";
+import type { Config } from "#config";
+import { dispatchMethod, type GatewayHandler, type GatewayRequest, isPathUnder } from "#http";
+import {
+  type BatchInterface,
+  handleBatch,
+  hasBatchType,
+  inheritHeaders,
+  invalidBatch,
+  listResponses,
+  type ParsedRequest,
+  type Pipeline,
+} from "#rest-gateway";
+import { runStepwise } from "#runtime/concurrency";
+import { readJsonRecords } from "#runtime/json";
 import { parseAddress } from "./parse/address.ts";
 import { type ResourceRequest, requestsLinks } from "./request.ts";
 import { negotiateVersion, type ReadVersions } from "./versions.ts";

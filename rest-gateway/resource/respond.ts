@@ -1,11 +1,8 @@
-import { runStepwise, type Stepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { type JsonRecord, NO_RECORD_LIMITS, readJsonRecords } from "../../runtime/json/json-records.ts";
-import { parseJsonExactly, toAddressText } from "../../runtime/json/json-values.ts";
-import type { RowCondition, SelectItem } from "../../planner/intent.ts";
-import { matchesTag } from "../../http/tagged-content.ts";
-import { publicBaseUrl } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import type { Caller } from "#accounts/identity";
+import { type GatewayResponse, matchesTag, publicBaseUrl } from "#http";
+import type { RowCondition, SelectItem } from "#planner";
+import { runStepwise, type Stepwise } from "#runtime/concurrency";
+import { type JsonRecord, NO_RECORD_LIMITS, parseJsonExactly, readJsonRecords, toAddressText } from "#runtime/json";
 import { type Collection, returnsRowOf } from "./collections.ts";
 import {
   digestOf,

@@ -1,6 +1,6 @@
 import type { DatabaseError } from "pg";
-import type { DataType } from "../../catalog/types.ts";
-import type { CallArgument, Intent, RowPayload } from "../../planner/intent.ts";
+import type { DataType } from "#catalog";
+import type { CallArgument, Intent, RowPayload } from "#planner";
 import type { Collection, RowAction } from "./collections.ts";
 import type { ResourceTarget } from "./parse/address.ts";
 import { filterFieldOf } from "./parse/parameters.ts";

@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import pg from "pg";
-import { cacheLookups } from "../../runtime/concurrency/batched-lookup.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { HttpError } from "../../http/http-error.ts";
-import { type GatewayRequest, publicBasePath, readMediaRanges } from "../../http/request.ts";
+import { type GatewayRequest, HttpError, publicBasePath, readMediaRanges } from "#http";
+import type { AsOwner } from "#postgres/database";
+import { cacheLookups } from "#runtime/concurrency";
 import type { ResourceAddress } from "./parse/address.ts";
 
 const JSON_TYPE: NegotiatedType = { contentType: "application/json; charset=utf-8", version: null, links: false };

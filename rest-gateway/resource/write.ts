@@ -1,11 +1,8 @@
-import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { FieldError } from "../../runtime/errors.ts";
-import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords } from "../../runtime/json/json-records.ts";
-import { toAddressText } from "../../runtime/json/json-values.ts";
-import type { CallIntent, Intent, RowCondition, SelectItem } from "../../planner/intent.ts";
-import { HttpError } from "../../http/http-error.ts";
-import { publicBasePath } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import { type GatewayResponse, HttpError, publicBasePath } from "#http";
+import type { CallIntent, Intent, RowCondition, SelectItem } from "#planner";
+import type { FieldError } from "#runtime";
+import { runStepwise } from "#runtime/concurrency";
+import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords, toAddressText } from "#runtime/json";
 import { type RowAction, returnsRowOf } from "./collections.ts";
 import { conditionOf, digestOf, findRowChange, isMet, parsePreconditions } from "./conditional-requests.ts";
 import {

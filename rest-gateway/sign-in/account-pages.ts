@@ -1,9 +1,6 @@
-import { EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "../../accounts/email-links.ts";
-import { describePolicy } from "../../accounts/password-policy.ts";
-import { setSessionCookie } from "../../http/credentials.ts";
-import { clientInfoOf } from "../../http/request.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
-import { html, seeOther } from "../pages/page.ts";
+import { describePolicy, EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "#accounts";
+import { clientInfoOf, type GatewayRoutes, setSessionCookie } from "#http";
+import { html, seeOther } from "#rest-gateway";
 import {
   keysPage,
   linkSubmission,

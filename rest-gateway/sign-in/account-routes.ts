@@ -1,9 +1,6 @@
-import type { AccountEmails } from "../../accounts/email-links.ts";
-import { HttpError } from "../../http/http-error.ts";
-import { clientInfoOf, type GatewayRequest } from "../../http/request.ts";
-import { jsonResponse } from "../../http/response.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
-import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "../authenticate.ts";
+import type { AccountEmails } from "#accounts";
+import { clientInfoOf, type GatewayRequest, type GatewayRoutes, HttpError, jsonResponse } from "#http";
+import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "#rest-gateway";
 import { readFields, TEXT } from "./read-body.ts";
 
 export const BACKUP_CODES_WARNING =

@@ -1,14 +1,16 @@
-import type { Accounts } from "../../accounts/accounts.ts";
-import type { Federation } from "../../accounts/federation/federation.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Config } from "../../config/config.ts";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import { makeCsrfProtection } from "../../http/csrf-protection.ts";
-import type { LimitExpensiveRequest } from "../../http/limits.ts";
-import type { GatewayHandler } from "../../http/request.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
-import { withoutCaching } from "../../http/without-caching.ts";
-import { makeRenderPage, type RenderPage } from "../pages/page.ts";
+import type { Accounts } from "#accounts";
+import type { Federation } from "#accounts/federation";
+import type { Authenticator } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import {
+  type GatewayHandler,
+  type GatewayRoutes,
+  type LimitExpensiveRequest,
+  makeCsrfProtection,
+  withoutCaching,
+} from "#http";
+import { makeRenderPage, type RenderPage } from "#rest-gateway";
 import { authPages } from "./account-pages.ts";
 import { emailRoutes, factorRoutes } from "./account-routes.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";

@@ -1,10 +1,14 @@
-import type { PasswordPolicy } from "../../accounts/password-policy.ts";
-import { ApiError, fieldErrorsOf } from "../../runtime/errors.ts";
-import { errorHeaders, type HttpError, toHttpError } from "../../http/http-error.ts";
-import type { GatewayHandler, GatewayRequest } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
-import { type Html, html, type PageContent, type RenderPage } from "../pages/page.ts";
-import type { LimitedAuthDependencies } from "../authenticate.ts";
+import type { PasswordPolicy } from "#accounts";
+import {
+  errorHeaders,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  type HttpError,
+  toHttpError,
+} from "#http";
+import { type Html, html, type LimitedAuthDependencies, type PageContent, type RenderPage } from "#rest-gateway";
+import { ApiError, fieldErrorsOf } from "#runtime";
 import { readForm } from "./read-body.ts";
 
 /** A page with a form. */

@@ -1,17 +1,21 @@
-import { type ApiKey, parseExpiryDate } from "../../accounts/api-keys.ts";
-import { userIdOf } from "../../accounts/validate-claims.ts";
-import { bypassesPolicies } from "../../catalog/access.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import type { Config } from "../../config/config.ts";
-import { isAdministrator } from "../../accounts/identity/caller.ts";
-import type { TokenKeys } from "../../accounts/identity/token-keys.ts";
-import { HttpError, notFound } from "../../http/http-error.ts";
-import { clientInfoOf, type GatewayHandler, type GatewayRequest } from "../../http/request.ts";
-import { jsonResponse } from "../../http/response.ts";
-import { dispatchMethod, type GatewayRoutes } from "../../http/router.ts";
-import { withoutCaching } from "../../http/without-caching.ts";
-import { type AuthDependencies, authenticatePerson } from "../authenticate.ts";
+import { userIdOf } from "#accounts";
+import { type ApiKey, parseExpiryDate } from "#accounts/api-keys";
+import { isAdministrator, type TokenKeys } from "#accounts/identity";
+import { bypassesPolicies, type Catalog } from "#catalog";
+import type { Config } from "#config";
+import {
+  clientInfoOf,
+  dispatchMethod,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayRoutes,
+  HttpError,
+  jsonResponse,
+  notFound,
+  withoutCaching,
+} from "#http";
+import { type AuthDependencies, authenticatePerson } from "#rest-gateway";
+import { commandLine } from "#runtime";
 import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
 
 const CACHE_FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };

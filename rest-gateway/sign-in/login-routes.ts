@@ -1,10 +1,13 @@
-import { generateSecret } from "../../accounts/random-secrets.ts";
-import { clearSessionCookie, setSessionCookie } from "../../http/credentials.ts";
-import { csrfTokenOf } from "../../http/csrf-protection.ts";
-import { clientInfoOf, type GatewayRequest } from "../../http/request.ts";
-import { jsonResponse } from "../../http/response.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
-import { readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
+import { generateSecret } from "#accounts";
+import {
+  clearSessionCookie,
+  clientInfoOf,
+  csrfTokenOf,
+  type GatewayRequest,
+  type GatewayRoutes,
+  jsonResponse,
+  setSessionCookie,
+} from "#http";
 import {
   type AuthDependencies,
   authenticateUser,
@@ -12,7 +15,8 @@ import {
   findSession,
   type LimitedAuthDependencies,
   type RequestSession,
-} from "../authenticate.ts";
+  readIdempotencyKey,
+} from "#rest-gateway";
 import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./read-body.ts";
 
 const ACCOUNT_FIELDS = {

@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PasskeyChallenge } from "../../accounts/passkeys.ts";
-import { HttpError } from "../../http/http-error.ts";
-import { clientInfoOf } from "../../http/request.ts";
-import { type Html, html, type PageContent } from "../pages/page.ts";
+import type { PasskeyChallenge } from "#accounts";
+import { clientInfoOf, HttpError } from "#http";
+import { type Html, html, type PageContent } from "#rest-gateway";
 import { alert, type FormPage, type HtmlForm, hiddenInputs, type PageDependencies, renderForm } from "./form-page.ts";
 import { PASSKEY_SIGN_IN_PATH, redirectSignedIn, SIGN_IN_PATH, withRedirect } from "./sign-in-pages.ts";
 

@@ -1,18 +1,24 @@
-import type { Federation } from "../../accounts/federation/federation.ts";
-import type { RequestedSignIn } from "../../accounts/federation/oauth-state-store.ts";
-import { type CallbackRequest, PROVIDERS_PATH } from "../../accounts/federation/provider.ts";
-import { generateSecret } from "../../accounts/random-secrets.ts";
-import { isLoopback } from "../../runtime/safe-fetch.ts";
-import { clearSessionCookie, readSessionCookie } from "../../http/credentials.ts";
-import { HttpError, notFound, toHttpError } from "../../http/http-error.ts";
-import { readCookie } from "../../http/request-info.ts";
-import { clientInfoOf, type GatewayHandler, type GatewayRequest, prefersHtml } from "../../http/request.ts";
-import { jsonResponse } from "../../http/response.ts";
-import { dispatchMethod, type GatewayRoutes } from "../../http/router.ts";
-import { withoutCaching } from "../../http/without-caching.ts";
-import { type RenderPage, seeOther } from "../pages/page.ts";
+import { generateSecret } from "#accounts";
+import { type CallbackRequest, type Federation, PROVIDERS_PATH, type RequestedSignIn } from "#accounts/federation";
+import {
+  clearSessionCookie,
+  clientInfoOf,
+  dispatchMethod,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayRoutes,
+  HttpError,
+  jsonResponse,
+  notFound,
+  prefersHtml,
+  readSessionCookie,
+  toHttpError,
+  withoutCaching,
+} from "#http";
+import { readCookie } from "#http/request-info";
+import { type AuthDependencies, authenticateUser, authRequired, type RenderPage, seeOther } from "#rest-gateway";
+import { isLoopback } from "#runtime/safe-fetch";
 import type { StartLink } from "./account/signed-in-page.ts";
-import { type AuthDependencies, authenticateUser, authRequired } from "../authenticate.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
 import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./read-body.ts";
 

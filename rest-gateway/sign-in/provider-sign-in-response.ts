@@ -1,11 +1,16 @@
-import type { SignInResult } from "../../accounts/federation/federated-sign-in.ts";
-import { CREDENTIALS_REQUIRED } from "../../runtime/errors.ts";
-import { setSessionCookie } from "../../http/credentials.ts";
-import { errorHeaders, HttpError } from "../../http/http-error.ts";
+import type { SignInResult } from "#accounts/federation";
+import {
+  errorHeaders,
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  jsonResponse,
+  prefersHtml,
+  setSessionCookie,
+} from "#http";
+import { html, type PageContent, type RenderPage, seeOther } from "#rest-gateway";
+import { CREDENTIALS_REQUIRED } from "#runtime";
 import { redirectToClient } from "./auth-v1/client-redirect.ts";
-import { type GatewayRequest, prefersHtml } from "../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../http/response.ts";
-import { html, type PageContent, type RenderPage, seeOther } from "../pages/page.ts";
 import { alert, type RejectedForm, renderForm } from "./form-page.ts";
 import { ACCOUNT_PATH, CODE_FIELD, continuePage, SIGN_IN_PATH, signedInContent } from "./sign-in-pages.ts";
 

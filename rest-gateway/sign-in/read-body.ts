@@ -1,9 +1,6 @@
-import type { FieldError } from "../../runtime/errors.ts";
-import { isJsonObject, parseJsonExactly } from "../../runtime/json/json-values.ts";
-import { findUnstorable } from "../../runtime/json/storable-text.ts";
-import type { BodyLimit } from "../../http/body-limit.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { GatewayRequest } from "../../http/request.ts";
+import { type BodyLimit, type GatewayRequest, HttpError } from "#http";
+import type { FieldError } from "#runtime";
+import { findUnstorable, isJsonObject, parseJsonExactly } from "#runtime/json";
 
 /** Enough for names, passwords, tokens and SAML assertions. The caller is not authenticated yet. */
 const SIGN_IN_BODY: BodyLimit = { bytes: 64 * 1024, isAnonymous: true };

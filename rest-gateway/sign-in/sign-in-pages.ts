@@ -1,15 +1,17 @@
-import { signInAgain } from "../../accounts/auth-errors.ts";
-import { readRedirectTarget } from "../../accounts/federation/read-redirect-target.ts";
-import { LIFETIMES } from "../../accounts/lifetimes.ts";
-import type { NewSession } from "../../accounts/sessions.ts";
-import { clearSessionCookie, setSessionCookie } from "../../http/credentials.ts";
-import { csrfTokenOf } from "../../http/csrf-protection.ts";
-import { type RequestHeaders, readCookie } from "../../http/request-info.ts";
-import { clientInfoOf, type GatewayHandler } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
-import type { GatewayRoutes } from "../../http/router.ts";
-import { type Html, html, type PageContent, seeOther } from "../pages/page.ts";
-import { findSession, type RequestSession } from "../authenticate.ts";
+import { type NewSession, signInAgain } from "#accounts";
+import { readRedirectTarget } from "#accounts/federation";
+import { LIFETIMES } from "#accounts/identity";
+import {
+  clearSessionCookie,
+  clientInfoOf,
+  csrfTokenOf,
+  type GatewayHandler,
+  type GatewayResponse,
+  type GatewayRoutes,
+  setSessionCookie,
+} from "#http";
+import { type RequestHeaders, readCookie } from "#http/request-info";
+import { findSession, type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
 import {
   alert,
   type FormField,

@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { findPackageJSON, stripTypeScriptTypes } from "node:module";
 import { extname, join } from "node:path";
 import { dirname, normalize } from "node:path/posix";
-import { type CompressedContent, compressContent } from "../../http/tagged-content.ts";
+import { type CompressedContent, compressContent } from "#http";
 
 export const STUDIO_PATH = "/studio";
 const APP_PATH = `${STUDIO_PATH}/app/`;

@@ -1,9 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { notFound } from "../../http/http-error.ts";
-import { compressedResponse } from "../../http/tagged-content.ts";
-import type { GatewayHandler } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
-import { dispatchMethod } from "../../http/router.ts";
+import { compressedResponse, dispatchMethod, type GatewayHandler, type GatewayResponse, notFound } from "#http";
 import { html } from "../pages/page.ts";
 import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 

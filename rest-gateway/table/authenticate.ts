@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { HttpError } from "../../http/http-error.ts";
+import type { Authenticator, Caller } from "#accounts/identity";
+import { HttpError } from "#http";
 import { readTableApiKey } from "./parse/query-string.ts";
 
 const SCHEME = "Bearer ";

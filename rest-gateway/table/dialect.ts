@@ -1,32 +1,34 @@
-import type { CacheHits } from "../../runtime/cache/recent-map.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { runStepwise } from "../../runtime/concurrency/stepwise.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { Statement } from "../../postgres/database/statement.ts";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { makeServiceCounters, type ServiceCounters } from "../../http/observability/metrics.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import type { Intent, ResponseOptions } from "../../planner/intent.ts";
-import type { Plan } from "../../planner/plan/plan.ts";
-import { makeRequestPlanner, type PlannedRequest, type PlanRequest } from "../../planner/prepare.ts";
-import type { RunResult } from "../../planner/run.ts";
-import { type FindBodyLimit, makeBodyLimits } from "../../http/body-limit.ts";
-import { handleBatch } from "../batch/handle-batch.ts";
-import { type GatewayHandler, type GatewayRequest, TABLE_PREFIX } from "../../http/request.ts";
-import { makeIdempotentRunner } from "../idempotency/idempotent-runner.ts";
+import type { Authenticator, Caller } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
+import { makeServiceCounters, type ServiceCounters } from "#http/observability";
+import {
+  type Intent,
+  makeRequestPlanner,
+  type Plan,
+  type PlannedRequest,
+  type PlanRequest,
+  type ResponseOptions,
+  type RunResult,
+} from "#planner";
+import { quotedName } from "#postgres/client";
+import type { Database, Statement } from "#postgres/database";
 import {
   type Dialect,
+  handleBatch,
   handleRequest,
+  makeIdempotentRunner,
+  makeStatementContexts,
   type ParsedRequest,
   type Pipeline,
   prepareTask,
+  type QueueTask,
   type ReadyResponse,
-} from "../pipeline.ts";
-import { makeStatementContexts } from "../statement-context.ts";
-import type { QueueTask } from "../tasks/task-queue.ts";
-import type { TaskHandler } from "../tasks/task-runner.ts";
+  type TaskHandler,
+} from "#rest-gateway";
+import type { CacheHits } from "#runtime";
+import { runStepwise } from "#runtime/concurrency";
 import { authenticateTableCaller } from "./authenticate.ts";
 import { toTableError, visibleColumnHint } from "./explain-error.ts";
 import { NO_BODY, type ParsedBody, parseBody } from "./parse/body.ts";

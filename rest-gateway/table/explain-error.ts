@@ -1,10 +1,9 @@
 import pg from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { ContextError, clientDetailOf, isRoleRefused } from "../../postgres/database/database-errors.ts";
-import { CREDENTIALS_REQUIRED } from "../../runtime/errors.ts";
-import { nestedPathOf } from "../../planner/nested-errors.ts";
-import { HttpError, toHttpError, withBearerChallenge } from "../../http/http-error.ts";
-import { statusOf } from "../../http/sqlstates.ts";
+import type { Catalog } from "#catalog";
+import { HttpError, statusOf, toHttpError, withBearerChallenge } from "#http";
+import { nestedPathOf } from "#planner";
+import { ContextError, clientDetailOf, isRoleRefused } from "#postgres/database";
+import { CREDENTIALS_REQUIRED } from "#runtime";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
 
 const COLUMN_HINT = /^Perhaps you meant to reference the column "[^"]+\.[^"]+"(?: or the column "[^"]+\.[^"]+")?\.$/;

@@ -1,7 +1,6 @@
-import { type CacheHits, RecentMap } from "../../runtime/cache/recent-map.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Intent } from "../../planner/intent.ts";
-import { type PlannedRequest, retainedBytes } from "../../planner/prepare.ts";
+import type { Catalog } from "#catalog";
+import { type Intent, type PlannedRequest, retainedBytes } from "#planner";
+import { type CacheHits, RecentMap } from "#runtime";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 

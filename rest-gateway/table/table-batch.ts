@@ -1,12 +1,18 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Config } from "../../config/config.ts";
-import type { Intent } from "../../planner/intent.ts";
-import type { PreparedRequest } from "../../planner/prepare.ts";
-import type { BatchPart } from "../batch/batch-parts.ts";
-import { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "../batch/part-messages.ts";
-import type { BatchInterface, BatchScope } from "../batch/run-batch.ts";
-import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "../../http/request.ts";
-import type { ParsedRequest, Pipeline } from "../pipeline.ts";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "#http";
+import type { Intent, PreparedRequest } from "#planner";
+import {
+  BATCH_TYPE,
+  type BatchInterface,
+  type BatchPart,
+  type BatchScope,
+  hasBatchType,
+  inheritHeaders,
+  listResponses,
+  type ParsedRequest,
+  type Pipeline,
+} from "#rest-gateway";
 import { type Preferences, parsePreferences } from "./parse/headers.ts";
 import { parseProfile, type TableParseSettings } from "./parse/request.ts";
 

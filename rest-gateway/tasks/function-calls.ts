@@ -1,16 +1,8 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { Config } from "../../config/config.ts";
-import type { Database } from "../../postgres/database/database.ts";
-import type { RunStatement } from "../../postgres/database/transaction.ts";
-import { callerKey } from "../../accounts/identity/caller.ts";
-import {
-  makeCallerSettings,
-  makeSearchPathSetting,
-  NO_REQUEST,
-  roleSettings,
-} from "../../accounts/identity/caller-settings.ts";
-import { HttpError } from "../../http/http-error.ts";
-import { jsonResponse } from "../../http/response.ts";
+import { callerKey, makeCallerSettings, makeSearchPathSetting, NO_REQUEST, roleSettings } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import { HttpError, jsonResponse } from "#http";
+import type { Database, RunStatement } from "#postgres/database";
 import type { PrepareCall, QueuedCall } from "./task-runner.ts";
 
 type PrepareCallOptions = {

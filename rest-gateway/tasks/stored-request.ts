@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { LightAbortSignal } from "../../runtime/concurrency/abort.ts";
-import { CREDENTIAL_HEADERS } from "../../http/credentials.ts";
-import { CSRF_TOKEN_HEADER } from "../../http/csrf-protection.ts";
-import { type GatewayRequest, NO_STAGES } from "../../http/request.ts";
+import { CREDENTIAL_HEADERS, CSRF_TOKEN_HEADER, type GatewayRequest, NO_STAGES } from "#http";
+import { LightAbortSignal } from "#runtime/concurrency";
 
 /** Credentials (the caller is stored instead) and headers that make the response conditional. */
 const UNSTORED_HEADERS: readonly string[] = [

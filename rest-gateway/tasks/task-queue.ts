@@ -1,7 +1,6 @@
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { type Caller, isAdministrator, quotaKey } from "../../accounts/identity/caller.ts";
-import { type GatewayRequest, publicBasePath } from "../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../http/response.ts";
+import { type Caller, isAdministrator, quotaKey } from "#accounts/identity";
+import { type GatewayRequest, type GatewayResponse, jsonResponse, publicBasePath } from "#http";
+import type { AsOwner } from "#postgres/database";
 import {
   deriveStorageKey,
   fingerprintParts,

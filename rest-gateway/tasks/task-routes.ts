@@ -1,9 +1,14 @@
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import type { Caller } from "../../accounts/identity/caller.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { GatewayHandler, GatewayRequest } from "../../http/request.ts";
-import { type GatewayResponse, jsonResponse, type ResponseBody } from "../../http/response.ts";
-import { dispatchMethod } from "../../http/router.ts";
+import type { Caller } from "#accounts/identity";
+import {
+  dispatchMethod,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  jsonResponse,
+  type ResponseBody,
+} from "#http";
+import type { AsOwner } from "#postgres/database";
 import { visibleTaskOwnerOf } from "./task-queue.ts";
 
 type TaskRoutesOptions = {

@@ -1,17 +1,16 @@
 import type { TaskList } from "graphile-worker";
 import pg from "pg";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { asLogin, type RunStatement } from "../../postgres/database/transaction.ts";
-import type { Authenticator } from "../../accounts/identity/authenticator.ts";
-import { type Caller, isActedAs } from "../../accounts/identity/caller.ts";
-import { parseClaims } from "../../accounts/identity/claims.ts";
-import type { CredentialError } from "../../accounts/identity/credential-error.ts";
-import type { Logger } from "../../runtime/log/log.ts";
-import type { ErrorVerbosity } from "../../http/error-bodies.ts";
-import type { HttpError } from "../../http/http-error.ts";
-import { toErrorResponse } from "../../http/errors.ts";
-import { type GatewayRequest, TABLE_PREFIX } from "../../http/request.ts";
-import type { GatewayResponse } from "../../http/response.ts";
+import { type Authenticator, type Caller, type CredentialError, isActedAs, parseClaims } from "#accounts/identity";
+import {
+  type ErrorVerbosity,
+  type GatewayRequest,
+  type GatewayResponse,
+  type HttpError,
+  TABLE_PREFIX,
+  toErrorResponse,
+} from "#http";
+import { type AsOwner, asLogin, type RunStatement } from "#postgres/database";
+import type { Logger } from "#runtime/log";
 import { type StoredRequest, toGatewayRequest } from "./stored-request.ts";
 
 type TaskRunnerOptions = {

@@ -1,7 +1,7 @@
-import { writeArchive } from "../../archive/write-archive.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { isEmbedded } from "../../config/config.ts";
-import { reachPostgres } from "../../cluster/served-postgres.ts";
+import { writeArchive } from "#archive";
+import { reachPostgres } from "#cluster";
+import { isEmbedded } from "#config";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 
 /** System calls on files; errors with others concern the connection. */

@@ -1,19 +1,20 @@
 import { execFileSync } from "node:child_process";
 import { constants } from "node:fs";
-import { copyFile, cp, mkdir, readdir, rm } from "node:fs/promises";
+import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 // Makes `dist`, which the published package has in place of the sources: Node strips no types below node_modules.
 
 const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(ROOT, "dist");
-const SOURCES = ["engine", "http", "plugins", "processes", "realtime", "rest-gateway", "studio"];
+/** Those with files that the code reads. */
+const FOLDERS_WITH_ASSETS = ["accounts", "graphql/server", "plugins", "rest-gateway", "studio"];
 
 await rm(DIST, { recursive: true, force: true });
 for (const project of ["tsconfig.build.json", "studio/tsconfig.build.json"]) {
   execFileSync("tsc", ["-p", project], { cwd: ROOT, stdio: "inherit" });
 }
-for (const folder of SOURCES) await copyAssets(folder);
+for (const folder of FOLDERS_WITH_ASSETS) await copyAssets(folder);
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
 await cp(join(ROOT, "templates"), join(DIST, "templates"), { recursive: true });
@@ -22,10 +23,21 @@ for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
 }
 
+// The nearest package.json says where the doors of the rooms are.
+const { type, imports } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+const built = Object.entries<string>(imports).map(([door, file]) => [door, file.replace(/\.ts$/, ".js")]);
+await writeFile(join(DIST, "package.json"), `${JSON.stringify({ type, imports: Object.fromEntries(built) })}\n`);
+
 /** Copies the files that the code reads: word lists, pages, styles, scripts for browsers. */
 async function copyAssets(folder: string): Promise<void> {
   for (const entry of await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || entry.name.endsWith(".ts") || entry.name.startsWith("tsconfig.")) continue;
+    if (
+      !entry.isFile() ||
+      entry.name.endsWith(".ts") ||
+      entry.name === "README.md" ||
+      entry.name.startsWith("tsconfig.")
+    )
+      continue;
     const source = join(entry.parentPath, entry.name);
     const target = join(DIST, relative(ROOT, source));
     await mkdir(dirname(target), { recursive: true });

@@ -1,23 +1,13 @@
 import pg from "pg";
-import type { Catalog } from "../../catalog/catalog.ts";
-import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, type DatabaseSettings, isEmbedded, withDatabaseSettings } from "../../config/config.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { readDatabaseSettings } from "../../catalog/config-keeper.ts";
-import { ApiError } from "../../runtime/errors.ts";
-import { type Claims, parseClaims } from "../../accounts/identity/claims.ts";
-import { bringUpToDate } from "../../migrate/migrate.ts";
-import { toPgConnectionString } from "../../config/connection-string.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import {
-  awaitLogin,
-  joinPostgres,
-  loginRoleOf,
-  type PostgresUrls,
-  reachPostgres,
-} from "../../cluster/served-postgres.ts";
-import { makeAssumedContexts } from "../../rest-gateway/statement-context.ts";
+import { type Claims, parseClaims } from "#accounts/identity";
+import { type Catalog, loadCatalog, readDatabaseSettings } from "#catalog";
+import { awaitLogin, joinPostgres, loginRoleOf, type PostgresUrls, reachPostgres } from "#cluster";
+import { type Config, type DatabaseSettings, isEmbedded, toPgConnectionString, withDatabaseSettings } from "#config";
+import { bringUpToDate } from "#migrate";
+import { makeAssumedContexts } from "#operations/inspect";
+import { withClient } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import { ApiError, commandLine } from "#runtime";
 import { UsageError } from "./command.ts";
 
 /** Undefined function, undefined table, invalid schema name. */

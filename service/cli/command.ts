@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, ConfigError, readConfig } from "../../config/config.ts";
+import { type Config, ConfigError, readConfig } from "#config";
+import { commandLine } from "#runtime";
 
 /** A usage error: printed as a message, without a stack. */
 export class UsageError extends Error {

@@ -1,6 +1,5 @@
-import { commandLine } from "../../runtime/command-line.ts";
-import { withDatabaseSettings } from "../../config/config.ts";
-import { describeSettings, writeSettingsDocument } from "../../config/settings-document.ts";
+import { describeSettings, withDatabaseSettings, writeSettingsDocument } from "#config";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings } from "./command-context.ts";
 

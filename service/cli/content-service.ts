@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import { setPackageProgram } from "../../runtime/command-line.ts";
-import { readProjectSettings } from "../../config/config.ts";
-import { findClosestName } from "../../runtime/edit-distance.ts";
+import { readProjectSettings } from "#config";
+import { findClosestName, setPackageProgram } from "#runtime";
 import { EXIT_FAILURE, EXIT_USAGE } from "./command.ts";
 
 /** The commands, by the first argument. */
@@ -54,7 +53,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
 
 async function startServer(...args: readonly string[]): Promise<void> {
   process.argv.push(...args);
-  await import("../../server.ts");
+  await import("../start-service.ts");
 }
 
 const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));

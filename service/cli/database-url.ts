@@ -1,6 +1,6 @@
-import { commandLine } from "../../runtime/command-line.ts";
-import { isEmbedded } from "../../config/config.ts";
-import { joinPostgres, toClientUrl } from "../../cluster/served-postgres.ts";
+import { joinPostgres, toClientUrl } from "#cluster";
+import { isEmbedded } from "#config";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 
 await runCommand({

@@ -1,10 +1,9 @@
-import type { Catalog } from "../../catalog/catalog.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import type { DoctorFinding } from "../../operations/doctor/facts.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import type { GraphqlTableNames } from "../../plugins/table.ts";
-import { collectFindings } from "../../operations/doctor/collect-findings.ts";
-import { tableAddresses } from "../../rest-gateway/resource/collections.ts";
+import type { Catalog } from "#catalog";
+import { collectFindings, type DoctorFinding } from "#operations/doctor";
+import type { GraphqlTableNames } from "#plugins";
+import { quotedName } from "#postgres/client";
+import { tableAddresses } from "#rest-gateway/resource/collections";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";
 

@@ -1,19 +1,20 @@
 import { execute } from "grafast";
 import { type DocumentNode, GraphQLError, type GraphQLSchema, getOperationAST, parse, validate } from "grafast/graphql";
 import type pg from "pg";
-import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
-import type { CatalogTable } from "../../catalog/tables.ts";
-import type { Config } from "../../config/config.ts";
-import { openDatabase } from "../../postgres/database/database.ts";
-import type { Statement, StatementContext, StatementResult } from "../../postgres/database/statement.ts";
-import { findNamedRelations } from "../../postgres/database/statement-shape.ts";
-import { explainStatement, inRolledBackTransaction } from "../../operations/inspect/explain.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { loginRoleOf, type PostgresUrls } from "../../cluster/served-postgres.ts";
-import { makePreset } from "../../plugins/preset.ts";
-import { type CallerDatabase, makePgService, makeWithPgClient } from "../../graphql/server/pg-client.ts";
-import { buildServableSchema } from "../../graphql/server/resilient-build.ts";
-import type { BuiltSchema } from "../../graphql/server/stepwise-build.ts";
+import { type Catalog, type CatalogTable, exposedSchemas } from "#catalog";
+import { loginRoleOf, type PostgresUrls } from "#cluster";
+import type { Config } from "#config";
+import { type BuiltSchema, buildServableSchema, type CallerDatabase, makePgService, makeWithPgClient } from "#graphql";
+import { explainStatement, inRolledBackTransaction } from "#operations/inspect";
+import { makePreset } from "#plugins";
+import { quotedName } from "#postgres/client";
+import {
+  findNamedRelations,
+  openDatabase,
+  type Statement,
+  type StatementContext,
+  type StatementResult,
+} from "#postgres/database";
 import { UsageError } from "./command.ts";
 
 /** One statement of a GraphQL query, with its rows for the caller and for the owner, who bypasses row-level security. */

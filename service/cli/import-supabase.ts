@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeMigration } from "../../migrate/committed-migrations.ts";
-import { splitStatements } from "../../migrate/split-statements.ts";
+import { splitStatements, writeMigration } from "#migrate";
 
 export type ImportedFile = { readonly path: string; readonly text: string };
 

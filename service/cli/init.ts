@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
-import { commandLine } from "../../runtime/command-line.ts";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { type ImportedFile, importSupabase } from "./import-supabase.ts";
 
@@ -12,7 +12,7 @@ type Template = keyof typeof BASE_SCHEMAS;
 const TEMPLATES = join(import.meta.dirname, "../../templates");
 /** The package contains built files, in `dist`. */
 const isClone = extname(import.meta.filename) === ".ts";
-const PACKAGE_ROOT = join(import.meta.dirname, isClone ? ".." : "../..");
+const PACKAGE_ROOT = join(import.meta.dirname, isClone ? "../.." : "../../..");
 const PACKAGE_NAME = "content-service";
 
 /** The scripts of a project, by the command that each calls. */

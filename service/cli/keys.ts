@@ -1,9 +1,7 @@
-import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "../../accounts/api-keys.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, withDatabaseSettings } from "../../config/config.ts";
-import { loadDeploymentKeys, requireIssuingKeys } from "../../accounts/identity/token-keys.ts";
-import { makeRoleKey } from "../../accounts/identity/tokens.ts";
-import { readSecrets } from "../../runtime/secrets.ts";
+import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "#accounts/api-keys";
+import { loadDeploymentKeys, makeRoleKey, requireIssuingKeys } from "#accounts/identity";
+import { type Config, withDatabaseSettings } from "#config";
+import { commandLine, readSecrets } from "#runtime";
 import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 

@@ -1,14 +1,18 @@
 import { extname } from "node:path";
 import type pg from "pg";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "../../catalog/catalog-watch.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, isEmbedded } from "../../config/config.ts";
-import { driftFindings, readDrift } from "../../operations/doctor/drift-checks.ts";
-import type { MigrationHistory } from "../../migrate/committed-migrations.ts";
-import { runMigrations } from "../../migrate/migrate.ts";
-import { explainDivergence, readMigrationState, singleHistoryError } from "../../migrate/migration-state.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { joinPostgres, type PostgresUrls, reachPostgres } from "../../cluster/served-postgres.ts";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog";
+import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
+import { type Config, isEmbedded } from "#config";
+import {
+  explainDivergence,
+  type MigrationHistory,
+  readMigrationState,
+  runMigrations,
+  singleHistoryError,
+} from "#migrate";
+import { driftFindings, readDrift } from "#operations/inspect";
+import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */

@@ -1,17 +1,11 @@
-import { type Catalog, exposedSchemas } from "../../catalog/catalog.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import type { Config } from "../../config/config.ts";
-import type { StatementContext } from "../../postgres/database/statement.ts";
-import { INTERFACE_NAMES, type InterfaceName } from "../../accounts/identity/caller-settings.ts";
-import type { Claims } from "../../accounts/identity/claims.ts";
-import {
-  type AttemptOutcome,
-  listRequestRoles,
-  type PolicyMatrixRow,
-  readPolicyMatrix,
-} from "../../operations/inspect/policy-matrix.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { loginRoleOf } from "../../cluster/served-postgres.ts";
+import { type Claims, INTERFACE_NAMES, type InterfaceName } from "#accounts/identity";
+import { type Catalog, exposedSchemas } from "#catalog";
+import { loginRoleOf } from "#cluster";
+import type { Config } from "#config";
+import { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicyMatrix } from "#operations/inspect";
+import { withClient } from "#postgres/client";
+import type { StatementContext } from "#postgres/database";
+import { commandLine } from "#runtime";
 import { formatColumns, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 

@@ -2,20 +2,17 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import {
   CLIENT_CALLBACK_PATH,
-  type ProviderKind,
-  type ProviderSettings,
-} from "../../accounts/federation/provider.ts";
-import {
   type ListedProvider,
   makeProviders,
   type NewProvider,
+  type ProviderKind,
+  type ProviderSettings,
   type Providers,
-} from "../../accounts/federation/providers.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { withDatabaseSettings } from "../../config/config.ts";
-import { loadDeploymentKeys, requireIssuingKeys } from "../../accounts/identity/token-keys.ts";
-import { isLoopback } from "../../runtime/safe-fetch.ts";
-import { readSecrets } from "../../runtime/secrets.ts";
+} from "#accounts/federation";
+import { loadDeploymentKeys, requireIssuingKeys } from "#accounts/identity";
+import { withDatabaseSettings } from "#config";
+import { commandLine, readSecrets } from "#runtime";
+import { isLoopback } from "#runtime/safe-fetch";
 import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { commandLine } from "../../runtime/command-line.ts";
-import { reachPostgres } from "../../cluster/served-postgres.ts";
+import { reachPostgres } from "#cluster";
+import { commandLine } from "#runtime";
 import { runCommand } from "./command.ts";
 
 /** Process lists show arguments to all users, but the environment only to the same user. */

@@ -1,24 +1,27 @@
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, isEmbedded } from "../../config/config.ts";
-import { findClaimant } from "../../cluster/embedded/cluster-folders.ts";
-import { displayPath } from "../../migrate/committed-migrations.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { EMBEDDED_DATABASE } from "../../cluster/served-postgres.ts";
+import { EMBEDDED_DATABASE } from "#cluster";
+import { findClaimant } from "#cluster/embedded";
 import {
   type ArchiveContent,
+  checkRecovery,
+  copySecrets,
   listArchives,
+  parseRecoveryTarget,
+  planRecovery,
+  type RecoveryPlan,
+  type RecoveryTarget,
   readArchiveFolder,
+  readPointer,
   recoverableRange,
+  recoverCluster,
   WRITER_FILE,
   walFolder,
-} from "../../cluster/wal-archive/archive-folder.ts";
-import { checkRecovery } from "../../cluster/wal-archive/check-wal-archive.ts";
-import { planRecovery, type RecoveryPlan } from "../../cluster/wal-archive/choose-archive.ts";
-import { readPointer } from "../../cluster/wal-archive/open-archive.ts";
-import { copySecrets, recoverCluster } from "../../cluster/wal-archive/recover-cluster.ts";
-import { parseRecoveryTarget, type RecoveryTarget } from "../../cluster/wal-archive/recovery-time.ts";
+} from "#cluster/wal-archive";
+import { type Config, isEmbedded } from "#config";
+import { displayPath } from "#migrate";
+import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import { UsageError } from "./command.ts";
 
 /** A running service archives within seconds what was committed a moment ago. */

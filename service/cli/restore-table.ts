@@ -1,13 +1,9 @@
 import { access } from "node:fs/promises";
-import type { Config } from "../../config/config.ts";
-import { EMBEDDED_DATABASE, reachPostgres } from "../../cluster/served-postgres.ts";
-import {
-  type RestoredTable,
-  type RestoreTablesOptions,
-  restoreTables,
-} from "../../archive/table-restore/restore-tables.ts";
-import { openArchiveSource, openDatabaseSource, type TableSource } from "../../archive/table-restore/table-source.ts";
-import { withRecovered } from "../../cluster/wal-archive/check-wal-archive.ts";
+import { type RestoredTable, type RestoreTablesOptions, restoreTables } from "#archive/restore-tables";
+import { openArchiveSource, openDatabaseSource, type TableSource } from "#archive/table-source";
+import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
+import { withRecovered } from "#cluster/wal-archive";
+import type { Config } from "#config";
 import { UsageError } from "./command.ts";
 import { planFor } from "./restore-at.ts";
 

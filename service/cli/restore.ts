@@ -1,11 +1,10 @@
 import { access, chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkInScratch } from "../../archive/check-in-scratch.ts";
-import { checkArchive, type RestoreResult, restoreArchive } from "../../archive/restore-archive.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, isEmbedded } from "../../config/config.ts";
-import { reachPostgres } from "../../cluster/served-postgres.ts";
+import { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "#archive";
+import { reachPostgres } from "#cluster";
+import { type Config, isEmbedded } from "#config";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { checkAt, listTimes, restoreAt } from "./restore-at.ts";
 import { restoreRowsOfTables } from "./restore-table.ts";

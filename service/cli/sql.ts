@@ -1,8 +1,8 @@
 import { text } from "node:stream/consumers";
 import pg from "pg";
-import { commandLine } from "../../runtime/command-line.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { reachPostgres } from "../../cluster/served-postgres.ts";
+import { reachPostgres } from "#cluster";
+import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import { formatColumns, runCommand, UsageError } from "./command.ts";
 
 /** Values as Postgres writes them: those of JavaScript lose digits and time zones. */

@@ -1,21 +1,19 @@
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { type Config, isEmbedded } from "../../config/config.ts";
+import { loadCatalog } from "#catalog";
+import { loginRoleOf, type PostgresUrls, reachPostgres } from "#cluster";
+import { type Config, isEmbedded } from "#config";
+import { type MigrateSettings, runMigrations, withScratchDatabase } from "#migrate";
 import {
   type PolicyTestDependencies,
   PolicyTestError,
   type PolicyTestResult,
   parsePolicyTest,
   runPolicyTest,
-} from "../../operations/inspect/policy-tests.ts";
-import type { MigrateSettings } from "../../migrate/committed-migrations.ts";
-import { runMigrations } from "../../migrate/migrate.ts";
-import { withScratchDatabase } from "../../migrate/scratch-database.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { loginRoleOf, type PostgresUrls, reachPostgres } from "../../cluster/served-postgres.ts";
+} from "#operations/inspect";
+import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import { EXIT_FAILURE, formatColumns, runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts } from "./command-context.ts";
 

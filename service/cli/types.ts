@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import { commandLine } from "../../runtime/command-line.ts";
-import { toClientTypes } from "../../operations/client-types.ts";
+import { toClientTypes } from "#operations/client-types";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";
 

@@ -1,7 +1,7 @@
-import { upgradeCluster } from "../../archive/upgrade-cluster.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { isEmbedded } from "../../config/config.ts";
-import { EMBEDDED_DATABASE, reachPostgres } from "../../cluster/served-postgres.ts";
+import { upgradeCluster } from "#archive";
+import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
+import { isEmbedded } from "#config";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 
 await runCommand({

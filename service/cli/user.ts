@@ -1,8 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { Administration } from "../../accounts/administration.ts";
-import { readAccountRows } from "../../accounts/import-accounts.ts";
-import { generateSecret } from "../../accounts/random-secrets.ts";
-import { commandLine } from "../../runtime/command-line.ts";
+import { Administration, generateSecret, readAccountRows } from "#accounts";
+import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./command-context.ts";
 

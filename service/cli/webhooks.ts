@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
-import { commandLine } from "../../runtime/command-line.ts";
-import type { Config } from "../../config/config.ts";
-import { type AsOwner, inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import type { Webhook } from "../../jobs/webhooks/delivery.ts";
-import { makeWebhookSender } from "../../jobs/webhooks/send-delivery.ts";
-import { readWebhookStates, type WebhookState } from "../../jobs/webhooks/webhook-store.ts";
+import type { Config } from "#config";
+import { makeWebhookSender } from "#jobs/send-delivery";
+import { readWebhookStates, type WebhookState } from "#jobs/webhook-store";
+import type { Webhook } from "#jobs/webhooks";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { commandLine } from "#runtime";
 import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
 import { withOwner } from "./command-context.ts";
 

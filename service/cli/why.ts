@@ -1,12 +1,6 @@
 import type pg from "pg";
-import { policyCondition } from "../../catalog/access.ts";
-import type { Catalog } from "../../catalog/catalog.ts";
-import type { CatalogTable, Policy } from "../../catalog/tables.ts";
-import { commandLine } from "../../runtime/command-line.ts";
-import { quotedName } from "../../postgres/client/quoted-name.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { REALTIME_PUBLICATION } from "../../live/replication-slots.ts";
-import { type FilterCondition, parseFilter } from "../../realtime/changes/row-filter.ts";
+import { type Catalog, type CatalogTable, type Policy, policyCondition } from "#catalog";
+import { REALTIME_PUBLICATION } from "#live";
 import {
   type ExplainableRequest,
   explainRead,
@@ -14,7 +8,10 @@ import {
   parseReadAddress,
   type ReadExplanation,
   readPoliciesOf,
-} from "../../operations/explain-read.ts";
+} from "#operations/explain-read";
+import { quotedName, withClient } from "#postgres/client";
+import { type FilterCondition, parseFilter } from "#realtime";
+import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
 import type { ExplainedStatement } from "./explain-query.ts";

@@ -2,8 +2,8 @@ import { enableCompileCache } from "node:module";
 import { join, sep } from "node:path";
 import { inspect } from "node:util";
 import { setFlagsFromString } from "node:v8";
-import { ConfigError } from "../../config/config.ts";
-import { standardError } from "../../runtime/log/standard-streams.ts";
+import { ConfigError } from "#config";
+import { standardError } from "#runtime/log";
 
 /** How long closing connections may take after the last response. */
 export const CLOSE_TIMEOUT_MS = 5_000;

@@ -1,11 +1,11 @@
-import { setPackageProgram } from "../../runtime/command-line.ts";
-import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
-import type { SharedActivity } from "../../http/observability/process-activity.ts";
-import { makeLogger } from "../../runtime/log/log.ts";
-import type { WalArchiveState } from "../../cluster/wal-archive/wal-archiver.ts";
-import type { DrainMode } from "../../http/drain.ts";
+import type { WalArchiveState } from "#cluster/wal-archive";
+import type { DrainMode } from "#http";
+import type { SharedActivity } from "#http/observability";
+import { setPackageProgram } from "#runtime";
+import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "#runtime/concurrency";
+import { makeLogger } from "#runtime/log";
+import type { WorkersState } from "../operations.ts";
 import { type Service, startService } from "../service.ts";
-import type { WorkersState } from "../service-operations.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
 

@@ -3,7 +3,7 @@ import type {
   DescribedGrant,
   DescribedName,
   DescribedTable,
-} from "../../engine/inspect/database-description.ts";
+} from "../../catalog/database-description.ts";
 
 export type {
   DatabaseDescription,
@@ -25,7 +25,7 @@ export type {
   DescribedTable,
   DescribedTrigger,
   DescribedType,
-} from "../../engine/inspect/database-description.ts";
+} from "../../catalog/database-description.ts";
 
 /** The parts of `GET /admin/v1/catalog` that say what a role may do. */
 type Privileges = Pick<DatabaseDescription, "roles" | "schemas">;

@@ -1,4 +1,5 @@
 import { parseWithNumberTexts } from "./exact-json.ts";
+import { sessionState, viewedCaller, viewedToken } from "./session.ts";
 
 /** What a channel is subscribed to: https://supabase.com/docs/guides/realtime/postgres-changes, with our `select`. */
 export type ChangeSubscription = {
@@ -286,4 +287,24 @@ class Channel {
     this.interrupt(reason);
     this.#retry = setTimeout(() => this.join(), this.#link.retryDelay(this.#failures++));
   }
+}
+
+let client: RealtimeClient | null = null;
+
+/** The socket of the caller whose rows are shown; it follows renewed tokens and other callers. */
+export function liveChanges(): RealtimeClient {
+  client ??= openClient();
+  return client;
+}
+
+function openClient(): RealtimeClient {
+  const opened = new RealtimeClient({ address: location.origin.replace(/^http/, "ws"), token: viewedToken });
+  let [caller, token] = [viewedCaller(sessionState.get()), viewedToken()];
+  sessionState.subscribe(() => {
+    const [nextCaller, nextToken] = [viewedCaller(sessionState.get()), viewedToken()];
+    if (nextCaller !== caller) opened.changeCaller();
+    else if (nextToken !== token) opened.renewToken();
+    [caller, token] = [nextCaller, nextToken];
+  });
+  return opened;
 }

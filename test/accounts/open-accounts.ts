@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { type Accounts, makeAccounts } from "../../accounts/accounts.ts";
-import { makePasswords } from "../../accounts/passwords.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import type { ClientInfo } from "../../accounts/identity/client-info.ts";
 import { makeTokenKeys } from "../../accounts/identity/token-keys.ts";
+import { makePasswords } from "../../accounts/passwords.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { newAddress } from "../new-address.ts";
 

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { makeTokenIssuer } from "../../accounts/token-pairs.ts";
 import { makeAuthenticator } from "../../accounts/identity/authenticator.ts";
 import { makeTokenKeys } from "../../accounts/identity/token-keys.ts";
+import { makeTokenIssuer } from "../../accounts/token-pairs.ts";
 import { CONFIG, claimsOf, KEYS } from "./open-accounts.ts";
 
 afterEach(() => vi.useRealTimers());

@@ -4,12 +4,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { digestOf } from "../../accounts/random-secrets.ts";
-import {
-  makeTokenIssuer,
-  makeTokenPairs,
-  type TokenPair,
-  type TokenPairs,
-} from "../../accounts/token-pairs.ts";
+import { makeTokenIssuer, makeTokenPairs, type TokenPair, type TokenPairs } from "../../accounts/token-pairs.ts";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
 import { ApiError } from "../../runtime/errors.ts";
 import { propertyRuns } from "../property-runs.ts";

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { makeValidateClaims } from "../../accounts/validate-claims.ts";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import type { ValidateClaims } from "../../accounts/identity/authenticator.ts";
 import type { Claims } from "../../accounts/identity/claims.ts";
+import { makeValidateClaims } from "../../accounts/validate-claims.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
 import { claimsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";

@@ -3,10 +3,10 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { pgDumpLines } from "../../bench/archives/pg-dump-lines.ts";
 import { checkArchive } from "../../archive/restore-archive.ts";
 import { withOldCluster } from "../../archive/upgrade-cluster.ts";
 import { writeArchive } from "../../archive/write-archive.ts";
+import { pgDumpLines } from "../../bench/archives/compare-restored.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { hasOldPostgres, makeOldCluster, OLD_BINARIES, OLD_MAJOR } from "../old-cluster.ts";
 

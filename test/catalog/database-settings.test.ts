@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { ConfigError } from "../../config/config.ts";
 import { readDatabaseSettings } from "../../catalog/config-keeper.ts";
+import { ConfigError } from "../../config/config.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 
 /** Settings of a role hold in the whole cluster: a login of one's own disturbs nobody. */

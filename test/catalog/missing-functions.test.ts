@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import { findMissingFunctions } from "../../catalog/config-keeper.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 
 let database: TestDatabase;

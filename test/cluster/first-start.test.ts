@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
+import { reachPostgres, startPostgres } from "../../cluster/served-postgres.ts";
 import { readConfig } from "../../config/config.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import { reachPostgres, startPostgres } from "../../cluster/served-postgres.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../postgres/client/with-client.ts";
 import { refuseTwoDatabases } from "../../cluster/served-postgres.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 
 let databases: TestDatabase[];

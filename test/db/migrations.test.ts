@@ -2,11 +2,11 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { toHttpError } from "../../http/http-error.ts";
 import { schemaFileOf } from "../../migrate/commit.ts";
 import { committedMigrations, releaseHistories } from "../../migrate/committed-migrations.ts";
-import { runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
 import { dumpSchema } from "../../migrate/dump-schema.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import { runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
 import { urlOf } from "../database.ts";
 import { useContent } from "./content.ts";
 

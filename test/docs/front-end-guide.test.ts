@@ -6,10 +6,10 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runCommand } from "../service/cli/run-command.ts";
 import { type GraphQLService, serveGraphQL } from "../graphql.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
+import { runCommand } from "../service/cli/run-command.ts";
 import { ADDRESS } from "./five-minutes.ts";
 import { writeTypedOperations } from "./typed-operations.ts";
 

@@ -7,12 +7,12 @@ import jwt from "jsonwebtoken";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service/service.ts";
-import { runCommand } from "../service/cli/run-command.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
+import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
 import { ADDRESS } from "./five-minutes.ts";
 

@@ -4,7 +4,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { anonKey, makeClient, subscribed } from "../realtime/service.ts";
-import { REPOSITORY, repositoryFiles } from "../repository.ts";
+import { REPOSITORY, serviceFiles } from "../repository.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
@@ -44,9 +44,7 @@ const OTHER_TIMERS: Readonly<Record<string, string>> = {
 };
 
 test("whatever is done at intervals is background work of the supervisor, or cannot end", () => {
-  const sources = repositoryFiles().filter((file) =>
-    /^(engine|http|plugins|processes|realtime|rest-gateway)\/.*\.ts$|^service[^/]*\.ts$/.test(file),
-  );
+  const sources = serviceFiles();
   const withTimers = sources.filter((file) => /\bsetInterval\(/.test(readFileSync(join(REPOSITORY, file), "utf8")));
   expect(withTimers.filter((file) => !(file in OTHER_TIMERS))).toEqual([]);
   expect(Object.keys(OTHER_TIMERS).filter((file) => !sources.includes(file))).toEqual([]);

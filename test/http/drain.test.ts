@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { acceptWaiting, drain } from "../../http/drain.ts";
 import { serverUrl } from "../../http/server.ts";
-import { until } from "../until.ts";
 import { useServers } from "../rest-gateway/servers.ts";
+import { until } from "../until.ts";
 
 const start = useServers();
 

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { ApiError, CREDENTIALS_REQUIRED, type ErrorKind, fieldErrorsOf, unavailable } from "../../runtime/errors.ts";
 import { toChannelReason, toEnvelope, toGraphQLBody, toTableBody } from "../../http/error-bodies.ts";
 import { errorCodeOf, errorHeaders, HttpError, toHttpError } from "../../http/http-error.ts";
+import { ApiError, CREDENTIALS_REQUIRED, type ErrorKind, fieldErrorsOf, unavailable } from "../../runtime/errors.ts";
 
 function refusedByPostgres(code: string, fields: Partial<pg.DatabaseError> = {}): pg.DatabaseError {
   return Object.assign(new pg.DatabaseError("what Postgres said", 0, "error"), { code, ...fields });

@@ -3,8 +3,8 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import WebSocket from "ws";
 import { newAddress } from "../new-address.ts";
-import { SECRET } from "../secret.ts";
 import { type Gateways, newPerson, openGateways, type Sent } from "../rest-gateway/sign-in/gateways.ts";
+import { SECRET } from "../secret.ts";
 
 const LIMIT = 40;
 

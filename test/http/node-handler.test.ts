@@ -5,13 +5,13 @@ import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { toSignal } from "../../runtime/concurrency/abort.ts";
 import { readConfig } from "../../config/config.ts";
 import type { BodyLimit } from "../../http/body-limit.ts";
 import { type NodeHandler, toNodeHandler } from "../../http/node-handler.ts";
 import type { GatewayHandler } from "../../http/request.ts";
 import type { BodyChunk, BodyStream } from "../../http/response.ts";
 import { makeRouter } from "../../http/router.ts";
+import { toSignal } from "../../runtime/concurrency/abort.ts";
 import { until } from "../until.ts";
 
 const KILOBYTE = 1024;

@@ -5,8 +5,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { drain } from "../../http/drain.ts";
 import { limitUnreadResponses, type TrackUnread } from "../../http/response.ts";
 import { openServer } from "../../http/server.ts";
-import { until } from "../until.ts";
 import { place } from "../rest-gateway/servers.ts";
+import { until } from "../until.ts";
 
 /** More than the kernel takes for somebody who does not read. */
 const LENGTH = 16 * 2 ** 20;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { makeLogger } from "../../runtime/log/log.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { GatewayRequest } from "../../http/request.ts";
 import { makeRouter } from "../../http/router.ts";
+import { makeLogger } from "../../runtime/log/log.ts";
 
 test.each([
   ["PGRST205", 404, true],

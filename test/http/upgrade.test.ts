@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
-import type { PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
-import { shuttingDown } from "../../postgres/database/database-errors.ts";
 import {
   type AdmissionForUpgrade,
   makeUpgradeRouter,
   type UpgradeListener,
   wantsWebSocket,
 } from "../../http/server.ts";
+import { shuttingDown } from "../../postgres/database/database-errors.ts";
+import type { PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
 
 import { connectWorkers } from "../peer-workers.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { printSchema } from "grafast/graphql";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../graphql.ts";
 import { schemaFor } from "../graphql/compile/oracle.ts";
+import { type GraphQLService, serveGraphQL } from "../graphql.ts";
 
 const require = createRequire(import.meta.url);
 const COMPILER = require.resolve("relay-compiler/cli.js");

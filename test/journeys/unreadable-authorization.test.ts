@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
 import { Wire } from "../graphql/server/socket/wire.ts";
+import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
 import { anonKey } from "../realtime/service.ts";
 
 let graphql: GraphQLService;

@@ -1,6 +1,5 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import type { Lsn } from "../../postgres/database/lsn.ts";
 import { openReplication } from "../../live/change-stream.ts";
 import type {
   ChangeFollower,
@@ -12,6 +11,7 @@ import type {
   RowChange,
 } from "../../live/changes.ts";
 import type { HistoryPosition } from "../../live/stream-history.ts";
+import type { Lsn } from "../../postgres/database/lsn.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 
 /** All that a follower was told, in order. */

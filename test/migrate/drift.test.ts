@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { driftFindings, readDrift } from "../../operations/doctor/drift-checks.ts";
 import { compareSchemas, findDrift, readDumpedSchema } from "../../migrate/drift.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
+import { driftFindings, readDrift } from "../../operations/inspect/drift-checks.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
 import { ownHistories } from "./own-histories.ts";

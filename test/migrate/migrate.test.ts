@@ -3,11 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  type MigrateSettings,
-  type MigrationHistory,
-  releaseHistories,
-} from "../../migrate/committed-migrations.ts";
+import { type MigrateSettings, type MigrationHistory, releaseHistories } from "../../migrate/committed-migrations.ts";
 import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
 import { withClient } from "../../postgres/client/with-client.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
 import { toClientTypes } from "../../operations/client-types.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 

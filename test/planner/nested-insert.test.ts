@@ -1,9 +1,9 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../runtime/json/json-values.ts";
 import type { InsertIntent } from "../../planner/intent.ts";
 import { explainNestedError, nestedPathOf } from "../../planner/nested-errors.ts";
 import { makeRequestPlanner, type NestedStatements } from "../../planner/prepare.ts";
+import type { JsonObject } from "../../runtime/json/json-values.ts";
 import { insert } from "./intents.ts";
 import { JSON_FORMAT } from "./museum.ts";
 import { catalog } from "./planner.ts";

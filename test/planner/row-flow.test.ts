@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { RowChunk } from "../../postgres/database/result-collectors.ts";
 import { RowBodyStream, type StreamedSize } from "../../planner/run.ts";
+import type { RowChunk } from "../../postgres/database/result-collectors.ts";
 
 const frame = { opening: "[", separator: ",", closing: "]" };
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ApiError } from "../../runtime/errors.ts";
 import { statementShapeKey } from "../../planner/prepare.ts";
 import { buildQuery } from "../../planner/query/build-query.ts";
+import { ApiError } from "../../runtime/errors.ts";
 import { intents, manners } from "./arbitrary.ts";
 import { column, eq, filter, post, read } from "./intents.ts";
 import { JSON_FORMAT } from "./museum.ts";

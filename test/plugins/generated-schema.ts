@@ -4,10 +4,10 @@ import { type GraphQLSchema, getOperationAST, parse, validate } from "grafast/gr
 import { makeSchema } from "graphile-build";
 import type pg from "pg";
 import { afterAll, beforeAll } from "vitest";
-import type { StatementContext } from "../../postgres/database/statement.ts";
+import { makeWithPgClient } from "../../graphql/server/pg-client.ts";
 import { toGraphQLBody } from "../../http/error-bodies.ts";
 import { toHttpError } from "../../http/http-error.ts";
-import { makeWithPgClient } from "../../graphql/server/pg-client.ts";
+import type { StatementContext } from "../../postgres/database/statement.ts";
 import type { TestDatabase } from "../database.ts";
 import type { Caller } from "../db/callers.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";

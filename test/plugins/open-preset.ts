@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { type Database, openDatabase } from "../../postgres/database/database.ts";
-import { makePreset } from "../../plugins/preset.ts";
 import { makePgService } from "../../graphql/server/pg-client.ts";
+import { makePreset } from "../../plugins/preset.ts";
+import { type Database, openDatabase } from "../../postgres/database/database.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
 

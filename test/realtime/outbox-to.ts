@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
-import { ByteQuota, SharedBytes } from "../../runtime/memory/byte-quota.ts";
 import { makeRealtimeCounters } from "../../realtime/protocol/counters.ts";
 import { Outbox } from "../../realtime/protocol/outbox.ts";
+import { ByteQuota, SharedBytes } from "../../runtime/memory/byte-quota.ts";
 
 /** An outbox for a single client. */
 export function outboxTo(socket: Duplex, { tally = makeRealtimeCounters(), most = Number.POSITIVE_INFINITY } = {}) {

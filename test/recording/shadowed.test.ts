@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { repositoryFiles } from "../repository.ts";
+import { serviceFiles } from "../repository.ts";
 import { createShadows, SHADOWS } from "../shadowing.ts";
 import { replay } from "./replay.ts";
 import { RECORDED_AREAS } from "./worlds.ts";
 
 /** The functions of Postgres that the service calls, and those that core's GraphQL does. */
-const names = [
-  ...repositoryFiles().filter((file) => /^(engine|plugins|realtime|rest-gateway|http|cli)\/.*\.ts$/.test(file)),
-].flatMap((file) => [...readFileSync(file, "utf8").matchAll(/\bpg_catalog\.([a-z_0-9]+)\(/g)].map(([, name]) => name!));
+const names = serviceFiles().flatMap((file) =>
+  [...readFileSync(file, "utf8").matchAll(/\bpg_catalog\.([a-z_0-9]+)\(/g)].map(([, name]) => name!),
+);
 const CORE_NAMES = ["json_array_elements", "json_build_array", "row_number", "sum", "avg", "min", "max", "to_tsquery"];
 
 /** What Postgres has no function or operator for. */

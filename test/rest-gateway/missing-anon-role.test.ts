@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeLogger } from "../../runtime/log/log.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { makeLogger } from "../../runtime/log/log.ts";
 import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { serve } from "../serve.ts";

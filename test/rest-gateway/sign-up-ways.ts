@@ -1,12 +1,12 @@
 import jwt from "jsonwebtoken";
 import { SECRET } from "../secret.ts";
+import { ANON_KEY } from "./sign-in/auth-v1/auth-client.ts";
 import { openBrowser } from "./sign-in/browser.ts";
 import { at, type FederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
 import { type Forger, openForger } from "./sign-in/forger.ts";
 import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "./sign-in/openid-provider.ts";
 import { PROVIDER_CERTIFICATE, SERVICE_KEY as SAML_KEY, SERVICE_CERTIFICATE } from "./sign-in/saml-keys.ts";
 import { ISSUER, openSamlProvider, type SamlProvider, submit } from "./sign-in/saml-provider.ts";
-import { ANON_KEY } from "./sign-in/auth-v1/auth-client.ts";
 
 const ID_TOKEN_CLIENT = "application";
 export const SERVICE_KEY = jwt.sign({ role: "service_role" }, SECRET);

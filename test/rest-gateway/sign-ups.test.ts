@@ -6,8 +6,8 @@ import type { Service } from "../../service/service.ts";
 import { newAddress as newClient } from "../new-address.ts";
 import { REPOSITORY } from "../repository.ts";
 import { serve } from "../serve.ts";
-import { type FederatedGateways, openFederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
 import { ANON_KEY, newAddress, PASSWORD } from "./sign-in/auth-v1/auth-client.ts";
+import { type FederatedGateways, openFederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
 import {
   openSignUpProviders,
   SERVICE_KEY,

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { DATA_ROW, READY_FOR_QUERY, readRow } from "../../postgres/client/server-messages.ts";
 import { openPostgresSocket } from "../../postgres/database/postgres-socket.ts";
 import { MessageEncoder } from "../../postgres/database/protocol-messages.ts";
-import { DATA_ROW, READY_FOR_QUERY, readRow } from "../../postgres/client/server-messages.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { until } from "../until.ts";
 import { type Router, socketAddressOf, startRouter } from "./router.ts";

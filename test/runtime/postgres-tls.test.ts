@@ -5,18 +5,18 @@ import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
-import { readConfig } from "../../config/config.ts";
-import { openDatabase } from "../../postgres/database/database.ts";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import { chooseAccount, chownTo } from "../../cluster/embedded/processes.ts";
-import { openListener } from "../../postgres/client/listen.ts";
 import { startPostgres } from "../../cluster/served-postgres.ts";
+import { readConfig } from "../../config/config.ts";
 import { openReplication } from "../../live/change-stream.ts";
+import { openListener } from "../../postgres/client/listen.ts";
+import { openDatabase } from "../../postgres/database/database.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
+import { Followed } from "../live/followed.ts";
+import { anon, sql } from "../postgres/database/open.ts";
 import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
-import { anon, sql } from "../postgres/database/open.ts";
-import { Followed } from "../live/followed.ts";
 
 const log = pino({ level: "silent" });
 

@@ -59,7 +59,7 @@ describeInBrowser("pages of other sites", () => {
         document.body.append(frame);
       });
     }, studio.service.url);
-    expect(page.frames()[1]!.url()).toBe("chrome-error://chromewebdata/");
+    await expect.poll(() => page.frames()[1]!.url()).toBe("chrome-error://chromewebdata/");
     await page.close();
   });
 

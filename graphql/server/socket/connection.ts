@@ -5,20 +5,16 @@ import {
   GraphQLError,
   type GraphQLFormattedError,
 } from "grafast/graphql";
-import type { AuthenticationResult, Authenticator, Credentials } from "../../../accounts/identity/authenticator.ts";
-import { callerKey } from "../../../accounts/identity/caller.ts";
-import { hasExpired } from "../../../accounts/identity/claims.ts";
-import { parseJsonExactly } from "../../../runtime/json/json-values.ts";
 import {
-  type ByteQuota,
-  heapSize,
-  Reservation,
-  SharedBytes,
-  type Shortage,
-} from "../../../runtime/memory/byte-quota.ts";
-import type { SocketMemory } from "../../../http/socket-memory.ts";
-import { readSessionCookie } from "../../../http/credentials.ts";
-import type { CsrfProtection } from "../../../http/csrf-protection.ts";
+  type AuthenticationResult,
+  type Authenticator,
+  type Credentials,
+  callerKey,
+  hasExpired,
+} from "#accounts/identity";
+import { type CsrfProtection, readSessionCookie, type SocketMemory } from "#http";
+import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "#runtime";
+import { parseJsonExactly } from "#runtime/json";
 import { GraphqlRefusal } from "../documents.ts";
 import { type ExplainError, responseExtensions, toGraphQLError } from "../errors.ts";
 import type { OperationRequestInfo, PreparedOperation, PrepareOperation } from "../operation.ts";

@@ -1,19 +1,18 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
-import { type PausableSource, waitForLargeWorkSlot } from "../../../runtime/concurrency/event-loop-sharing.ts";
-import { runStepwise } from "../../../runtime/concurrency/stepwise.ts";
-import type { Config } from "../../../config/config.ts";
-import { ByteQuota } from "../../../runtime/memory/byte-quota.ts";
-import type { SocketMemory } from "../../../http/socket-memory.ts";
-import type { Logger } from "../../../runtime/log/log.ts";
+import type { Config } from "#config";
 import {
   type AcceptedSocket,
   rejectUpgrade,
   SequentialReader,
   SocketHost,
+  type SocketMemory,
   type SocketSession,
-} from "../../../http/socket-host.ts";
+} from "#http";
+import { ByteQuota } from "#runtime";
+import { type PausableSource, runStepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
 import { LARGE_BODY_BYTES, scanBody } from "../parse-request.ts";
 import { type GraphqlSocketDependencies, type SocketChannel, SocketConnection } from "./connection.ts";
 import {

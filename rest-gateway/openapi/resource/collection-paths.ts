@@ -1,7 +1,11 @@
-import { baseTypeOf } from "../../../catalog/types.ts";
-import { type Collection, type Collections, isVisibleCollection, type RowAction } from "../../resource/collections.ts";
-import type { CollectionField } from "../../resource/fields.ts";
-import { fieldNamed, filterNames, RESERVED_PARAMETERS } from "../../resource/parse/parameters.ts";
+import { baseTypeOf } from "#catalog";
+import { type CollectionField, fieldNamed, filterNames, RESERVED_PARAMETERS } from "#rest-gateway/resource";
+import {
+  type Collection,
+  type Collections,
+  isVisibleCollection,
+  type RowAction,
+} from "#rest-gateway/resource/collections";
 import { componentRef } from "../components.ts";
 import { type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
 import components from "./components.json" with { type: "json" };

@@ -1,6 +1,6 @@
-import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
-import type { Collection } from "../../resource/collections.ts";
-import type { CollectionField } from "../../resource/fields.ts";
+import type { ErrorBodyShape } from "#http";
+import type { CollectionField } from "#rest-gateway/resource";
+import type { Collection } from "#rest-gateway/resource/collections";
 import { readComment } from "../comments.ts";
 import {
   type ComponentReference,

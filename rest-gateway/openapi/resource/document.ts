@@ -1,25 +1,33 @@
-import { type Catalog, exposedSchemas } from "../../../catalog/catalog.ts";
-import { forEachInSlices } from "../../../runtime/concurrency/event-loop-sharing.ts";
-import type { Config } from "../../../config/config.ts";
-import type { Caller } from "../../../accounts/identity/caller.ts";
-import type { ErrorBodyShape } from "../../../http/error-bodies.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { matchesTag } from "../../../http/tagged-content.ts";
-import { BATCH_TYPE } from "../../batch/part-messages.ts";
-import { type GatewayRequest, isPathUnder, publicBaseUrl } from "../../../http/request.ts";
-import type { GatewayResponse, ResponseBody } from "../../../http/response.ts";
-import type { GatewayRoutes } from "../../../http/router.ts";
+import type { Caller } from "#accounts/identity";
+import { type Catalog, exposedSchemas } from "#catalog";
+import type { Config } from "#config";
+import {
+  type ErrorBodyShape,
+  type GatewayRequest,
+  type GatewayResponse,
+  type GatewayRoutes,
+  HttpError,
+  isPathUnder,
+  matchesTag,
+  publicBaseUrl,
+  type ResponseBody,
+} from "#http";
+import { BATCH_TYPE, TASKS_COLLECTION } from "#rest-gateway";
+import {
+  type ApiVersion,
+  BATCH_COLLECTION,
+  defaultVersion,
+  type ReadVersions,
+  validationError,
+} from "#rest-gateway/resource";
 import {
   type Collection,
   type Collections,
   collectionsOf,
   isVisibleCollection,
   makeCollections,
-} from "../../resource/collections.ts";
-import { validationError } from "../../resource/errors.ts";
-import { BATCH_COLLECTION } from "../../resource/resource-batch.ts";
-import { type ApiVersion, defaultVersion, type ReadVersions } from "../../resource/versions.ts";
-import { TASKS_COLLECTION } from "../../tasks/task-routes.ts";
+} from "#rest-gateway/resource/collections";
+import { forEachInSlices } from "#runtime/concurrency";
 import { type JsonSchema, makeSchemaOfType } from "../json-schema.ts";
 import { viewSchema } from "../visible-schema.ts";
 import { DocumentCache, documentResponse, type OpenApiDocument, writeDocument } from "../written-document.ts";

@@ -1,8 +1,14 @@
-import type { Catalog } from "../../../catalog/catalog.ts";
-import type { Routine, RoutineArgument } from "../../../catalog/routines.ts";
-import type { CatalogColumn, CatalogTable } from "../../../catalog/tables.ts";
-import { baseTypeOf, type DataType, type TypeAttribute } from "../../../catalog/types.ts";
-import { quotedName } from "../../../postgres/client/quoted-name.ts";
+import {
+  baseTypeOf,
+  type Catalog,
+  type CatalogColumn,
+  type CatalogTable,
+  type DataType,
+  type Routine,
+  type RoutineArgument,
+  type TypeAttribute,
+} from "#catalog";
+import { quotedName } from "#postgres/client";
 import { makeColumnDescriber, readComment } from "../comments.ts";
 import { parseLiteral } from "../json-schema.ts";
 import { RESERVED_NAMES } from "../table/components.ts";

@@ -1,5 +1,4 @@
-import { type Catalog, exposedSchemas } from "../../../catalog/catalog.ts";
-import type { CatalogColumn } from "../../../catalog/tables.ts";
+import { type Catalog, type CatalogColumn, exposedSchemas } from "#catalog";
 import { makeColumnDescriber, readComment } from "../comments.ts";
 import {
   type ComponentReference,

@@ -1,5 +1,5 @@
-import type { Catalog } from "../../../catalog/catalog.ts";
-import { BATCH_TYPE } from "../../batch/part-messages.ts";
+import type { Catalog } from "#catalog";
+import { BATCH_TYPE } from "#rest-gateway";
 import { readComment } from "../comments.ts";
 import { type ComponentReference, componentKey } from "../components.ts";
 import { makeSchemaOfType } from "../json-schema.ts";

@@ -1,6 +1,4 @@
-import type { Catalog } from "../../../catalog/catalog.ts";
-import type { Routine, RoutineArgument, RoutineReturn } from "../../../catalog/routines.ts";
-import { baseTypeOf } from "../../../catalog/types.ts";
+import { baseTypeOf, type Catalog, type Routine, type RoutineArgument, type RoutineReturn } from "#catalog";
 import { readComment } from "../comments.ts";
 import { componentKey } from "../components.ts";
 import { attributesSchema, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";

@@ -1,6 +1,5 @@
-import { type Catalog, exposedSchemas } from "../../../catalog/catalog.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { decodeSchemaName, type GatewayRequest, profileHeader } from "../../../http/request.ts";
+import { type Catalog, exposedSchemas } from "#catalog";
+import { decodeSchemaName, type GatewayRequest, HttpError, profileHeader } from "#http";
 import { type Collection, type Collections, type RowAction, tableAddresses } from "../collections.ts";
 import { invalidIdError, rowNotFound } from "../errors.ts";
 import { type CollectionField, toAddressName } from "../fields.ts";

@@ -1,5 +1,5 @@
-import { memoizePerObject } from "../../../runtime/cache/memoize.ts";
-import type { SelectedColumn, SelectItem } from "../../../planner/intent.ts";
+import type { SelectedColumn, SelectItem } from "#planner";
+import { memoizePerObject } from "#runtime";
 import type { Collection, Collections } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";

@@ -1,9 +1,7 @@
-import { memoizePerObject } from "../../../runtime/cache/memoize.ts";
-import { RecentMap } from "../../../runtime/cache/recent-map.ts";
-import type { FieldError } from "../../../runtime/errors.ts";
-import type { OrderTerm, RowCondition, SelectItem } from "../../../planner/intent.ts";
-import type { HttpError } from "../../../http/http-error.ts";
-import { queryWithoutApiKey } from "../../authenticate.ts";
+import type { HttpError } from "#http";
+import type { OrderTerm, RowCondition, SelectItem } from "#planner";
+import { queryWithoutApiKey } from "#rest-gateway";
+import { type FieldError, memoizePerObject, RecentMap } from "#runtime";
 import type { Collection, Collections } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";

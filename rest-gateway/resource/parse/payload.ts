@@ -1,9 +1,8 @@
-import { runStepwise, type Stepwise } from "../../../runtime/concurrency/stepwise.ts";
-import type { FieldError } from "../../../runtime/errors.ts";
-import { type JsonRecord, readJsonRecords } from "../../../runtime/json/json-records.ts";
-import type { RowPayload } from "../../../planner/intent.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { concatenate } from "../../../http/request-body.ts";
+import { concatenate, HttpError } from "#http";
+import type { RowPayload } from "#planner";
+import type { FieldError } from "#runtime";
+import { runStepwise, type Stepwise } from "#runtime/concurrency";
+import { type JsonRecord, readJsonRecords } from "#runtime/json";
 import type { Collection } from "../collections.ts";
 import { errorCodesOf, suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";

@@ -1,7 +1,5 @@
-import type { CatalogColumn } from "../../../catalog/tables.ts";
-import { baseTypeOf, type DataType } from "../../../catalog/types.ts";
-import type { JsonMember } from "../../../runtime/json/json-records.ts";
-import { isExactNumber, parseJsonExactly, toAddressText } from "../../../runtime/json/json-values.ts";
+import { baseTypeOf, type CatalogColumn, type DataType } from "#catalog";
+import { isExactNumber, type JsonMember, parseJsonExactly, toAddressText } from "#runtime/json";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
 /** The limit of values in one array or composite value, which are checked one by one. */

@@ -1,8 +1,6 @@
-import { type ApiKey, parseExpiryDate } from "../../../accounts/api-keys.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type Html, html, type PageContent, seeOther } from "../../pages/page.ts";
-import type { RequestSession } from "../../authenticate.ts";
+import { type ApiKey, parseExpiryDate } from "#accounts/api-keys";
+import { clientInfoOf, HttpError } from "#http";
+import { type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
 import type { FormField, HtmlForm } from "../form-page.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH, continuePage } from "../sign-in-pages.ts";

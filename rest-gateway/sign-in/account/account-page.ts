@@ -1,9 +1,8 @@
-import type { AccountSummary, LinkedProvider, SignIn } from "../../../accounts/own-account.ts";
-import { fieldErrorsOf } from "../../../runtime/errors.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type Html, html } from "../../pages/page.ts";
+import type { AccountSummary, LinkedProvider, SignIn } from "#accounts";
+import { clientInfoOf } from "#http";
+import { type Html, html, type RequestSession } from "#rest-gateway";
+import { fieldErrorsOf } from "#runtime";
 import { requireEmails } from "../account-routes.ts";
-import type { RequestSession } from "../../authenticate.ts";
 import {
   alert,
   type FormField,

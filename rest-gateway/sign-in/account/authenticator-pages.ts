@@ -1,10 +1,8 @@
-import type { FactorEnrolment } from "../../../accounts/factors.ts";
-import type { AccountSummary } from "../../../accounts/own-account.ts";
-import type { ClientInfo } from "../../../accounts/identity/client-info.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type Html, html, type PageContent } from "../../pages/page.ts";
+import type { AccountSummary, FactorEnrolment } from "#accounts";
+import type { ClientInfo } from "#accounts/identity";
+import { clientInfoOf } from "#http";
+import { type Html, html, type PageContent, type RequestSession } from "#rest-gateway";
 import { BACKUP_CODES_WARNING } from "../account-routes.ts";
-import type { RequestSession } from "../../authenticate.ts";
 import { type HtmlForm, type RejectedForm, renderForm } from "../form-page.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH, CODE_FIELD } from "../sign-in-pages.ts";

@@ -1,6 +1,6 @@
-import type { Passkey } from "../../../accounts/webauthn.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type Html, html, seeOther } from "../../pages/page.ts";
+import type { Passkey } from "#accounts";
+import { clientInfoOf } from "#http";
+import { type Html, html, seeOther } from "#rest-gateway";
 import { type FormField, type HtmlForm, renderForm } from "../form-page.ts";
 import { passkeyRequestPage, readPasskeyResponse } from "../passkey-pages.ts";
 import { requireFields } from "../read-body.ts";

@@ -1,7 +1,6 @@
-import { describePolicy } from "../../../accounts/password-policy.ts";
-import { setSessionCookie } from "../../../http/credentials.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { html } from "../../pages/page.ts";
+import { describePolicy } from "#accounts";
+import { clientInfoOf, setSessionCookie } from "#http";
+import { html } from "#rest-gateway";
 import { requireEmails } from "../account-routes.ts";
 import type { FormField, HtmlForm } from "../form-page.ts";
 import { requireFields } from "../read-body.ts";

@@ -1,9 +1,6 @@
-import type { AccountSummary } from "../../../accounts/own-account.ts";
-import { csrfTokenOf } from "../../../http/csrf-protection.ts";
-import type { GatewayHandler, GatewayRequest } from "../../../http/request.ts";
-import type { GatewayResponse } from "../../../http/response.ts";
-import { type Html, html, type PageContent, seeOther } from "../../pages/page.ts";
-import { findSession, type RequestSession } from "../../authenticate.ts";
+import type { AccountSummary } from "#accounts";
+import { csrfTokenOf, type GatewayHandler, type GatewayRequest, type GatewayResponse } from "#http";
+import { findSession, type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
 import {
   alert,
   type FormField,

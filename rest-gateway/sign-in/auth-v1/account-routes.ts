@@ -1,7 +1,5 @@
-import type { SignOutScope } from "../../../accounts/own-account.ts";
-import type { UpdateOutcome } from "../../../accounts/update-user.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { jsonResponse } from "../../../http/response.ts";
+import type { SignOutScope, UpdateOutcome } from "#accounts";
+import { clientInfoOf, jsonResponse } from "#http";
 import {
   type AuthRequest,
   type AuthRouteHandler,

@@ -1,11 +1,12 @@
-import type { AccountLinkRequest, AccountLinkType } from "../../../accounts/account-links.ts";
-import type {
-  AccountChanges,
-  NewSecret,
-  NewUserAccount,
-  UserPageRequest,
-} from "../../../accounts/administration.ts";
-import { isUuid } from "../../../accounts/random-secrets.ts";
+import {
+  type AccountChanges,
+  type AccountLinkRequest,
+  type AccountLinkType,
+  isUuid,
+  type NewSecret,
+  type NewUserAccount,
+  type UserPageRequest,
+} from "#accounts";
 import { type AuthRequest, type JsonBody, readObject, readText } from "./auth-v1-request.ts";
 import { readEmail, readPhone } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";

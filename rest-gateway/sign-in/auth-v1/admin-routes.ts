@@ -1,12 +1,7 @@
-import type { Administration } from "../../../accounts/administration.ts";
-import type { UserJson } from "../../../accounts/own-account.ts";
-import type { SecondFactor } from "../../../accounts/second-factors.ts";
-import { readUserId } from "../../../accounts/validate-claims.ts";
-import { type Caller, isActedAs, isAdministrator } from "../../../accounts/identity/caller.ts";
-import { type HttpError, toHttpError } from "../../../http/http-error.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../../http/response.ts";
-import { authenticateTableCaller } from "../../table/authenticate.ts";
+import { type Administration, readUserId, type SecondFactor, type UserJson } from "#accounts";
+import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
+import { clientInfoOf, type GatewayResponse, type HttpError, jsonResponse, toHttpError } from "#http";
+import { authenticateTableCaller } from "#rest-gateway/table";
 import {
   readChanges,
   readInvitation,

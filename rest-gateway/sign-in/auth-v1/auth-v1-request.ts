@@ -1,16 +1,16 @@
-import type { Accounts } from "../../../accounts/accounts.ts";
-import type { Federation } from "../../../accounts/federation/federation.ts";
-import { userIdOf } from "../../../accounts/validate-claims.ts";
-import type { Config } from "../../../config/config.ts";
-import type { Authenticator } from "../../../accounts/identity/authenticator.ts";
-import { type Caller, isActedAs } from "../../../accounts/identity/caller.ts";
-import { CredentialError } from "../../../accounts/identity/credential-error.ts";
-import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
-import { findUnstorable, findUnstorableInJson } from "../../../runtime/json/storable-text.ts";
-import type { BodyLimit } from "../../../http/body-limit.ts";
-import type { LimitExpensiveRequest } from "../../../http/limits.ts";
-import type { MatchedRequest, MatchedRequestHandler, PatternRoutes } from "../../../http/route-patterns.ts";
-import type { GatewayRoutes } from "../../../http/router.ts";
+import { type Accounts, userIdOf } from "#accounts";
+import type { Federation } from "#accounts/federation";
+import { type Authenticator, type Caller, CredentialError, isActedAs } from "#accounts/identity";
+import type { Config } from "#config";
+import type {
+  BodyLimit,
+  GatewayRoutes,
+  LimitExpensiveRequest,
+  MatchedRequest,
+  MatchedRequestHandler,
+  PatternRoutes,
+} from "#http";
+import { findUnstorable, findUnstorableInJson, isJsonObject, parseJsonExactly } from "#runtime/json";
 import { authError, credentialRejected, validationFailed } from "./errors.ts";
 
 /** A request of this interface, whose API key is verified. */

@@ -1,8 +1,6 @@
-import type { Authenticator } from "../../../accounts/identity/authenticator.ts";
-import { toHttpError } from "../../../http/http-error.ts";
-import type { GatewayHandler, GatewayRequest } from "../../../http/request.ts";
-import { makeRouteFinder } from "../../../http/route-patterns.ts";
-import { authenticateTableCaller } from "../../table/authenticate.ts";
+import type { Authenticator } from "#accounts/identity";
+import { type GatewayHandler, type GatewayRequest, makeRouteFinder, toHttpError } from "#http";
+import { authenticateTableCaller } from "#rest-gateway/table";
 import { accountRoutes } from "./account-routes.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import type { AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";

@@ -1,7 +1,6 @@
-import type { ClientSignInResult } from "../../../accounts/federation/federated-sign-in.ts";
-import type { TokenPair } from "../../../accounts/token-pairs.ts";
-import { toHttpError } from "../../../http/http-error.ts";
-import type { GatewayResponse } from "../../../http/response.ts";
+import type { TokenPair } from "#accounts";
+import type { ClientSignInResult } from "#accounts/federation";
+import { type GatewayResponse, toHttpError } from "#http";
 import { authError, translateError } from "./errors.ts";
 
 type Parameters = Readonly<Record<string, string>>;

@@ -1,10 +1,7 @@
-import type { Accounts } from "../../../accounts/accounts.ts";
-import type { CodeEmails, CodeRequest } from "../../../accounts/code-emails.ts";
-import { readRedirectTarget } from "../../../accounts/federation/read-redirect-target.ts";
-import type { CodeChallenge } from "../../../accounts/flow-states.ts";
-import type { PhoneAccounts } from "../../../accounts/phone-accounts.ts";
-import { isLoopbackHost } from "../../../config/config.ts";
-import type { HttpError } from "../../../http/http-error.ts";
+import type { Accounts, CodeChallenge, CodeEmails, CodeRequest, PhoneAccounts } from "#accounts";
+import { readRedirectTarget } from "#accounts/federation";
+import { isLoopbackHost } from "#config";
+import type { HttpError } from "#http";
 import { type AuthRequest, type AuthV1Services, type JsonBody, readText } from "./auth-v1-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 

@@ -1,8 +1,6 @@
-import { fieldErrorsOf } from "../../../runtime/errors.ts";
-import type { CredentialErrorReason } from "../../../accounts/identity/credential-error.ts";
-import { errorCodeOf, errorHeaders, HttpError } from "../../../http/http-error.ts";
-import type { GatewayRequest } from "../../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../../http/response.ts";
+import type { CredentialErrorReason } from "#accounts/identity";
+import { errorCodeOf, errorHeaders, type GatewayRequest, type GatewayResponse, HttpError, jsonResponse } from "#http";
+import { fieldErrorsOf } from "#runtime";
 
 const API_VERSION_HEADER = "x-supabase-api-version";
 /** Since this version, `code` is the name of the error; before, it was the HTTP status. */

@@ -1,14 +1,13 @@
-import type { Accounts } from "../../../accounts/accounts.ts";
-import { readUserJson } from "../../../accounts/own-account.ts";
-import type {
-  FactorChallenge,
-  FactorEnrolmentResult,
-  FactorRefusal,
-  FactorType,
-} from "../../../accounts/second-factors.ts";
-import type { ApiError } from "../../../runtime/errors.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { jsonResponse } from "../../../http/response.ts";
+import {
+  type Accounts,
+  type FactorChallenge,
+  type FactorEnrolmentResult,
+  type FactorRefusal,
+  type FactorType,
+  readUserJson,
+} from "#accounts";
+import { clientInfoOf, jsonResponse } from "#http";
+import type { ApiError } from "#runtime";
 import {
   type AuthRequest,
   type AuthV1Routes,

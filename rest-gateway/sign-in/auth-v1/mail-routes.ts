@@ -1,7 +1,5 @@
-import { PKCE_PREFIX } from "../../../accounts/flow-states.ts";
-import type { CodePurpose, CodeResult } from "../../../accounts/one-time-codes.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../../http/response.ts";
+import { type CodePurpose, type CodeResult, PKCE_PREFIX } from "#accounts";
+import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
 import {
   type AuthRequest,
   type AuthRouteHandler,

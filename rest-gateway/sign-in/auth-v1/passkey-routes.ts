@@ -1,7 +1,5 @@
-import type { PasskeyChallenge } from "../../../accounts/passkeys.ts";
-import type { Passkey } from "../../../accounts/webauthn.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { jsonResponse } from "../../../http/response.ts";
+import type { Passkey, PasskeyChallenge } from "#accounts";
+import { clientInfoOf, jsonResponse } from "#http";
 import {
   type AuthRequest,
   type AuthV1Routes,

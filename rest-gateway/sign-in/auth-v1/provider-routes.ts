@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
-import type { SignInParameters } from "../../../accounts/federation/provider.ts";
-import { ApiError } from "../../../runtime/errors.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../../http/response.ts";
+import type { SignInParameters } from "#accounts/federation";
+import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
+import { ApiError } from "#runtime";
 import {
   type AuthRequest,
   type AuthRouteHandler,

@@ -1,7 +1,4 @@
-import type { Accounts } from "../../../accounts/accounts.ts";
-import type { OpenSignIn } from "../../../accounts/login.ts";
-import { readUserJson, type UserJson } from "../../../accounts/own-account.ts";
-import type { SessionTokens } from "../../../accounts/token-pairs.ts";
+import { type Accounts, type OpenSignIn, readUserJson, type SessionTokens, type UserJson } from "#accounts";
 
 /** A sign-in by tokens, with the user as clients store it. */
 export type AuthSession = { readonly tokens: SessionTokens; readonly user: UserJson };

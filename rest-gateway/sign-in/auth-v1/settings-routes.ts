@@ -1,4 +1,4 @@
-import { jsonResponse } from "../../../http/response.ts";
+import { jsonResponse } from "#http";
 import type { AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 
 const DESCRIPTION = {

@@ -1,10 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { CodeRequest } from "../../../accounts/code-emails.ts";
-import type { OpenSignIn } from "../../../accounts/login.ts";
-import { readUserJson } from "../../../accounts/own-account.ts";
-import type { NewAccount, Registration } from "../../../accounts/registration.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { type GatewayResponse, jsonResponse } from "../../../http/response.ts";
+import { type CodeRequest, type NewAccount, type OpenSignIn, type Registration, readUserJson } from "#accounts";
+import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
 import {
   type AuthRequest,
   type AuthRouteHandler,

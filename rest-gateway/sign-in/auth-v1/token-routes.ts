@@ -1,12 +1,8 @@
 import type pg from "pg";
-import type { OpenSignIn } from "../../../accounts/login.ts";
-import { awaitsConfirmation, readUserJson } from "../../../accounts/own-account.ts";
-import type { SessionTokens } from "../../../accounts/token-pairs.ts";
-import { ApiError } from "../../../runtime/errors.ts";
-import { CredentialError } from "../../../accounts/identity/credential-error.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { clientInfoOf } from "../../../http/request.ts";
-import { jsonResponse } from "../../../http/response.ts";
+import { awaitsConfirmation, type OpenSignIn, readUserJson, type SessionTokens } from "#accounts";
+import { CredentialError } from "#accounts/identity";
+import { clientInfoOf, HttpError, jsonResponse } from "#http";
+import { ApiError } from "#runtime";
 import {
   type AuthRequest,
   type AuthRouteHandler,

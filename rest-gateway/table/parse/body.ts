@@ -1,16 +1,17 @@
 import { isUtf8 } from "node:buffer";
-import { runToCompletion, type Stepwise } from "../../../runtime/concurrency/stepwise.ts";
-import { Uint32List } from "../../../runtime/json/json-records.ts";
-import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
-import { OPEN_BRACE, OPEN_BRACKET, type RecordVisitor, scanJson, skipSpace } from "../../../runtime/json/scan-json.ts";
-import type {
-  CallArgument,
-  JsonValueSpans,
-  NestedRows,
-  ResponseFormat,
-  RowPayload,
-} from "../../../planner/intent.ts";
-import { HttpError } from "../../../http/http-error.ts";
+import { HttpError } from "#http";
+import type { CallArgument, JsonValueSpans, NestedRows, ResponseFormat, RowPayload } from "#planner";
+import { runToCompletion, type Stepwise } from "#runtime/concurrency";
+import {
+  isJsonObject,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  parseJsonExactly,
+  type RecordVisitor,
+  scanJson,
+  skipSpace,
+  Uint32List,
+} from "#runtime/json";
 import { csvToJson } from "./csv.ts";
 import { parseContentType } from "./headers.ts";
 import { parseForm, type UrlParameter } from "./query-string.ts";

@@ -1,6 +1,5 @@
-import type { Stepwise } from "../../../runtime/concurrency/stepwise.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { concatenate } from "../../../http/request-body.ts";
+import { concatenate, HttpError } from "#http";
+import type { Stepwise } from "#runtime/concurrency";
 
 /** The maximum size of the JSON: each row repeats the column names, so a small file with long names could exceed the memory. */
 const MAX_CSV_BYTES = 64 * 2 ** 20;

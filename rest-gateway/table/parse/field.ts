@@ -1,4 +1,4 @@
-import type { FieldReference, JsonPathStep } from "../../../planner/intent.ts";
+import type { FieldReference, JsonPathStep } from "#planner";
 import { END, Scanner } from "./scanner.ts";
 
 const LETTERS = /\p{L}+/uy;

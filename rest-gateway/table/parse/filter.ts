@@ -5,7 +5,7 @@ import type {
   OperatorQuantifier,
   RowCondition,
   SearchOperator,
-} from "../../../planner/intent.ts";
+} from "#planner";
 import { takeField, takeName, unescaped } from "./field.ts";
 import { maskApiKey } from "./query-string.ts";
 import { Scanner } from "./scanner.ts";

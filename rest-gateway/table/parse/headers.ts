@@ -1,7 +1,6 @@
-import { memoizePerObject } from "../../../runtime/cache/memoize.ts";
-import type { ExplainOption, ResponseFormat } from "../../../planner/intent.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { readMediaRanges } from "../../../http/request.ts";
+import { HttpError, readMediaRanges } from "#http";
+import type { ExplainOption, ResponseFormat } from "#planner";
+import { memoizePerObject } from "#runtime";
 
 const EXPLAIN_OPTIONS: readonly ExplainOption[] = ["analyze", "verbose", "settings", "buffers", "wal"];
 

@@ -1,11 +1,5 @@
-import { memoizeRecent } from "../../../runtime/cache/memoize.ts";
-import type {
-  CursorPage,
-  OrderTerm,
-  RowCondition,
-  SelectItem,
-  WithEmbedPath,
-} from "../../../planner/intent.ts";
+import type { CursorPage, OrderTerm, RowCondition, SelectItem, WithEmbedPath } from "#planner";
+import { memoizeRecent } from "#runtime";
 import { parseColumns, parseLogicPath, parsePath } from "./field.ts";
 import { parseFilter, parseLogic } from "./filter.ts";
 import type { UrlParameter } from "./query-string.ts";

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { readApiKey } from "../../../http/credentials.ts";
-import { HttpError } from "../../../http/http-error.ts";
+import { HttpError, readApiKey } from "#http";
 
 const API_KEY = "apikey";
 const API_KEY_HEADERS = [API_KEY] as const;

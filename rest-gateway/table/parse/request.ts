@@ -1,16 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { memoizeRecent } from "../../../runtime/cache/memoize.ts";
-import type {
-  CallArgument,
-  Intent,
-  ResponseFormat,
-  RowPayload,
-  RowRange,
-  WithEmbedPath,
-} from "../../../planner/intent.ts";
-import { cursorNotPossible } from "../../../planner/plan/keyset-page.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { decodeSchemaName, profileHeader } from "../../../http/request.ts";
+import { decodeSchemaName, HttpError, profileHeader } from "#http";
+import {
+  type CallArgument,
+  cursorNotPossible,
+  type Intent,
+  type ResponseFormat,
+  type RowPayload,
+  type RowRange,
+  type WithEmbedPath,
+} from "#planner";
+import { memoizeRecent } from "#runtime";
 import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRows } from "./body.ts";
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
 import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";

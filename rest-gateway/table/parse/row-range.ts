@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import type { CursorPage, CursorPosition, RowRange, WithEmbedPath } from "../../../planner/intent.ts";
-import { HttpError } from "../../../http/http-error.ts";
+import { HttpError } from "#http";
+import type { CursorPage, CursorPosition, RowRange, WithEmbedPath } from "#planner";
 
 /** The values of limit and offset; the last of each counts. */
 export type RangeBounds = {

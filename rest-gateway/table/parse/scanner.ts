@@ -1,4 +1,4 @@
-import { HttpError } from "../../../http/http-error.ts";
+import { HttpError } from "#http";
 
 export const END = "end of input";
 const SPACE = "space";

@@ -5,7 +5,7 @@ import {
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
-} from "../../../planner/intent.ts";
+} from "#planner";
 import { readField, readIdentifier, readName, takeField, takeName } from "./field.ts";
 import { Scanner } from "./scanner.ts";
 

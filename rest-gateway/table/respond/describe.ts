@@ -1,23 +1,25 @@
-import type { Catalog } from "../../../catalog/catalog.ts";
-import type { Routine } from "../../../catalog/routines.ts";
-import type { CatalogTable } from "../../../catalog/tables.ts";
-import type { Config } from "../../../config/config.ts";
-import type { Caller } from "../../../accounts/identity/caller.ts";
-import type { CallArgument } from "../../../planner/intent.ts";
-import { findTable, routineNotFound } from "../../../planner/plan/find-target.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { type GatewayRequest, readMediaRanges, TABLE_PREFIX } from "../../../http/request.ts";
-import type { GatewayResponse, ResponseBody } from "../../../http/response.ts";
-import { makeSwaggerDocument } from "../../openapi/swagger/document.ts";
-import { makeTableDocument } from "../../openapi/table/document.ts";
-import type { TableDocumentOptions } from "../../openapi/visible-schema.ts";
+import type { Caller } from "#accounts/identity";
+import type { Catalog, CatalogTable, Routine } from "#catalog";
+import type { Config } from "#config";
+import {
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  type ResponseBody,
+  readMediaRanges,
+  TABLE_PREFIX,
+} from "#http";
+import { type CallArgument, findTable, routineNotFound } from "#planner";
 import {
   DocumentCache,
   documentResponse,
+  makeTableDocument,
   type OpenApiDocument,
+  type TableDocumentOptions,
   type WrittenDocument,
   writeDocument,
-} from "../../openapi/written-document.ts";
+} from "#rest-gateway/openapi";
+import { makeSwaggerDocument } from "#rest-gateway/openapi/swagger";
 import type { TableRequest, TableResource } from "../parse/request.ts";
 import { encodeHeaders } from "./respond.ts";
 

@@ -1,18 +1,17 @@
-import type { ResponseFormat } from "../../../planner/intent.ts";
-import { cursorNotPossible, orderNotTotal } from "../../../planner/plan/keyset-page.ts";
+import { type GatewayResponse, HttpError, type ResponseBody, TABLE_PREFIX } from "#http";
 import {
   type CallPlan,
+  cursorNotPossible,
+  type LegacyTarget,
   notOneRow,
+  orderNotTotal,
   type Plan,
   type ReadPlan,
+  type ResponseFormat,
+  type ResponseRow,
+  type RunResult,
   type WritePlan,
-} from "../../../planner/plan/plan.ts";
-import type { LegacyTarget } from "../../../planner/plan/select-tree.ts";
-import type { ResponseRow } from "../../../planner/query/build-query.ts";
-import type { RunResult } from "../../../planner/run.ts";
-import { HttpError } from "../../../http/http-error.ts";
-import { TABLE_PREFIX } from "../../../http/request.ts";
-import type { GatewayResponse, ResponseBody } from "../../../http/response.ts";
+} from "#planner";
 import type { Preferences } from "../parse/headers.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";

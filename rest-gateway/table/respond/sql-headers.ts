@@ -1,5 +1,4 @@
-import { HttpError } from "../../../http/http-error.ts";
-import { securityHeaders } from "../../../http/response-headers.ts";
+import { HttpError, securityHeaders } from "#http";
 
 /** The headers that the service itself may set. */
 const RESPONSE_HEADERS = [

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { liveChanges } from "../../api/live.ts";
 import type { ChannelStatus, ReceivedChange } from "../../api/realtime.ts";
+import { liveChanges } from "../../api/realtime.ts";
 import type { TableRow } from "../../api/rest-query.ts";
 import type { RowWindows } from "../row-windows.ts";
 import { keyText } from "./edited-table.ts";

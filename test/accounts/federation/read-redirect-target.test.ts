@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  type RequestedRedirect,
-  readRedirectTarget,
-} from "../../../accounts/federation/read-redirect-target.ts";
+import { type RequestedRedirect, readRedirectTarget } from "../../../accounts/federation/read-redirect-target.ts";
 
 const ALLOWED = ["https://app.example.org/signed-in", "https://app.example.org/area/*", "com.example.app://signed-in"];
 const readTarget = (requested: RequestedRedirect) =>

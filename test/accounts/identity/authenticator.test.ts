@@ -1,12 +1,12 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { describe, expect, test, vi } from "vitest";
-import type { ApiError } from "../../../runtime/errors.ts";
 import { type Authenticator, makeAuthenticator } from "../../../accounts/identity/authenticator.ts";
 import { CredentialError } from "../../../accounts/identity/credential-error.ts";
 import { type IssuingKeys, makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { signToken } from "../../../accounts/identity/tokens.ts";
 import { errorHeaders, toHttpError } from "../../../http/http-error.ts";
+import type { ApiError } from "../../../runtime/errors.ts";
 import { SECRET } from "../../secret.ts";
 
 const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });

@@ -1,9 +1,9 @@
 import jwt from "jsonwebtoken";
 import { expect, test } from "vitest";
-import { type ClaimPath, parseClaimPath } from "../../../config/claim-path.ts";
 import { makeAuthenticator } from "../../../accounts/identity/authenticator.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { makeRoleKey } from "../../../accounts/identity/tokens.ts";
+import { type ClaimPath, parseClaimPath } from "../../../config/claim-path.ts";
 import { SECRET } from "../../secret.ts";
 
 const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../../../cluster/embedded/cluster.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import { listArchives } from "../../../cluster/wal-archive/archive-folder.ts";
 import { checkWalArchive } from "../../../cluster/wal-archive/check-wal-archive.ts";
 import { WAL_SLOT } from "../../../cluster/wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiverOptions } from "../../../cluster/wal-archive/wal-archiver.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
 import { until } from "../../until.ts";
 
 let root: string;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { buildClientSchema, type GraphQLSchema, getIntrospectionQuery } from "grafast/graphql";
 import { expect } from "vitest";
-import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
 import { formatExposition } from "../../../http/observability/metrics.ts";
+import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
 import type { Service } from "../../../service/service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { introspectionFromSchema, isObjectType, validateSchema } from "grafast/graphql";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildServableSchema } from "../../../graphql/server/resilient-build.ts";
-import { propertyRuns } from "../../property-runs.ts";
 import { type OpenedPreset, openPreset } from "../../plugins/open-preset.ts";
+import { propertyRuns } from "../../property-runs.ts";
 import { randomCatalogue } from "./random-catalogue.ts";
 
 let opened: OpenedPreset;

@@ -1,8 +1,8 @@
 import { buildSchema, getIntrospectionQuery, parse } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
-import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { type DocumentLimits, measureDocument } from "../../../graphql/server/document-size.ts";
 import { GraphqlRefusal, makeDocumentReader, PlanBudget } from "../../../graphql/server/documents.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const DEFAULTS: DocumentLimits = {
   depth: 15,

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
-import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import {
   EventLease,
   type LeaseQueries,
   type LeaseRenewal,
   makeLeaseQueries,
 } from "../../../graphql/server/event-lease.ts";
+import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 const NO_LOG = { warn: () => {} };

@@ -1,8 +1,8 @@
 import type { PgClient } from "@dataplan/pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { makeWithPgClient } from "../../../graphql/server/pg-client.ts";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import type { StatementContext } from "../../../postgres/database/statement.ts";
-import { makeWithPgClient } from "../../../graphql/server/pg-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { until } from "../../until.ts";
 

@@ -8,9 +8,9 @@ import {
   validateSchema,
 } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
-import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { findHiddenElements, pruneSchema } from "../../../graphql/server/prune-schema.ts";
 import { withVisibility } from "../../../plugins/VisibilityPlugin.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const NOTHING = { may: () => false, mayExecute: () => false };
 

@@ -9,8 +9,8 @@ import {
 import { makeSchema } from "graphile-build";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
-import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { RoleSchemas, type RoleSchemasOptions } from "../../../graphql/server/role-schemas.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
 import { openPreset, type PresetOptions } from "../../plugins/open-preset.ts";
 import { Wire } from "./socket/wire.ts";

@@ -6,8 +6,8 @@ import { makeSchema } from "graphile-build";
 import { expect, test } from "vitest";
 import { buildSchemaInSteps } from "../../../graphql/server/stepwise-build.ts";
 import { collectGarbage } from "../../collect-garbage.ts";
-import { until } from "../../until.ts";
 import { openPreset } from "../../plugins/open-preset.ts";
+import { until } from "../../until.ts";
 
 const ODD = readFileSync(join(import.meta.dirname, "../../plugins/odd-schema.sql"), "utf8");
 const MANY = `

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { buildSchema, type DocumentNode, parse, validate } from "grafast/graphql";
 import { expect, test } from "vitest";
-import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { validateInSteps } from "../../../graphql/server/stepwise-validation.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const SCHEMA = buildSchema(`
   directive @mark(at: Int) on FIELD

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { RowEvent } from "../../../plugins/row-events.ts";
 import { EventQueue } from "../../../graphql/server/subscription-delivery.ts";
+import type { RowEvent } from "../../../plugins/row-events.ts";
 
 const event = (number: number): RowEvent => ({ s: "public", t: "things", op: "insert", k: { id: String(number) } });
 

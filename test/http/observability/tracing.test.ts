@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../../config/config.ts";
 import { openTracing } from "../../../http/observability/tracing.ts";
-import { makeLogger } from "../../../runtime/log/log.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { makeLogger } from "../../../runtime/log/log.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { type CollectedSpan, startCollector } from "./collector.ts";

@@ -1,10 +1,10 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { readConfig } from "../../../config/config.ts";
-import { makeLogger } from "../../../runtime/log/log.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import { startJobRunner } from "../../../jobs/queue/job-runner.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
+import { makeLogger } from "../../../runtime/log/log.ts";
 import { cloneDatabase } from "../../database.ts";
 import { until } from "../../until.ts";
 

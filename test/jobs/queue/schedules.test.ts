@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import { processSchedules, SCHEDULES_TASK, Schedules } from "../../../jobs/queue/schedules.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { startGateway } from "../../program.ts";
 import { serve } from "../../serve.ts";

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readConfig } from "../../../config/config.ts";
-import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import { startWebhooks } from "../../../jobs/webhooks/dispatcher.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";

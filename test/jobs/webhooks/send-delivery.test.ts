@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { AllowedNetwork } from "../../../runtime/safe-fetch.ts";
 import type { Delivery, Webhook } from "../../../jobs/webhooks/delivery.ts";
 import { makeWebhookSender, type WebhookSender } from "../../../jobs/webhooks/send-delivery.ts";
+import type { AllowedNetwork } from "../../../runtime/safe-fetch.ts";
 import { until } from "../../until.ts";
 import { type Receiver, startReceiver, verify } from "./receiver.ts";
 

@@ -1,11 +1,11 @@
 import { readConfig } from "../../../config/config.ts";
+import type { GatewayRoutes } from "../../../http/router.ts";
 import { administratorRoutes } from "../../../operations/admin/admin-routes.ts";
 import { sessionRoutes } from "../../../operations/admin/session-routes.ts";
-import { authRoutes } from "../../../rest-gateway/sign-in/auth-routes.ts";
-import { commonRoutes, signInRoutes, signOutRoutes } from "../../../rest-gateway/sign-in/provider-routes.ts";
-import { authV1Routes } from "../../../rest-gateway/sign-in/auth-v1/auth-v1-routes.ts";
-import type { GatewayRoutes } from "../../../http/router.ts";
 import { OPENAPI_PATH } from "../../../rest-gateway/openapi/resource/document.ts";
+import { authRoutes } from "../../../rest-gateway/sign-in/auth-routes.ts";
+import { authV1Routes } from "../../../rest-gateway/sign-in/auth-v1/auth-v1-routes.ts";
+import { commonRoutes, signInRoutes, signOutRoutes } from "../../../rest-gateway/sign-in/provider-routes.ts";
 import { SECRET } from "../../secret.ts";
 import { ask, post } from "./holder.ts";
 import { PUBLIC_URL, type Site } from "./site.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DatabaseDescription, DescribedTable } from "../../../operations/inspect/database-description.ts";
+import type { DatabaseDescription, DescribedTable } from "../../../catalog/database-description.ts";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readConfig } from "../../../config/config.ts";
+import { REALTIME_PUBLICATION } from "../../../live/replication-slots.ts";
 import { runChecks } from "../../../operations/doctor/doctor.ts";
 import {
   type DoctorFacts,
@@ -10,7 +11,6 @@ import {
   readServerFacts,
 } from "../../../operations/doctor/facts.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { REALTIME_PUBLICATION } from "../../../live/replication-slots.ts";
 import { cloneDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serverBinaries } from "../../server-binaries.ts";

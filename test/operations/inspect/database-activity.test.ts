@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import type { Cluster } from "../../../cluster/embedded/cluster.ts";
 import {
   cancelStatement,
@@ -11,6 +10,7 @@ import {
   readStatementStatistics,
 } from "../../../operations/inspect/database-activity.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { startServer } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
 

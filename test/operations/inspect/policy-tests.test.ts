@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeCallerContexts } from "../../../service/cli/command-context.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readConfig } from "../../../config/config.ts";
 import { parsePolicyTest, runPolicyTest } from "../../../operations/inspect/policy-tests.ts";
+import { makeCallerContexts } from "../../../service/cli/command-context.ts";
 import { useContent } from "../../db/content.ts";
 
 const content = useContent();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { buildColumnArray } from "../../../planner/plan/bind-parameters.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { payloadOf } from "../payload.ts";
 
 const arrayOf = (rows: string, name: string, isJson: boolean) =>

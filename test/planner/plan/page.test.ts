@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ApiError } from "../../../runtime/errors.ts";
 import type { CursorPage, Intent, OrderTerm } from "../../../planner/intent.ts";
 import { MAX_BUFFERED_ROWS } from "../../../planner/plan/plan.ts";
+import type { ApiError } from "../../../runtime/errors.ts";
 import { aggregate, call, columns, field, read, relation, term } from "../intents.ts";
 import type { Wishes } from "../museum.ts";
 import { planIntent } from "../planner.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ApiError, ErrorKind } from "../../../runtime/errors.ts";
 import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
+import type { ApiError, ErrorKind } from "../../../runtime/errors.ts";
 import {
   aggregate,
   at,

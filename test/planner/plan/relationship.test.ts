@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ApiError } from "../../../runtime/errors.ts";
 import { findRelationship } from "../../../planner/plan/relationship.ts";
+import type { ApiError } from "../../../runtime/errors.ts";
 import { catalog } from "../planner.ts";
 
 function find(sourceName: string, wanted: string, role = "anon") {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ApiError } from "../../../runtime/errors.ts";
 import type { CallIntent } from "../../../planner/intent.ts";
 import { findRoutine } from "../../../planner/plan/find-target.ts";
+import type { ApiError } from "../../../runtime/errors.ts";
 import { call, post } from "../intents.ts";
 import { catalog } from "../planner.ts";
 

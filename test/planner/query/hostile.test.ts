@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ApiError } from "../../../runtime/errors.ts";
 import type { Intent, ResponseOptions } from "../../../planner/intent.ts";
 import { bindValues } from "../../../planner/plan/bind-parameters.ts";
 import { buildQuery } from "../../../planner/query/build-query.ts";
+import { ApiError } from "../../../runtime/errors.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { intents, manners } from "../arbitrary.ts";
 import { type Museum, openMuseum } from "../museum.ts";

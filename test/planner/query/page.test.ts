@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type {
-  CallIntent,
-  CursorPosition,
-  FieldReference,
-  OrderTerm,
-  ReadIntent,
-} from "../../../planner/intent.ts";
+import type { CallIntent, CursorPosition, FieldReference, OrderTerm, ReadIntent } from "../../../planner/intent.ts";
 import { answering } from "../expected.ts";
 import { call, column, columns, compare, everyColumn, field, read, relation, term } from "../intents.ts";
 import { type Museum, openMuseum, type Wishes } from "../museum.ts";

@@ -1,14 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  compile,
-  identifier,
-  integer,
-  join,
-  literal,
-  NOTHING,
-  parameter,
-  sql,
-} from "../../../planner/query/sql.ts";
+import { compile, identifier, integer, join, literal, NOTHING, parameter, sql } from "../../../planner/query/sql.ts";
 
 describe("an SQL fragment", () => {
   test.each([

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPostgres } from "../../../cluster/served-postgres.ts";
 import { readConfig } from "../../../config/config.ts";
 import {
   explainUnsupported,
@@ -7,7 +8,6 @@ import {
   requireTransactions,
 } from "../../../postgres/client/supported-server.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { startPostgres } from "../../../cluster/served-postgres.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { socketAddressOf } from "../../routers/router.ts";

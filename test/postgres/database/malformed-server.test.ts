@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import { MessageReader } from "../../../postgres/client/server-messages.ts";
+import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { openWire, type Wire } from "../../postgres-wire.ts";
 import { propertyRuns } from "../../property-runs.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeOwnerFunction } from "../../../postgres/database/owner-pool.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { makeOwnerFunction } from "../../../postgres/database/owner-pool.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;

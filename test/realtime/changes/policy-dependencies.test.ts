@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { selectPolicies } from "../../../catalog/access.ts";
-import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import type { Caller } from "../../../accounts/identity/caller.ts";
 import type { Claims } from "../../../accounts/identity/claims.ts";
+import { selectPolicies } from "../../../catalog/access.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../realtime/changes/policy-dependencies.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 

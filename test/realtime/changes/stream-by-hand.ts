@@ -1,16 +1,16 @@
 import { Duplex } from "node:stream";
 import type pg from "pg";
 import { keepCatalog } from "../../../catalog/catalog-keeper.ts";
-import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
-import type { Lsn } from "../../../postgres/database/lsn.ts";
 import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../live/changes.ts";
 import type { HistoryPosition } from "../../../live/stream-history.ts";
+import type { Lsn } from "../../../postgres/database/lsn.ts";
 import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
 import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../realtime/changes/policy-dependencies.ts";
 import { makePublication } from "../../../realtime/changes/publication.ts";
 import type { AwaitVisible } from "../../../realtime/changes/row-visibility.ts";
 import { type ChangeSubscriber, endOfTransaction } from "../../../realtime/changes/subscriber.ts";
 import type { Outbox } from "../../../realtime/protocol/outbox.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { outboxTo } from "../outbox-to.ts";
 
 const log = { info: () => {}, warn: () => {}, error: () => {} };

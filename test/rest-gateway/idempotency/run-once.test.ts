@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { jsonResponse } from "../../../http/response.ts";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import type { RunStatement } from "../../../postgres/database/transaction.ts";
-import { jsonResponse } from "../../../http/response.ts";
 import { type IdempotentChange, runOnce } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
 import { openShop, type Shop } from "./orders.ts";
 

@@ -1,8 +1,8 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isJsonObject } from "../../../runtime/json/json-values.ts";
 import { makeSwaggerDocument } from "../../../rest-gateway/openapi/swagger/document.ts";
 import { writeDocument } from "../../../rest-gateway/openapi/written-document.ts";
+import { isJsonObject } from "../../../runtime/json/json-values.ts";
 import { urlOf } from "../../database.ts";
 import { isPostgrestInstalled, type Postgrest, startPostgrest } from "../../postgrest.ts";
 import { SECRET } from "../../secret.ts";

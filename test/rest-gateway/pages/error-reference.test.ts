@@ -1,16 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { readErrors } from "../../../rest-gateway/pages/error-page.ts";
-import { repositoryFiles } from "../../repository.ts";
+import { serviceFiles } from "../../repository.ts";
 
 const chapters = readErrors();
 const codes = chapters.flatMap(({ entries }) => entries.map(({ code }) => code));
 
 /** Codes as they stand in the programs: in errors, SQLSTATEs among them, in GraphQL's extensions, in the table of SQLSTATEs. */
 function codesInPrograms(): Set<string> {
-  const programs = repositoryFiles().filter((file) =>
-    /^(engine|http|plugins|realtime|rest-gateway)\/.*\.ts$/.test(file),
-  );
+  const programs = serviceFiles().filter((file) => !file.startsWith("service/"));
   const texts = programs.map((file) => readFileSync(file, "utf8"));
   const thrown =
     /(?:new (?:ApiError\(\s*"\w+"|HttpError\(\s*\d+),|\bcode:|\bcode =|: )\s*"([A-Z]+(?:_[A-Z]+)+|PGRST\d{3})"/g;

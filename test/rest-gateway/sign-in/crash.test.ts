@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { digestOf } from "../../../accounts/random-secrets.ts";
 import { makeTokenIssuer, makeTokenPairs, type TokenPair } from "../../../accounts/token-pairs.ts";
 import { inOwnerTransaction } from "../../../postgres/database/owner-pool.ts";
-import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { CONFIG, from, lender } from "../../accounts/open-accounts.ts";
 import { startGateway } from "../../program.ts";
 import { SECRET } from "../../secret.ts";

@@ -1,7 +1,7 @@
 import { makeProviders, type NewProvider } from "../../../accounts/federation/providers.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
-import type { DatabaseTemplate } from "../../database.ts";
 import { lender } from "../../accounts/open-accounts.ts";
+import type { DatabaseTemplate } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { type Browser, openBrowser, type PageView } from "./browser.ts";
 import { type Gateways, openGateways } from "./gateways.ts";

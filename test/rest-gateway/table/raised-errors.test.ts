@@ -1,7 +1,7 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { ContextError } from "../../../postgres/database/database-errors.ts";
 import { errorHeaders } from "../../../http/http-error.ts";
+import { ContextError } from "../../../postgres/database/database-errors.ts";
 import { toTableError } from "../../../rest-gateway/table/explain-error.ts";
 
 function raised(fields: Partial<pg.DatabaseError>) {

@@ -3,7 +3,14 @@ import jwt from "jsonwebtoken";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { SECRET } from "../../secret.ts";
-import { type Gateways, newPerson, openGateways, type Person, type Sent, type TestResponse } from "../sign-in/gateways.ts";
+import {
+  type Gateways,
+  newPerson,
+  openGateways,
+  type Person,
+  type Sent,
+  type TestResponse,
+} from "../sign-in/gateways.ts";
 
 /** What a DBA might write. */
 const FUNCTIONS = `

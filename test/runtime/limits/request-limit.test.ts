@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { PeerWorkers } from "../../../runtime/concurrency/peer-workers.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { RequestLimit } from "../../../postgres/database/rate-limits.ts";
+import type { PeerWorkers } from "../../../runtime/concurrency/peer-workers.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { connectWorkers } from "../../peer-workers.ts";
 import { until } from "../../until.ts";

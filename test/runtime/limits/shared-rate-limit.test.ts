@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { makeSharedRateLimit } from "../../../postgres/database/rate-limits.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { socketAddressOf, startRouter } from "../../routers/router.ts";
 

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../../accounts/identity/api-key-lookup.ts";
-import { cloneDatabase } from "../../database.ts";
 import { claimsOf, from, type OpenAccounts, openAccounts, PASSWORD } from "../../accounts/open-accounts.ts";
+import { cloneDatabase } from "../../database.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 
 let opened: OpenAccounts;

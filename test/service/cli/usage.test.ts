@@ -68,8 +68,8 @@ describe("keys that do not exist yet", () => {
 
 describe("the service itself", () => {
   test.each<[program: string, ...words: string[]]>([
-    ["../server", "--port", "80"],
-    ["../server", "--dev", "--port"],
+    ["../../server", "--port", "80"],
+    ["../../server", "--dev", "--port"],
     ["content-service", "start", "--port"],
   ])("does not start with unknown arguments: %s %s %s", async (program, ...words) => {
     const { code, stdout, stderr } = await runCommandWith(program, words, { DATA_DIR: join(folder, "none") });

@@ -46,7 +46,9 @@ test.each([
 });
 
 test("a program without a handler opens it, so that the tests above would show it", async () => {
-  expect(await errorsOf(["service/cli/database-url.ts"], "command.ts")).toMatch(/Debugger listening|Starting inspector/);
+  expect(await errorsOf(["service/cli/database-url.ts"], "command.ts")).toMatch(
+    /Debugger listening|Starting inspector/,
+  );
 });
 
 test("each script of npm that runs a command ignores SIGUSR1", () => {

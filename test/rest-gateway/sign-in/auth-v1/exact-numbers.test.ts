@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { importAccounts, readAccountRows } from "../../../../accounts/import-accounts.ts";
 import { parseJsonExactly } from "../../../../runtime/json/json-values.ts";
-import { until } from "../../../until.ts";
 import { type OperatedService, openOperatedService, PASSWORD } from "../../../operations/admin/operated-service.ts";
+import { until } from "../../../until.ts";
 
 /** JavaScript rounds it to 9007199254740992. */
 const ORG = "9007199254740993";

@@ -1,5 +1,5 @@
-import { ApiError } from "../../../../runtime/errors.ts";
 import { type HttpError, toHttpError } from "../../../../http/http-error.ts";
+import { ApiError } from "../../../../runtime/errors.ts";
 
 export type Refusal = Pick<HttpError, "status" | "code" | "message" | "details" | "hint">;
 

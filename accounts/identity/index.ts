@@ -1,0 +1,27 @@
+export { makeFindApiKey } from "./api-key-lookup.ts";
+export {
+  type AuthenticationResult,
+  type Authenticator,
+  type Credentials,
+  makeAuthenticator,
+  type PasswordCredentials,
+} from "./authenticator.ts";
+export { type Caller, callerKey, isActedAs, isAdministrator, quotaKey } from "./caller.ts";
+export {
+  INTERFACE_NAMES,
+  type InterfaceName,
+  makeCallerSettings,
+  makeMissingRoleWarning,
+  makeSearchPathSetting,
+  NO_REQUEST,
+  type RequestInfo,
+  roleSettings,
+} from "./caller-settings.ts";
+export { type Claims, hasExpired, parseClaims, serializeClaims } from "./claims.ts";
+export { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "./client-info.ts";
+export { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
+export { makeDatabaseClock } from "./database-clock.ts";
+export { LIFETIMES } from "./lifetimes.ts";
+export { RemoteKeySet } from "./remote-key-set.ts";
+export { canIssueTokens, loadDeploymentKeys, makeTokenKeys, requireIssuingKeys, type TokenKeys } from "./token-keys.ts";
+export { makeRoleKey, signToken } from "./tokens.ts";

@@ -1,0 +1,31 @@
+export { applicablePolicies, bypassesPolicies, policyCondition, policyConditionSql } from "./access.ts";
+export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment } from "./catalog.ts";
+export { type CatalogKeeper, type CatalogRefresh, keepCatalog, makeCatalogRefresh } from "./catalog-keeper.ts";
+export { type CatalogQuery, inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";
+export { type CatalogOptions, readCatalogRows } from "./catalog-rows.ts";
+export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.ts";
+export { type ConfigKeeper, findMissingFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
+export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
+export { assembleCatalog, loadCatalog } from "./load-catalog.ts";
+export {
+  type ColumnPair,
+  type ComputedRelationship,
+  type DirectRelationship,
+  type Relationship,
+  reverseRelationship,
+} from "./relationships.ts";
+export { type CatalogRole, type Grants, makeGrantsParser, type TablePrivilege } from "./roles.ts";
+export type { MediaHandler, Routine, RoutineArgument, RoutineReturn } from "./routines.ts";
+export type { CatalogSchema } from "./schemas.ts";
+export { type RowVisibility, readTableAccess, type TableAccess } from "./table-access.ts";
+export { ALL_EVENTS, type CatalogColumn, type CatalogTable, type Policy, updatableEvents } from "./tables.ts";
+export {
+  type BaseType,
+  baseTypeOf,
+  type CompositeType,
+  comparabilityOf,
+  type DataType,
+  type EnumType,
+  type QualifiedName,
+  type TypeAttribute,
+} from "./types.ts";

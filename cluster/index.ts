@@ -1,0 +1,12 @@
+export { openWalArchive } from "./embedded-wal-archive.ts";
+export {
+  awaitLogin,
+  EMBEDDED_DATABASE,
+  joinPostgres,
+  loginRoleOf,
+  type PostgresUrls,
+  reachPostgres,
+  type ServedPostgres,
+  startPostgres,
+  toClientUrl,
+} from "./served-postgres.ts";

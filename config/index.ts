@@ -1,0 +1,24 @@
+export { claimAt, withClaimAt } from "./claim-path.ts";
+export {
+  type Config,
+  ConfigError,
+  type DatabaseSettings,
+  isEmbedded,
+  isLoopbackHost,
+  type LoadedConfig,
+  MIN_POOL_SIZE,
+  readConfig,
+  readProjectSettings,
+  rereadFiles,
+  withDatabaseSettings,
+} from "./config.ts";
+export {
+  type DatabaseServer,
+  parseServers,
+  type SessionAttributes,
+  toPgConnectionString,
+  toPrimaryUrl,
+} from "./connection-string.ts";
+export { DEFAULT_JWT_ISSUER } from "./interface-settings.ts";
+export { SETTINGS_IN_DATABASE } from "./settings.ts";
+export { describeSettings, writeSettingsDocument } from "./settings-document.ts";

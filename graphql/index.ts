@@ -1,0 +1,4 @@
+export { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "./server/graphql.ts";
+export { type CallerDatabase, makePgService, makeWithPgClient } from "./server/pg-client.ts";
+export { buildServableSchema } from "./server/resilient-build.ts";
+export type { BuiltSchema } from "./server/stepwise-build.ts";

@@ -1,0 +1,100 @@
+export { type BodyLimit, type FindBodyLimit, makeBodyLimits } from "./body-limit.ts";
+export { withNoStore, withoutCaching } from "./cache-headers.ts";
+export {
+  CREDENTIAL_HEADERS,
+  clearSessionCookie,
+  readApiKey,
+  readSessionCookie,
+  setSessionCookie,
+} from "./credentials.ts";
+export { CSRF_TOKEN_HEADER, type CsrfProtection, csrfTokenOf, makeCsrfProtection } from "./csrf-protection.ts";
+export { type DrainMode, drain } from "./drain.ts";
+export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.ts";
+export {
+  type ErrorBodyShape,
+  type ErrorVerbosity,
+  toChannelReason,
+  toGraphQLBody,
+  toTableBody,
+} from "./error-bodies.ts";
+export { type ErrorPageRequest, type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
+export { type HealthState, healthRoutes, isReady, makeHealthState } from "./health.ts";
+export {
+  errorCodeOf,
+  errorHeaders,
+  HttpError,
+  methodNotAllowed,
+  notFound,
+  toHttpError,
+  withBearerChallenge,
+  withMembers,
+} from "./http-error.ts";
+export {
+  type LimitExpensiveRequest,
+  makeAdmission,
+  makeExpensiveRequestLimit,
+  openRateLimits,
+  type RateLimits,
+} from "./limits.ts";
+export { toNodeHandler } from "./node-handler.ts";
+export {
+  type FindRouteTemplate,
+  HttpTraffic,
+  makeRouteTemplateFinder,
+  RequestMetrics,
+  traceRequests,
+} from "./observe-requests.ts";
+export { makeReadYourWrites } from "./read-your-writes.ts";
+export {
+  clientDisconnected,
+  clientInfoOf,
+  decodeSchemaName,
+  type GatewayHandler,
+  type GatewayRequest,
+  isPathUnder,
+  makeClientConnectionReader,
+  NO_STAGES,
+  prefersHtml,
+  profileHeader,
+  publicBasePath,
+  publicBaseUrl,
+  readMediaRanges,
+  TABLE_PREFIX,
+} from "./request.ts";
+export { bodyTooLarge, concatenate } from "./request-body.ts";
+export {
+  type BodyStream,
+  type GatewayResponse,
+  isBodyStream,
+  jsonResponse,
+  mergeVary,
+  type ResponseBody,
+} from "./response.ts";
+export { securityHeaders } from "./response-headers.ts";
+export {
+  type MatchedRequest,
+  type MatchedRequestHandler,
+  makeRouteFinder,
+  type PatternRoutes,
+} from "./route-patterns.ts";
+export { dispatchMethod, type GatewayRoutes, makeRouter } from "./router.ts";
+export {
+  type AdmissionForUpgrade,
+  checkListenAddress,
+  makeUpgradeRouter,
+  openServer,
+  reloadCertificate,
+  serverUrl,
+} from "./server.ts";
+export { type AcceptedSocket, rejectUpgrade, SequentialReader, SocketHost, type SocketSession } from "./socket-host.ts";
+export { SocketMemory } from "./socket-memory.ts";
+export { statusOf } from "./sqlstates.ts";
+export {
+  type CompressedContent,
+  compressContent,
+  compressedResponse,
+  contentResponse,
+  matchesTag,
+  type TaggedContent,
+  tagContent,
+} from "./tagged-content.ts";

@@ -1,0 +1,18 @@
+export {
+  counter,
+  gauge,
+  KeyedCounter,
+  labelled,
+  type Metric,
+  type MetricSample,
+  type MetricSource,
+  makeMetricsReader,
+  makeServiceCounters,
+  metricsOfCounters,
+  type ProcessMetrics,
+  type ServiceCounters,
+  sumCounters,
+} from "./metrics.ts";
+export type { ProcessActivity, SharedActivity } from "./process-activity.ts";
+export { addUp, INTERVAL_SECONDS, RequestHistory, summarizeIntervals } from "./request-history.ts";
+export { openTracing, type Tracing } from "./tracing.ts";

@@ -1,0 +1,34 @@
+export { readCurrentState } from "./apply-migrations.ts";
+export {
+  allHistories,
+  type CommittedMigration,
+  committedMigrations,
+  displayPath,
+  type MigrateSettings,
+  type MigrationHistory,
+  releaseHistories,
+  writeMigration,
+} from "./committed-migrations.ts";
+export { findDrift, type SchemaDifference } from "./drift.ts";
+export type { RowCountRequest } from "./dry-run.ts";
+export { comments } from "./dump-schema.ts";
+export {
+  bringUpToDate,
+  readUsersAccess,
+  runMigrations,
+  setAccountSettings,
+  setUsersAccess,
+  withMigrationLock,
+} from "./migrate.ts";
+export {
+  adviseLastOfSingleHistory,
+  appliedMigrations,
+  explainDivergence,
+  readMigrationState,
+  SINGLE_HISTORY,
+  singleHistoryError,
+} from "./migration-state.ts";
+export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
+export { withScratchDatabase } from "./scratch-database.ts";
+export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
+export { type MigrationWatch, watchMigrations } from "./watch-migrations.ts";

@@ -1,0 +1,2 @@
+export { collectFindings } from "./collect-findings.ts";
+export type { DoctorFinding } from "./facts.ts";

@@ -1,0 +1,11 @@
+export { makeAssumedContexts } from "./assumed-contexts.ts";
+export { driftFindings, readDrift } from "./drift-checks.ts";
+export { explainStatement, inRolledBackTransaction } from "./explain.ts";
+export { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicyMatrix } from "./policy-matrix.ts";
+export {
+  type PolicyTestDependencies,
+  PolicyTestError,
+  type PolicyTestResult,
+  parsePolicyTest,
+  runPolicyTest,
+} from "./policy-tests.ts";

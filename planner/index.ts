@@ -1,0 +1,67 @@
+export {
+  type AggregateName,
+  ALL_COLUMNS,
+  type CallArgument,
+  type CallIntent,
+  type ComparisonName,
+  type CountMethod,
+  type CursorPage,
+  type CursorPosition,
+  type DeleteIntent,
+  type ExplainOption,
+  type FieldReference,
+  type FilterOperation,
+  type InsertIntent,
+  type Intent,
+  type JsonPathStep,
+  type JsonValueSpans,
+  type NestedRows,
+  type OperatorQuantifier,
+  type OrderTerm,
+  type ReadIntent,
+  type ResponseFormat,
+  type ResponseOptions,
+  type RowCondition,
+  type RowPayload,
+  type RowRange,
+  type RowSelection,
+  type SearchOperator,
+  type SelectedColumn,
+  type SelectedRelation,
+  type SelectItem,
+  type UpdateIntent,
+  type WithEmbedPath,
+} from "./intent.ts";
+export { explainNestedError, nestedPathOf } from "./nested-errors.ts";
+export {
+  findTable,
+  isCallable,
+  mayCallRoutine,
+  mayNameColumn,
+  mayNameTable,
+  routineNotFound,
+} from "./plan/find-target.ts";
+export { cursorNotPossible, orderNotTotal } from "./plan/keyset-page.ts";
+export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } from "./plan/plan.ts";
+export type { NestedInsert } from "./plan/plan-nested.ts";
+export { findRepresentation } from "./plan/scope.ts";
+export type { LegacyTarget } from "./plan/select-tree.ts";
+export {
+  bindRequest,
+  bindRequestInSteps,
+  makeRequestPlanner,
+  type PlannedRequest,
+  type PlanRequest,
+  type PreparedRequest,
+  retainedBytes,
+} from "./prepare.ts";
+export type { ResponseRow } from "./query/build-query.ts";
+export { buildVersionCondition, rowVersionsSql, type VersionCondition } from "./row-versions.ts";
+export {
+  explainGroupError,
+  type RunResult,
+  readGroupResult,
+  runInTransaction,
+  runRequest,
+  statementsOf,
+} from "./run.ts";

@@ -1,0 +1,73 @@
+export { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
+export { LINE_CODEC } from "./BuiltInTypesPlugin.ts";
+export { baseCodecOf, isInstantCodec, TIME_CODECS } from "./codecs.ts";
+export {
+  type FieldSource,
+  type FilterSource,
+  type FunctionArgument,
+  type PagePart,
+  rowFilterOf,
+  sourceOf,
+  writtenColumnOf,
+} from "./field-sources.ts";
+export {
+  FunctionCall,
+  failureTextOf,
+  keepResult,
+  keepRow,
+  keptRow,
+  RESULT_SETTING,
+  resultRows,
+  UnsuccessfulResult,
+} from "./function-call.ts";
+export { pgServiceOf } from "./gather-query.ts";
+export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
+export { isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
+export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
+export { isInsertedRow, RowInsertion } from "./nested-insert.ts";
+export { orderTypeOf } from "./OrderByPlugin.ts";
+export {
+  findFunctionsWithoutField,
+  functionSignature,
+  inputTypesOf,
+  isKnownTo,
+  type ObjectHolder,
+  type OmittedObject,
+  quoteSqlName,
+  sqlTypeName,
+} from "./omitted-objects.ts";
+export {
+  type OrderSql,
+  orderExpressionsOf,
+  type RowOrder,
+  readLimit,
+  readOffset,
+  readPage,
+} from "./PaginationPlugin.ts";
+export { makePreset } from "./preset.ts";
+export { type BindValue, conditionOf } from "./row-conditions.ts";
+export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";
+export { mutationsOfTable } from "./TableMutationsPlugin.ts";
+export { isTransaction } from "./TransactionPlugin.ts";
+export { collectTypesInOrder } from "./TypesInOrderPlugin.ts";
+export {
+  type Codec,
+  type GraphqlTableNames,
+  isTable,
+  keyOf,
+  listGraphqlTableNames,
+  outputTypeOf,
+  type PgRelation,
+  type PgTable,
+  type SchemaResource,
+} from "./table.ts";
+export {
+  fallbackTypeOf,
+  IS_EMPTY_FIELD,
+  isWithheld,
+  type RolePrivileges,
+  type TableAction,
+  visibilityRuleOf,
+} from "./VisibilityPlugin.ts";
+export { hasRowArgument, isRowArgument, whereTypeOf } from "./WherePlugin.ts";
+export { wholeRow } from "./whole-row.ts";

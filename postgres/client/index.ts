@@ -1,0 +1,16 @@
+export { type Listener, openListener } from "./listen.ts";
+export { quotedName } from "./quoted-name.ts";
+export { hintOf } from "./row-type-refusal.ts";
+export { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "./server-finder.ts";
+export * as serverMessages from "./server-messages.ts";
+export {
+  isFatal,
+  nameOfType,
+  protocolViolation,
+  type ResultField,
+  readError,
+  readFields,
+  readRow,
+} from "./server-messages.ts";
+export { requireSupportedServer, requireTransactions } from "./supported-server.ts";
+export { withClient } from "./with-client.ts";

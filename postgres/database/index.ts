@@ -1,0 +1,54 @@
+export { type IsolationLevel, makeOpeningSteps, type TransactionEnd } from "./batch-steps.ts";
+export type { RunningStatement } from "./connection.ts";
+export type { ConnectionPoolState, ConnectionPoolsState, PoolName } from "./connection-pools.ts";
+export { Database, openDatabase } from "./database.ts";
+export {
+  ANONYMOUS_NOT_SERVED,
+  ContextError,
+  changedButResponseTooLarge,
+  clientDetailOf,
+  connectionLost,
+  databaseUnreachable,
+  failedStatementOf,
+  isLockTimeout,
+  isOutcomeUnknown,
+  isQueryCanceled,
+  isResponseTooLarge,
+  isRoleRefused,
+  isSchemaOutdated,
+  outcomeUnknown,
+  PrecedingStatementError,
+  responseTooLarge,
+  SCHEMA_CHANGED_MESSAGE,
+  shuttingDown,
+} from "./database-errors.ts";
+export type { RunStatementOptions, SharedRunOptions } from "./database-options.ts";
+export { formatLsn, type Lsn, parseLsn, type ReadYourWrites } from "./lsn.ts";
+export {
+  combineObservers,
+  joinStatementTexts,
+  logSlowStatements,
+  type SlowStatement,
+  SlowStatements,
+  type StatementObserver,
+} from "./observe-statements.ts";
+export { type AsOwner, inOwnerTransaction, makeOwnerFunction } from "./owner-pool.ts";
+export { shorterLimit } from "./pipelined-batch.ts";
+export { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
+export type { ConnectionCounters } from "./prepared-statements.ts";
+export { MessageEncoder } from "./protocol-messages.ts";
+export type { ReplicaState } from "./replicas.ts";
+export { type MemoryAllowance, ResponseBudget, UNLIMITED } from "./response-budget.ts";
+export type { RowChunk } from "./result-collectors.ts";
+export { probeSessions, type SessionTraits } from "./session-traits.ts";
+export { suspectsStandby } from "./standby-check.ts";
+export {
+  type ParameterValue,
+  type ResultRow,
+  type Statement,
+  type StatementContext,
+  type StatementResult,
+  withTextCells,
+} from "./statement.ts";
+export { findNamedRelations } from "./statement-shape.ts";
+export { asLogin, type QueryInTransaction, type QueryTogether, type RunStatement } from "./transaction.ts";

@@ -1,0 +1,16 @@
+export { makeResourceInterface } from "./dialect.ts";
+export { validationError } from "./errors.ts";
+export type { CollectionField } from "./fields.ts";
+export { makeReadIntent, makeResourcePlanner, parentConditions, rowConditions } from "./intents.ts";
+export { findTarget, parseAddress, type ResourceTarget } from "./parse/address.ts";
+export { selectEveryField } from "./parse/fields.ts";
+export {
+  fieldNamed,
+  filterNames,
+  parseListParameters,
+  parseRowParameters,
+  RESERVED_PARAMETERS,
+  windowOf,
+} from "./parse/parameters.ts";
+export { BATCH_COLLECTION } from "./resource-batch.ts";
+export { type ApiVersion, defaultVersion, makeVersionReader, negotiateVersion, type ReadVersions } from "./versions.ts";

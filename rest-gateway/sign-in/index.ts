@@ -1,0 +1,14 @@
+export { authPathPrefixes, authRoutes } from "./auth-routes.ts";
+export { AUTH_V1_PREFIX, authV1Handler } from "./auth-v1/auth-v1-routes.ts";
+export { toAuthErrorResponse } from "./auth-v1/errors.ts";
+export { keySetRoutes } from "./key-routes.ts";
+export {
+  type BodyField,
+  INTEGER,
+  OPTIONAL_BOOLEAN,
+  OPTIONAL_TEXT,
+  readFields,
+  readJsonObject,
+  TEXT,
+} from "./read-body.ts";
+export { SIGN_IN_PATH } from "./sign-in-pages.ts";

@@ -1,0 +1,17 @@
+export { type AbortLike, LightAbortSignal, toSignal } from "./abort.ts";
+export { batchLookups, cacheLookups, type LookUpKeys } from "./batched-lookup.ts";
+export { Coalescer } from "./coalescer.ts";
+export {
+  FairWorkQueue,
+  forEachInSlices,
+  type PausableSource,
+  paceReading,
+  runLongWork,
+  waitForLargeWorkSlot,
+} from "./event-loop-sharing.ts";
+export { FairLimiter, type WorkShare } from "./fair-limiter.ts";
+export { FifoQueue } from "./fifo-queue.ts";
+export { type HandlePeerMessage, NO_PEERS, type PeerTopic, type PeerWorkers } from "./peer-workers.ts";
+export { awaitedRetryDelay, retryDelay } from "./retry-delay.ts";
+export { noteAcceptedConnection, runStepwise, runToCompletion, type Stepwise } from "./stepwise.ts";
+export { KeptWork, RepeatedWork, type StartedWork, Supervisor, WorkReport } from "./supervisor.ts";

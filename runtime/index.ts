@@ -1,0 +1,30 @@
+export { memoize, memoizePerObject, memoizeRecent } from "./cache/memoize.ts";
+export { type CacheHits, RecentMap } from "./cache/recent-map.ts";
+export { commandLine, packageProgram, setPackageProgram } from "./command-line.ts";
+export { editDistance, findClosestName } from "./edit-distance.ts";
+export {
+  ApiError,
+  type ApiErrorDetails,
+  type ApiErrorOptions,
+  CREDENTIALS_REQUIRED,
+  type ErrorKind,
+  type FieldError,
+  fieldErrorsOf,
+  unavailable,
+} from "./errors.ts";
+export { clientNetwork, clientSite, normalizeAddress } from "./limits/ip-address.ts";
+export { LoadShedder } from "./limits/load-shedding.ts";
+export { ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "./memory/byte-quota.ts";
+export { type DeploymentSecrets, decryptBytes, encryptBytes, readOrMakeSecrets, readSecrets } from "./secrets.ts";
+export {
+  type Algorithm,
+  algorithmsOf,
+  isKeySetText,
+  isValidSignature,
+  isWeakKey,
+  parseKeySet,
+  parsePublicKeySet,
+  signContent,
+  type WebKey,
+} from "./web-keys.ts";
+export { parseWebhookSecret, signWebhook } from "./webhook-signature.ts";
