@@ -1,10 +1,10 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ACCOUNT_SETTINGS } from "../../config/interface-settings.ts";
 import type { Service } from "../../service/service.ts";
 import { newAddress as newClient } from "../new-address.ts";
-import { REPOSITORY } from "../repository.ts";
+import { REPOSITORY, serviceFiles } from "../repository.ts";
 import { serve } from "../serve.ts";
 import { ANON_KEY, newAddress, PASSWORD } from "./sign-in/auth-v1/auth-client.ts";
 import { type FederatedGateways, openFederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
@@ -263,11 +263,9 @@ describe("the list of ways to create users", () => {
   });
 
   test("has all statements of the service that create accounts", async () => {
-    const folder = join(REPOSITORY, "engine");
     const found: string[] = [];
-    for (const name of await readdir(folder, { recursive: true })) {
-      if (!name.endsWith(".ts")) continue;
-      const text = await readFile(join(folder, name), "utf8");
+    for (const name of serviceFiles()) {
+      const text = await readFile(join(REPOSITORY, name), "utf8");
       for (const [, called] of text.matchAll(/auth\.(register|sign_up|create_account|add_account|import_account)\(/g))
         found.push(`${name} ${called}`);
     }
