@@ -11,7 +11,6 @@ import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments } from "./cli/command.ts";
 import {
   CLOSE_TIMEOUT_MS,
-  cacheCompiledCode,
   exitAfter,
   keepYoungGenerationMemory,
   reportFailure,
@@ -21,7 +20,6 @@ import type { RunningService } from "./service.ts";
 const startedAt = performance.now();
 if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
 keepYoungGenerationMemory();
-cacheCompiledCode(process.env);
 /** `npm run dev`: the files in `current/` are applied whenever they change. */
 const isDevelopment = process.argv.includes("--dev");
 const { config, warnings } = readConfigOrExit();
