@@ -11,7 +11,7 @@ import type { Config } from "#config";
 import { requestInfoOf } from "#http/request-info";
 import type { StatementContext } from "#postgres/database";
 
-type ContextConfig = Pick<Config, "schemas" | "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
+type ContextConfig = Pick<Config, "schemas" | "usersAccess" | "appSettings" | "extraSearchPath">;
 type AssumedCaller = { readonly role: string; readonly claims: Claims };
 type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
 
