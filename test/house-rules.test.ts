@@ -122,17 +122,17 @@ describe("the rules of the rooms", () => {
     expect(rooms.filter(({ readme }) => linesOf(readme) > 60)).toEqual([]);
   });
 
-  test("the README of a room names its door, of at most five files, and its tests", () => {
-    expect(rooms.filter(({ door }) => door.length === 0 || door.length > 5)).toEqual([]);
-    expect(rooms.flatMap(({ door }) => door).filter((file) => !files.includes(file))).toEqual([]);
+  test("the README of a room names its entry points, at most five, and its tests", () => {
+    expect(rooms.filter(({ entryPoints }) => entryPoints.length === 0 || entryPoints.length > 5)).toEqual([]);
+    expect(rooms.flatMap(({ entryPoints }) => entryPoints).filter((file) => !files.includes(file))).toEqual([]);
     const testsOf = (readme: string) => /^Tests: `(.*)`$/m.exec(readme)?.[1] ?? "none";
     expect(rooms.filter(({ readme }) => !files.some((file) => file.startsWith(testsOf(readme))))).toEqual([]);
   });
 
-  test("a room is entered by its door", () => {
+  test("a room is imported only through its entry points", () => {
     const enters = (file: string, imported: string) => {
       const room = roomOf(imported, rooms);
-      return room !== undefined && room !== roomOf(file, rooms) && !room.door.includes(imported);
+      return room !== undefined && room !== roomOf(file, rooms) && !room.entryPoints.includes(imported);
     };
     expect(offenders(modules, (file) => importsOf(file, textOf(file)).some((each) => enters(file, each)))).toEqual([]);
   });
@@ -159,20 +159,26 @@ describe("the rules of the rooms", () => {
       uses.some((each) => interfaceOf(folder) && interfaceOf(each) && interfaceOf(each) !== interfaceOf(folder)),
     );
     expect(mixes).toEqual([]);
+    const below = rooms.filter(({ folder }) => /^(http|plugins)$/.test(folder));
+    expect(below.filter(({ uses }) => uses.some(interfaceOf))).toEqual([]);
   });
 
   test("what all interfaces share imports no module of HTTP or GraphQL", () => {
-    const shared = programs.filter((file) => WITHOUT_PROTOCOL.includes(roomNameOf(file)));
+    const shared = programs.filter(
+      (file) =>
+        WITHOUT_PROTOCOL.includes(roomNameOf(file)) ||
+        /^(http\/observability|jobs\/queue|operations\/(inspect|script))\//.test(file),
+    );
     const protocols = /from "(express|node:http|graphql|ws|grafast|graphile-build|graphile-build-pg|@dataplan)[/"]/;
     expect(offenders(shared, (file) => protocols.test(textOf(file)))).toEqual([]);
     const users = rooms.filter(({ folder }) => WITHOUT_PROTOCOL.includes(folder));
     expect(users.filter(({ uses }) => uses.some((each) => !WITHOUT_PROTOCOL.includes(each)))).toEqual([]);
   });
 
-  test("every name of a door in package.json leads to one", () => {
+  test("every subpath import in package.json leads to an entry point", () => {
     const { imports } = JSON.parse(textOf("package.json")) as { imports: Record<string, string> };
-    const doors = rooms.flatMap(({ door }) => door);
-    expect(Object.keys(imports).filter((name) => !doors.includes(importedFile("", name)!))).toEqual([]);
+    const entryPoints = rooms.flatMap(({ entryPoints }) => entryPoints);
+    expect(Object.keys(imports).filter((name) => !entryPoints.includes(importedFile("", name)!))).toEqual([]);
   });
 });
 

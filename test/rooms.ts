@@ -2,17 +2,16 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { REPOSITORY, repositoryFiles } from "./repository.ts";
 
-/** A folder that other rooms enter by its door only, as its README says. */
+/** A folder that others import only through its entry points, as its README says. */
 export type Room = {
   readonly folder: string;
   readonly readme: string;
-  /** The files by which it is entered. */
-  readonly door: readonly string[];
+  readonly entryPoints: readonly string[];
   /** The rooms that it may use. */
   readonly uses: readonly string[];
 };
 
-const doorsByAlias: Readonly<Record<string, string>> = JSON.parse(
+const subpathImports: Readonly<Record<string, string>> = JSON.parse(
   readFileSync(join(REPOSITORY, "package.json"), "utf8"),
 ).imports;
 
@@ -24,7 +23,7 @@ export function readRooms(): Room[] {
     .map(({ folder, readme }) => ({
       folder,
       readme,
-      door: namesAfter("Door", readme).map((name) => join(folder, name)),
+      entryPoints: namesAfter("Door", readme).map((name) => join(folder, name)),
       uses: namesAfter("Uses", readme),
     }))
     .sort((one, other) => other.folder.length - one.folder.length);
@@ -37,7 +36,7 @@ export function roomOf(file: string, rooms: readonly Room[]): Room | undefined {
 /** The file of this repository that an import names; null for packages. */
 export function importedFile(importer: string, name: string): string | null {
   if (name.startsWith(".")) return join(dirname(importer), name);
-  return doorsByAlias[name]?.slice("./".length) ?? null;
+  return subpathImports[name]?.slice("./".length) ?? null;
 }
 
 /** The files of this repository that a module imports, types and dynamic imports included. */

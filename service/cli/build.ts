@@ -23,9 +23,9 @@ for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
 }
 
-// The nearest package.json says where the doors of the rooms are.
+// Node resolves subpath imports such as `#config` by the nearest package.json.
 const { type, imports } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-const built = Object.entries<string>(imports).map(([door, file]) => [door, file.replace(/\.ts$/, ".js")]);
+const built = Object.entries<string>(imports).map(([name, file]) => [name, file.replace(/\.ts$/, ".js")]);
 await writeFile(join(DIST, "package.json"), `${JSON.stringify({ type, imports: Object.fromEntries(built) })}\n`);
 
 /** Copies the files that the code reads: word lists, pages, styles, scripts for browsers. */
