@@ -13,7 +13,7 @@ import {
   readMailTemplates,
 } from "#accounts/mail";
 import { checkInScratch, ScheduledBackup } from "#archive";
-import { findMissingFunctions } from "#catalog";
+import { findMissingFunctions, makeCatalogRefresh } from "#catalog";
 import type { PostgresUrls } from "#cluster";
 import type { Config } from "#config";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
@@ -397,7 +397,7 @@ type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 
 /** Runs the tasks that requests have queued, schedules and scheduled backups. */
 async function openJobs(
-  { postgres, config, asOwner, supervisor, log }: ServiceCore,
+  { postgres, config, asOwner, catalog, supervisor, log }: ServiceCore,
   state: ServiceState,
   { hasTasks, schedules, backups }: JobKinds,
   opened: AsyncDisposableStack,
@@ -408,6 +408,8 @@ async function openJobs(
     authenticator: () => state.identification.authenticator,
     handlerFor: (path) => state.handlers.interfaceAt(path),
     prepareCall: (call, caller) => state.handlers.prepareCall(call, caller),
+    catalog: () => catalog.current(),
+    refreshCatalog: makeCatalogRefresh(catalog),
     tableErrorVerbosity,
     log,
   });

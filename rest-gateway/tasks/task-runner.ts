@@ -1,6 +1,7 @@
 import type { TaskList } from "graphile-worker";
 import pg from "pg";
 import { type Authenticator, type Caller, type CredentialError, isActedAs, parseClaims } from "#accounts/identity";
+import type { Catalog, CatalogRefresh } from "#catalog";
 import {
   type ErrorVerbosity,
   type GatewayRequest,
@@ -19,6 +20,8 @@ type TaskRunnerOptions = {
   /** The task handler of the interface that serves the path. */
   readonly handlerFor: (path: string) => TaskHandler;
   readonly prepareCall: PrepareCall;
+  readonly catalog: () => Catalog;
+  readonly refreshCatalog: CatalogRefresh;
   readonly tableErrorVerbosity: ErrorVerbosity;
   readonly log: Pick<Logger, "warn" | "error">;
 };
@@ -95,7 +98,8 @@ const MAX_ATTEMPTS = 5;
  * exactly once, however many attempts it needs. An error response is final.
  */
 export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
-  const { asOwner, authenticator, handlerFor, prepareCall, tableErrorVerbosity, log } = options;
+  const { asOwner, authenticator, handlerFor, prepareCall, catalog, refreshCatalog, tableErrorVerbosity, log } =
+    options;
   /** The Postgres backends that run tasks of this process. */
   const backendPids = new Set<string>();
   let isCancelled = false;
@@ -118,16 +122,27 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     return rows[0]!.outlives;
   };
 
+  /** The process that has queued a request could parse and plan it, maybe with a newer catalogue than this one has. */
+  const prepareRequest = async (task: StartedTask, caller: Caller): Promise<PreparedTask> => {
+    const { prepareTask } = handlerFor(task.request.path);
+    for (;;) {
+      const known = catalog();
+      try {
+        return await prepareTask(toGatewayRequest(task.request, task.body), caller);
+      } catch (thrown) {
+        if (!(await refreshCatalog(known))) throw thrown;
+      }
+    }
+  };
+
   const runTask = async (task: StartedTask): Promise<void> => {
     const { id: taskId } = task;
     const caller = callerOfTask(task);
-    const { prepareTask, explainError } = handlerFor(task.request.path);
+    const { explainError } = handlerFor(task.request.path);
     try {
       const rejection = await authenticator().validateClaims(caller.claims);
       if (rejection && !(await outlivesSession(task, caller, rejection))) throw rejection;
-      const { transact, execute } = task.call
-        ? prepareCall(task.call, caller)
-        : await prepareTask(toGatewayRequest(task.request, task.body), caller);
+      const { transact, execute } = task.call ? prepareCall(task.call, caller) : await prepareRequest(task, caller);
       await transact(async (runStatement) => {
         const pid = await lockTask(asLogin(runStatement), taskId);
         backendPids.add(pid);

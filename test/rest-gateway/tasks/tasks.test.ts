@@ -130,6 +130,25 @@ async function closedGate(gate: number): Promise<{ open(): Promise<void> }> {
 }
 
 describe("Prefer: respond-async on a function", () => {
+  test("runs, whichever gateway begins the task of a function that was just created", async () => {
+    for (let round = 0; round < 20; round++) {
+      const name = `created_${round}`;
+      await gateways.owner.query(
+        `create function public.${name}() returns int language sql as 'select ${round}';
+         grant execute on function public.${name} to authenticated`,
+      );
+      const queued = await vi.waitFor(
+        async () => {
+          const response = await call(name, {}, asAda());
+          expect(response.status).toBe(202);
+          return response;
+        },
+        { timeout: PATIENCE.timeout, interval: 1 },
+      );
+      expect(await outcome(queued.body.taskId)).toMatchObject({ status: "done", result: round });
+    }
+  });
+
   test("returns 202 with a task that runs as the caller and has the result", async () => {
     const note = randomUUID();
     const answer = await call("write_down", { note }, asAda());
