@@ -64,6 +64,12 @@ export function publicComment(comment: string | null): string | null {
 
 /** Whether the comment has the smart tag, such as `@notNull`. */
 export function hasSmartTag(comment: string | null, tag: string): boolean {
-  const lines = SMART_TAGS.exec(comment ?? "")?.[0] ?? "";
-  return lines.split("\n").some((line) => line.split(/\s/, 1)[0] === `@${tag}`);
+  return readSmartTag(comment, tag) !== null;
+}
+
+/** What follows the smart tag in its line, which may be empty; null without it. */
+export function readSmartTag(comment: string | null, tag: string): string | null {
+  const lines = (SMART_TAGS.exec(comment ?? "")?.[0] ?? "").split("\n");
+  const line = lines.find((each) => each.split(/\s/, 1)[0] === `@${tag}`);
+  return line === undefined ? null : line.slice(tag.length + 1).trim();
 }

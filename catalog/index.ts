@@ -7,6 +7,7 @@ export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.
 export { type ConfigKeeper, findMissingFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export { assembleCatalog, loadCatalog } from "./load-catalog.ts";
+export { type OwnValue, ownValuesOf } from "./own-values.ts";
 export {
   type ColumnPair,
   type ComputedRelationship,

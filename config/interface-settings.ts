@@ -109,7 +109,7 @@ export const ACCOUNT_SETTINGS = {
   usersAccess: optional(
     "USERS_ACCESS",
     oneOf("open", "owner"),
-    "`open`: anybody may read users with their e-mail addresses and all drafts, and change and delete users at /users. `owner`: only the user and administrators change a user, anonymous callers read no address and no list at /users, and only the author and administrators read a draft. Unset: `open` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise `owner`.",
+    "`open`: anybody may read users with their e-mail addresses and all drafts, and change and delete users at /users. `owner`: only the user and administrators change a user, signed-in callers read their own address only, anonymous callers no address and no list at /users, and only the author and administrators read a draft. Unset: `open` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise `owner`.",
   ),
   signInRedirects: withDefault(
     "SIGN_IN_REDIRECTS",

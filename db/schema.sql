@@ -1272,14 +1272,14 @@ create policy select_authors on public.users for select to anon using (((EXISTS 
 create policy select_signed_in on public.users for select to authenticated using (true);
 create policy update_open on public.users for update to anon, authenticated using (( SELECT auth.users_are_open('update'::text) AS users_are_open));
 create policy update_self on public.users for update to authenticated using ((id = ( SELECT auth.uid() AS uid)));
-grant delete, insert (age, avatar, email, name), select (age, avatar, created_at, id, name, updated_at), update (age, avatar, email, name) on public.users to anon;
-grant delete, insert (age, avatar, email, name), select, update (age, avatar, email, name) on public.users to authenticated;
+grant delete, insert (age, avatar, email, name), select (age, avatar, created_at, id, name, updated_at), update (age, avatar, email, name) on public.users to anon, authenticated;
 grant delete, insert, select, update on public.users to service_role;
+grant select on public.users to admin;
 comment on column public.users.age is 'In years; null when not told.';
 comment on column public.users.avatar is '@since 2
 The address of a picture.';
 comment on column public.users.created_at is 'When the user was added.';
-comment on column public.users.email is '@personal
+comment on column public.users.email is '@personal users_own_email
 Unique among users, whatever its case.';
 comment on column public.users.id is 'Assigned by the service, increasing.';
 comment on column public.users.name is 'The name others see, at most 200 characters.';
@@ -4729,8 +4729,10 @@ begin
   end if;
   if access = 'open' then
     grant select (email) on public.users to anon;
+    grant select on public.users to authenticated;
   else
     revoke select (email) on public.users from anon;
+    perform auth.withhold_addresses();
   end if;
   return true;
 end;
@@ -5470,6 +5472,23 @@ begin
 end;
 $function$;
 comment on function auth.verify_email(bytea,auth.client_info) is 'Spends the token and marks the address as verified, which ends what was there before. Null: the token is invalid.';
+
+-- function auth.withhold_addresses()
+CREATE OR REPLACE FUNCTION auth.withhold_addresses()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  revoke select on public.users from authenticated;
+  execute format('grant select (%s) on public.users to authenticated', (
+    select string_agg(quote_ident(attname), ', ') from pg_attribute
+    where attrelid = 'public.users'::regclass and attnum > 0 and not attisdropped
+      and coalesce(col_description(attrelid, attnum), '') !~ '(^|\n)@personal '
+  ));
+end;
+$function$;
+comment on function auth.withhold_addresses() is 'Lets signed-in callers select all columns of users but the address, of which they read their own by public.users_own_email.';
 
 -- function private.article_document(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)
@@ -7416,16 +7435,13 @@ comment on function public.delete_article(bigint) is 'Delete an article of yours
 CREATE OR REPLACE FUNCTION public.me()
  RETURNS public.users
  LANGUAGE plpgsql
- STABLE PARALLEL SAFE
+ STABLE PARALLEL SAFE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
   v_user public.users;
 begin
-  -- Not for anonymous callers, who may not read the address.
-  if auth.uid() is not null then
-    select * into v_user from public.users where users.id = auth.uid();
-  end if;
+  select users.* into v_user from public.users where users.id = (select auth.uid());
   if v_user.id is null then
     raise exception 'You are not signed in' using errcode = 'LOGIN', hint = 'Send a valid access token.';
   end if;
@@ -7508,6 +7524,19 @@ end;
 $function$;
 grant execute on function public.update_article(bigint,text,text,text[],public.article_status) to anon, authenticated, service_role;
 comment on function public.update_article(bigint,text,text,text[],public.article_status) is 'Change an article of yours. What is left out stays as it is.';
+
+-- function public.users_own_email(bigint)
+CREATE OR REPLACE FUNCTION public.users_own_email(id bigint)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select users.email from public.users where users.id = users_own_email.id and users.id = (select auth.uid());
+$function$;
+grant execute on function public.users_own_email(bigint) to authenticated, service_role;
+comment on function public.users_own_email(bigint) is '@behavior -*
+The address of the user, for the user; null for others.';
 
 -- function realtime.broadcast_changes(text,text,text,text,text,record,record,text)
 CREATE OR REPLACE FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text DEFAULT 'ROW'::text)

@@ -63,7 +63,7 @@ export function buildVersionCondition(
   };
   const operations = new Map(listOperations(intent).map((operation, index) => [operation, index]));
   const rules = { legacyTargetNames: false };
-  const scope = tableScope(table, { alias: name, depth: 0, takenAliases: new Set() });
+  const scope = tableScope(table, { alias: name, depth: 0, takenAliases: new Set() }, { catalog, role });
   const where = planConditions(buildSelectTree(selection, rules), scope, {
     ...{ catalog, role, schema, ...rules, aggregates: false, maxRows: null },
     parameterFor: (operation) => ({ kind: "operand", index: operations.get(operation)! }),

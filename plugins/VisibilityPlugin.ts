@@ -1,5 +1,6 @@
 import { constant, type GrafastFieldConfig, type Step } from "grafast";
 import { GraphQLBoolean, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
+import type { OwnValue } from "#catalog";
 import { memoizePerObject } from "#runtime";
 import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
 import {
@@ -20,8 +21,8 @@ declare global {
   }
   namespace GraphileBuild {
     interface PgCodecAttributeTags {
-      /** Anonymous callers who may not select it receive an error for this field alone. */
-      personal: true;
+      /** Callers who may not select it receive their own value by this function, or without one an error for this field alone. */
+      personal: true | string;
     }
   }
   namespace DataplanPg {
@@ -93,9 +94,16 @@ function withDefaultRule<Field extends object>(field: Field, ruleOf: () => Visib
 }
 
 /** Marks fields of columns with personal data, which are withheld one by one. */
-function withPersonal<Field extends WithExtensions>(field: Field, { pgFieldAttribute }: FieldScope): Field {
+function withPersonal<Field extends WithExtensions>(field: Field, { pgCodec, pgFieldAttribute }: FieldScope): Field {
   if (!pgFieldAttribute?.extensions?.tags?.personal) return field;
-  const own: VisibilityExtensions = { isPersonal: true };
+  const table = tableIdentityOf(pgCodec!);
+  const maySee = visibilityRuleOf(field);
+  if (!table || !maySee) return field;
+  const column = columnOf(pgCodec!, pgFieldAttribute);
+  const own: VisibilityExtensions = {
+    personal: { table, column },
+    visibilityRule: (role) => maySee(role) || role.ownValueOf(table, column) !== null,
+  };
   return { ...field, extensions: { ...field.extensions, ...own } };
 }
 
@@ -156,6 +164,8 @@ export type RolePrivileges = {
   /** Without a column: on the table or any of its columns. */
   may(privilege: TableAction, table: TableIdentity, column?: string): boolean;
   mayExecute(oid: string): boolean;
+  /** How a column is read in the caller's own rows only. */
+  ownValueOf(table: TableIdentity, column: string): OwnValue | null;
 };
 
 export type VisibilityRule = (role: RolePrivileges) => boolean;
@@ -163,8 +173,11 @@ export type VisibilityRule = (role: RolePrivileges) => boolean;
 type VisibilityExtensions = {
   readonly visibilityRule?: VisibilityRule;
   readonly fallbackType?: GraphQLOutputType;
-  readonly isPersonal?: boolean;
+  readonly personal?: PersonalColumn;
 };
+
+/** A column with personal data. */
+type PersonalColumn = { readonly table: TableIdentity; readonly column: string };
 
 /** Hides a field, argument or input field from roles for which the rule does not hold. */
 export function withVisibility<Part extends object>(part: Part & WithExtensions, rule: VisibilityRule): Part {
@@ -186,10 +199,14 @@ export function fallbackTypeOf({ extensions }: WithExtensions): GraphQLOutputTyp
   return (extensions as VisibilityExtensions | undefined)?.fallbackType ?? null;
 }
 
-/** Whether the field is a column with personal data that the role may not read. */
-export function isWithheld(field: WithExtensions, role: RolePrivileges): boolean {
-  const { isPersonal = false } = (field.extensions ?? {}) as VisibilityExtensions;
-  return isPersonal && visibilityRuleOf(field)?.(role) === false;
+/**
+ * How the role reads a field with personal data that it may not read in all rows; null for an error, undefined for other fields.
+ * A function with the rights of its owner that returns such rows opens the column for none: rows of the table have the same fields.
+ */
+export function withheldValueOf(field: WithExtensions, role: RolePrivileges): OwnValue | null | undefined {
+  const { personal } = (field.extensions ?? {}) as VisibilityExtensions;
+  if (!personal || role.may("select", personal.table, personal.column)) return undefined;
+  return role.ownValueOf(personal.table, personal.column);
 }
 
 export function mayExecute({ extensions }: SchemaResource): VisibilityRule {

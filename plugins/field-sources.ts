@@ -1,5 +1,6 @@
 import type { PgSelectArgumentDigest } from "@dataplan/pg";
-import type { SQL } from "@dataplan/pg/pg-sql2";
+import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import type { OwnValue } from "#catalog";
 import type { RowOrder } from "./PaginationPlugin.ts";
 import type { ConditionFields } from "./row-conditions.ts";
 import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
@@ -8,6 +9,8 @@ import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from 
 export type FieldSource =
   /** A column of the parent row; `table` is that of a column which holds a row of it. */
   | { readonly kind: "column"; readonly column: string; readonly codec: Codec; readonly table: SchemaResource | null }
+  /** A column of the parent row that the role reads in its own rows only. */
+  | ({ readonly kind: "own value"; readonly codec: Codec } & OwnValue)
   /** The row of the table that the arguments identify. */
   | { readonly kind: "row"; readonly table: PgTable; readonly key: readonly KeyArgument[] }
   /** The row that the parent row refers to, or the only one that refers to it; with several relations, that to which they lead. */
@@ -60,6 +63,11 @@ export type FieldSource =
   | { readonly kind: "member"; readonly member: string }
   /** A field of the types that every connection has. */
   | { readonly kind: "page"; readonly part: PagePart };
+
+/** The value of the row, if it is the caller's own. */
+export function ownValueSql(row: SQL, { function: called, key }: OwnValue): SQL {
+  return sql`${sql.identifier(called.schema, called.name)}(${row}.${sql.identifier(key)})`;
+}
 
 export type MutationVerb = "create" | "update" | "delete";
 

@@ -5,9 +5,11 @@ export {
   type FieldSource,
   type FilterSource,
   type FunctionArgument,
+  ownValueSql,
   type PagePart,
   rowFilterOf,
   sourceOf,
+  withSource,
   writtenColumnOf,
 } from "./field-sources.ts";
 export {
@@ -64,10 +66,10 @@ export {
 export {
   fallbackTypeOf,
   IS_EMPTY_FIELD,
-  isWithheld,
   type RolePrivileges,
   type TableAction,
   visibilityRuleOf,
+  withheldValueOf,
 } from "./VisibilityPlugin.ts";
 export { hasRowArgument, isRowArgument, whereTypeOf } from "./WherePlugin.ts";
 export { wholeRow } from "./whole-row.ts";

@@ -12,6 +12,7 @@ import {
   failureTextOf,
   keepResult,
   orderExpressionsOf,
+  ownValueSql,
   type PagePart,
   type PgTable,
   readLimit,
@@ -138,6 +139,8 @@ export class OperationCompiler {
     switch (source.kind) {
       case "column":
         return yield* this.#column(sql`${row!}.${sql.identifier(source.column)}`, source, field, nodes);
+      case "own value":
+        return this.#leaf(ownValueSql(row!, source), source, field);
       case "row":
         return orNull(yield* this.#rowByKey(source, field, nodes), field.type);
       case "related row":

@@ -126,6 +126,10 @@ function columnsOf(
       columns.add(source.column);
       continue;
     }
+    if (source?.kind === "own value") {
+      columns.add(source.key);
+      continue;
+    }
     const relation = source?.kind === "related row" ? source.path[0] : source?.kind === "rows" ? source.relation : null;
     if (!relation) throw new NotCompiled("mutation", `${type.name}.${name}`);
     readsTables = true;

@@ -1,3 +1,4 @@
+import type { PgCodec, PgSelectSingleStep } from "@dataplan/pg";
 import { error, objectFieldSpec } from "grafast";
 import {
   type GraphQLArgument,
@@ -28,7 +29,17 @@ import {
   isRequiredInputField,
   isUnionType,
 } from "grafast/graphql";
-import { fallbackTypeOf, IS_EMPTY_FIELD, isWithheld, type RolePrivileges, visibilityRuleOf } from "#plugins";
+import type { OwnValue } from "#catalog";
+import {
+  fallbackTypeOf,
+  IS_EMPTY_FIELD,
+  ownValueSql,
+  type RolePrivileges,
+  sourceOf,
+  visibilityRuleOf,
+  withheldValueOf,
+  withSource,
+} from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
 
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
@@ -148,7 +159,9 @@ function pruneFields(type: OutputCompositeType, { hidden, withheld }: SchemaPrun
     const own = config.fields[field.name]!;
     const args = withTypes(withoutHidden(field.args, hidden), own.args!, prunedTypeOf);
     const pruned = { ...own, type: prunedTypeOf(outputTypeOrFallback(field, hidden)), args };
-    return withheld.has(field) ? toWithheldField(pruned) : pruned;
+    const ownValue = withheld.get(field);
+    if (ownValue === undefined) return pruned;
+    return (ownValue && toOwnField(field, pruned, ownValue)) ?? toWithheldField(pruned);
   };
   return {
     interfaces: () => interfaces.map(prunedTypeOf),
@@ -161,6 +174,22 @@ function toWithheldField(config: GraphQLFieldConfig<unknown, unknown>): GraphQLF
   const grafast = { ...config.extensions?.grafast, plan: () => error(withheldError) };
   return { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
 }
+
+/** The field with the value of the caller's own rows, which is null for others; null if it is no plain value. */
+function toOwnField(field: SchemaField, config: FieldConfig, own: OwnValue): FieldConfig | null {
+  const source = sourceOf(field);
+  if (source?.kind !== "column" || source.table || source.codec.attributes) return null;
+  const { codec } = source;
+  const plan = ($row: PgSelectSingleStep) =>
+    "getClassStep" in $row
+      ? $row.select(ownValueSql($row.getClassStep().alias, own), codec as PgCodec)
+      : error(withheldError);
+  const grafast = { ...config.extensions?.grafast, plan };
+  const withPlan = { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
+  return withSource(withPlan as never, { kind: "own value", codec, ...own });
+}
+
+type FieldConfig = GraphQLFieldConfig<unknown, unknown>;
 
 type InputElement = { readonly name: string; readonly type: GraphQLInputType };
 
@@ -198,13 +227,18 @@ type SchemaElement = GraphQLNamedType | OutputField | GraphQLArgument | GraphQLI
 
 export type HiddenElements = ReadonlySet<SchemaElement>;
 
-export type SchemaPruning = { readonly hidden: HiddenElements; readonly withheld: ReadonlySet<OutputField> };
+/** Fields with personal data that the role may not read, except its own where there is a function for it. */
+export type WithheldFields = ReadonlyMap<OutputField, OwnValue | null>;
 
-/** The fields with personal data that the role may not read. */
-export function* findWithheldFields(schema: GraphQLSchema, role: RolePrivileges): Stepwise<SchemaPruning["withheld"]> {
-  const withheld = new Set<OutputField>();
+export type SchemaPruning = { readonly hidden: HiddenElements; readonly withheld: WithheldFields };
+
+export function* findWithheldFields(schema: GraphQLSchema, role: RolePrivileges): Stepwise<WithheldFields> {
+  const withheld = new Map<OutputField, OwnValue | null>();
   for (const type of Object.values(schema.getTypeMap())) {
-    for (const field of outputFieldsOf(type)) if (isWithheld(field, role)) withheld.add(field);
+    for (const field of outputFieldsOf(type)) {
+      const own = withheldValueOf(field, role);
+      if (own !== undefined) withheld.set(field, own);
+    }
     yield;
   }
   return withheld;

@@ -1,11 +1,11 @@
 import type { GraphQLSchema } from "grafast/graphql";
-import type { Catalog, CatalogTable, Routine } from "#catalog";
+import { type Catalog, type CatalogTable, ownValuesOf, type Routine } from "#catalog";
 import type { RolePrivileges, TableAction } from "#plugins";
 import { type CacheHits, memoize, memoizePerObject } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { DocumentLimits } from "./document-size.ts";
 import { type DocumentReader, makeDocumentReader, PlanBudget } from "./documents.ts";
-import { findHiddenElements, findWithheldFields, type HiddenElements, pruneSchema } from "./prune-schema.ts";
+import { findHiddenElements, findWithheldFields, pruneSchema } from "./prune-schema.ts";
 import type { ExecutableSchema } from "./stepwise-build.ts";
 
 const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, Routine> => {
@@ -86,7 +86,8 @@ export class RoleSchemas {
     const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
     const hidden = yield* findHiddenElements(schema, privilegesOf(catalog, roles));
     const withheld = yield* findWithheldFields(schema, privilegesOf(catalog, roles.slice(0, 1)));
-    const key = `${this.#keyOf(hidden)};${this.#keyOf(withheld)}`;
+    const ownFields = [...withheld].flatMap(([field, own]) => (own ? [field] : []));
+    const key = [hidden, withheld.keys(), ownFields].map((parts) => this.#keyOf(parts)).join(";");
     const existing = this.#byHiddenParts.get(key);
     if (existing) return existing;
     const isWhole = hidden.size === 0 && withheld.size === 0;
@@ -101,7 +102,7 @@ export class RoleSchemas {
   }
 
   /** Equal for equal sets of elements. */
-  #keyOf(elements: HiddenElements): string {
+  #keyOf(elements: Iterable<object>): string {
     const numberOf = (part: object) => {
       const number = this.#numbers.get(part) ?? this.#numbers.size;
       this.#numbers.set(part, number);
@@ -159,6 +160,11 @@ export function privilegesOf(catalog: Catalog, roles: readonly string[]): RolePr
       const routine = routinesOf(catalog).get(oid);
       if (!routine) return false;
       return rolesWithin(routine.schema).some((role) => catalog.hasPrivilege(role, "execute", routine));
+    },
+    ownValueOf({ schemaName, name }, column) {
+      const table = catalog.findTable({ schema: schemaName, name });
+      const values = table ? roles.map((role) => ownValuesOf(catalog, role, table).get(column)) : [];
+      return values.find((value) => value !== undefined) ?? null;
     },
   };
 }

@@ -30,10 +30,10 @@ export function planReadPage(
   const limit = pageLimit(tree, context);
   const orderedTree = { ...tree, order, range: { offset: 0, limit } };
   const outer = { alias: table.name, depth: 0, takenAliases: new Set<string>() };
-  const result = planResultRows({ ...orderedTree, conditions: [] }, tableScope(table, outer), table, context);
+  const result = planResultRows({ ...orderedTree, conditions: [] }, tableScope(table, outer, context), table, context);
   rejectGroupedRows(result.rows);
 
-  const scope = tableScope(table, outer);
+  const scope = tableScope(table, outer, context);
   const source: RowSource = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
   const all = planSelection(orderedTree, { scope, source, join: [] }, context);
   const isNullable = (term: OrderTerm) =>

@@ -15,7 +15,7 @@ import { type BodyPlan, negotiateFormat } from "./negotiate-format.ts";
 import type { CallPlan, PlanOptions, RowCountGuard, TotalPlan } from "./plan.ts";
 import { planTotal, selectsAllColumns } from "./plan-read.ts";
 import { effectiveRange, type PlanContext, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
-import { rowScope, type SelectScope, tableScope } from "./scope.ts";
+import { rowScope, type SelectScope, tableRowScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
 import type { RoutineArguments, RoutineCall, RoutineParameter, WherePredicate } from "./selection.ts";
 
@@ -95,7 +95,7 @@ function callScope({ name, returns }: Routine, catalog: Catalog): SelectScope {
   const alias = returns.shape === "composite" ? type.name : name;
   if (type.kind !== "composite" || returns.columns.size > 0) return rowScope(alias, returns.columns, outer);
   const table = type.table ? catalog.findTable(type.table) : undefined;
-  return table ? tableScope(table, { alias: table.name, ...outer }) : rowScope(alias, type.attributes, outer);
+  return table ? tableRowScope(table, { alias: table.name, ...outer }) : rowScope(alias, type.attributes, outer);
 }
 
 function planRoutineCall(routine: Routine, { row, argument }: CallIntent, alias: string, context: PlanContext) {
@@ -107,7 +107,7 @@ function planRoutineCall(routine: Routine, { row, argument }: CallIntent, alias:
     return { call, where: [] };
   }
   const table = context.catalog.findTable(row.of)!;
-  const scope = tableScope(table, {
+  const scope = tableRowScope(table, {
     alias: alias === "row" ? "given_row" : "row",
     depth: 0,
     takenAliases: new Set([alias]),

@@ -50,7 +50,7 @@ export function planRead(
 }
 
 function planRowRange(table: CatalogTable, tree: SelectNode, context: PlanContext): SelectPlan {
-  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() });
+  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() }, context);
   const source: RowSource = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
   return planSelection(tree, { scope, source, join: [] }, context);
 }

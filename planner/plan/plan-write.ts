@@ -38,7 +38,7 @@ export function planWrite(
   const tree = buildSelectTree(selection, context);
   // The rows to write and the columns to return are planned separately.
   const change = planChange(intent, table, tree, context, options);
-  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() });
+  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() }, context);
   const { rows, result } = planResultRows({ ...tree, conditions: [], range: null }, scope, table, context);
   const selectsAll = selectsAllColumns(selection.select);
   const { format, body } = negotiateFormat({
@@ -90,7 +90,7 @@ function planChange(
   if (intent.kind === "insert") {
     return intent.single ? planReplacement(intent, table, tree, context) : planInsert(intent, table, context);
   }
-  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() });
+  const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() }, context);
   const where = planConditions(tree, scope, context);
   if (intent.kind === "delete") {
     if (safeWrites && where.length === 0) throw whereRequired("DELETE");
@@ -122,7 +122,7 @@ function planReplacement(
   if (!areKeys || keys.size === 0 || !haveSameNames(keys, table.primaryKey)) throw filtersMustBeKey();
   const records = planRecords({ ...intent, missingAsDefault: false }, table, context.catalog);
   if (!table.primaryKey.every((name) => records.columns.some((column) => column.name === name))) throw keyMismatch();
-  const scope = tableScope(table, { alias: records.alias, depth: 0, takenAliases: new Set() });
+  const scope = tableScope(table, { alias: records.alias, depth: 0, takenAliases: new Set() }, context);
   return {
     kind: "insert",
     table: { schema: table.schema, name: table.name },

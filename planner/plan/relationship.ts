@@ -1,7 +1,15 @@
 import type { Catalog, CatalogTable, ColumnPair, QualifiedName, Relationship } from "#catalog";
 import { ApiError } from "#runtime";
 import { mayNameColumn, mayNameTable, suggestName } from "./find-target.ts";
-import { chooseAlias, operatorSchemaOf, type SelectScope, tableScope, typeOfField, useColumn } from "./scope.ts";
+import {
+  chooseAlias,
+  operatorSchemaOf,
+  type SelectScope,
+  tableRowScope,
+  tableScope,
+  typeOfField,
+  useColumn,
+} from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";
 
 const MIN_SIMILARITY_RELATION = 0.33;
@@ -263,7 +271,8 @@ export function joinRelationship(relationship: Relationship, outer: SelectScope,
     case "computed":
       return joinByFunction(relationship, table, outer);
     default: {
-      const scope = innerScope(outer, table, chooseAlias(table.name, outer.depth + 1, outer.takenAliases));
+      const alias = chooseAlias(table.name, outer.depth + 1, outer.takenAliases);
+      const scope = tableScope(table, innerScope(outer, alias), context);
       const join = relationship.columns.map((pair) => equalityPredicate(scope.alias, outer, pair, context));
       return { scope, source: { kind: "table", name: qualifiedNameOf(table), through: null }, join };
     }
@@ -277,7 +286,7 @@ function joinThroughJunction(
   context: JoinContext,
 ): JoinedSource {
   const { junction, sourceColumns, targetColumns } = relationship;
-  const own = innerScope(outer, table, chooseAlias(table.name, 0, outer.takenAliases));
+  const own = tableScope(table, innerScope(outer, chooseAlias(table.name, 0, outer.takenAliases)), context);
   const alias = chooseAlias(junction.name, 0, own.takenAliases);
   const scope = { ...own, takenAliases: new Set(own.takenAliases).add(alias) };
   const join = sourceColumns.map((pair) =>
@@ -295,14 +304,14 @@ function joinByFunction(
   table: CatalogTable,
   outer: SelectScope,
 ): JoinedSource {
-  const scope = innerScope(outer, table, chooseAlias(table.name, outer.depth + 1, outer.takenAliases));
+  const scope = tableRowScope(table, innerScope(outer, chooseAlias(table.name, outer.depth + 1, outer.takenAliases)));
   for (const name of outer.composite?.columns ?? []) outer.usedNames.add(name);
   const row = { of: outer.alias, as: outer.composite };
   return { scope, source: { kind: "row function", routine: qualifiedNameOf(routine), row }, join: [] };
 }
 
-function innerScope({ depth, takenAliases }: SelectScope, table: CatalogTable, alias: string): SelectScope {
-  return tableScope(table, { alias, depth: depth + 1, takenAliases });
+function innerScope({ depth, takenAliases }: SelectScope, alias: string) {
+  return { alias, depth: depth + 1, takenAliases };
 }
 
 function equalityPredicate(

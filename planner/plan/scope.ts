@@ -1,4 +1,12 @@
-import { baseTypeOf, type Catalog, type CatalogTable, type DataType, type TypeAttribute } from "#catalog";
+import {
+  baseTypeOf,
+  type Catalog,
+  type CatalogTable,
+  type DataType,
+  type OwnValue,
+  ownValuesOf,
+  type TypeAttribute,
+} from "#catalog";
 import type { FieldReference } from "../intent.ts";
 import { type CompositeRow, columnExpression, type ValueExpression } from "./selection.ts";
 
@@ -11,6 +19,8 @@ export type SelectScope = {
   /** Null if the rows are not of a table: then they have no relationships. */
   readonly table: CatalogTable | null;
   readonly columns: ReadonlyMap<string, TypeAttribute>;
+  /** Columns whose values the role reads in its own rows only. */
+  readonly ownValues: ReadonlyMap<string, OwnValue>;
   /** The types of computed fields. */
   readonly computed: ReadonlyMap<string, DataType>;
   readonly depth: number;
@@ -24,13 +34,25 @@ export type SelectScope = {
 
 type OuterScope = Pick<SelectScope, "depth" | "takenAliases">;
 
+/** The scope of rows that are selected from a table, with the privileges of the role. */
 export function tableScope(
+  table: CatalogTable,
+  outer: OuterScope & { readonly alias: string },
+  { catalog, role }: { readonly catalog: Catalog; readonly role: string },
+): SelectScope {
+  return { ...tableRowScope(table, outer), ownValues: ownValuesOf(catalog, role, table) };
+}
+
+/** The scope of rows of a table's type that are values, such as the result of a function. */
+export function tableRowScope(
   table: CatalogTable,
   { alias, ...outer }: OuterScope & { readonly alias: string },
 ): SelectScope {
   const computed = new Map([...table.computedColumns].map(([name, routine]) => [name, routine.returns.type]));
   return { ...rowScope(alias, table.columns, outer), name: table.name, table, computed };
 }
+
+const NO_OWN_VALUES: SelectScope["ownValues"] = new Map();
 
 /** The scope of rows that are not of a table. */
 export function rowScope(
@@ -43,6 +65,7 @@ export function rowScope(
     name: alias,
     table: null,
     columns,
+    ownValues: NO_OWN_VALUES,
     computed: new Map(),
     depth,
     takenAliases: new Set(takenAliases).add(alias),
@@ -53,6 +76,8 @@ export function rowScope(
 
 /** Refers to a name of the row, whether or not it is a known column. */
 export function useColumn(scope: SelectScope, name: string): ValueExpression {
+  const own = scope.ownValues.get(name);
+  if (own) return { kind: "own value", by: own.function, key: useColumn(scope, own.key) };
   scope.usedNames.add(name);
   return columnExpression(scope.alias, name);
 }

@@ -1,4 +1,4 @@
-import { baseTypeOf, type Catalog, hasSmartTag } from "#catalog";
+import { baseTypeOf, type Catalog, hasSmartTag, ownValuesOf } from "#catalog";
 import { ApiError } from "#runtime";
 import { type AggregateName, ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent.ts";
 import {
@@ -52,7 +52,8 @@ export function planSelectColumns(selected: SelectedColumn, options: SelectColum
     findRepresentation(catalog, sqlType, "json"),
   );
   const withheld = withheldColumns(options);
-  if (scope.columns.size === 0 || !(expand || hasRepresentation || withheld.size > 0)) {
+  const isPlain = !(expand || hasRepresentation || withheld.size > 0 || scope.ownValues.size > 0);
+  if (scope.columns.size === 0 || isPlain) {
     scope.usedNames.add(ALL_COLUMNS.name);
     return [{ kind: "all" }];
   }
@@ -65,8 +66,10 @@ export function planSelectColumns(selected: SelectedColumn, options: SelectColum
 function withheldColumns({ scope, catalog, role }: SelectColumnOptions): ReadonlySet<string> {
   const { table } = scope;
   const columns = table ? [...table.columns.values()] : [];
+  const own = table ? ownValuesOf(catalog, role, table) : scope.ownValues;
   const withheld = columns.filter(
-    ({ name, comment }) => hasSmartTag(comment, "personal") && !catalog.hasPrivilege(role, "select", table!, name),
+    ({ name, comment }) =>
+      hasSmartTag(comment, "personal") && !catalog.hasPrivilege(role, "select", table!, name) && !own.has(name),
   );
   return new Set(withheld.map(({ name }) => name));
 }

@@ -74,6 +74,8 @@ export type ValueExpression =
     }
   /** The function name is as in the catalogue. */
   | { readonly kind: "represented"; readonly by: string; readonly of: ValueExpression }
+  /** A value that the role reads in its own rows only. */
+  | { readonly kind: "own value"; readonly by: QualifiedName; readonly key: ValueExpression }
   | { readonly kind: "cast"; readonly of: ValueExpression; readonly type: string }
   | {
       readonly kind: "aggregate";

@@ -308,6 +308,8 @@ function buildExpression(value: ValueExpression): Sql {
       )}`;
     case "represented":
       return sql`${catalogSql(value.by)}(${buildExpression(value.of)})`;
+    case "own value":
+      return sql`${qualifiedIdentifier(value.by)}(${buildExpression(value.key)})`;
     case "cast":
       return sql`cast(${buildExpression(value.of)} as ${typeName(value.type)})`;
     case "aggregate":

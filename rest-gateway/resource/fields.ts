@@ -1,4 +1,4 @@
-import { type Catalog, type CatalogColumn, type CatalogTable, comparabilityOf } from "#catalog";
+import { type Catalog, type CatalogColumn, type CatalogTable, comparabilityOf, ownValuesOf } from "#catalog";
 import { findRepresentation } from "#planner";
 import { memoize } from "#runtime";
 
@@ -24,6 +24,7 @@ type FieldAudience = { readonly catalog: Catalog; readonly role: string; readonl
 export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldAudience): readonly CollectionField[] {
   const spell = fieldNamingOf(version);
   const taken = new Set(table.columns.keys());
+  const own = ownValuesOf(catalog, role, table);
   return [...table.columns.values()].filter((column) => isOfVersion(column, version)).map(toField);
 
   /** A column keeps its own name if another column has the converted one. */
@@ -37,7 +38,7 @@ export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldA
   function toField(column: CatalogColumn): CollectionField {
     const mayUse = (verb: "select" | "insert" | "update") => catalog.hasPrivilege(role, verb, table, column.name);
     const isWritable = column.generated === null && column.identity !== "always";
-    const readable = mayUse("select");
+    const readable = mayUse("select") || own.has(column.name);
     const insertable = table.insertable && isWritable && mayUse("insert");
     const comparison = comparabilityOf(column.baseType);
     const hasDefault = column.default !== null || column.identity !== null || column.generated !== null;

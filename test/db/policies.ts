@@ -83,9 +83,9 @@ export const OWNER_SEED = `
 export const OWNER_ATTEMPTS = readMatrix(`
 public.users                                                                                            | anon  | alice | admin | service
 select of authors    | select from public.users                                                         | 2     | 4     | 4     | 4
-select addresses     | select email from public.users                                                   | 42501 | 4     | 4     | 4
-select by address    | select id from public.users where email = 'bob@example.org'                      | 42501 | 1     | 1     | 1
-select whole rows    | select * from public.users                                                       | 42501 | 4     | 4     | 4
+select addresses     | select email from public.users                                                   | 42501 | 42501 | 4     | 4
+select by address    | select id from public.users where email = 'bob@example.org'                      | 42501 | 42501 | 1     | 1
+select whole rows    | select * from public.users                                                       | 42501 | 42501 | 4     | 4
 select one's own     | select * from public.me()                                                        | LOGIN | 1     | 1     | LOGIN
 insert a user        | insert into public.users (name, email) values ('D', 'd@example.org')             | 42501 | 42501 | 1     | 1
 update oneself       | update public.users set name = 'A' where id = 1                                  | 0     | 1     | 1     | 1

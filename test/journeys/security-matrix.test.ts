@@ -169,8 +169,8 @@ describe.each(["open", "owner"] as const)("with USERS_ACCESS=%s", (access) => {
     const open = access === "open";
     expect(heard).toEqual({
       anon: { ...all, addresses: open, drafts: open, ofDraft: open },
-      stranger: { ...all, drafts: open, ofDraft: open },
-      owner: all,
+      stranger: { ...all, addresses: open, drafts: open, ofDraft: open },
+      owner: { ...all, addresses: open },
       admin: all,
       service: all,
     });

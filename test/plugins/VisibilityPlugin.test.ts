@@ -57,9 +57,10 @@ describe.each([
       findHiddenElements(schema, {
         may: (privilege, { name }, column = "") => isGranted(privilege, name, column),
         mayExecute: (oid) => isGranted(oid),
+        ownValueOf: () => null,
       }),
     );
-    const pruned = runToCompletion(pruneSchema(schema, { hidden, withheld: new Set() }));
+    const pruned = runToCompletion(pruneSchema(schema, { hidden, withheld: new Map() }));
     expect(hidden.size).toBeGreaterThan(0);
     expect(Object.keys(pruned.getTypeMap()).length).toBeGreaterThan(0);
     expect(validateSchema(new GraphQLSchema({ ...pruned.toConfig(), assumeValid: false }))).toEqual([]);

@@ -29,8 +29,10 @@ begin
   end if;
   if access = 'open' then
     grant select (email) on public.users to anon;
+    grant select on public.users to authenticated;
   else
     revoke select (email) on public.users from anon;
+    perform auth.withhold_addresses();
   end if;
   return true;
 end;
