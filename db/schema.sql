@@ -896,6 +896,23 @@ comment on column private.bounds.used is 'How much there was when it was last co
 comment on column private.bounds.used_at is 'When it was last counted.';
 comment on table private.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
 
+-- table private.kept_answer_counts
+create table private.kept_answer_counts (
+  caller_key text not null,
+  keys bigint not null,
+  bytes bigint not null,
+  number bigint not null,
+  counted_at timestamp with time zone not null,
+  constraint kept_answer_counts_pkey PRIMARY KEY (caller_key)
+);
+alter table private.kept_answer_counts enable row level security;
+comment on column private.kept_answer_counts.bytes is 'The size of the responses.';
+comment on column private.kept_answer_counts.caller_key is 'The user, API key or address that shares a quota.';
+comment on column private.kept_answer_counts.counted_at is 'When they were counted.';
+comment on column private.kept_answer_counts.keys is 'The number of responses.';
+comment on column private.kept_answer_counts.number is 'The number of the last response that was counted.';
+comment on table private.kept_answer_counts is 'How many responses were kept for callers with many of them, when they were last counted.';
+
 -- table private.kept_answers
 create table private.kept_answers (
   id bytea not null,
@@ -903,15 +920,17 @@ create table private.kept_answers (
   expires_at timestamp with time zone not null,
   caller_key text default ''::text not null,
   bytes bigint default 0 not null,
+  number bigint generated always as identity not null,
   constraint kept_answers_pkey PRIMARY KEY (id),
   constraint kept_answers_id_check CHECK ((octet_length(id) = 32))
 );
 CREATE INDEX kept_answers_expires_at_idx ON private.kept_answers USING btree (expires_at);
-CREATE INDEX kept_answers_of_caller ON private.kept_answers USING btree (caller_key text_pattern_ops) INCLUDE (bytes);
+CREATE INDEX kept_answers_of_caller ON private.kept_answers USING btree (caller_key text_pattern_ops, number) INCLUDE (bytes);
 alter table private.kept_answers enable row level security;
 comment on column private.kept_answers.bytes is 'The size of the response.';
 comment on column private.kept_answers.caller_key is 'The user, API key or address that shares a quota.';
 comment on column private.kept_answers.id is 'Derived from the key and from the caller.';
+comment on column private.kept_answers.number is 'The order in which they were stored.';
 comment on column private.kept_answers.sealed_answer is 'The response and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
 comment on table private.kept_answers is 'Responses that are repeated for the same Idempotency-Key until they expire.';
 
@@ -5919,11 +5938,7 @@ begin
     v_bound := private.bound(
       case when v_is_anonymous then 'idempotency keys of an anonymous caller' else 'idempotency keys of a caller' end
     );
-    if (
-      select count(*) >= v_bound from (
-        select from private.kept_answers as kept where kept.caller_key = claim_response.caller_key limit v_bound
-      ) as own
-    ) or v_is_anonymous and exists (
+    if (select own.keys >= v_bound from private.responses_of_caller(claim_response.caller_key) as own) or v_is_anonymous and exists (
       select from private.bounds where name = 'idempotency keys of all anonymous callers' and used >= bound
     ) then
       raise exception 'Too many Idempotency-Keys' using errcode = 'TOMNY', detail = 'Nothing was changed.',
@@ -5977,6 +5992,21 @@ begin
 end;
 $function$;
 comment on function private.count_requests(text[],integer[],integer) is 'Adds the requests counted by a process and returns the totals; called by the service as the owner.';
+
+-- function private.count_responses(text)
+CREATE OR REPLACE FUNCTION private.count_responses(caller_key text)
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ INSERT INTO private.kept_answer_counts (caller_key, keys, bytes, number, counted_at)  SELECT count_responses.caller_key AS caller_key,
+             count(*) AS count,
+             COALESCE(sum(kept.bytes), (0)::numeric) AS "coalesce",
+             COALESCE(max(kept.number), (0)::bigint) AS "coalesce",
+             clock_timestamp() AS clock_timestamp
+            FROM private.kept_answers kept
+           WHERE (kept.caller_key = count_responses.caller_key) ON CONFLICT(caller_key) DO UPDATE SET keys = excluded.keys, bytes = excluded.bytes, number = excluded.number, counted_at = excluded.counted_at;
+END;
+comment on function private.count_responses(text) is 'Counts the responses that are kept for the caller, and remembers the result.';
 
 -- function private.create_webhook_triggers(api.webhooks)
 CREATE OR REPLACE FUNCTION private.create_webhook_triggers(webhook api.webhooks)
@@ -6262,6 +6292,12 @@ begin
   delete from private.kept_answers where id in (
     select id from private.kept_answers where expires_at <= now() order by expires_at limit 1000 for update skip locked
   );
+  -- What has expired makes room.
+  perform private.count_responses(counts.caller_key) from (
+    select caller_key from private.kept_answer_counts where counted_at < clock_timestamp() - interval '1 minute'
+    order by counted_at limit 20 for update skip locked
+  ) as counts;
+  delete from private.kept_answer_counts where keys = 0;
   -- Of several processes one counts.
   perform from private.bounds
     where name = 'idempotency keys of all anonymous callers' and used_at < clock_timestamp() - interval '5 seconds'
@@ -6575,6 +6611,26 @@ end;
 $function$;
 comment on function private.requeue_task(uuid,interval) is 'Leaves a task whose attempt failed to another attempt; called by the service as the owner.';
 
+-- function private.responses_of_caller(text)
+CREATE OR REPLACE FUNCTION private.responses_of_caller(caller_key text, OUT keys bigint, OUT bytes bigint, OUT uncounted bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_counted private.kept_answer_counts;
+begin
+  select counts.* into v_counted from private.kept_answer_counts as counts
+    where counts.caller_key = responses_of_caller.caller_key;
+  select count(*), coalesce(sum(kept.bytes), 0) into uncounted, bytes from private.kept_answers as kept
+    where kept.caller_key = responses_of_caller.caller_key and kept.number > coalesce(v_counted.number, 0);
+  keys := uncounted + coalesce(v_counted.keys, 0);
+  bytes := bytes + coalesce(v_counted.bytes, 0);
+end;
+$function$;
+comment on function private.responses_of_caller(text) is 'How many responses are kept for the caller, and their bytes; uncounted is how many were stored since the last count.';
+
 -- function private.row_key(json,text[])
 CREATE OR REPLACE FUNCTION private.row_key("row" json, keys text[])
  RETURNS text
@@ -6672,12 +6728,11 @@ AS $function$
 declare
   v_id bytea := decode(place, 'hex');
   v_bytes bigint := octet_length(answer) / 4 * 3;
+  v_own record := private.responses_of_caller(store_response.caller_key);
   v_is_brief boolean := brief_answer is not null and not exists (
     select from pg_roles where rolname = store_response.role and rolbypassrls
   ) and (
-    v_bytes + coalesce((
-      select sum(kept.bytes) from private.kept_answers as kept where kept.caller_key = store_response.caller_key
-    ), 0) > private.bound('bytes of kept responses of a caller')
+    v_bytes + v_own.bytes > private.bound('bytes of kept responses of a caller')
     or caller_key like 'address %' and exists (
       select from private.bounds where name = 'bytes of kept responses of all anonymous callers' and used >= bound
     )
@@ -6694,6 +6749,10 @@ begin
       select id from private.kept_answers where expires_at <= now()
       order by expires_at limit 10 for update skip locked
     );
+    -- One of several transactions counts; the others do not wait for it.
+    if v_own.uncounted >= 256 and pg_try_advisory_xact_lock(hashtextextended(store_response.caller_key, 256)) then
+      perform private.count_responses(store_response.caller_key);
+    end if;
   end if;
 end;
 $function$;

@@ -15,7 +15,7 @@ beforeAll(async () => {
   first = await connect(database.url);
   second = await connect(database.url);
 });
-beforeEach(() => owner.query("delete from private.kept_answers"));
+beforeEach(() => owner.query("delete from private.kept_answers; delete from private.kept_answer_counts"));
 afterAll(async () => {
   for (const client of [owner, first, second]) await client.end();
   await database.drop();
@@ -102,7 +102,7 @@ describe("an expired response", () => {
 
   test("is deleted by later writes, a few at a time", async () => {
     await owner.query(`
-      insert into private.kept_answers
+      insert into private.kept_answers (id, sealed_answer, expires_at)
       select sha256(n::text::bytea), '', now() - interval '1 hour' from generate_series(1, 25) n`);
     const places = [newPlace(), newPlace(), newPlace()];
     await keep(first, places[0]!);
@@ -120,6 +120,72 @@ describe("an expired response", () => {
     await keep(second, newPlace());
     await first.query("commit");
     expect(await keptPlaces()).toHaveLength(2);
+  });
+});
+
+describe("the responses of a caller with many keys", () => {
+  const CALLER = "user 4711";
+  const counted = async () =>
+    (await owner.query("select keys::int, bytes::int, uncounted::int from private.responses_of_caller($1)", [CALLER]))
+      .rows[0];
+  const store = (client: pg.Client) =>
+    client.query("select private.store_response($1, $2, 60, $3, 'authenticated')", [
+      newPlace(),
+      base64("said"),
+      CALLER,
+    ]);
+  const addMany = (count: number) =>
+    owner.query(
+      `insert into private.kept_answers (id, sealed_answer, expires_at, caller_key, bytes)
+        select sha256(n::text::bytea), 'said', now() + interval '1 hour', $1, 4 from generate_series(1, $2::int) n`,
+      [CALLER, count],
+    );
+  const setBound = (bound: number) =>
+    owner.query("update private.bounds set bound = $1 where name = 'idempotency keys of a caller'", [bound]);
+
+  test("are not counted again by each request", async () => {
+    await addMany(5_000);
+    await store(first);
+    expect(await counted()).toEqual({ keys: 5_001, bytes: 20_004, uncounted: 0 });
+    for (const client of [first, second, first]) await store(client);
+    expect(await counted()).toEqual({ keys: 5_004, bytes: 20_016, uncounted: 3 });
+  });
+
+  test("have the bound of all others, and room again when they have expired", async () => {
+    await addMany(300);
+    await store(first);
+    await setBound(302);
+    const ask = () => first.query("select private.claim_response($1, $2, 'authenticated')", [newPlace(), CALLER]);
+    await ask();
+    await store(first);
+    await expect(ask()).rejects.toMatchObject({ code: "TOMNY" });
+    await expire();
+    await owner.query("update private.kept_answer_counts set counted_at = '-infinity'");
+    await owner.query("select private.maintain_responses()");
+    await ask();
+    await setBound(50_000);
+    expect((await owner.query("select from private.kept_answer_counts")).rowCount).toBe(0);
+  });
+
+  test("are counted by one of several transactions, for which the others do not wait", async () => {
+    await addMany(300);
+    for (const client of [first, second]) await client.query("begin");
+    for (const client of [first, second]) await store(client);
+    for (const client of [second, first]) await client.query("commit");
+    expect(await counted()).toMatchObject({ keys: 302 });
+  });
+
+  test("are counted in transactions with a snapshot, too", async () => {
+    await addMany(300);
+    for (const client of [first, second]) {
+      await client.query("begin isolation level repeatable read");
+      await client.query("select now()");
+    }
+    for (const client of [first, second]) {
+      await store(client);
+      await client.query("commit");
+    }
+    expect(await counted()).toMatchObject({ keys: 302 });
   });
 });
 

@@ -71,6 +71,7 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "auth.token_sessions": "below: the sessions of a user",
   "auth.users": "test/rest-gateway/sign-ups.test.ts",
   "graphile_worker._private_jobs": "test/db/queue.test.ts",
+  "private.kept_answer_counts": "test/db/stored_responses.test.ts",
   "private.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
   "private.tasks": "test/db/queue.test.ts",
   "private.webhook_deliveries": "below: dead deliveries of a webhook",

@@ -99,6 +99,12 @@ export const GROWING: readonly Growth[] = [
   },
   { table: "graphile_worker._private_jobs", by: "tasks", bound: "`tasks of a caller`", kept: "until run" },
   {
+    table: "private.kept_answer_counts",
+    by: "requests with an Idempotency-Key",
+    bound: "one per caller with 256 keys",
+    kept: "as its keys",
+  },
+  {
     table: "private.kept_answers",
     by: "requests with an Idempotency-Key",
     bound: "`idempotency keys of a caller`",

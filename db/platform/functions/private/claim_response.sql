@@ -23,11 +23,7 @@ begin
     v_bound := private.bound(
       case when v_is_anonymous then 'idempotency keys of an anonymous caller' else 'idempotency keys of a caller' end
     );
-    if (
-      select count(*) >= v_bound from (
-        select from private.kept_answers as kept where kept.caller_key = claim_response.caller_key limit v_bound
-      ) as own
-    ) or v_is_anonymous and exists (
+    if (select own.keys >= v_bound from private.responses_of_caller(claim_response.caller_key) as own) or v_is_anonymous and exists (
       select from private.bounds where name = 'idempotency keys of all anonymous callers' and used >= bound
     ) then
       raise exception 'Too many Idempotency-Keys' using errcode = 'TOMNY', detail = 'Nothing was changed.',

@@ -8,6 +8,12 @@ begin
   delete from private.kept_answers where id in (
     select id from private.kept_answers where expires_at <= now() order by expires_at limit 1000 for update skip locked
   );
+  -- What has expired makes room.
+  perform private.count_responses(counts.caller_key) from (
+    select caller_key from private.kept_answer_counts where counted_at < clock_timestamp() - interval '1 minute'
+    order by counted_at limit 20 for update skip locked
+  ) as counts;
+  delete from private.kept_answer_counts where keys = 0;
   -- Of several processes one counts.
   perform from private.bounds
     where name = 'idempotency keys of all anonymous callers' and used_at < clock_timestamp() - interval '5 seconds'

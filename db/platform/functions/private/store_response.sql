@@ -6,12 +6,11 @@ create or replace function private.store_response(
 declare
   v_id bytea := decode(place, 'hex');
   v_bytes bigint := octet_length(answer) / 4 * 3;
+  v_own record := private.responses_of_caller(store_response.caller_key);
   v_is_brief boolean := brief_answer is not null and not exists (
     select from pg_roles where rolname = store_response.role and rolbypassrls
   ) and (
-    v_bytes + coalesce((
-      select sum(kept.bytes) from private.kept_answers as kept where kept.caller_key = store_response.caller_key
-    ), 0) > private.bound('bytes of kept responses of a caller')
+    v_bytes + v_own.bytes > private.bound('bytes of kept responses of a caller')
     or caller_key like 'address %' and exists (
       select from private.bounds where name = 'bytes of kept responses of all anonymous callers' and used >= bound
     )
@@ -28,6 +27,10 @@ begin
       select id from private.kept_answers where expires_at <= now()
       order by expires_at limit 10 for update skip locked
     );
+    -- One of several transactions counts; the others do not wait for it.
+    if v_own.uncounted >= 256 and pg_try_advisory_xact_lock(hashtextextended(store_response.caller_key, 256)) then
+      perform private.count_responses(store_response.caller_key);
+    end if;
   end if;
 end;
 $$ language plpgsql security definer set search_path = '';
