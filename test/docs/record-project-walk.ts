@@ -20,7 +20,7 @@ try {
   const [tarball] = await readdir(packed!);
   await writeFile(join(REPOSITORY, "docs/walk-project.md"), await record(join(packed!, tarball!)));
 } finally {
-  for (const each of [folder!, packed!]) await rm(each, { recursive: true, force: true });
+  for (const each of [folder!, packed!]) await rm(each, { recursive: true, force: true, maxRetries: 10 });
 }
 
 async function record(tarball: string): Promise<string> {

@@ -67,7 +67,7 @@ describe("content-service init", () => {
 
     const tested = await project.npm("test");
     expect(tested).toMatchObject({ code: 0 });
-    expect(tested.stdout).toMatch(/^anon +4 +0\nauthenticated +5 +0\nservice_role +1 +0$/m);
+    expect(tested.stdout).toMatch(/^anon +4 +0\nauthenticated +5 +0\nadmin +4 +0\nservice_role +1 +0$/m);
 
     await whileServing(project, async (address) => {
       const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;

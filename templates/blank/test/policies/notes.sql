@@ -18,5 +18,12 @@ update notes set is_public = true where author_id = 2;
 --! expect no rows
 delete from notes;                                    --! expect 2 rows
 
+--! as admin
+select * from notes;                                  --! expect 3 rows
+insert into notes (words, author_id) values ('of two', 2);
+--! expect 1 row
+update notes set words = 'changed';                   --! expect 3 rows
+delete from notes;                                    --! expect 3 rows
+
 --! as service_role
 select * from notes;                                  --! expect 3 rows

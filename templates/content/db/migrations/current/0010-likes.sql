@@ -15,6 +15,7 @@ create policy delete_own on public.likes for delete to authenticated using (user
 create policy admin_all on public.likes to admin using (true) with check (true);
 grant select on public.likes to anon, authenticated, service_role;
 grant insert (article_id), delete on public.likes to authenticated;
+grant select, insert, update, delete on public.likes to admin;
 comment on table public.likes is 'Who likes which article.';
 comment on column public.likes.article_id is 'The article.';
 comment on column public.likes.user_id is 'The user who likes it.';
