@@ -175,11 +175,10 @@ export class EditingSession {
       const inserted = await insertRow(this.context.changer, values);
       if (inserted) {
         this.inserted.add(keyText(this.context.changer.key, inserted));
-        this.#remember({ kind: "insert", row: inserted });
-      }
-      const undo = { label: texts.editing.undo, onSelect: () => void this.undo() };
-      const text = inserted ? texts.editing.inserted : texts.editing.insertedUnseen;
-      showToast({ text, ...(inserted && { action: undo }) });
+        const change = { kind: "insert", row: inserted } as const;
+        this.#remember(change);
+        showToast({ text: texts.editing.inserted, action: this.#undoAction(change) });
+      } else showToast({ text: texts.editing.insertedUnseen });
       this.refresh();
     }
     this.#set({ dialog: null });
@@ -233,25 +232,28 @@ export class EditingSession {
     const missing = rows.length - deleted.length;
     if (missing > 0) showToast({ kind: "error", text: texts.editing.notDeleted(missing) });
     const canUndo = deleted.length > 0 && undoObstacle(this.context.changer, change) === null;
-    const action = { label: texts.editing.undo, onSelect: () => void this.undo() };
-    if (deleted.length > 0) showToast({ text: texts.editing.deleted(deleted.length), ...(canUndo && { action }) });
+    const action = canUndo && { action: this.#undoAction(change) };
+    if (deleted.length > 0) showToast({ text: texts.editing.deleted(deleted.length), ...action });
     this.#set({ dialog: null, selected: new Map() });
     this.refresh();
   }
 
-  async undo(): Promise<void> {
-    const change = this.state.get().changes.at(-1);
-    if (!change) return showToast({ text: texts.editing.nothingToUndo });
+  /** Takes back the newest change, or the given one. */
+  async undo(change = this.state.get().changes.at(-1)): Promise<void> {
+    const { changes } = this.state.get();
+    if (!change || !changes.includes(change)) return showToast({ text: texts.editing.nothingToUndo });
+    // Removed at once: a second click must not take the same change back again.
+    this.#set({ changes: changes.filter((each) => each !== change) });
     const countReferences = async (rows: readonly TableRow[]) => countAffected(await this.findCascade(rows));
     try {
       const result = await undoChange(this.context.changer, change, countReferences);
       if (result.status === "impossible") showToast({ kind: "error", text: texts.editing.obstacles[result.reason] });
       else showToast({ text: texts.editing.undone });
-      this.#set({ changes: this.state.get().changes.slice(0, -1) });
       const [row] = result.status === "undone" ? result.rows : [];
       if (change.kind === "update" && row) this.showRow(row, change.after);
       else this.refresh();
     } catch (error) {
+      this.#remember(change);
       showToast({ kind: "error", text: this.#messageOf(error) });
     }
   }
@@ -327,6 +329,11 @@ export class EditingSession {
     const row = Math.min(at.row + (move === "down" ? 1 : 0), windows.rowCount - 1);
     const column = at.column + (move === "next" ? 1 : move === "previous" ? -1 : 0);
     this.context.moveTo({ row, column: Math.min(last, Math.max(0, column)) });
+  }
+
+  /** The button of a message takes back the change that the message is about, which others may have followed. */
+  #undoAction(change: RowChangeRecord) {
+    return { label: texts.editing.undo, onSelect: () => void this.undo(change) };
   }
 
   #remember(change: RowChangeRecord): void {

@@ -361,6 +361,25 @@ describeInBrowser("editing rows", () => {
     expect(await studio.sql("select * from films order by id")).toEqual(before);
   });
 
+  test("the Undo of a message takes back the change that it is about, also after others, and once", async () => {
+    const start = () => page.getByRole("button", { name: "Insert row" }).click();
+    await start();
+    await page.getByRole("dialog").getByLabel("title").fill("New");
+    await page.getByRole("dialog").getByRole("button", { name: "Insert" }).click();
+    const message = page.locator(".toast", { hasText: "Row inserted." });
+    await message.waitFor();
+    await goTo(0, "title");
+    await page.keyboard.press("F2");
+    await page.getByLabel("Value of title").fill("Edited");
+    await page.keyboard.press("Enter");
+    await until(async () => (await stored("title")) === "Edited");
+    await message.getByRole("button", { name: "Undo" }).click();
+    await until(async () => (await studio.sql("select from films where title = 'New'")).length === 0);
+    expect(await stored("title")).toBe("Edited");
+    await page.keyboard.press("Control+z");
+    await until(async () => (await stored("title")) === "Cléo");
+  });
+
   test("a change is undone, but not over what somebody else wrote since", async () => {
     await goTo(0, "title");
     await page.keyboard.press("F2");
