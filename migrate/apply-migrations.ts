@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
 import { parseServers } from "#config";
-import { findServer, withClient } from "#postgres/client";
+import { findServer, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import {
   type CommittedMigration,
@@ -23,7 +23,7 @@ export type RunnerJob = {
   readonly url: string;
   readonly rootUrl: string;
   /** In the order in which they are applied; a history can occur several times, with more migrations each time. */
-  readonly histories: readonly MigrationHistory[];
+  readonly histories: readonly (MigrationHistory & { readonly searchPath: string })[];
 };
 
 /** The child process's message about an error of Postgres or graphile-migrate. */
@@ -42,12 +42,14 @@ export async function applyCommitted(
   rootUrl: string,
   histories: readonly MigrationHistory[],
 ): Promise<void> {
-  const applied = await withClient(url, async (client) => {
-    const state = await readMigrationState(client, histories);
-    if (state.kind === "diverged") throw new Error(explainDivergence(state));
-    await createRecord(client);
-    return countApplied(client);
-  });
+  const { applied, searchPath } = await withClient(url, (client) =>
+    onPathOf({ name: "platform" }, client, async (ofDatabase) => {
+      const state = await readMigrationState(client, histories);
+      if (state.kind === "diverged") throw new Error(explainDivergence(state));
+      await createRecord(client);
+      return { applied: await countApplied(client), searchPath: ofDatabase };
+    }),
+  );
   const steps = orderSteps(await Promise.all(histories.map(readHistory)));
   requireOrder(steps, applied);
   const partial = await mkdtemp(join(tmpdir(), "migrations-"));
@@ -58,10 +60,38 @@ export async function applyCommitted(
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
         .map((step, index) => (step.isLast ? step.history : copyStep(step, join(partial, String(index))))),
     );
-    const fault = await runInChildProcess({ ...onOneServer(url, rootUrl), histories: folders });
+    const fault = await runInChildProcess({
+      ...onOneServer(url, rootUrl),
+      histories: folders.map((history) => ({ ...history, searchPath: searchPathOf(history, searchPath) })),
+    });
     if (fault) throw await toMigrationError(url, histories, fault);
   } finally {
     await rm(partial, { recursive: true });
+  }
+}
+
+/**
+ * A release qualifies what is not Postgres's, and the database may have functions, operators and types with names of Postgres's: those of
+ * `public` would be called by the owner, and be bound to what the migrations create. A project writes for the search path of its database.
+ */
+function searchPathOf({ name }: Pick<MigrationHistory, "name">, ofDatabase: string): string {
+  return name === "project" ? ofDatabase : SAFE_SEARCH_PATH;
+}
+
+/** Runs the work with the search path of the history's migrations, and tells it that of the database. */
+async function onPathOf<T>(
+  history: Pick<MigrationHistory, "name">,
+  client: pg.ClientBase,
+  work: (ofDatabase: string) => Promise<T>,
+): Promise<T> {
+  const { rows } = await client.query<{ path: string }>("select pg_catalog.current_setting('search_path') as path");
+  const ofDatabase = rows[0]!.path;
+  const setPath = (path: string) => client.query("select pg_catalog.set_config('search_path', $1, false)", [path]);
+  await setPath(searchPathOf(history, ofDatabase));
+  try {
+    return await work(ofDatabase);
+  } finally {
+    await setPath(ofDatabase);
   }
 }
 
@@ -169,7 +199,8 @@ async function toMigrationError(
     if (!migration) return failed;
     const source = await readSource(migration);
     const sql = await fillPlaceholders(client, source.sql);
-    return new MigrationError(failed, { ...source, sql }, await findErrorOffset(client, sql, failed));
+    const offset = await onPathOf({ name: history }, client, () => findErrorOffset(client, sql, failed));
+    return new MigrationError(failed, { ...source, sql }, offset);
   });
 }
 
@@ -220,7 +251,7 @@ export async function applyCurrent(
     ]);
     for (const file of changed) {
       const begun = performance.now();
-      await applyFile(client, file);
+      await onPathOf({ name: file.history }, client, () => applyFile(client, file));
       report(`${displayPath(file.file)}: applied in ${Math.round(performance.now() - begun)} ms`);
     }
     if (changed.length > 0) report(`  When it is right: ${commandLine("migrate", 'commit "what it does"')}`);

@@ -8,13 +8,13 @@ const [{ url, rootUrl, histories }] = (await once(process, "message")) as [Runne
 // The parent process has ended.
 process.once("disconnect", () => process.exit(1));
 
-for (const { name, folder } of histories) {
+for (const { name, folder, searchPath } of histories) {
   try {
     await migrate({
       connectionString: url,
       rootConnectionString: rootUrl,
       migrationsFolder: folder,
-      pgSettings: { [HISTORY_SETTING]: name },
+      pgSettings: { [HISTORY_SETTING]: name, search_path: searchPath },
     });
   } catch (error) {
     const { message, ...fields } = error as Error & Record<string, unknown>;
