@@ -19,6 +19,7 @@ import { type Actor, claimedBy, csrfOf, newActor, take } from "./account-address
 import {
   type AddressKind,
   APPOINTMENTS,
+  CHANGES,
   CLAIMS,
   ENDINGS,
   MOVES,
@@ -30,7 +31,7 @@ import {
 
 test("every route and mutation that may concern an address is a part of a way", async () => {
   const routes = await listRoutes(site);
-  const taken = takenBy([...PROOFS, ...CLAIMS, ...MOVES, ...APPOINTMENTS, ...ENDINGS], routes);
+  const taken = takenBy([...PROOFS, ...CLAIMS, ...MOVES, ...APPOINTMENTS, ...CHANGES, ...ENDINGS], routes);
   expect(routes.filter((route) => !taken.has(route))).toEqual([...OTHER_ROUTES].sort());
 });
 
@@ -179,6 +180,24 @@ describe("an administrator", () => {
       const before = await prepare(site, way.address, address, state);
       const { outcome, actor } = await prove({ way, state }, address, before, signal);
       expect(outcome, actor.transcript.join("\n")).toEqual(outcomeOfProof(way, state));
+    },
+  );
+
+  test.concurrent.for(cellsOf(CHANGES))(
+    "changes an account, and proves nothing: $name, $state before",
+    async ({ way, state }, { signal }) => {
+      const address = newOwnAddress(way.address);
+      const before = await prepare(site, way.address, address, state);
+      const administrator = await newActor(site, way.address, address, signal);
+      await take(site, way, administrator, { isAnswered: false });
+      const canonical = canonicalProof(way.address);
+      const changed = way.rule === "unban" && state === "banned" ? "confirmed" : state;
+      const { outcome, actor } = await prove({ way: canonical, state: changed }, address, before, signal);
+      const transcript = [...administrator.transcript, ...actor.transcript].join("\n");
+      // A new password of a proved account ends its sign-ins, and is that which holds.
+      const isReset = way.rule === "password" && state === "confirmed";
+      const reset = { owner: ["password"], before: ["apiKey", "identity", "passkey"], claims: ["the address"] };
+      expect(outcome, transcript).toEqual({ ...outcomeOfProof(canonical, changed), ...(isReset && reset) });
     },
   );
 

@@ -153,6 +153,15 @@ delete with a number     | end  | @admin DELETE /auth/v1/admin/users/{uuid} {}
 ban with a number        | ban  | @admin PUT /auth/v1/admin/users/{uuid} {"ban_duration": "24h"}
 `);
 
+/** What an administrator changes of an account without a word about the address: nothing is proved by it. */
+export const CHANGES = readWays(`
+administration
+set a password               | password | @admin PUT /auth/v1/admin/users/{uuid} {"password": "{new}"}
+set a password with a number | password | @admin PUT /auth/v1/admin/users/{uuid} {"password": "{new}"}
+lift a ban                   | unban    | @admin PUT /auth/v1/admin/users/{uuid} {"ban_duration": "none"}
+lift a ban of a number       | unban    | @admin PUT /auth/v1/admin/users/{uuid} {"ban_duration": "none"}
+`);
+
 function readWays(text: string): Way[] {
   return text
     .trim()
