@@ -275,11 +275,11 @@ export const REST_SETTINGS = {
     "true",
     "Whether `Prefer: timezone` is supported; requires reading the names of time zones.",
   ),
-  tableErrorVerbosity: withDefault(
+  errorVerbosity: withDefault(
     "PGRST_CLIENT_ERROR_VERBOSITY",
     oneOf("verbose", "minimal"),
     "verbose",
-    "Whether errors of /rest/v1 have details and a hint (`verbose`), or only a code and a message (`minimal`).",
+    "Whether errors of /rest/v1 and GraphQL have details and a hint (`verbose`), or only a code and a message (`minimal`).",
   ),
   legacyTargetNames: withDefault(
     "PGRST_URL_USE_LEGACY_TARGET_NAMES",

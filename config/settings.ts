@@ -71,7 +71,7 @@ export const SETTINGS_IN_DATABASE: ReadonlyMap<string, SettingKey> = new Map(
       "preparedStatements",
       "rootSpec",
       "schemas",
-      "tableErrorVerbosity",
+      "errorVerbosity",
       "timezoneEnabled",
       "txEnd",
       "jwtAudience",

@@ -25,9 +25,20 @@ export function toMinimalTableBody(error: HttpError) {
   return { code, message, ...error.beside };
 }
 
+type ErrorRemarks = { readonly details?: HttpError["details"]; readonly hint?: HttpError["hint"] };
+
+/** The details and the hint of the table interface, under the same names; empty where there are none, or the deployment hides them. */
+export function remarksOf(
+  { details, hint }: Pick<HttpError, "details" | "hint">,
+  verbosity: ErrorVerbosity,
+): ErrorRemarks {
+  if (verbosity === "minimal") return {};
+  return { ...(details !== null && { details }), ...(hint !== null && { hint }) };
+}
+
 /** GraphQL's entry in `errors`, less its path and locations. */
-export function toGraphQLBody(error: HttpError) {
-  return { message: error.message, extensions: { code: errorCodeOf(error) } };
+export function toGraphQLBody(error: HttpError, verbosity: ErrorVerbosity) {
+  return { message: error.message, extensions: { code: errorCodeOf(error), ...remarksOf(error, verbosity) } };
 }
 
 /** The reason that a channel gives for an error. */

@@ -12,7 +12,7 @@ import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 
 /** Settings of error bodies. */
-export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly tableErrorVerbosity: ErrorVerbosity };
+export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly errorVerbosity: ErrorVerbosity };
 
 /** Shows the error as a page if a browser has navigated to the address; otherwise returns the response as it is. */
 export type NegotiateErrorPage = (
@@ -27,11 +27,15 @@ export type ErrorPageRequest = Pick<GatewayRequest, "id" | "method" | "path" | "
 export function toErrorResponse(
   refusal: HttpError,
   { id, path }: Pick<GatewayRequest, "id" | "path">,
-  { errorBody, tableErrorVerbosity }: ErrorFormat,
+  { errorBody, errorVerbosity }: ErrorFormat,
 ): GatewayResponse {
   const error = withRetryAfter(refusal);
-  if (isPathUnder(TABLE_PREFIX, path)) return toTableErrorResponse(error, tableErrorVerbosity);
-  return jsonResponse(error.status, errorBodyFor(error, id, path, errorBody), errorHeaders(error));
+  if (isPathUnder(TABLE_PREFIX, path)) return toTableErrorResponse(error, errorVerbosity);
+  return jsonResponse(
+    error.status,
+    errorBodyFor(error, { id, path }, { errorBody, errorVerbosity }),
+    errorHeaders(error),
+  );
 }
 
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
@@ -55,7 +59,11 @@ function toTableErrorResponse(error: HttpError, verbosity: ErrorVerbosity): Gate
   return error.reason === null ? response : { ...response, reason: error.reason };
 }
 
-function errorBodyFor(error: HttpError, requestId: string, path: string, errorBody: ErrorBodyShape): object {
-  if (isPathUnder("/graphql", path)) return { errors: [toGraphQLBody(error)] };
+function errorBodyFor(
+  error: HttpError,
+  { id: requestId, path }: Pick<GatewayRequest, "id" | "path">,
+  { errorBody, errorVerbosity }: ErrorFormat,
+): object {
+  if (isPathUnder("/graphql", path)) return { errors: [toGraphQLBody(error, errorVerbosity)] };
   return toEnvelope(error, errorBody, { requestId, at: new Date(), fieldErrors: fieldErrorsOf(error) });
 }

@@ -13,6 +13,7 @@ export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.
 export {
   type ErrorBodyShape,
   type ErrorVerbosity,
+  remarksOf,
   toChannelReason,
   toGraphQLBody,
   toTableBody,

@@ -34,13 +34,7 @@ type HandleRequest = (request: GatewayRequest) => Promise<GatewayResponse<Respon
 
 type NodeHandlerSettings = Pick<
   Config,
-  | "serverTiming"
-  | "maxBodyBytes"
-  | "maxBodyMemory"
-  | "answerMemory"
-  | "errorBody"
-  | "tableErrorVerbosity"
-  | "trustProxy"
+  "serverTiming" | "maxBodyBytes" | "maxBodyMemory" | "answerMemory" | "errorBody" | "errorVerbosity" | "trustProxy"
 >;
 
 /** The adapter from Node's requests and responses to handlers of plain values. */

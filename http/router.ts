@@ -18,7 +18,7 @@ type RouterOptions = {
   /** Handles all other paths; 404 without it. */
   readonly fallback?: GatewayHandler;
   readonly errorBody: ErrorBodyShape;
-  readonly tableErrorVerbosity?: ErrorVerbosity;
+  readonly errorVerbosity?: ErrorVerbosity;
   readonly negotiateErrorPage?: NegotiateErrorPage;
   /** Error responses below these prefixes, which have another format than the conventional one. */
   readonly errorFormats?: Readonly<Record<string, FormatError>>;
@@ -48,7 +48,7 @@ export function makeRouter({
     throw notFound();
   },
   errorBody,
-  tableErrorVerbosity = "verbose",
+  errorVerbosity = "verbose",
   negotiateErrorPage = (_error, _request, response) => response,
   errorFormats = {},
   log,
@@ -88,7 +88,7 @@ export function makeRouter({
       log[level]({ request: request.id, code: error.code, status: error.status, err: error.cause }, error.message);
       const [, format] = formats.find(([prefix]) => isPathUnder(prefix, request.path)) ?? [];
       if (format) return format(error, request);
-      const response = toErrorResponse(error, request, { errorBody, tableErrorVerbosity });
+      const response = toErrorResponse(error, request, { errorBody, errorVerbosity });
       return negotiateErrorPage(error, request, response);
     }
   };

@@ -175,7 +175,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     folders,
     fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
     errorBody: config.errorBody,
-    tableErrorVerbosity: config.tableErrorVerbosity,
+    errorVerbosity: config.errorVerbosity,
     errorFormats: { [AUTH_V1_PREFIX]: toAuthErrorResponse },
     negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,

@@ -402,7 +402,7 @@ async function openJobs(
   { hasTasks, schedules, backups }: JobKinds,
   opened: AsyncDisposableStack,
 ): Promise<JobRunner> {
-  const { tableErrorVerbosity } = config;
+  const { errorVerbosity } = config;
   const taskRunner = makeTaskRunner({
     asOwner,
     authenticator: () => state.identification.authenticator,
@@ -410,7 +410,7 @@ async function openJobs(
     prepareCall: (call, caller) => state.handlers.prepareCall(call, caller),
     catalog: () => catalog.current(),
     refreshCatalog: makeCatalogRefresh(catalog),
-    tableErrorVerbosity,
+    errorVerbosity,
     log,
   });
   const jobs = await startJobRunner({

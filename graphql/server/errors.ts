@@ -2,19 +2,20 @@ import { isSafeError } from "grafast";
 import { GraphQLError, type GraphQLFormattedError, Kind } from "grafast/graphql";
 import pg, { type DatabaseError } from "pg";
 import type { AuthenticationResult, Authenticator } from "#accounts/identity";
-import { type Catalog, invalidValueMessage, databaseErrorMessage as sentenceOfSql } from "#catalog";
-import { errorCodeOf, type HttpError, toGraphQLBody, toHttpError } from "#http";
+import { type Catalog, INVALID_VALUE, invalidValueMessage, databaseErrorMessage as sentenceOfSql } from "#catalog";
+import { type ErrorVerbosity, errorCodeOf, type HttpError, remarksOf, toHttpError } from "#http";
 import type { KeyedCounter } from "#http/observability";
 import { nestedPathOf } from "#planner";
 import { UnsuccessfulResult } from "#plugins";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
+  clientDetailOf,
   isRoleRefused,
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
 } from "#postgres/database";
-import { ApiError } from "#runtime";
+import { ApiError, type ApiErrorDetails } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";
 import type { IntrospectionAccess } from "./introspection-access.ts";
@@ -28,21 +29,24 @@ type ErrorExplainerOptions = {
   readonly catalog: () => Catalog;
   readonly authenticator: () => Authenticator;
   readonly introspection: IntrospectionAccess;
+  readonly errorVerbosity: ErrorVerbosity;
   readonly log: Pick<Logger, "error">;
   readonly errors?: KeyedCounter;
 };
 
-/** Converts any error of an operation to its entry in `errors`: a message and a code. */
+/** Converts any error of an operation to its entry in `errors`: a message, a code, and the details and the hint of the table interface. */
 export function makeErrorExplainer({
   catalog,
   authenticator,
   introspection,
+  errorVerbosity,
   log,
   errors,
 }: ErrorExplainerOptions): ExplainError {
   const maskInternalError = (error: GraphQLError, requestId: string): ErrorMeaning => {
     log.error({ request: requestId, path: error.path?.join("."), err: error.originalError ?? error }, "internal error");
-    return { message: "Internal error", code: "INTERNAL_ERROR", requestId };
+    const { message, hint } = toHttpError(undefined);
+    return { message, code: "INTERNAL_ERROR", requestId, hint };
   };
 
   const meaningOfDatabase = (error: pg.DatabaseError, { caller }: AuthenticationResult): ErrorMeaning | null =>
@@ -54,9 +58,10 @@ export function makeErrorExplainer({
     const meaningOfKnown =
       original instanceof pg.DatabaseError ? meaningOfDatabase(original, authentication) : meaningOf(error);
     const meaning = meaningOfKnown ?? maskInternalError(error, requestId);
-    const { message, ...own } = withTokenExpiry(meaning, authentication);
+    const { message, details = null, hint = null, ...own } = withTokenExpiry(meaning, authentication);
     const inputPath = inputPathOf(original);
-    const extensions = { ...own, ...(inputPath && { inputPath }) };
+    const remarks = remarksOf({ details: withoutPath(details), hint }, errorVerbosity);
+    const extensions = { ...own, ...remarks, ...(inputPath && { inputPath }) };
     errors?.add(extensions.code);
     return {
       message: introspection.redact(message, authentication.caller.role),
@@ -69,6 +74,8 @@ export function makeErrorExplainer({
 
 type ErrorMeaning = GraphqlErrorMessage & {
   readonly code: string;
+  readonly details?: ApiErrorDetails | null;
+  readonly hint?: string | null;
   readonly requestId?: string;
   /** The faults that the result of a mutation lists. */
   readonly errors?: unknown;
@@ -123,24 +130,26 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
     if (anonymous && isRoleRefused(error)) return { message: ANONYMOUS_NOT_SERVED, code: "AUTH_REQUIRED" };
     return { message: "This token's role is not allowed here.", code: "PERMISSION_DENIED" };
   }
+  const remarks = { details: clientDetailOf(error), hint: error.hint ?? null };
   const invalidValue = invalidValueMessage(error);
-  if (invalidValue) return { message: invalidValue, code: "VALIDATION_ERROR" };
+  if (invalidValue) return { message: invalidValue, code: "VALIDATION_ERROR", ...remarks };
   if (isSchemaOutdated(error)) return { message: SCHEMA_CHANGED_MESSAGE, code: "SERVICE_UNAVAILABLE" };
   const httpError = toHttpError(error, { anonymous });
-  const code = CODE_OVERRIDES[error.code ?? ""] ?? toGraphQLBody(httpError).extensions.code;
+  const code = CODE_OVERRIDES[error.code ?? ""] ?? errorCodeOf(httpError);
   if (code === "INTERNAL_ERROR") return null;
   if (code === "SERVICE_UNAVAILABLE") return { message: httpError.message, code };
-  if (error.code === "42501" && code === "AUTH_REQUIRED") return { message: "Sign in to do this.", code };
+  if (error.code === "42501" && code === "AUTH_REQUIRED") return { message: "Sign in to do this.", code, ...remarks };
   const sentence = graphqlMessageOf(error, catalog);
-  if (sentence) return { ...sentence, code };
+  if (sentence) return { ...sentence, code, ...remarks };
   return PARAMETER_CONTEXT.test(error.where ?? "")
-    ? { message: "A value is not acceptable.", code: "VALIDATION_ERROR" }
+    ? { message: INVALID_VALUE, code: "VALIDATION_ERROR", ...remarks }
     : null;
 }
 
 function meaningOfApiError(error: HttpError): ErrorMeaning | null {
-  const { message, extensions } = toGraphQLBody(error);
-  return extensions.code === "INTERNAL_ERROR" ? null : { message, code: extensions.code };
+  const { message, details, hint } = error;
+  const code = errorCodeOf(error);
+  return code === "INTERNAL_ERROR" ? null : { message, code, details, hint };
 }
 
 /** A caller with an expired token needs a new token rather than to sign in. */
@@ -158,14 +167,14 @@ export function toGraphQLError(error: unknown): GraphQLError {
 }
 
 /** The client's message for a Postgres error, and the input field that it is about. */
-type GraphqlErrorMessage = { readonly message: string; readonly field?: string; readonly hint?: string };
+type GraphqlErrorMessage = { readonly message: string; readonly field?: string };
 
 /** Null for errors that the client did not cause and should not see. */
 function graphqlMessageOf(error: DatabaseError, catalog: Catalog): GraphqlErrorMessage | null {
   const sentence = sentenceOfSql(error, catalog);
   if (!sentence) return null;
-  const { column, ...rest } = sentence;
-  return { ...rest, ...(column && { field: toFieldName(column) }) };
+  const { column, message } = sentence;
+  return { message, ...(column && { field: toFieldName(column) }) };
 }
 
 /** `parent_id` is the input's `parentId`. */
@@ -187,6 +196,13 @@ function toInputPath(path: string): (string | number)[] {
     const end = part.indexOf(NESTED_KEY_SEPARATOR);
     return end < 0 ? toFieldName(part) : part.slice(0, end);
   });
+}
+
+/** The path is in `extensions.inputPath`, as GraphQL spells it. */
+function withoutPath(details: ApiErrorDetails | null): ApiErrorDetails | null {
+  if (!isJsonObject(details) || Array.isArray(details)) return details;
+  const { path, ...rest } = details;
+  return Object.keys(rest).length > 0 ? rest : null;
 }
 
 /** The `extensions` of a response. */

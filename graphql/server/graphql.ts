@@ -234,6 +234,7 @@ function makeExecution(
       catalog: () => catalog.current(),
       authenticator,
       introspection,
+      errorVerbosity: config.errorVerbosity,
       log,
       errors: counts.errors,
     }),

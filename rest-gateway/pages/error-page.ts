@@ -19,7 +19,7 @@ import { queryWithoutApiKey } from "../authenticate.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 type ErrorPageOptions = {
-  readonly tableErrorVerbosity: ErrorVerbosity;
+  readonly errorVerbosity: ErrorVerbosity;
   /** The path of the sign-in page; null if users cannot sign in. */
   readonly signInPath: string | null;
 };
@@ -66,18 +66,13 @@ function isNavigation({ headers, path }: ErrorPageRequest): boolean {
   return mode === undefined ? !isPathUnder(TABLE_PREFIX, path) : mode === "navigate";
 }
 
-function toShownError(
-  error: HttpError,
-  { path }: ErrorPageRequest,
-  { tableErrorVerbosity }: ErrorPageOptions,
-): ShownError {
+function toShownError(error: HttpError, { path }: ErrorPageRequest, { errorVerbosity }: ErrorPageOptions): ShownError {
   if (!isPathUnder(TABLE_PREFIX, path)) {
     const remarks = fieldErrorsOf(error).map(({ field, message }) => `${field}: ${message}`);
     return { code: errorCodeOf(error), message: error.message, remarks };
   }
   const { code, message, details, hint } = toTableBody(error);
-  const remarks =
-    tableErrorVerbosity === "minimal" ? [] : [details, hint].filter((remark) => typeof remark === "string");
+  const remarks = errorVerbosity === "minimal" ? [] : [details, hint].filter((remark) => typeof remark === "string");
   return { code, message, remarks };
 }
 

@@ -22,7 +22,7 @@ type TaskRunnerOptions = {
   readonly prepareCall: PrepareCall;
   readonly catalog: () => Catalog;
   readonly refreshCatalog: CatalogRefresh;
-  readonly tableErrorVerbosity: ErrorVerbosity;
+  readonly errorVerbosity: ErrorVerbosity;
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
@@ -98,8 +98,7 @@ const MAX_ATTEMPTS = 5;
  * exactly once, however many attempts it needs. An error response is final.
  */
 export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
-  const { asOwner, authenticator, handlerFor, prepareCall, catalog, refreshCatalog, tableErrorVerbosity, log } =
-    options;
+  const { asOwner, authenticator, handlerFor, prepareCall, catalog, refreshCatalog, errorVerbosity, log } = options;
   /** The Postgres backends that run tasks of this process. */
   const backendPids = new Set<string>();
   let isCancelled = false;
@@ -161,7 +160,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
       // The result of a call may never be read.
       else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
-      const errorJson = toErrorJson(error, task.request, tableErrorVerbosity);
+      const errorJson = toErrorJson(error, task.request, errorVerbosity);
       await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, errorJson]));
     }
   };
@@ -223,8 +222,8 @@ function callerOfTask({ kind, role, claimsText }: StartedTask): Caller {
 }
 
 /** The error body that the interface would have returned. */
-function toErrorJson(error: HttpError, request: StoredRequest, tableErrorVerbosity: ErrorVerbosity): string {
-  const refusal = toErrorResponse(error, request, { errorBody: "nested", tableErrorVerbosity });
+function toErrorJson(error: HttpError, request: StoredRequest, errorVerbosity: ErrorVerbosity): string {
+  const refusal = toErrorResponse(error, request, { errorBody: "nested", errorVerbosity });
   const { error: envelope, ...body } = JSON.parse(String(refusal.body));
   return JSON.stringify({ status: error.status, ...(envelope ?? body) });
 }

@@ -93,7 +93,7 @@ describe("toHttpError", () => {
       expect(error.status).toBe(500);
       expect(error.cause).toBe(thrown);
       expect(
-        JSON.stringify([toTableBody(error), toEnvelope(error, "nested", context), toGraphQLBody(error)]),
+        JSON.stringify([toTableBody(error), toEnvelope(error, "nested", context), toGraphQLBody(error, "verbose")]),
       ).not.toMatch(/not a function|a string|what Postgres said|page 7/);
     },
   );
@@ -166,7 +166,7 @@ describe("the interfaces", () => {
   });
 
   test("GraphQL and channels have the error code", () => {
-    expect(toGraphQLBody(error)).toEqual({
+    expect(toGraphQLBody(error, "verbose")).toEqual({
       message: "That e-mail is taken.",
       extensions: { code: "RESOURCE_CONFLICT" },
     });

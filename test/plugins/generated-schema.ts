@@ -5,8 +5,7 @@ import { makeSchema } from "graphile-build";
 import type pg from "pg";
 import { afterAll, beforeAll } from "vitest";
 import { makeWithPgClient } from "../../graphql/server/pg-client.ts";
-import { toGraphQLBody } from "../../http/error-bodies.ts";
-import { toHttpError } from "../../http/http-error.ts";
+import { errorCodeOf, toHttpError } from "../../http/http-error.ts";
 import type { StatementContext } from "../../postgres/database/statement.ts";
 import type { TestDatabase } from "../database.ts";
 import type { Caller } from "../db/callers.ts";
@@ -104,7 +103,7 @@ function toFault(error: {
 }): Fault {
   const { originalError, message, path } = error;
   const isSafe = originalError instanceof Error && isSafeError(originalError);
-  const code = isSafe ? "VALIDATION_ERROR" : toGraphQLBody(toHttpError(originalError)).extensions.code;
+  const code = isSafe ? "VALIDATION_ERROR" : errorCodeOf(toHttpError(originalError));
   return { message, code, path: path?.join(".") ?? "" };
 }
 

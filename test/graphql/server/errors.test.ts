@@ -225,7 +225,7 @@ describe("an error", () => {
         message: "Internal error",
         locations: [{ line: 1, column: 3 }],
         path: expect.anything(),
-        extensions: { code: "INTERNAL_ERROR", requestId: `for-${name}` },
+        extensions: { code: "INTERNAL_ERROR", requestId: `for-${name}`, hint: expect.stringContaining("its log") },
       });
       expect(lines.find(({ request }) => request === `for-${name}`)).toMatchObject({ msg: "internal error" });
     },
