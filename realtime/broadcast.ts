@@ -11,13 +11,15 @@ import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 /** Shorter than for changes, because the stream and all its followers wait. */
 const MAX_READER_WAIT_MS = 50;
 
+type BroadcastRelay = Pick<GatewayRelay, "send" | "isCongested">;
+
 /** Sends broadcasts to the members of a topic in this process, and to the other gateways. */
 export class Broadcaster {
   readonly #members: TopicMembers;
-  readonly #relay: GatewayRelay;
+  readonly #relay: BroadcastRelay;
   readonly #pacer = new Pacer(MAX_READER_WAIT_MS);
 
-  constructor(members: TopicMembers, relay: GatewayRelay) {
+  constructor(members: TopicMembers, relay: BroadcastRelay) {
     this.#members = members;
     this.#relay = relay;
   }

@@ -36,10 +36,12 @@ const MAX_TOPIC_BYTES = 4 * 2 ** 20;
 const ALIVE_INTERVAL_MS = 10_000;
 const GATEWAY_TIMEOUT_MS = 35_000;
 
+type PresenceRelay = Pick<GatewayRelay, "send" | "flushed">;
+
 /** The presences of all topics, here and at other gateways. Each gateway publishes those of its own clients. */
 export class Presence {
   readonly #members: TopicMembers;
-  readonly #relay: GatewayRelay;
+  readonly #relay: PresenceRelay;
   /** Those of this gateway. */
   readonly #own = new Map<TopicMember, PresenceMeta>();
   readonly #byTopic = new Map<string, TopicPresence>();
@@ -48,7 +50,7 @@ export class Presence {
   #version = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(members: TopicMembers, relay: GatewayRelay) {
+  constructor(members: TopicMembers, relay: PresenceRelay) {
     this.#members = members;
     this.#relay = relay;
   }

@@ -90,7 +90,9 @@ export function openRealtime(dependencies: RealtimeDependencies): Realtime {
   };
 }
 
-function makeChannelDependencies(dependencies: RealtimeDependencies): ChannelDependencies {
+function makeChannelDependencies(
+  dependencies: RealtimeDependencies,
+): ChannelDependencies & { readonly feeds: ChangeFeeds } {
   const { config, authenticator, catalog, database, changes, memory, peers, log } = dependencies;
   const contextOf = makeSubscriberContexts(config, catalog);
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);

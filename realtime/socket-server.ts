@@ -17,7 +17,7 @@ import { ChannelConnection } from "./connection.ts";
 import { RateLimiter } from "./protocol/client-limits.ts";
 import type { RealtimeStatistics } from "./protocol/counters.ts";
 import { type ProtocolVersion, parseProtocolVersion, readChannelApiKey } from "./protocol/messages.ts";
-import { Outbox } from "./protocol/outbox.ts";
+import { SocketOutbox } from "./protocol/outbox.ts";
 
 export type RealtimeSocketOptions = {
   readonly dependencies: ChannelDependencies;
@@ -114,7 +114,7 @@ class ChannelSession implements SocketSession {
   readonly connection: ChannelConnection;
   readonly #accepted: AcceptedSocket;
   readonly #dependencies: ChannelDependencies;
-  readonly #outbox: Outbox;
+  readonly #outbox: SocketOutbox;
   readonly #intake: MessageIntake;
 
   constructor(
@@ -127,7 +127,7 @@ class ChannelSession implements SocketSession {
     this.#accepted = accepted;
     this.#dependencies = dependencies;
     this.#intake = new MessageIntake(reading, limits.bytesPerSecond, memory.incoming);
-    this.#outbox = new Outbox({
+    this.#outbox = new SocketOutbox({
       socket: connection,
       counters,
       unsentFrames,

@@ -20,8 +20,14 @@ type SubscriptionOptions = {
   readonly reportGap: (reason: string) => void;
 };
 
+/** The change stream, as channels use it. */
+type ChannelFeeds = Pick<
+  ChangeFeeds,
+  "addListener" | "opened" | "remove" | "replace" | "resume" | "resumePointOf" | "subscribe"
+>;
+
 export type SubscriptionDependencies = {
-  readonly feeds: ChangeFeeds;
+  readonly feeds: ChannelFeeds;
   /** Resolves the bindings that a caller requests on a socket; null for one that is invalid or not permitted. */
   readonly bindingReaderFor: (
     caller: Caller,

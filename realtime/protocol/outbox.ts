@@ -15,6 +15,17 @@ const MAX_UNREAD_BYTES = 4 * 2 ** 20;
 /** Senders should pause if a client has more unread bytes. */
 const PACING_BYTES = 512 * 2 ** 10;
 
+/** Where channels send their frames. They know no socket; tests collect the frames. */
+export type Outbox = {
+  /** Senders should pause. */
+  readonly isFull: boolean;
+  /** Whether it is full of frames sent since the last pause, so that senders do not pause again and again for a client that reads slowly. */
+  readonly needsPacing: boolean;
+  /** Call when senders pause. */
+  resetPacing(): void;
+  send(frame: Buffer): void;
+};
+
 type OutboxOptions = {
   readonly socket: Duplex;
   readonly counters: RealtimeCounters;
@@ -27,7 +38,7 @@ type OutboxOptions = {
 };
 
 /** Sends frames to one client. The frames of one turn of the event loop are one write. A client with too many unread bytes is disconnected. */
-export class Outbox {
+export class SocketOutbox implements Outbox {
   readonly #socket: Duplex;
   readonly #counters: RealtimeCounters;
   readonly #unsentFrames: OutboxOptions["unsentFrames"];
@@ -55,12 +66,10 @@ export class Outbox {
     return this.#unreadBytes > PACING_BYTES;
   }
 
-  /** Whether it is full of frames sent since the last pause, so that senders do not pause again and again for a client that reads slowly. */
   get needsPacing(): boolean {
     return this.#bytesSincePacing > PACING_BYTES && this.isFull;
   }
 
-  /** Call when senders pause. */
   resetPacing(): void {
     this.#bytesSincePacing = 0;
   }

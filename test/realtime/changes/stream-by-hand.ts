@@ -9,7 +9,7 @@ import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../r
 import { makePublication } from "../../../realtime/changes/publication.ts";
 import type { AwaitVisible } from "../../../realtime/changes/row-visibility.ts";
 import { type ChangeSubscriber, endOfTransaction } from "../../../realtime/changes/subscriber.ts";
-import type { Outbox } from "../../../realtime/protocol/outbox.ts";
+import type { SocketOutbox } from "../../../realtime/protocol/outbox.ts";
 import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { outboxTo } from "../outbox-to.ts";
 
@@ -127,7 +127,7 @@ export class Listener implements ChangeSubscriber {
   ] as const;
   readonly version = "2.0.0";
   readonly topic = "realtime:news";
-  readonly outbox: Outbox;
+  readonly outbox: SocketOutbox;
   readonly history = "one";
   readonly sent: string[] = [];
   position = endOfTransaction(0n);
