@@ -280,7 +280,7 @@ class InsertedRowStep extends PgInsertSingleStep<PgTable> {
     const rows = await super.execute(details);
     return rows.map(async (row) => {
       const written = await row;
-      return written.c === 0 ? Promise.reject(rowNotInsertedError(this.resource)) : written;
+      return written.c === 0 ? Promise.reject(rowNotInsertedError()) : written;
     });
   }
 }
@@ -289,7 +289,7 @@ class InsertedRowStep extends PgInsertSingleStep<PgTable> {
 class UpdatedRowStep extends PgUpdateSingleStep<PgTable> {
   override async execute(details: ExecutionDetails) {
     const rows = await super.execute(details);
-    return rows.map(async (row) => (await row) ?? Promise.reject(rowNotFoundError(this.resource)));
+    return rows.map(async (row) => (await row) ?? Promise.reject(rowNotFoundError()));
   }
 }
 
@@ -309,14 +309,10 @@ function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
   });
 }
 
-function rowNotInsertedError(table: PgTable): HttpError {
-  return new HttpError(404, "RESOURCE_NOT_FOUND", "The row was not inserted: a trigger skipped or redirected it.", {
-    details: sqlNameOf(table),
-  });
+function rowNotInsertedError(): HttpError {
+  return new HttpError(404, "RESOURCE_NOT_FOUND", "The row was not inserted: a trigger skipped or redirected it.");
 }
 
-function rowNotFoundError(table: PgTable): HttpError {
-  return new HttpError(404, "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.", {
-    details: sqlNameOf(table),
-  });
+function rowNotFoundError(): HttpError {
+  return new HttpError(404, "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.");
 }

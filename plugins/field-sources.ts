@@ -45,7 +45,7 @@ export type FieldSource =
       /** Of the row to update or delete. */
       readonly key: readonly KeyArgument[];
       /** The error where no row was written; null when the field then is false. */
-      readonly noRowError: ((table: PgTable) => Error) | null;
+      readonly noRowError: (() => Error) | null;
     }
   /** Aggregates of all rows of the connection. */
   | { readonly kind: "aggregates"; readonly maxPageSize: number }

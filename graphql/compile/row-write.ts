@@ -75,7 +75,7 @@ export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWri
       value: sql`(exists (select from ${deleted}))::text`,
     };
   }
-  const noRowError = source.noRowError && (() => source.noRowError!(table));
+  const { noRowError } = source;
   const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
   const write: RowWrite = { before: null, statementOf, nested: null, noRowError };
   if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
@@ -102,7 +102,7 @@ function* compileNestedInsert({ source, field, values, schema, item }: RowWriteO
     const value = mapLeaves(input, (read) => read(variables));
     return readRowInput(schema, type, table, value as object);
   };
-  const noRowError = () => source.noRowError!(table);
+  const noRowError = () => source.noRowError!();
   return { write: { before: null, statementOf, nested, noRowError }, value: yield* item(row) };
 }
 

@@ -87,9 +87,7 @@ async function askTable(service: GraphQLService, method: string, path: string, r
 async function askGraphql(service: GraphQLService, field: string, input?: Row) {
   const variables = { input: input && toInput(input) };
   const type = `${field[0]!.toUpperCase()}${field.slice(1)}Input`.replace(/\(.*\)/, "");
-  const query = input
-    ? `mutation ($input: ${type}!) { ${field}(input: $input) { id } }`
-    : `mutation { ${field} }`;
+  const query = input ? `mutation ($input: ${type}!) { ${field}(input: $input) { id } }` : `mutation { ${field} }`;
   const { errors } = await service.ask(query, { variables, token: tokenFor(1) });
   expect(errors).toHaveLength(1);
   return errors[0].extensions;
