@@ -1,14 +1,16 @@
 import { createReadStream } from "node:fs";
 import { createGunzip } from "node:zlib";
 
-/** With the definition of the database; the first format has rows only, and needs the migrations that create the tables. */
+/** With the definition of the database. */
 export const FORMAT_VERSION = 2;
-export const ROWS_FORMAT_VERSION = 1;
-const FORMAT_VERSIONS: readonly number[] = [ROWS_FORMAT_VERSION, FORMAT_VERSION];
+/** Had rows only; the migrations that created their tables were written anew since. */
+const ROWS_FORMAT_VERSION = 1;
+/** The last commit of this repository that restores the first format. */
+const ROWS_FORMAT_COMMIT = "6bd84e18";
 
 /** The first line. */
 export type ArchiveHeader = {
-  readonly contentService: typeof FORMAT_VERSION | typeof ROWS_FORMAT_VERSION;
+  readonly contentService: typeof FORMAT_VERSION;
   readonly postgres: string;
   readonly madeAt: string;
   /** The applied migrations, in order. Without `history` in backups of earlier versions, which had a single history. */
@@ -109,7 +111,15 @@ export async function inspectArchive(file: string): Promise<ArchiveSummary> {
     if (code === "ENOENT") throw new Error(`File not found: ${file}.`, { cause: error });
     throw new Error(`${file} is not a backup of this service, or is damaged: ${message}`, { cause: error });
   }
-  if (!header || !FORMAT_VERSIONS.includes(header.contentService))
+  const format: number | undefined = header?.contentService;
+  if (format === ROWS_FORMAT_VERSION) {
+    throw new Error(
+      `${file} was made by a version before 22 November 2026, and has rows only. Nothing was changed. Restore it with commit ` +
+        `${ROWS_FORMAT_COMMIT} of the repository (git checkout ${ROWS_FORMAT_COMMIT}, npm ci, npm run restore), then start this version on ` +
+        "that database.",
+    );
+  }
+  if (!header || format !== FORMAT_VERSION)
     throw new Error(`${file} is not a backup of this service, or was made by a later release.`);
   if (rows !== readRows)
     throw new Error(`${file} is incomplete: it contains only ${readRows} rows. Nothing was changed.`);

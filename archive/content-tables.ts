@@ -2,8 +2,6 @@ import type pg from "pg";
 import { quotedName } from "#postgres/client";
 import type { ArchiveTable } from "./archive-format.ts";
 
-/** In the first format, without the schemas that graphile-migrate and graphile-worker create themselves. */
-const OWN_SCHEMAS = "nspname not in ('graphile_migrate', 'graphile_worker')";
 const IS_MEMBER =
   "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')";
 const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
@@ -54,22 +52,15 @@ export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> 
 
 const isOfExtension = (table: ContentTable) => table.isOfExtension;
 
-/** The tables of the first format. */
-export function contentTables(client: pg.ClientBase): Promise<ContentTable[]> {
-  return queryTables(client, `${TABLES} and ${IS_ARCHIVED} and ${OWN_SCHEMAS} ${ORDER}`);
-}
-
 async function queryTables(client: pg.ClientBase, query: string): Promise<ContentTable[]> {
   const { rows } = await client.query<Omit<ContentTable, "table"> & { schema: string; name: string }>(query);
   return rows.map(({ schema, name, ...table }) => ({ table: quotedName(schema, name), ...table }));
 }
 
-/** Names of sequences (S) or materialized views (m). */
-export async function relationsOfKind(client: pg.ClientBase, kind: "S" | "m", onlyContent: boolean): Promise<string[]> {
+export async function sequenceNames(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ schema: string; name: string }>(
     `select nspname as schema, relname as name from pg_class c join pg_namespace n on n.oid = relnamespace
-      where relkind = $1 and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) and (${OWN_SCHEMAS} or not $2) ${ORDER}`,
-    [kind, onlyContent],
+      where relkind = 'S' and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`,
   );
   return rows.map(({ schema, name }) => quotedName(schema, name));
 }

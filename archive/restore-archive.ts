@@ -1,10 +1,13 @@
 import pg from "pg";
 import {
   committedMigrations,
+  explainEarlierBackup,
+  findEarlierState,
   type MigrateSettings,
   type MigrationHistory,
   releaseHistories,
   runMigrations,
+  singleHistoryError,
   withMigrationLock,
   withScratchDatabase,
 } from "#migrate";
@@ -18,11 +21,10 @@ import {
   type ArchiveSummary,
   type ArchiveTable,
   inspectArchive,
-  ROWS_FORMAT_VERSION,
   readArchive,
 } from "./archive-format.ts";
 import { allTables, type ContentTable, setPortableFormats } from "./content-tables.ts";
-import { RowInserter, restoreRows, setSequence } from "./restore-rows.ts";
+import { RowInserter, setSequence } from "./restore-rows.ts";
 import { archiveLines } from "./write-archive.ts";
 
 /** Insufficient privilege. */
@@ -55,10 +57,6 @@ export async function restoreArchive(file: string, input: MigrateSettings): Prom
 async function restoreAsArchived(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
   const archive = await inspectArchive(file);
   await withClient(settings.url, refuseUnlessEmpty);
-  if (archive.header.contentService === ROWS_FORMAT_VERSION) {
-    await restoreRows(file, archive, settings);
-    return { ...archive, warnings: [] };
-  }
   await requireKnownMigrations(archive.header, settings.histories);
   const warnings = await withMigrationLock(settings.url, () =>
     withClient(settings.url, (client) => restoreDatabase(client, file)),
@@ -88,6 +86,12 @@ async function requireKnownMigrations(
   { migrations }: ArchiveHeader,
   histories: readonly MigrationHistory[],
 ): Promise<void> {
+  if (migrations.some(({ history }) => history === undefined)) throw singleHistoryError({ isComplete: true });
+  const earlier = findEarlierState(migrations);
+  if (earlier) {
+    if (earlier.missing === null) throw new Error(`${explainEarlierBackup(earlier)} Nothing was changed.`);
+    return;
+  }
   const committed = (await Promise.all(histories.map(committedMigrations))).flat();
   const released = new Set(committed.map(({ history, hash }) => `${history} ${hash}`));
   const unknown = migrations.filter(
@@ -221,12 +225,10 @@ function fail({ object }: ArchivedStatement, error: Error): never {
 
 /**
  * Restores a backup into the empty database, makes a backup of the result, and compares both line by line. Throws if they differ. Only
- * rows are compared if the backup is from another major version, which formats definitions differently. A backup in the first format
- * is only restored.
+ * rows are compared if the backup is from another major version, which formats definitions differently.
  */
 export async function checkArchive(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
   const result = await restoreAsArchived(file, settings);
-  if (result.header.contentService === ROWS_FORMAT_VERSION) return result;
   await withClient(settings.url, async (client) => {
     const restored = archiveLines(client);
     const { value: header } = await restored.next();

@@ -8,8 +8,8 @@ import type pg from "pg";
 import { deleteStaleDrafts, draftNameOf, syncFolder } from "#cluster/embedded";
 import { appliedMigrations } from "#migrate";
 import { withClient } from "#postgres/client";
-import { type ArchiveLine, FORMAT_VERSION, ROWS_FORMAT_VERSION } from "./archive-format.ts";
-import { allTables, type ContentTable, contentTables, relationsOfKind, setPortableFormats } from "./content-tables.ts";
+import { type ArchiveLine, FORMAT_VERSION } from "./archive-format.ts";
+import { allTables, type ContentTable, sequenceNames, setPortableFormats } from "./content-tables.ts";
 import { readSchema } from "./schema/read-schema.ts";
 
 const FETCH_ROWS = 200;
@@ -70,18 +70,16 @@ export async function* archiveLines(
   await setPortableFormats(client);
   await client.query("begin isolation level repeatable read, read only");
   const migrations = await appliedMigrations(client);
-  // Such a database is converted when it is restored: its rows are inserted into the tables of the present migrations.
-  const hasSingleHistory = migrations.some(({ history }) => history === null);
-  const tables = await (hasSingleHistory ? contentTables(client) : allTables(client));
+  const tables = await allTables(client);
   if (tables.length > 0) await client.query(`lock table ${tables.map(({ table }) => table)} in access share mode`);
-  const schema = hasSingleHistory ? null : await readSchema(client);
+  const schema = await readSchema(client);
   yield {
-    contentService: schema ? FORMAT_VERSION : ROWS_FORMAT_VERSION,
+    contentService: FORMAT_VERSION,
     postgres: await serverVersion(client),
     madeAt: new Date().toISOString(),
     migrations: migrations.map(({ history, name, hash }) => ({ ...(history && { history }), name, hash })),
   };
-  if (schema) yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
+  yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
   let rows = 0;
   for (const table of tables) {
     yield { table: table.table, columns: table.columns };
@@ -90,14 +88,12 @@ export async function* archiveLines(
       yield row;
     }
   }
-  if (schema) {
-    for await (const line of largeObjectLines(client)) {
-      if (typeof line === "string") rows++;
-      yield line;
-    }
-    yield* schema.afterRows;
+  for await (const line of largeObjectLines(client)) {
+    if (typeof line === "string") rows++;
+    yield line;
   }
-  yield* await sequenceLines(client, hasSingleHistory);
+  yield* schema.afterRows;
+  yield* await sequenceLines(client);
   await client.query("commit");
   yield { rows };
   onEnd({ tables: tables.length, rows });
@@ -144,9 +140,9 @@ async function* largeObjectLines(client: pg.ClientBase): AsyncGenerator<ArchiveL
 }
 
 /** Sequences are not part of the snapshot; read last, they are not behind any row. */
-async function sequenceLines(client: pg.ClientBase, onlyContent: boolean): Promise<ArchiveLine[]> {
+async function sequenceLines(client: pg.ClientBase): Promise<ArchiveLine[]> {
   const lines: ArchiveLine[] = [];
-  for (const sequence of await relationsOfKind(client, "S", onlyContent)) {
+  for (const sequence of await sequenceNames(client)) {
     const { rows } = await client.query<{ last: string; called: boolean }>(
       `select last_value::text as last, is_called as called from ${sequence}`,
     );

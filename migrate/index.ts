@@ -12,6 +12,7 @@ export {
 export { findDrift, type SchemaDifference } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
 export { comments } from "./dump-schema.ts";
+export { explainEarlierBackup, explainEarlierState, findEarlierState } from "./earlier-histories.ts";
 export {
   bringUpToDate,
   readUsersAccess,
@@ -21,11 +22,9 @@ export {
   withMigrationLock,
 } from "./migrate.ts";
 export {
-  adviseLastOfSingleHistory,
   appliedMigrations,
   explainDivergence,
   readMigrationState,
-  SINGLE_HISTORY,
   singleHistoryError,
 } from "./migration-state.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";

@@ -15,6 +15,7 @@ import {
   type MigrationHistory,
   releaseHistories,
 } from "./committed-migrations.ts";
+import { explainEarlierState } from "./earlier-histories.ts";
 import { explainDivergence, type MigrationState, readMigrationState, singleHistoryError } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 
@@ -174,6 +175,7 @@ async function migrateIfNeeded(
   if (state.kind === "current") return state;
   if (state.kind === "single history") throw singleHistoryError(state);
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
+  if (state.kind === "earlier" && state.missing === null) throw new Error(explainEarlierState(state));
   if (state.kind === "ahead") {
     report(
       `the database has migrations that are not here (a newer release has applied them, or they were removed): ${state.unknown.join(", ")}`,
@@ -184,6 +186,12 @@ async function migrateIfNeeded(
     report("migrating the database");
     await runMigrations({ name: "migrate" }, settings);
     return readState(settings);
+  }
+  if (state.kind === "earlier") {
+    throw new Error(
+      `The database was made by an earlier version (${state.applied.join(", ")}). Back it up (${commandLine("backup")}), run ` +
+        `${commandLine("migrate")} against it, which brings it to this version, then start again.`,
+    );
   }
   if (state.kind === "behind") {
     throw new Error(

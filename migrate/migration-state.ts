@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { commandLine } from "#runtime";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
+import { type EarlierState, FORMER, findEarlierState } from "./earlier-histories.ts";
 
 /** The first and the last migration of the single history, and the last commit of this repository that has it. */
 export const SINGLE_HISTORY = {
@@ -10,19 +10,19 @@ export const SINGLE_HISTORY = {
 } as const;
 
 /** What to do first with a database that does not have all migrations of the single history. */
-export function adviseLastOfSingleHistory(): string {
+function adviseLastOfSingleHistory(): string {
   return (
     `Update it first to commit ${SINGLE_HISTORY.commit}, the last version with that history: git checkout ${SINGLE_HISTORY.commit}, ` +
-    `npm ci, ${commandLine("migrate")}. If that refuses a migration of your own, see "A database of an earlier version" in db/README.md.`
+    'npm ci, npm run migrate. If that refuses a migration of your own, see "A database of an earlier version" in db/README.md.'
   );
 }
 
 export function singleHistoryError({ isComplete }: { readonly isComplete: boolean }): Error {
   const history = "The database was made by a version before 22 November 2026, which had one history of migrations.";
   const move =
-    `Back it up with this version (${commandLine("backup")}), start on a new DATA_DIR or an empty database, ` +
-    `and restore the backup there (${commandLine("restore")}).`;
-  return new Error(isComplete ? `${history} ${move}` : `${history} ${adviseLastOfSingleHistory()} Then: ${move}`);
+    `ring it to commit ${FORMER.commit} with that commit: git checkout ${FORMER.commit}, npm ci, npm run backup, then npm run restore ` +
+    "into a new DATA_DIR or an empty database. This version upgrades that one.";
+  return new Error(isComplete ? `${history} B${move}` : `${history} ${adviseLastOfSingleHistory()} Then b${move}`);
 }
 
 /** The setting that selects the history whose migrations graphile-migrate sees. */
@@ -58,6 +58,8 @@ export type MigrationState =
   | { readonly kind: "foreign" }
   /** Migrated by an early version that had a single history. */
   | { readonly kind: "single history"; readonly isComplete: boolean }
+  /** Migrated by a version before the histories of the release were written anew. */
+  | ({ readonly kind: "earlier" } & EarlierState)
   | { readonly kind: "current"; readonly applied: number }
   | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
   /** All known migrations and others: a newer release has migrated it. */
@@ -75,6 +77,8 @@ export async function readMigrationState(
   if (applied.some(({ history }) => history === null)) {
     return { kind: "single history", isComplete: applied.some(({ hash }) => hash === SINGLE_HISTORY.last) };
   }
+  const earlier = findEarlierState(applied);
+  if (earlier && histories.some(({ name }) => name === "platform")) return { kind: "earlier", ...earlier };
 
   const missing: CommittedMigration[] = [];
   const recognized = new Set<AppliedMigration>();

@@ -5,6 +5,7 @@ import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import {
   explainDivergence,
+  explainEarlierState,
   type MigrationHistory,
   readMigrationState,
   runMigrations,
@@ -89,6 +90,12 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
       break;
     case "single history":
       throw singleHistoryError(state);
+    case "earlier":
+      if (state.missing === null) throw new Error(explainEarlierState(state));
+      console.log(
+        `The database was made by an earlier version (${state.applied.join(", ")}). ${commandLine("migrate")} brings it to this one.`,
+      );
+      break;
     case "diverged":
       throw new Error(explainDivergence(state));
     case "current":

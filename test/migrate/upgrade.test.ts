@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { writeMigration } from "../../migrate/committed-migrations.ts";
@@ -12,44 +12,6 @@ const start = ({ settings, requestUrl }: OwnHistories) =>
   bringUpToDate({ settings, requestUrl, isOwnDatabase: false, report: () => {} });
 const stateOf = ({ settings }: OwnHistories) =>
   withClient(settings.url, (client) => readMigrationState(client, settings.histories));
-
-test("an upgrade keeps accounts and sign-ins of the release that named the table auth.credentials", async () => {
-  await using own = await ownHistories();
-  const newer = new Map<string, string>();
-  for (const [name, last] of [
-    ["platform", 24],
-    ["content", 9],
-  ] as const) {
-    const committed = join(own.history(name).folder, "committed");
-    for (const file of await own.committed(name)) {
-      if (Number.parseInt(file, 10) <= last) continue;
-      newer.set(join(committed, file), await readFile(join(committed, file), "utf8"));
-      await rm(join(committed, file));
-    }
-  }
-  await runMigrations({ name: "migrate" }, own.settings);
-  await own.rows("select auth.register('Ann', 'ann@example.org', 44, null, '$hash', null)");
-  await own.rows("update auth.credentials set verified_email = 'ann@example.org'");
-  await own.rows(
-    "select auth.open_tokens(1, sha256('one'), 60, row('192.0.2.1', 'Phone', null, null)::auth.client_info)",
-  );
-  await own.rows("select * from auth.rotate_refresh_token(sha256('one'), sha256('two'), 60, null, null)");
-
-  for (const [file, text] of newer) await writeFile(file, text);
-  await runMigrations({ name: "migrate" }, own.settings);
-  expect(await stateOf(own)).toMatchObject({ kind: "current" });
-  expect(
-    await own.rows(
-      "select user_id, username, password_hash, email, email_confirmed_at is not null as confirmed from auth.users",
-    ),
-  ).toEqual([
-    { user_id: "1", username: "ann@example.org", password_hash: "$hash", email: "ann@example.org", confirmed: true },
-  ]);
-  expect(await own.rows("select user_id from auth.token_sessions where refreshed_at > created_at")).toHaveLength(1);
-  expect(
-    await own.rows("select outcome from auth.rotate_refresh_token(sha256('two'), sha256('three'), 60, null, null)"),
-  ).toEqual([{ outcome: "rotated" }]);
-});
 
 describe("the migrations of an empty database", () => {
   test("are applied history by history, but one that names another of a later history comes after that", async () => {
@@ -71,10 +33,27 @@ describe("the migrations of an empty database", () => {
 
   test("cannot be added when later ones have changed what they build on, which changes nothing", async () => {
     await using own = await ownHistories();
+    const last = (await own.committed("content")).at(-1)!.slice(0, 6);
+    await own.add("platform", "votes", `--! after content/${last}\ncreate table auth.votes (id int);`);
     const histories = own.settings.histories.filter(({ name }) => name !== "content");
     await runMigrations({ name: "migrate" }, { ...own.settings, histories });
     await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow("Choose BASE_SCHEMA before");
     expect(await own.rows("select to_regclass('public.users') as users")).toEqual([{ users: null }]);
+  });
+
+  test("of the example application are added to a platform without accounts, and refused with some", async () => {
+    await using own = await ownHistories();
+    const histories = own.settings.histories.filter(({ name }) => name !== "content");
+    await runMigrations({ name: "migrate" }, { ...own.settings, histories });
+    const [account] = await own.rows(
+      "insert into auth.users (username, email) values ('ann', 'ann@example.org') returning user_id",
+    );
+    expect(account).toEqual({ user_id: "1" });
+    await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow("Choose BASE_SCHEMA before");
+    expect(await own.rows("select to_regclass('public.users') as users")).toEqual([{ users: null }]);
+    await own.rows("delete from auth.users");
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await stateOf(own)).toMatchObject({ kind: "current" });
   });
 
   test("do not wait for a history that is not applied", async () => {
@@ -188,7 +167,7 @@ describe("a database of the single history that earlier versions had", () => {
       const { settings, requestUrl } = own;
       const starting = bringUpToDate({ settings, requestUrl, isOwnDatabase: ours, report: () => {} });
       await expect(starting).rejects.toThrow(
-        /before 22 November 2026.+git checkout c4ab2c85, npm ci, npm run migrate\. .+own.+Then: Back it up .+restore the backup/s,
+        /before 22 November 2026.+git checkout c4ab2c85, npm ci, npm run migrate.+Then .+git checkout 6bd84e18.+npm run backup.+npm run restore/s,
       );
     }
     await own.rows(
@@ -196,7 +175,7 @@ describe("a database of the single history that earlier versions had", () => {
     );
     const migrating = runMigrations({ name: "migrate" }, own.settings);
     await expect(migrating).rejects.toThrow(
-      /one history of migrations\. Back it up with this version \(npm run backup\)/,
+      /one history of migrations\. Bring it to commit 6bd84e18 with that commit: git checkout 6bd84e18, npm ci, npm run backup/,
     );
     expect(await own.rows("select to_regnamespace('auth') as auth")).toEqual([{ auth: null }]);
   });

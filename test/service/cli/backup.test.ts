@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { contentTables, setPortableFormats } from "../../../archive/content-tables.ts";
+import { allTables, setPortableFormats } from "../../../archive/content-tables.ts";
 import { restoreArchive } from "../../../archive/restore-archive.ts";
 import { insertRows } from "../../../archive/restore-rows.ts";
 import { withOldCluster } from "../../../archive/upgrade-cluster.ts";
@@ -171,7 +171,7 @@ test("values are restored exactly", async () => {
   await withClient(source.ownerUrl, async (client) => {
     await client.query(`${ODD_TABLE};${ODD_ROWS}`);
     await setPortableFormats(client);
-    const [table] = await contentTables(client);
+    const [table] = await allTables(client);
     expect(table).toMatchObject({ table: '"public"."odd"', generated: ["twice"] });
     const all = async () => (await client.query("select t::text as row from public.odd t")).rows.map(({ row }) => row);
     const before = await all();

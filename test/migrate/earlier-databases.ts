@@ -1,0 +1,25 @@
+import { readFile } from "node:fs/promises";
+import { brotliDecompressSync } from "node:zlib";
+import { type OwnHistories, ownHistories } from "./own-histories.ts";
+
+/**
+ * Dumps of databases that these versions migrated and served, with the example application and a project's migration: two accounts that
+ * signed in, one of them with a role and a provider, an API key, articles, a kept response, a queued call, a schedule, and a webhook with a
+ * delivery that waits.
+ */
+export const VERSIONS = [
+  { commit: "6bd84e18", file: "platform-000055.sql.br", key: "key_7XClVUS7CcYnWsxE8qSh6Z5a6R11pbjoHoQpfuE9ogg" },
+  { commit: "431b9694", file: "platform-000070.sql.br", key: "key_3M27ocWqYNJdmlugU5qvPwqiu5BR4fV77nJ6A02cW0g" },
+];
+
+/** The project's migration, whose number is one of the release's, too. */
+export const PROJECT = `create table public.tags (id int primary key, name text, article_id bigint references public.articles);
+create function public.nothing() returns void language sql as 'select';
+grant execute on function public.nothing to service_role;`;
+
+export async function databaseOf({ file }: { readonly file: string }): Promise<OwnHistories> {
+  const own = await ownHistories();
+  await own.add("project", "tags", PROJECT);
+  await own.rows(brotliDecompressSync(await readFile(new URL(`earlier/${file}`, import.meta.url))).toString("utf8"));
+  return own;
+}

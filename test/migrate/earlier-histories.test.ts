@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type pg from "pg";
+import { describe, expect, test } from "vitest";
+import { restoreArchive } from "../../archive/restore-archive.ts";
+import { writeArchive } from "../../archive/write-archive.ts";
+import { dumpSchema } from "../../migrate/dump-schema.ts";
+import { bringUpToDate, runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
+import { readMigrationState } from "../../migrate/migration-state.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { cloneDatabase } from "../database.ts";
+import { databaseOf, PROJECT, VERSIONS } from "./earlier-databases.ts";
+import { type OwnHistories, ownHistories } from "./own-histories.ts";
+
+const start = ({ settings, requestUrl }: OwnHistories, isOwnDatabase: boolean) =>
+  bringUpToDate({ settings, requestUrl, isOwnDatabase, report: () => {} });
+
+/** The rows of all tables but the record of migrations, each as text of its columns at the time. */
+async function allRows(own: OwnHistories, columns?: ReadonlyMap<string, string>): Promise<Map<string, unknown[]>> {
+  const tables = await own.rows(`
+    select oid::regclass::text as name, (
+      select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
+      where attrelid = pg_class.oid and attnum > 0 and not attisdropped
+    ) as columns
+    from pg_class where relkind = 'r' and relnamespace::regnamespace::text in ('public', 'auth', 'api', 'private')`);
+  const rows = new Map<string, unknown[]>();
+  for (const { name, columns: present } of tables as { name: string; columns: string }[]) {
+    if (columns && !columns.has(name)) continue;
+    const list = columns?.get(name) ?? present;
+    rows.set(`${name} (${list})`, await own.rows(`select ${list} from ${name} order by 1, 2`));
+  }
+  return rows;
+}
+
+describe.each(VERSIONS)("a database of commit $commit", (version) => {
+  test("is refused by a start that may not migrate it, and loses nothing when it is migrated", async () => {
+    await using own = await databaseOf(version);
+    const named = `\\(platform/${version.file.slice(9, 15)}\\.sql, content/0000\\d\\d\\.sql\\).+npm run migrate`;
+    await expect(start(own, false)).rejects.toThrow(new RegExp(named));
+    const before = await allRows(own);
+    const project = "select * from graphile_migrate.histories where history = 'project'";
+    const recorded = await own.rows(project);
+    expect(recorded).toMatchObject([{ filename: "000001.sql" }]);
+
+    await runMigrations({ name: "migrate" }, own.settings);
+    expect(await start(own, false)).toMatchObject({ kind: "current" });
+    expect(await own.rows(project)).toEqual(recorded);
+    const columns = new Map([...before.keys()].map((key) => key.slice(0, -1).split(" (") as [string, string]));
+    const after = await allRows(own, columns);
+    // Bounds are the release's, not the database's.
+    for (const [table, rows] of before)
+      if (!table.startsWith("private.bounds")) expect([table, after.get(table)]).toEqual([table, rows]);
+
+    await requireSchemaOfNewDatabase(own);
+    await requireWorkingCredentials(own, version.key);
+    await requireWaitingWork(own);
+  });
+});
+
+test("a backup of an earlier version is restored, and brought to this one", async () => {
+  await using own = await databaseOf(VERSIONS[0]!);
+  await using other = await ownHistories();
+  await other.add("project", "tags", PROJECT);
+  const file = join(own.history("project").folder, "earlier.backup.gz");
+  await writeArchive(own.settings.url, file);
+  await restoreArchive(file, other.settings);
+  expect(await start(other, false)).toMatchObject({ kind: "current" });
+  const titles = "select title from public.articles order by id";
+  expect(await other.rows(titles)).toEqual(await own.rows(titles));
+  expect(await other.rows(titles)).toHaveLength(3);
+});
+
+async function requireSchemaOfNewDatabase(own: OwnHistories): Promise<void> {
+  const database = await cloneDatabase();
+  try {
+    const made = await withClient(database.ownerUrl, async (client) => {
+      await client.query(PROJECT);
+      await setUsersAccess(client, "owner");
+      const { rows } = await client.query(BOUNDS);
+      return { bounds: rows, schema: await schemaOf(client) };
+    });
+    await withClient(own.settings.url, (client) => setUsersAccess(client, "owner"));
+    // The queue's own, of whatever version.
+    await own.rows("drop schema graphile_worker cascade");
+    expect(await own.rows(BOUNDS)).toEqual(made.bounds);
+    expect(await withClient(own.settings.url, schemaOf)).toBe(made.schema);
+  } finally {
+    await database.drop();
+  }
+}
+
+/** pg_dump has written names of columns in standard bodies that nobody had written before. */
+async function schemaOf(client: pg.ClientBase): Promise<string> {
+  return (await dumpSchema(client)).replaceAll(/(::\w+) AS (?:text|int8)\b/g, "$1");
+}
+
+const BOUNDS = `select name, bound from private.bounds union all select name, null from private.task_lanes order by name`;
+
+async function requireWorkingCredentials(own: OwnHistories, key: string): Promise<void> {
+  const hash = createHash("sha256").update(key).digest("hex");
+  const claims = `select claims ->> 'role' as role from auth.use_api_keys(array['\\x${hash}'::bytea])`;
+  expect(await own.rows(claims)).toEqual([{ role: "service_role" }]);
+  const roles = "select auth.claims_of(user_id) ->> 'role' as role from auth.users order by user_id";
+  expect(await own.rows(roles)).toEqual([{ role: "authenticated" }, { role: "admin" }]);
+  const rotated = `
+    select outcome from auth.refresh_tokens as token
+    cross join auth.rotate_refresh_token(token.token_hash, sha256(token.token_hash), 60, null, null) order by user_id`;
+  expect(await own.rows(rotated)).toEqual([{ outcome: "rotated" }, { outcome: "rotated" }]);
+}
+
+async function requireWaitingWork(own: OwnHistories): Promise<void> {
+  await own.rows("update private.tasks set run_at = now() where status = 'queued'");
+  const begun = `
+    select begun.function, begun.caller ->> 'role' as role
+    from private.task_lanes cross join lateral private.begin_task(task_lanes.name) as begun`;
+  expect(await own.rows(begun)).toEqual([{ function: "public.nothing()", role: "service_role" }]);
+  const deliveries = "select type, state from private.webhook_deliveries";
+  expect(await own.rows(deliveries)).toEqual([{ type: "UPDATE", state: "pending" }]);
+}
+
+test("a database older than those that can be upgraded is refused with its version and the commands that help", async () => {
+  await using own = await ownHistories();
+  await own.rows(`
+    create schema graphile_migrate;
+    create table graphile_migrate.histories (
+      history text, hash text, previous_hash text, filename text, date timestamptz default now(), primary key (history, filename)
+    );
+    insert into graphile_migrate.histories (history, hash, filename) values
+      ('platform', 'sha1:de578ca582f33ba09bc65b82f4a989da35ac1448', '000001.sql'), ('platform', 'sha1:0000', '000040.sql')`);
+  const refusal = /\(platform\/000040\.sql\).+git checkout 6bd84e18, npm ci, npm run migrate/;
+  await expect(start(own, true)).rejects.toThrow(refusal);
+  await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow(refusal);
+  const state = await withClient(own.settings.url, (client) => readMigrationState(client, own.settings.histories));
+  expect(state).toMatchObject({ kind: "earlier", missing: null });
+});
