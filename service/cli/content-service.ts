@@ -43,7 +43,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     run: () => import("./restore.ts"),
   },
   upgrade: {
-    about: "upgrades the embedded database from an older major version of Postgres",
+    about: "brings the database to this version: migrations, and the embedded Postgres from an older major version",
     run: () => import("./upgrade.ts"),
   },
   sql: { about: "runs SQL as the database owner", run: () => import("./sql.ts") },
