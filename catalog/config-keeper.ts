@@ -31,6 +31,13 @@ const FUNCTION_EXISTS = `
     select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
     where proname = $1 and nspname = any ($2)) as found`;
 
+/** The name that Supabase's documentation gives to the function of its custom access token hook. */
+const UNUSED_CLAIMS_HOOK = `
+  select nspname || '.' || proname as name
+  from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+  where proname = 'custom_access_token_hook' and proargtypes::text = 'jsonb'::pg_catalog.regtype::oid::text
+  order by nspname <> 'public', nspname limit 1`;
+
 export type ConfigKeeper = {
   /** The settings in effect: those of the database, else of the environment. A request uses one object throughout. */
   current(): Config;
@@ -207,8 +214,11 @@ async function callPreConfig(client: pg.Client, name: string): Promise<[string, 
 
 type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "claimsHook" | "schemas" | "extraSearchPath">;
 
-/** Warnings about functions that settings name but that do not exist. They may be created later, so this is no error. */
-export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
+/**
+ * Warnings about functions that settings name but that do not exist, and about a hook that no setting names. They may be created
+ * later, so this is no error.
+ */
+export async function checkNamedFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
   const functions = {
     PGRST_DB_PRE_REQUEST: config.preRequest,
     PGRST_DB_ROOT_SPEC: config.rootSpec,
@@ -222,10 +232,16 @@ export async function findMissingFunctions(asOwner: AsOwner, config: FunctionSet
     );
     return rows[0]!.found;
   };
-  const missing: string[] = [];
+  const warnings = config.claimsHook === null ? await findUnusedClaimsHook(asOwner) : [];
   for (const [setting, name] of Object.entries(functions)) {
     if (name === null || (await exists(name))) continue;
-    missing.push(`${setting} names the function ${name}, which does not exist: requests that call it fail`);
+    warnings.push(`${setting} names the function ${name}, which does not exist: requests that call it fail`);
   }
-  return missing;
+  return warnings;
+}
+
+/** Policies that read its claims would hide all rows without a word. */
+async function findUnusedClaimsHook(asOwner: AsOwner): Promise<string[]> {
+  const { rows } = await asOwner((client) => client.query<{ name: string }>(UNUSED_CLAIMS_HOOK));
+  return rows.map(({ name }) => `tokens lack the claims of ${name}: set CLAIMS_HOOK=${name}`);
 }

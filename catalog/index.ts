@@ -4,7 +4,7 @@ export { type CatalogKeeper, type CatalogRefresh, keepCatalog, makeCatalogRefres
 export { type CatalogQuery, inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";
 export { type CatalogOptions, readCatalogRows } from "./catalog-rows.ts";
 export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.ts";
-export { type ConfigKeeper, findMissingFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
+export { type ConfigKeeper, checkNamedFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export { assembleCatalog, loadCatalog } from "./load-catalog.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";

@@ -13,7 +13,7 @@ import {
   readMailTemplates,
 } from "#accounts/mail";
 import { checkInScratch, ScheduledBackup } from "#archive";
-import { findMissingFunctions, makeCatalogRefresh } from "#catalog";
+import { checkNamedFunctions, makeCatalogRefresh } from "#catalog";
 import type { PostgresUrls } from "#cluster";
 import type { Config } from "#config";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
@@ -219,7 +219,7 @@ async function followSettings(
 ): Promise<void> {
   const { postgres, config, settings, catalog, log } = core;
   opened.defer(() => settings.close());
-  await warnOfMissingFunctions(core, config);
+  await warnOfNamedFunctions(core, config);
   const warnOfMissingRole = makeMissingRoleWarning(log);
   const checkRoles = () => {
     const { anonRole } = settings.current();
@@ -231,7 +231,7 @@ async function followSettings(
     await catalog.setOptions(catalogOptionsOf(changed, postgres.loginRole));
     state.identification = await makeIdentification(changed);
     state.handlers = makeHandlers(changed, state.identification);
-    await warnOfMissingFunctions(core, changed);
+    await warnOfNamedFunctions(core, changed);
     checkRoles();
   });
 }
@@ -281,9 +281,9 @@ async function drainService(
   ]);
 }
 
-async function warnOfMissingFunctions({ asOwner, log }: ServiceCore, config: Config): Promise<void> {
+async function warnOfNamedFunctions({ asOwner, log }: ServiceCore, config: Config): Promise<void> {
   try {
-    for (const fault of await findMissingFunctions(asOwner, config)) log.warn(fault);
+    for (const fault of await checkNamedFunctions(asOwner, config)) log.warn(fault);
   } catch (err) {
     log.warn({ err }, "could not check whether the functions named by settings exist");
   }

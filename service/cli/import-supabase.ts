@@ -9,6 +9,8 @@ export type SupabaseImport = {
   readonly files: readonly ImportedFile[];
   /** Statements that were changed or removed, with their place. */
   readonly changes: readonly string[];
+  /** The SQL function that adds claims to tokens, `schema.name`. */
+  readonly claimsHook: string | null;
 };
 
 const MIGRATION_NAME = /^(\d+)_?(.*)\.sql$/;
@@ -32,6 +34,7 @@ export async function importSupabase(projectFolder: string, base: string): Promi
   const first = writeMigration({ previous: null, message: "supabase", body: base });
   const files: ImportedFile[] = [{ path: migrationPath(1, "supabase"), text: first.text }];
   const changes: string[] = [];
+  const created: string[] = [];
   let previous = first.hash;
   for (const [index, name] of names.entries()) {
     const [, version, title] = MIGRATION_NAME.exec(name)!;
@@ -41,15 +44,47 @@ export async function importSupabase(projectFolder: string, base: string): Promi
     const { hash, text } = writeMigration({ previous, message: slug, body: `${SEARCH_PATH}${sql}` });
     files.push({ path, text });
     changes.push(...changed.map((change) => `${name}: ${change}`));
+    created.push(...[...sql.matchAll(CLAIMS_FUNCTION)].map(([, schema = "public", title]) => `${schema}.${title}`));
     previous = hash;
   }
+  const hook = await findClaimsHook(folder, created.at(-1) ?? null);
+  if (hook.change !== null) changes.push(hook.change);
   const seed = join(folder, "seed.sql");
   if (existsSync(seed)) {
     const { sql, changed } = adaptMigration(await readFile(seed, "utf8"));
     files.push({ path: "db/seed.sql", text: sql });
     changes.push(...changed.map((change) => `seed.sql: ${change}`));
   }
-  return { files, changes };
+  return { files, changes, claimsHook: hook.name };
+}
+
+/** The name that Supabase's documentation gives to the function of the hook. */
+const CLAIMS_FUNCTION =
+  /create\s+(?:or\s+replace\s+)?function\s+(?:"?(\w+)"?\s*\.\s*)?"?(custom_access_token_hook)"?\s*\(/gi;
+const HOOK_SECTION = /^\s*\[auth\.hook\.custom_access_token\]\s*$((?:\n(?!\s*\[).*)*)/m;
+const HOOK_ADDRESS = /^\s*uri\s*=\s*["'](.*)["']/m;
+const SQL_HOOK_ADDRESS = /^pg-functions:\/\/[^/]*\/([^/]+)\/([^/]+)$/;
+
+/** The hook of config.toml; a project that is configured in the dashboard has only the function. */
+async function findClaimsHook(
+  folder: string,
+  created: string | null,
+): Promise<{ readonly name: string | null; readonly change: string | null }> {
+  const config = join(folder, "config.toml");
+  const text = existsSync(config) ? (await readFile(config, "utf8")).replaceAll("\r\n", "\n") : "";
+  const section = HOOK_SECTION.exec(text)?.[1] ?? "";
+  const isDisabled = /^\s*enabled\s*=\s*false/m.test(section);
+  const address = isDisabled ? undefined : HOOK_ADDRESS.exec(section)?.[1];
+  const [, schema, title] = SQL_HOOK_ADDRESS.exec(address ?? "") ?? [];
+  const name = schema && title ? `${schema}.${title}` : created;
+  if (address !== undefined && !schema)
+    return {
+      name: null,
+      change: `config.toml: the hook ${address} is not called; CLAIMS_HOOK names SQL functions only`,
+    };
+  if (name === null) return { name, change: null };
+  if (isDisabled) return { name: null, change: `config.toml disables the hook; to use it, set CLAIMS_HOOK=${name}` };
+  return { name, change: `package.json: set CLAIMS_HOOK to ${name}, which adds claims to tokens` };
 }
 
 function migrationPath(number: number, slug: string): string {

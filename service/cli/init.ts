@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
-import { commandLine } from "#runtime";
+import { commandLine, PACKAGE_NAME } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { type ImportedFile, importSupabase } from "./import-supabase.ts";
 
@@ -13,7 +13,6 @@ const TEMPLATES = join(import.meta.dirname, "../../templates");
 /** The package contains built files, in `dist`. */
 const isClone = extname(import.meta.filename) === ".ts";
 const PACKAGE_ROOT = join(import.meta.dirname, isClone ? "../.." : "../../..");
-const PACKAGE_NAME = "content-service";
 
 /** The scripts of a project, by the command that each calls. */
 const SCRIPTS = {
@@ -90,11 +89,15 @@ async function readJson(file: string): Promise<PackageJson> {
   return existsSync(file) ? JSON.parse(await readFile(file, "utf8")) : {};
 }
 
-function makePackageJson(name: string, template: Template, { specifier, allowScripts }: Dependency) {
+type PackageOptions = { readonly name: string; readonly template: Template; readonly claimsHook: string | null };
+
+function makePackageJson(options: PackageOptions, { specifier, allowScripts }: Dependency) {
+  const { name, template, claimsHook } = options;
   const settings = {
     BASE_SCHEMA: BASE_SCHEMAS[template],
     MIGRATIONS_DIR: "db/migrations",
     ...(template === "supabase" ? { PGRST_DB_EXTRA_SEARCH_PATH: "public,extensions" } : {}),
+    ...(claimsHook === null ? {} : { CLAIMS_HOOK: claimsHook }),
   };
   return {
     name,
@@ -148,8 +151,8 @@ async function makeProject(folder: string, name: string, template: Template, fro
   const dependency = await findDependency(folder);
   const files = [...(await readTemplate("every-template", name)), ...(await readTemplate(template, name))];
   const base = files.find(({ path }) => path === "base.sql");
-  const imported = base ? await importSupabase(from, base.text) : { files: [], changes: [] };
-  const packageJson = makePackageJson(name, template, dependency);
+  const imported = base ? await importSupabase(from, base.text) : { files: [], changes: [], claimsHook: null };
+  const packageJson = makePackageJson({ name, template, claimsHook: imported.claimsHook }, dependency);
   const completed = completePackageJson(await readJson(join(folder, "package.json")), packageJson);
   return {
     packageJson: completed ?? packageJson,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findMissingFunctions } from "../../catalog/config-keeper.ts";
+import { checkNamedFunctions } from "../../catalog/config-keeper.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const missing = (preRequest: string | null, rootSpec: string | null = null) =>
-  findMissingFunctions(asOwner, {
+  checkNamedFunctions(asOwner, {
     preRequest,
     rootSpec,
     claimsHook: null,
@@ -34,4 +34,11 @@ test.each(["settings.check_calle", "check_caller", "nowhere.root"])("%s is repor
   const result = expect.stringMatching(new RegExp(`^PGRST_DB_PRE_REQUEST names the function ${name},`));
   expect(await missing(name)).toEqual([result]);
   expect(await missing(null, name)).toEqual([expect.stringContaining("PGRST_DB_ROOT_SPEC")]);
+});
+
+test("a hook for claims that CLAIMS_HOOK does not name is reported", async () => {
+  const sql = "create function settings.custom_access_token_hook(event jsonb) returns jsonb language sql return event";
+  await asOwner((owner) => owner.query(sql));
+  const name = "settings.custom_access_token_hook";
+  expect(await missing(null)).toEqual([`tokens lack the claims of ${name}: set CLAIMS_HOOK=${name}`]);
 });

@@ -215,6 +215,16 @@ const SUPABASE_FILES = {
     create policy "rooms are written" on "realtime"."messages" for insert to authenticated
       with check (realtime.topic() like 'room-%');`,
 };
+const CLAIMS_MIGRATION = `
+  create table public.members (user_id uuid primary key references auth.users (id), role text not null);
+  grant select on public.members to supabase_auth_admin;
+  create or replace function public.custom_access_token_hook(event jsonb) returns jsonb language sql stable as $$
+    select jsonb_set(event, '{claims,user_role}', '"editor"')
+  $$;
+  grant usage on schema public to supabase_auth_admin;
+  grant execute on function public.custom_access_token_hook to supabase_auth_admin;
+  revoke execute on function public.custom_access_token_hook from authenticated, anon, public;`;
+
 const BOB = "5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b02";
 const SEED = `insert into auth.users (id, email, encrypted_password) values ('${BOB}', 'bob@example.org', crypt('x', gen_salt('bf')));`;
 
@@ -283,6 +293,46 @@ describe("content-service init --template supabase", () => {
       expect(await firstBroadcast(client, "room-1")).toEqual({ text: "Hello" });
       await expect(firstBroadcast(client, "office")).rejects.toThrow("office");
       await client.removeAllChannels();
+    });
+  });
+
+  test("keeps the claims of the project's access token hook, which config.toml names or its documented name shows", async () => {
+    const initialize = async (config: string | null, sql = CLAIMS_MIGRATION) => {
+      const project = await makeProjectFolder();
+      const supabase = join(project.folder, "app/supabase");
+      await mkdir(join(supabase, "migrations"), { recursive: true });
+      await writeFile(join(supabase, "migrations/20240101000000_claims.sql"), sql);
+      if (config !== null) await writeFile(join(supabase, "config.toml"), config);
+      const { stdout } = await project.run("init", "--template", "supabase", "--from", "app");
+      const { "content-service": settings } = JSON.parse(await readFile(join(project.folder, "package.json"), "utf8"));
+      return { project, stdout, hook: settings.CLAIMS_HOOK as string | undefined };
+    };
+    const section = (lines: string) =>
+      `[auth]\nenabled = true\n[auth.hook.custom_access_token]\n${lines}\n[auth.sms]\n`;
+    const named = await initialize(
+      section('enabled = true\nuri = "pg-functions://postgres/hooks/add_claims"'),
+      "select 1;",
+    );
+    const disabled = await initialize(section("enabled = false"));
+    const remote = await initialize(section('enabled = true\nuri = "https://example.org/hook"'), "select 1;");
+    const found = await initialize(null);
+    await using _stack = new AsyncDisposableStack();
+    for (const { project } of [named, disabled, remote, found]) _stack.use(project);
+    expect([named.hook, disabled.hook, remote.hook, found.hook]).toEqual([
+      "hooks.add_claims",
+      undefined,
+      undefined,
+      "public.custom_access_token_hook",
+    ]);
+    expect(disabled.stdout).toContain("to use it, set CLAIMS_HOOK=public.custom_access_token_hook");
+    expect(remote.stdout).toContain("the hook https://example.org/hook is not called");
+    expect(found.stdout).toContain("set CLAIMS_HOOK to public.custom_access_token_hook");
+    await whileServing(found.project, async (address) => {
+      const anonKey = (await found.project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
+      const client = createClient(address, anonKey, { auth: { persistSession: false, autoRefreshToken: false } });
+      const { data } = await client.auth.signUp({ email: "eve@example.org", password: "Tangerine-Boat-7" });
+      const [, claims] = data.session!.access_token.split(".");
+      expect(JSON.parse(Buffer.from(claims!, "base64url").toString())).toMatchObject({ user_role: "editor" });
     });
   });
 
