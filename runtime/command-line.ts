@@ -1,3 +1,6 @@
+/** The name of the package and of its program. It is not published: nobody else's package of this name may be run by mistake. */
+export const PACKAGE_NAME = "content-service";
+
 /** The program of an installed package, such as `npx content-service`; null in a clone, whose commands are npm scripts. */
 let program: string | null = null;
 

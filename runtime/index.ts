@@ -1,6 +1,6 @@
 export { memoize, memoizePerObject, memoizeRecent } from "./cache/memoize.ts";
 export { type CacheHits, RecentMap } from "./cache/recent-map.ts";
-export { commandLine, packageProgram, setPackageProgram } from "./command-line.ts";
+export { commandLine, PACKAGE_NAME, packageProgram, setPackageProgram } from "./command-line.ts";
 export { editDistance, findClosestName } from "./edit-distance.ts";
 export {
   ApiError,

@@ -1,6 +1,7 @@
 import { type Catalog, type CatalogTable, hasSmartTag, publicComment } from "#catalog";
 import type { Config } from "#config";
 import type { GatewayRoutes } from "#http";
+import { PACKAGE_NAME } from "#runtime";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 const MAX_COLUMNS = 4;
@@ -73,7 +74,7 @@ ${links.map(({ path, title, about }) => html`<li><a href="${path}">${title}<span
 <section aria-labelledby="keys">
 <h2 id="keys">Keys</h2>
 <p>Requests to <code>/rest/v1</code> and Realtime need an API key. <code>npm run keys</code> (or
-<code>npx content-service keys</code>) prints both keys: <code>anon</code> is public and restricted by row-level security;
+<code>npx ${PACKAGE_NAME} keys</code>) prints both keys: <code>anon</code> is public and restricted by row-level security;
 <code>service_role</code> bypasses it: keep it secret.</p>
 ${isOpen && anonKey !== null ? html`<h3>The <code>anon</code> key of this deployment</h3><pre tabindex="0"><code>${anonKey}</code></pre>` : null}
 </section>

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { readProjectSettings } from "#config";
-import { findClosestName, setPackageProgram } from "#runtime";
+import { findClosestName, PACKAGE_NAME, setPackageProgram } from "#runtime";
 import { EXIT_FAILURE, EXIT_USAGE } from "./command.ts";
 
 /** The commands, by the first argument. */
@@ -57,8 +57,8 @@ async function startServer(...args: readonly string[]): Promise<void> {
 }
 
 const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
-const USAGE = `content-service <command> [--help]
-content-service --version
+const USAGE = `${PACKAGE_NAME} <command> [--help]
+${PACKAGE_NAME} --version
 
 ${Object.entries(COMMANDS)
   .map(([name, { about }]) => `  ${name.padEnd(width)}   ${about}`)
@@ -66,7 +66,7 @@ ${Object.entries(COMMANDS)
 
 In a clone, npm run <command> does the same.`;
 
-setPackageProgram(process.env.npm_command === undefined ? "content-service" : "npx content-service");
+setPackageProgram(process.env.npm_command === undefined ? PACKAGE_NAME : `npx ${PACKAGE_NAME}`);
 // Removes the name of the command, so that it finds its own arguments.
 const [name] = process.argv.splice(2, 1);
 if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
@@ -76,7 +76,7 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
 } else {
   const suggestion = findClosestName(name, Object.keys(COMMANDS));
   failWithUsage(
-    `content-service has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}\n\n${USAGE}`,
+    `${PACKAGE_NAME} has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}\n\n${USAGE}`,
   );
 }
 

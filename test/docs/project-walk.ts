@@ -8,7 +8,7 @@ import { secondsSince } from "./walk-page.ts";
 
 const WALK = /^## First row$(.*?)^## /ms;
 const BLOCK = /^```sh\n(.*?)^```$/gms;
-const INSTALL = "npm install content-service\n";
+const INSTALL = "npm install ../content-service-*.tgz\n";
 
 export type WalkStep = {
   readonly commands: string;
@@ -25,7 +25,7 @@ type WalkOptions = {
 };
 
 /**
- * Runs the commands of docs/projects.md, "First row", with the tarball in place of the published package: install, start,
+ * Runs the commands of docs/projects.md, "First row", with the tarball: install, start,
  * create a table, insert a row. The work is done with the address of the service before it is stopped.
  */
 export async function walkProject(
