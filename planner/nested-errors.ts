@@ -7,9 +7,9 @@ import type { NestedInsert } from "./plan/plan-nested.ts";
 import { NESTED_GUARD } from "./query/build-nested.ts";
 
 /** `Key (id, code)=(1, a) already exists.`, `Failing row contains (id, code) = (1, a).`, in any language. */
-const NAMED_VALUES = /\((?<names>.+)\) ?= ?\((?<values>.*)\)/s;
+const NAMED_VALUES = /^[^(]*\((?<names>.+?)\) ?= ?\((?<values>.*)\)/s;
 /** `Failing row contains (1, a).` */
-const ALL_VALUES = /\((?<values>.*)\)/s;
+const ALL_VALUES = /^[^(]*\((?<values>.*)\)/s;
 /** `invalid input syntax for type integer: "a"` */
 const QUOTED_VALUE = /"(?<value>[^"]*)"[^"]*$/s;
 /** Classes of SQLSTATE: the value itself was rejected, or a constraint was violated. */

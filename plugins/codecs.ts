@@ -124,7 +124,7 @@ export function parseIsoTime(text: string): string | null {
   if (INFINITE_TIME.test(text)) return text;
   const { date, time = "00:00", fraction = "", zone = "Z" } = ISO_8601.exec(text.trim())?.groups ?? {};
   if (date === undefined) return null;
-  const { sign, year = "", rest } = /^(?<sign>[+-]?)(?<year>\d+)(?<rest>.*)$/.exec(date)!.groups!;
+  const { sign, year = "", rest } = /^(?<sign>[+-]?)(?<year>\d+)(?<rest>.*)$/s.exec(date)!.groups!;
   const isBeforeChrist = sign === "-" || Number(year) === 0;
   const paddedYear = String(isBeforeChrist ? Number(year) + 1 : Number(year)).padStart(4, "0");
   return `${paddedYear}${rest}T${time}${fraction}${zone}${isBeforeChrist ? " BC" : ""}`;

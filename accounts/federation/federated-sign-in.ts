@@ -191,10 +191,11 @@ export async function passIdentity<T extends object>(
   complete: (client: pg.ClientBase, passed: PassedIdentity) => Promise<T>,
 ): Promise<T> {
   // The first sign-in of an identity creates an account, or links it to one.
-  if (received.linking === null && !(await knowsIdentity(asOwner, received))) await limitSignUps(clientInfo.address);
+  const checked = { ...received, identity: checkIdentityText(received.identity) };
+  if (checked.linking === null && !(await knowsIdentity(asOwner, checked))) await limitSignUps(clientInfo.address);
   return unlessError(
     await inOwnerTransaction(asOwner, async (client): Promise<T | ErrorOutcome> => {
-      const passed = await passWithin(client, received, clientInfo);
+      const passed = await passChecked(client, checked, clientInfo);
       return typeof passed === "string" ? passed : complete(client, passed);
     }),
   );
@@ -203,21 +204,27 @@ export async function passIdentity<T extends object>(
 /** In a transaction, which keeps that a message of the provider was used, also if the identity is refused. */
 export async function passWithin(
   client: pg.ClientBase,
+  received: ReceivedIdentity,
+  clientInfo: ClientInfo,
+): Promise<PassedIdentity | ErrorOutcome> {
+  return passChecked(client, { ...received, identity: checkIdentityText(received.identity) }, clientInfo);
+}
+
+async function passChecked(
+  client: pg.ClientBase,
   { provider, identity, linking, startedAt }: ReceivedIdentity,
   clientInfo: ClientInfo,
 ): Promise<PassedIdentity | ErrorOutcome> {
-  const checked = checkIdentityText(identity);
-  const claims = JSON.stringify(toClaimsJson(checked));
-  const values = [clientInfoParameter(clientInfo), provider, checked.subject, claims, linking, startedAt];
+  const claims = JSON.stringify(toClaimsJson(identity));
+  const values = [clientInfoParameter(clientInfo), provider, identity.subject, claims, linking, startedAt];
   const { rows } = await client.query<{ outcome: IdentityOutcome; user_id: string }>(PASS_FEDERATION, values);
   const { outcome, user_id: userId } = rows[0]!;
   const isPassed = outcome === "passed" || outcome === "linked" || outcome === "code_missing";
-  return isPassed ? { outcome, userId, identity: checked } : outcome;
+  return isPassed ? { outcome, userId, identity } : outcome;
 }
 
 async function knowsIdentity(asOwner: AsOwner, { provider, identity }: ReceivedIdentity): Promise<boolean> {
-  const { subject } = checkIdentityText(identity);
-  const { rows } = await asOwner((client) => client.query(KNOWS_IDENTITY, [provider, subject]));
+  const { rows } = await asOwner((client) => client.query(KNOWS_IDENTITY, [provider, identity.subject]));
   return rows.length > 0;
 }
 

@@ -93,7 +93,7 @@ export function normalizeAddress(address: string): string {
     .replace(/^\[([^\]]*)\](:\d+)?$/, "$1")
     .replace(/^::ffff:(?=\d+\.)/i, "")
     .replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1")
-    .replace(/%.*$/, "");
+    .replace(/%.*$/s, "");
 }
 
 /** Whether the address is on the public internet: requests that clients cause must not reach the internal network. */
