@@ -215,6 +215,27 @@ const SILENT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 describe("with AUTH_SIGN_UPS=false", () => {
+  test("no way to create a user tells whether the address is taken", async () => {
+    await withSettings({ AUTH_SIGN_UPS: "false" }, async (url) => {
+      const taken = newAddress();
+      await gateways.post(`${url}/auth/v1/admin/users`, { email: taken, email_confirm: true }, { headers: service });
+      const found: unknown[] = [];
+      for (const [name, way] of WAYS.filter(([, { by, isAnonymous }]) => by !== "server" && !isAnonymous)) {
+        // A provider vouches for the address, and signs its owner in.
+        if (/ID token|SAML|authorize|OpenID|provider/i.test(name)) continue;
+        const free = newAddress();
+        const answers = [];
+        for (const email of [taken, free]) {
+          const base = { providers, url, email, password: PASSWORD, from: newClient(), token };
+          const { status, text } = await way.send(base);
+          answers.push([status, text.replaceAll(email, "").replace(/"(requestId|timestamp)":"[^"]+"/g, "")]);
+        }
+        if (JSON.stringify(answers[0]) !== JSON.stringify(answers[1])) found.push([name, ...answers]);
+      }
+      expect(found).toEqual([]);
+    });
+  });
+
   test.each(Object.entries(SILENT))("POST %s creates no user", async (path, headers) => {
     await withSettings({ AUTH_SIGN_UPS: "false" }, async (url) => {
       const count = async () => (await gateways.owner.query<{ n: number }>(COUNT)).rows[0]!.n;

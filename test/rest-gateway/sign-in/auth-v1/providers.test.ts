@@ -260,6 +260,43 @@ describe("identities of a user", () => {
     expect(await identities()).toBe(1);
   });
 
+  test("by SAML are not linked by whoever is sent to the provider, nor once the password was changed or the identity taken", async () => {
+    const identities = async (subject: string) =>
+      (await gateways.owner.query("select from auth.identities where subject = $1", [subject])).rowCount;
+    const linkBySaml = async (client: SupabaseClient, login: string): Promise<string> => {
+      saml.user = { id: login, email: `${login}@office.example` };
+      const { data, error } = await client.auth.linkIdentity({
+        provider: "office" as never,
+        options: { redirectTo: PROGRAM, skipBrowserRedirect: true },
+      });
+      expect(error).toBeNull();
+      const { url } = await saml.signIn(gateways.browser(), data!.url!);
+      return url.searchParams.get("code")!;
+    };
+
+    const { client: stranger, user } = await signUp();
+    const login = newLogin();
+    const code = await linkBySaml(stranger, login);
+    const { client: victim } = await signIn();
+    await startOf(victim);
+    expect((await victim.auth.exchangeCodeForSession(code)).error).toMatchObject({ code: "bad_code_verifier" });
+    expect(await identities(login)).toBe(0);
+    expect((await stranger.auth.exchangeCodeForSession(code)).data.user!.id).toBe(user.id);
+    expect(await identities(login)).toBe(1);
+
+    const taken = await signUp();
+    const refused = await linkBySaml(taken.client, login);
+    expect(refused).toBeNull();
+    const { client, user: changed } = await signUp();
+    const late = newLogin();
+    const lateCode = await linkBySaml(client, late);
+    const key = jwt.sign({ role: "service_role" }, SECRET);
+    const { auth } = makeClient(gateways.one.url, {}, key);
+    expect((await auth.admin.updateUserById(changed.id, { password: `${PASSWORD}-2` })).error).toBeNull();
+    expect((await client.auth.exchangeCodeForSession(lateCode)).error).not.toBeNull();
+    expect(await identities(late)).toBe(0);
+  });
+
   test("are not linked if the password was changed, or the identity taken, after the provider has answered", async () => {
     for (const change of ["password", "identity"] as const) {
       const { client, user } = await signUp();
