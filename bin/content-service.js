@@ -13,10 +13,8 @@ endWithShell();
 if (words[0] === "--version") {
   console.log(JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version);
 } else if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
-  // A clone has the sources, a package what was built from them.
-  const source = new URL("../service/cli/content-service.ts", import.meta.url);
-  const built = new URL("../dist/service/cli/content-service.js", import.meta.url);
-  await import((existsSync(source) ? source : built).href);
+  await import(moduleOf("compile-cache"));
+  await import(moduleOf("content-service"));
 } else {
   const node = nodeOfPackage();
   if (node === null) {
@@ -40,6 +38,13 @@ function endWithShell() {
     process.kill(process.pid, "SIGTERM");
   }, 250);
   watch.unref();
+}
+
+/** A clone has the sources, a package what was built from them. */
+function moduleOf(name) {
+  const source = new URL(`../service/cli/${name}.ts`, import.meta.url);
+  const built = new URL(`../dist/service/cli/${name}.js`, import.meta.url);
+  return (existsSync(source) ? source : built).href;
 }
 
 /** The Node that comes with the packages, on platforms that have one. */

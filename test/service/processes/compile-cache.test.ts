@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { startGateway, stopped } from "../../program.ts";
@@ -21,6 +23,18 @@ test.each(["1", "2"])("the compiled code of %s process(es) is kept for the next 
   const gateway = await startGateway(database, { WEB_CONCURRENCY: workers, NODE_COMPILE_CACHE: undefined });
   expect(await stopped(gateway, "SIGTERM")).toBe(0);
   expect(await cachedFiles()).toBeGreaterThan(500);
+});
+
+test.each([
+  ["npm run", ["--import", "./service/cli/compile-cache.ts", "service/cli/keys.ts"]],
+  ["content-service", ["bin/content-service.js", "keys"]],
+])("the compiled code of a command of %s is kept for the next one", async (_, words) => {
+  await rm(FOLDER, { recursive: true, force: true, maxRetries: 50 });
+  await promisify(execFile)(process.execPath, [...words, "--help"], {
+    cwd: REPOSITORY,
+    env: { PATH: process.env.PATH },
+  });
+  expect(await cachedFiles()).toBeGreaterThan(20);
 });
 
 test("a service that may not keep compiled code starts without it", async () => {
